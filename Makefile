@@ -1,0 +1,88 @@
+# `make demo` and `make test` need only Python 3.11 or newer and make: each builds its own
+# environment in this folder, installs what it needs and runs.
+
+PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python; do \
+	if $$python -c 'import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 11))' \
+		>/dev/null 2>&1; then command -v $$python; break; fi; done)
+VENV := .venv
+CORE := .venv-core
+BIN := $(VENV)/bin
+JOBS ?= 2
+SOURCES := $(shell find src -type f ! -name '*.py[co]' ! -name '*.nb[ci]' 2>/dev/null)
+PIP_INSTALL := -m pip --disable-pip-version-check install --quiet --quiet
+SAY := @printf '\n== %s\n'
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+.PHONY: help install demo test lint format docs test-all test-core bench clean python
+
+help: ## List what can be made
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+
+install: $(VENV)/.installed ## Prepare .venv with everything a developer needs
+
+demo: $(VENV)/.installed ## The whole job on a small table: ends with a release and its report
+	$(SAY) "Running shoal demo"
+	@$(BIN)/shoal demo --out demo-release --force
+
+test: lint docs test-all test-core ## Everything that CI checks
+
+lint: $(VENV)/.installed ## Style, types, and the layers of the house
+	$(SAY) "Checking style (ruff)"
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	$(SAY) "Checking types (mypy)"
+	@$(BIN)/mypy
+	$(SAY) "Checking the layers (import-linter)"
+	@$(BIN)/lint-imports
+
+format: $(VENV)/.installed ## Put the code into the house style
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+docs: $(VENV)/.installed ## Build the documentation into site/; a broken link is an error
+	$(SAY) "Building the documentation"
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+test-all: $(VENV)/.installed ## Tests and doctests, with every extra
+	$(SAY) "Testing with every extra"
+	@$(BIN)/pytest --numprocesses $(JOBS)
+
+test-core: $(CORE)/.installed ## The same tests on the built wheel, without any extra
+	$(SAY) "Testing the built wheel without extras"
+	@$(CORE)/bin/pytest --numprocesses $(JOBS) --pyargs tests shoal
+
+bench: $(VENV)/.installed ## Run every benchmark
+	@for script in benchmarks/*.py; do \
+		printf '\n== %s\n' "$$script"; $(BIN)/python "$$script" || exit 1; done
+
+clean: ## Remove environments, caches and what was built
+	rm -rf $(VENV) $(CORE) build dist site demo-release .hypothesis .import_linter_cache \
+		.mypy_cache .pytest_cache .ruff_cache
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+python:
+	@test -n "$(PYTHON)" || { echo "Shoal needs Python 3.11 or newer with its venv module and \
+	found none: install it (Debian, Ubuntu: apt install python3 python3-venv) or name it with \
+	make PYTHON=/path/to/python." >&2; exit 1; }
+
+$(VENV)/.installed: pyproject.toml | python
+	$(SAY) "Installing shoal and what its developers need into $(VENV) (about two minutes)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python $(PIP_INSTALL) --upgrade "pip>=25.1"
+	@$(BIN)/python $(PIP_INSTALL) --editable ".[all]" --group dev
+	@touch $@
+
+$(CORE)/.dependencies: pyproject.toml | python
+	$(SAY) "Installing shoal without extras into $(CORE) (about a minute)"
+	@rm -rf $(CORE)
+	@$(PYTHON) -m venv $(CORE)
+	@$(CORE)/bin/python $(PIP_INSTALL) --upgrade "pip>=25.1"
+	@$(CORE)/bin/python $(PIP_INSTALL) . --group test
+	@touch $@
+
+# Not editable, so that a file missing from the wheel is missed here and not by a user.
+$(CORE)/.installed: $(CORE)/.dependencies $(SOURCES)
+	@$(CORE)/bin/python $(PIP_INSTALL) --no-deps --force-reinstall .
+	@touch $@

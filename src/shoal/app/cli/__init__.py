@@ -1,0 +1,96 @@
+"""The command line: parse, call one workflow function, show."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from shoal.app.cli._assess import assess
+from shoal.app.cli._demo import demo
+from shoal.app.cli._errors import Command, Group
+from shoal.app.cli._init import init
+from shoal.app.cli._methods import methods
+from shoal.app.cli._protect import protect
+from shoal.app.cli._roles import roles
+from shoal.app.cli._verify import verify
+
+__all__ = ["app", "main"]
+
+_EXAMPLES = """
+# the whole job on a small shipped table
+shoal demo
+
+# the same on your own table
+shoal roles people.csv
+shoal init people.csv --out plan.toml
+shoal assess people.csv --plan plan.toml
+shoal protect people.csv --plan plan.toml --out release
+shoal verify release --original people.csv
+"""
+
+
+def _flowing(text: str | None) -> str:
+    """A docstring with one line per paragraph: the terminal decides where lines end."""
+    return "\n\n".join(" ".join(part.split()) for part in (text or "").split("\n\n"))
+
+
+app = typer.Typer(
+    name="shoal",
+    cls=Group,
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    epilog=_EXAMPLES,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in (demo, roles, init, assess, protect, verify, methods):
+    app.command(
+        cls=Command,
+        help=_flowing(command.__doc__),
+        epilog=getattr(command, "examples", None),
+    )(command)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from shoal import __version__
+
+        print(f"shoal {__version__}")
+        raise typer.Exit
+
+
+@app.callback(
+    help="Hide every record of a table in a crowd, keep the table useful, and measure both.\n\n"
+    "Exit codes: 0 done; 1 a requirement or a claim does not hold; 2 the input or the call is "
+    "wrong; 130 stopped."
+)
+def shoal(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            metavar="",
+            callback=_print_version,
+            is_eager=True,
+            help="Show the version.",
+        ),
+    ] = False,
+    debug: Annotated[
+        bool,
+        typer.Option(
+            "--debug",
+            metavar="",
+            envvar="SHOAL_DEBUG",
+            help="Show tracebacks and the warnings of libraries, which may hold values of the "
+            "data.",
+        ),
+    ] = False,
+) -> None:
+    """What holds for every command."""
+
+
+def main() -> None:
+    """The program ``shoal``."""
+    app()

@@ -1,0 +1,87 @@
+"""``shoal init``: write a first plan to edit."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shoal.app.cli._files import check_new, write_whole
+from shoal.app.cli._first_plan import FirstPlan, first_plan
+from shoal.app.cli._next import shown_source, with_examples
+from shoal.app.cli._progress import Working
+from shoal.app.cli._show import (
+    command_line,
+    count,
+    heading,
+    listed,
+    percent,
+    printable,
+    say,
+    show,
+    table,
+)
+from shoal.app.cli._sources import Data, Force, Reading, reads_data
+
+
+@with_examples("""
+shoal init people.csv
+shoal init people.csv --out plans/people.toml --force
+""")
+@reads_data
+def init(
+    data: Data,
+    reading: Reading,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The plan to write.")] = Path(
+        "plan.toml"
+    ),
+    force: Force = False,
+) -> None:
+    """Write a first plan to edit: suggested roles, steps that fit the columns, a requirement.
+
+    Every line of the plan is explained in it. It runs as it is, but the roles are a guess that
+    someone who knows the data has to check.
+    """
+    from shoal import suggest_roles
+
+    check_new(out, force=force)
+    with Working("Reading the data") as working:
+        loaded = reading.read(data)
+        working("Comparing columns", 0.3)
+        suggestion = suggest_roles(loaded)
+        working("Trying steps", 0.6)
+        plan = first_plan(loaded, suggestion.roles)
+        write_whole(out, plan.text)
+    _show(plan, out)
+    heading("Next: check the roles in the plan, then")
+    source, words = shlex.quote(str(out)), shown_source(data, reading)
+    command_line("shoal assess", *words, "--plan", source)
+    command_line("shoal protect", *words, "--plan", source, "--out release")
+
+
+def _show(plan: FirstPlan, out: Path) -> None:
+    heading(f"Wrote {printable(out)}")
+    roles = plan.roles.to_dict()
+    if roles:
+        show(
+            table(
+                ("role", "columns"),
+                (
+                    (role.replace("_", "-"), listed([names] if isinstance(names, str) else names))
+                    for role, names in roles.items()
+                ),
+            )
+        )
+    say()
+    if plan.lost is None:
+        say(
+            "No column looks like a quasi-identifier: name those that an intruder may know in "
+            "the plan, or it cannot run."
+        )
+    else:
+        say(
+            f"As it is, the plan takes out {percent(plan.lost)} of the records to leave nobody in "
+            f"a crowd of fewer than {count(plan.k, 'record')}."
+        )

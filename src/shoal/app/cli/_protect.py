@@ -1,0 +1,202 @@
+"""``shoal protect``: apply a plan, verify what it requires, write the release."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from shoal.app.cli._next import shown_source, with_examples
+from shoal.app.cli._progress import Working
+from shoal.app.cli._show import (
+    command_line,
+    count,
+    heading,
+    listed,
+    number,
+    print_json,
+    printable,
+    say,
+    show,
+    styled,
+    table,
+)
+from shoal.app.cli._sources import AsJson, Data, Force, Reading, is_database, reads_data
+from shoal.errors import InputError, did_you_mean
+
+if TYPE_CHECKING:
+    from shoal.workflow import Assessment, Release
+
+
+@with_examples("""
+shoal protect people.csv --plan plan.toml --out release
+shoal protect people.csv --plan plan.toml --out release --format parquet --force
+shoal protect sqlite:///people.db --query 'SELECT * FROM people' --plan plan.toml --out release
+""")
+@reads_data
+def protect(
+    data: Data,
+    reading: Reading,
+    plan: Annotated[
+        Path,
+        typer.Option(metavar="FILE", show_default=False, help="The plan: roles, steps, require."),
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(metavar="DIR", show_default=False, help="The folder of the release to make."),
+    ],
+    format: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FORMAT",
+            show_default="that of DATA; parquet for a database",
+            help="The format of the released data: csv, tsv, parquet, arrow or xlsx.",
+        ),
+    ] = None,
+    force: Force = False,
+    engine: Annotated[
+        Literal["local"], typer.Option(help="Where the plan runs: on this machine.")
+    ] = "local",
+    as_json: AsJson = False,
+) -> None:
+    """Apply a plan, verify what it requires, and write the release.
+
+    If a requirement does not hold, the reason is told, nothing is written and the exit code
+    is 1. The release has a public half to give away and a private one to keep.
+    """
+    from shoal.workflow import Plan, protect
+
+    written = _checked_format(format, reading, data)
+    check_place(out, force=force)
+    loaded = Plan.load(plan)
+    with Working("Reading the data") as working:
+        original = reading.read(data)
+        release = protect(original, loaded, progress=working)
+        source = None if is_database(data) else data
+        folder = release.save(out, format=written, force=force, source=source, progress=working)
+    if as_json:
+        print_json(release_facts(release, folder))
+        return
+    show_release(release, out)
+    heading("Next: check the release again, from its files")
+    command_line("shoal verify", shlex.quote(str(out)), "--original", *shown_source(data, reading))
+
+
+def check_place(out: Path, *, force: bool) -> None:
+    """Refuse a place for the release before the long work, not after it."""
+    from shoal.workflow._release import check_target
+
+    check_target(Path(os.path.abspath(out)), force=force)
+
+
+def _checked_format(format: str | None, reading: Reading, data: str) -> str:
+    from shoal.table import FORMATS
+
+    chosen = format or reading.output_format(data)
+    if chosen not in FORMATS:
+        raise InputError(f"There is no format '{chosen}'. {did_you_mean(chosen, FORMATS)}")
+    return chosen
+
+
+def release_facts(release: Release, folder: Path) -> dict[str, Any]:
+    """What was done and where it is, as plain data for the steward."""
+    return {
+        "release": folder,
+        "public": folder / "public",
+        "private": folder / "private",
+        "report": folder / "public" / "report.html",
+        "rows_before": release.rows_before,
+        "rows": len(release.masked),
+        "claims": [claim.to_dict() for claim in release.claims],
+        "steps": [
+            {
+                "method": step.method,
+                "columns": step.touched,
+                "left_alone": step.skipped,
+                "columns_removed": step.removed_columns,
+                "records_removed": step.removed,
+            }
+            for step in release.steps
+        ],
+        "before": release.before.to_dict(),
+        "after": release.after.to_dict(),
+    }
+
+
+def show_release(release: Release, out: Path) -> None:
+    """What was done, what holds, and where it is."""
+    heading("What each step did")
+    show(
+        table(
+            ("step", "columns changed", "records taken out", "left alone, because"),
+            (
+                (
+                    step.method,
+                    listed(
+                        f"{n} (removed)" if n in step.removed_columns else n for n in step.touched
+                    ),
+                    number(step.removed),
+                    listed(f"{name}: {why}" for name, why in step.skipped.items()),
+                )
+                for step in release.steps
+            ),
+            numeric=(2,),
+        )
+    )
+    show_before_and_after(release.before, release.after)
+    show_claims(release)
+    heading("Written")
+    say(
+        f"{count(len(release.masked), 'record')} of {release.rows_before:,} in "
+        f"{count(len(release.masked.columns), 'column')}, "
+        + ("in their first order." if release.plan.keep_order else "in a new order.")
+    )
+    say(f"{printable(out / 'public')}: to give away. Its report.html says what was done.")
+    say(f"{printable(out / 'private')}: to keep. Whoever has it can undo the masking.")
+
+
+def show_before_and_after(before: Assessment, after: Assessment) -> None:
+    """Risk side by side, then what masking cost."""
+    from shoal.workflow import discover_all_measures
+
+    infos = discover_all_measures()
+    heading("Before and after")
+    rows: list[tuple[object, ...]] = [("smallest class (k)", before.k, after.k, "higher")]
+    for name, found in after.measurements.items():
+        earlier = before.measurements.get(name)
+        start = earlier.value if earlier is not None else found.baseline
+        rows.append(
+            (
+                infos[name].title,
+                "-" if start is None else number(start),
+                number(found.value),
+                found.direction,
+            )
+        )
+    show(table(("measure", "before", "after", "better"), rows, numeric=(1, 2)))
+
+
+def show_claims(release: Release) -> None:
+    """What the plan requires, with what was measured."""
+    heading("What the plan requires")
+    if not release.claims:
+        say("Nothing: the release makes no claim. Add a [require] part to the plan.")
+        return
+    show(
+        table(
+            ("requirement", "required", "measured", "holds"),
+            (
+                (
+                    claim.key,
+                    number(float(claim.requirement.threshold)),
+                    number(claim.measured),
+                    styled("yes", "green") if claim.holds else styled("no", "red"),
+                )
+                for claim in release.claims
+            ),
+            numeric=(1, 2),
+        )
+    )

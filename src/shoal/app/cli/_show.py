@@ -1,0 +1,206 @@
+"""How results look: consoles, tables, numbers and JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.table import Table
+
+_LIVE: list[Console] = []
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A console on the stream as it is now; column names are never read as markup."""
+    from rich.console import Console
+
+    if stderr and _LIVE:
+        return _LIVE[-1]
+    return Console(stderr=stderr, markup=False, highlight=False, emoji=False)
+
+
+@contextmanager
+def live(shared: Console) -> Iterator[None]:
+    """While something moves on stderr, all that is told there goes through its console."""
+    _LIVE.append(shared)
+    try:
+        yield
+    finally:
+        _LIVE.remove(shared)
+
+
+def printable(text: object) -> str:
+    """Text that cannot steer the terminal: control characters are spelled out.
+
+    Examples
+    --------
+    >>> printable("zip\\x1b[31m")
+    'zip\\\\x1b[31m'
+    """
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
+        for char in str(text)
+    )
+
+
+def listed(names: Iterable[object]) -> str:
+    """Names in a row, safe to print; a dash for none.
+
+    Examples
+    --------
+    >>> listed(["age", "zip"]), listed([])
+    ('age, zip', '-')
+    """
+    return ", ".join(printable(name) for name in names) or "-"
+
+
+def say(text: str = "", *, style: str | None = None) -> None:
+    """A line of the result, wrapped at words."""
+    from rich.text import Text
+
+    show(Text(text, style=style or ""))
+
+
+def heading(text: str) -> None:
+    """A title above what follows."""
+    out = console()
+    out.print()
+    out.print(text, style="bold")
+
+
+def note(text: str) -> None:
+    """A remark beside the result: on stderr, so that a pipe gets the result alone."""
+    tell(text, style="dim")
+
+
+def tell(text: str, *, style: str | None = None) -> None:
+    """A line on stderr: wrapped at words on a terminal, kept together in a log."""
+    err = console(stderr=True)
+    err.print(text, style=style, soft_wrap=not err.is_terminal)
+
+
+def command_line(*words: str) -> None:
+    """A command to run next, on one line so that it can be copied."""
+    console().print(f"  {' '.join(words)}", style="bold cyan", soft_wrap=True)
+
+
+def table(
+    head: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    numeric: Sequence[int] = (),
+    whole: Sequence[int] = (0,),
+    title: str | None = None,
+) -> Table:
+    """A table that folds long cells and loses none; ``whole`` columns are not folded at spaces."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    made = Table(
+        box=box.SIMPLE_HEAD,
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        pad_edge=False,
+        padding=(0, 2, 0, 0),
+        show_edge=False,
+        header_style="bold",
+    )
+    for position, name in enumerate(head):
+        made.add_column(
+            name,
+            justify="right" if position in numeric else "left",
+            overflow="fold",
+            no_wrap=position in numeric,
+            min_width=min(20, 2 + len(name)) if position in whole else None,
+        )
+    for row in rows:
+        made.add_row(*(cell if isinstance(cell, Text) else printable(cell) for cell in row))
+    return made
+
+
+def show(thing: RenderableType) -> None:
+    """Print a table or another rich thing as part of the result."""
+    out = console()
+    if out.is_terminal:
+        out.print(thing)
+        return
+    with out.capture() as written:
+        out.print(thing)
+    for line in written.get().splitlines():  # rich fills lines up with blanks
+        print(line.rstrip(), file=out.file)
+
+
+def styled(text: object, style: str) -> RenderableType:
+    """A cell with a colour."""
+    from rich.text import Text
+
+    return Text(printable(text), style=style)
+
+
+def number(value: float) -> str:
+    """A number for people: whole ones with separators, others with four digits.
+
+    Examples
+    --------
+    >>> number(1121894), number(0.03255), number(1.0), number(float("nan"))
+    ('1,121,894', '0.03255', '1', 'none')
+    """
+    if not math.isfinite(value):
+        return "none" if math.isnan(value) else str(value)
+    return f"{int(value):,}" if float(value).is_integer() else f"{value:.4g}"
+
+
+def percent(share: float) -> str:
+    """A share for people; what is not nothing is never shown as nothing, nor all as all.
+
+    Examples
+    --------
+    >>> percent(0.5), percent(0.00001), percent(0.99999), percent(1)
+    ('50.0 %', '< 0.1 %', '> 99.9 %', '100 %')
+    """
+    if share in (0, 1):
+        return f"{100 * share:.0f} %"
+    if 0 < share < 0.0005:
+        return "< 0.1 %"
+    return "> 99.9 %" if 0.9995 <= share < 1 else f"{100 * share:.1f} %"
+
+
+def count(amount: int, what: str) -> str:
+    """A number of things, in the singular for one.
+
+    Examples
+    --------
+    >>> count(1, "record"), count(2000, "record"), count(2, "class")
+    ('1 record', '2,000 records', '2 classes')
+    """
+    ending = "" if amount == 1 else "es" if what.endswith("s") else "s"
+    return f"{amount:,} {what}{ending}"
+
+
+def print_json(facts: Any) -> None:
+    """The result as JSON and nothing else on stdout; what JSON cannot hold becomes null."""
+    ascii_only = "utf" not in (getattr(sys.stdout, "encoding", None) or "").lower()
+    print(json.dumps(_plain(facts), indent=2, ensure_ascii=ascii_only, allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_plain(item) for item in value]
+    if value is None or isinstance(value, (str, bool, int)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    return _plain(value.item()) if hasattr(value, "item") else str(value)

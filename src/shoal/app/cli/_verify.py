@@ -1,0 +1,87 @@
+"""``shoal verify``: check a release again, from its files alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from shoal.app.cli._next import with_examples
+from shoal.app.cli._progress import Working
+from shoal.app.cli._show import count, heading, print_json, printable, say, show, styled, table
+from shoal.app.cli._sources import AsJson, Reading, reads_data
+
+if TYPE_CHECKING:
+    from shoal.workflow import Verification
+
+_STYLES = {"passed": "green", "failed": "bold red", "skipped": "yellow"}
+
+
+@with_examples("""
+shoal verify release
+shoal verify release --original people.csv
+shoal verify release --json
+""")
+@reads_data
+def verify(
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", show_default=False, help="The folder of a release.")
+    ],
+    reading: Reading,
+    original: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DATA",
+            help="The table that was released, for the claims that compare with it; the private "
+            "half is needed too.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check a release again, from its files alone, by other code than made it.
+
+    Every claim and measured value is recomputed, and one changed byte of the data is a failure.
+    The exit code is 0 if everything holds, 1 if something does not, 2 if there is no release.
+    """
+    from shoal.workflow import verify
+
+    with Working("Reading the release") as working:
+        before = None if original is None else reading.read(original)
+        working("Checking the release", 0.2)
+        found = verify(folder, original=before)
+    if as_json:
+        print_json({"release": folder, **found.to_dict()})
+    else:
+        show_checks(found)
+        _conclude(found, folder)
+    if not found.holds:
+        raise typer.Exit(1)
+
+
+def show_checks(found: Verification) -> None:
+    """Every check with its outcome."""
+    heading("Checks")
+    show(
+        table(
+            ("check", "outcome", "detail"),
+            (
+                (check.name, styled(check.status, _STYLES[check.status]), check.detail)
+                for check in found.checks
+            ),
+        )
+    )
+
+
+def _conclude(found: Verification, folder: Path) -> None:
+    failed = sum(check.status == "failed" for check in found.checks)
+    skipped = sum(check.status == "skipped" for check in found.checks)
+    say()
+    if failed:
+        say(
+            f"{printable(folder)} does not hold what it claims: {count(failed, 'check')} failed.",
+            style="bold red",
+        )
+    else:
+        said = f"; {count(skipped, 'check')} skipped" if skipped else ""
+        say(f"{printable(folder)} holds what it claims{said}.", style="bold green")

@@ -1,0 +1,31 @@
+"""Finding what a package declares, so that a new method needs no list to be entered in."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def members_of(package_name: str) -> Iterator[Any]:
+    """Everything that is defined (not imported) in the modules of a package."""
+    package = importlib.import_module(package_name)
+    for found in pkgutil.iter_modules(package.__path__, f"{package_name}."):
+        module = importlib.import_module(found.name)
+        for thing in vars(module).values():
+            if getattr(thing, "__module__", None) == module.__name__:
+                yield thing
+
+
+def concrete_subclasses(package_name: str, base: type[T]) -> list[type[T]]:
+    """The classes of a package that implement ``base``, by name."""
+    found = {
+        thing
+        for thing in members_of(package_name)
+        if inspect.isclass(thing) and issubclass(thing, base) and not inspect.isabstract(thing)
+    }
+    return sorted(found, key=lambda cls: cls.__name__)

@@ -1,0 +1,18 @@
+"""Masking methods: one estimator per method, a Table in, a new Table out."""
+
+from shoal.masking._add_noise import AddNoise
+from shoal.masking._base import Masker, discover_maskers
+from shoal.masking._recode import Recode
+from shoal.masking._round import Round
+from shoal.masking._suppress import Suppress
+from shoal.masking._top_bottom_code import TopBottomCode
+
+__all__ = [
+    "AddNoise",
+    "Masker",
+    "Recode",
+    "Round",
+    "Suppress",
+    "TopBottomCode",
+    "discover_maskers",
+]

@@ -1,0 +1,110 @@
+"""What every method shares: checks at the door, the log of what was touched, the fitted facts."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from shoal.discovery import concrete_subclasses
+from shoal.errors import InputError, ParameterError, UnprotectedColumnWarning, quoted
+from shoal.parameters import Parametrized
+from shoal.table import Table
+
+
+@dataclass
+class StepLog:
+    """What a method did: columns it touched, columns it left and why, and private facts."""
+
+    touched: list[str] = field(default_factory=list)
+    skipped: dict[str, str] = field(default_factory=dict)
+    removed_columns: list[str] = field(default_factory=list)
+    private: dict[str, Any] = field(default_factory=dict)
+
+
+class Masker(Parametrized, ABC):
+    """Base of every masking method: a Table in, a new Table out.
+
+    A method is a dataclass of declared parameters and one function, :meth:`_mask`. After
+    ``fit_transform`` it has ``touched_`` (columns it changed), ``skipped_`` (columns it left, with
+    the reason), ``removed_columns_``, ``removed_`` (records taken out) and ``audit_`` (private).
+    """
+
+    method: ClassVar[str]
+    summary: ClassVar[str]
+    reference: ClassVar[str]
+    is_random: ClassVar[bool] = False
+
+    touched_: tuple[str, ...]
+    skipped_: Mapping[str, str]
+    removed_columns_: tuple[str, ...]
+    removed_: int
+    audit_: Mapping[str, Any]
+
+    def fit_transform(self, table: Table) -> Table:
+        """Mask a table; the order of the rows stays, the given table is not changed."""
+        self.check_parameters()
+        if not isinstance(table, Table):
+            raise InputError(
+                f"{type(self).__name__} masks a shoal.Table; got {type(table).__name__}. "
+                "Write sh.Table(frame, roles)."
+            )
+        if len(table) == 0:
+            raise InputError(f"{type(self).__name__} got a table without records.")
+        named: Sequence[str] | None = getattr(self, "columns", None)
+        columns = table.chosen(named)
+        if not columns and self.needs_columns:
+            raise InputError(
+                f"{type(self).__name__} has no columns to work on: the table has no "
+                "quasi-identifiers; declare them in the roles or name columns."
+            )
+        forbidden = [name for name in columns if name in table.roles.identifiers]
+        if forbidden:
+            raise InputError(
+                f"{type(self).__name__} names the identifier {quoted(forbidden)}; identifiers "
+                "are removed from a release, so there is nothing to mask."
+            )
+        log = StepLog()
+        masked = self._mask(table, columns, log)
+        self.touched_ = tuple(log.touched)
+        self.skipped_ = dict(log.skipped)
+        self.removed_columns_ = tuple(log.removed_columns)
+        self.removed_ = len(table) - len(masked)
+        self.audit_ = dict(log.private)
+        if named is not None and log.skipped:
+            self._warn_about_named(log.skipped)
+        return masked
+
+    @property
+    def needs_columns(self) -> bool:
+        """Whether there is nothing to do without columns named or quasi-identifiers declared."""
+        return True
+
+    def _warn_about_named(self, skipped: Mapping[str, str]) -> None:
+        reasons = "; ".join(f"'{name}': {reason}" for name, reason in skipped.items())
+        warnings.warn(
+            f"{type(self).__name__} left columns as they are although the plan names them: "
+            f"{reasons}.",
+            UnprotectedColumnWarning,
+            stacklevel=3,
+        )
+
+    @abstractmethod
+    def _mask(self, table: Table, columns: Sequence[str], log: StepLog) -> Table:
+        """The algorithm: mask ``columns`` of ``table`` and say in ``log`` what was done."""
+
+    @classmethod
+    def from_plan(cls, given: Mapping[str, Any]) -> Masker:
+        """Build from one entry of a plan's ``steps``, without its ``method``."""
+        try:
+            return cls.from_params(given, called=f"step '{cls.method}'")
+        except TypeError as cause:  # a wrong shape of value, worded by Python
+            raise ParameterError(f"The step '{cls.method}' cannot be built: {cause}.") from None
+
+
+def discover_maskers() -> dict[str, type[Masker]]:
+    """Every masking method by its name in plans."""
+    found = concrete_subclasses("shoal.masking", Masker)  # type: ignore[type-abstract]
+    return {cls.method: cls for cls in sorted(found, key=lambda cls: cls.method)}

@@ -1,0 +1,143 @@
+"""Suppression: columns, cells or records that are too telling are taken out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from shoal.errors import InputError, ParameterError
+from shoal.masking._base import Masker, StepLog
+from shoal.parameters import ColumnNames, Condition, Integer, OneOf, Real
+from shoal.table import Table
+
+_RULES = ("max_distinct", "min_count", "min_class_size", "where")
+
+
+@dataclass(kw_only=True)
+class Suppress(Masker):
+    """Take out columns, cells or records by one rule.
+
+    Exactly one rule is given; use several steps for several rules.
+
+    Parameters
+    ----------
+    max_distinct : float, optional
+        Take out every column whose number of different values divided by the number of records
+        is above this share; 0.7, 0.8 and 0.9 are usual.
+    min_count : int, optional
+        Make cells missing whose value occurs fewer times than this in the column.
+    min_class_size : int, optional
+        Take out the records whose class (equal quasi-identifiers) is smaller than this.
+    where : str, optional
+        A condition as in SQL, for example ``"age > 90"``; see ``target``. It never reaches the
+        public half of a release, since it may quote a value.
+    target : {"cells", "records"}
+        What ``where`` takes out: the cells of ``columns``, or whole records.
+    columns : list of str, optional
+        The columns to mask; the quasi-identifiers without it.
+
+    References
+    ----------
+    Carvalho, Moniz, Faria, Antunes (2022), Towards a Data Privacy-Predictive Performance
+    Trade-off, section 3 (suppression). Hundepool et al. (2012), Statistical Disclosure Control,
+    section 3.4 (local suppression).
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import Roles, Table
+    >>> frame = pl.DataFrame({"job": ["baker", "baker", "judge"], "badge": [7, 8, 9]})
+    >>> table = Table(frame, Roles(quasi_identifiers=["job", "badge"]))
+    >>> Suppress(max_distinct=0.9).fit_transform(table).columns
+    ['job']
+    >>> rare = Suppress(min_count=2, columns=["job"]).fit_transform(table)
+    >>> rare.frame["job"].to_list()
+    ['baker', 'baker', None]
+    """
+
+    max_distinct: Annotated[float | None, Real(minimum=0, maximum=1)] = None
+    min_count: Annotated[int | None, Integer(minimum=2)] = None
+    min_class_size: Annotated[int | None, Integer(minimum=2)] = None
+    where: Annotated[str | None, Condition()] = None
+    target: Annotated[str, OneOf(("cells", "records"))] = "cells"
+    columns: Annotated[list[str] | None, ColumnNames()] = None
+
+    method = "suppress"
+    summary = "takes out columns that are nearly unique, rare cells, or records by rule"
+    reference = "Carvalho et al. 2022; Hundepool et al. 2012"
+
+    def check_parameters(self) -> None:
+        """Also: exactly one rule."""
+        super().check_parameters()
+        given = [rule for rule in _RULES if getattr(self, rule) is not None]
+        if len(given) != 1:
+            listed = ", ".join(f"'{rule}'" for rule in _RULES)
+            got = " and ".join(f"'{rule}'" for rule in given) or "none"
+            raise ParameterError(f"Suppress takes exactly one rule of {listed}. Got {got} instead.")
+        if self.target == "records" and self.where is None:
+            raise ParameterError(
+                f"The 'target' parameter of Suppress belongs to 'where'; '{given[0]}' says itself "
+                "what it takes out."
+            )
+        if self.columns is not None and (self.min_class_size or self.target == "records"):
+            raise ParameterError(
+                "The 'columns' parameter of Suppress has no meaning where whole records are "
+                "taken out; leave it out."
+            )
+
+    @property
+    def needs_columns(self) -> bool:
+        """A condition says by itself which records it takes out."""
+        return self.target != "records"
+
+    def _mask(self, table: Table, columns: Sequence[str], log: StepLog) -> Table:
+        if self.max_distinct is not None:
+            return self._drop_columns(table, columns, self.max_distinct, log)
+        if self.min_count is not None:
+            return self._blank_rare_cells(table, columns, self.min_count, log)
+        if self.min_class_size is not None:
+            return self._drop_small_classes(table, self.min_class_size)
+        assert self.where is not None
+        matches = table.matching(self.where)
+        if self.target == "records":
+            return table.keep(~matches)
+        return self._blank(table, dict.fromkeys(columns, matches), log)
+
+    @staticmethod
+    def _drop_columns(table: Table, columns: Sequence[str], share: float, log: StepLog) -> Table:
+        for name in columns:
+            if table.distinct(name) / len(table) > share:
+                log.touched.append(name)
+                log.removed_columns.append(name)
+            else:
+                log.skipped[name] = "its share of different values is not above the limit"
+        return table.drop(log.removed_columns) if log.removed_columns else table
+
+    def _blank_rare_cells(
+        self, table: Table, columns: Sequence[str], count: int, log: StepLog
+    ) -> Table:
+        cells = {}
+        for name in columns:
+            cells[name] = table.group([name]).record_sizes < count
+        return self._blank(table, cells, log)
+
+    @staticmethod
+    def _blank(table: Table, cells: dict[str, np.ndarray], log: StepLog) -> Table:
+        for name, mask in cells.items():
+            if (mask & table.present(name)).any():
+                log.touched.append(name)
+            else:
+                log.skipped[name] = "no cell meets the rule"
+        return table.blank({name: cells[name] for name in log.touched})
+
+    @staticmethod
+    def _drop_small_classes(table: Table, size: int) -> Table:
+        if size > len(table):
+            raise InputError(
+                f"Suppress is asked for classes of at least {size} records, but the table has "
+                f"{len(table)}; lower 'min_class_size'."
+            )
+        return table.keep(table.classes.record_sizes >= size)

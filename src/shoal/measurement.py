@@ -1,0 +1,119 @@
+"""A measurement: a value that can defend itself, and how measures are declared and found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.discovery import members_of
+
+Direction = Literal["lower", "higher"]
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, eq=False)
+class Measurement:
+    """One measured number with what is needed to read it.
+
+    Parameters
+    ----------
+    name : str
+        Name of the measure, as in plans (``max_<name>`` limits it).
+    value : float
+        The measured value.
+    interval : tuple of float, optional
+        95 % confidence interval, where the value is an estimate.
+    baseline : float, optional
+        What blind guessing, or the unmasked table, would give.
+    direction : {"lower", "higher"}
+        Which way is better for the people in the table (risk) or the analyst (utility).
+    per_record : numpy.ndarray, optional
+        The measure of each record, in the order of the rows. Private.
+    details : dict
+        Further plain facts: counts and shares, never a value of a cell.
+    warnings : tuple of str
+        Where the value means less than it seems to.
+
+    Examples
+    --------
+    >>> print(Measurement("marketer_risk", 0.25, baseline=1.0))
+    marketer_risk = 0.25 (baseline 1, lower is better)
+    """
+
+    name: str
+    value: float
+    interval: tuple[float, float] | None = None
+    baseline: float | None = None
+    direction: Direction = "lower"
+    per_record: npt.NDArray[np.float64] | None = None
+    details: dict[str, Any] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain facts for JSON; the per-record values stay behind."""
+        return {
+            "name": self.name,
+            "value": self.value,
+            "interval": None if self.interval is None else list(self.interval),
+            "baseline": self.baseline,
+            "direction": self.direction,
+            "details": dict(self.details),
+            "warnings": list(self.warnings),
+        }
+
+    def __str__(self) -> str:
+        notes = []
+        if self.interval is not None:
+            notes.append(f"95 % {self.interval[0]:.4g} to {self.interval[1]:.4g}")
+        if self.baseline is not None:
+            notes.append(f"baseline {self.baseline:.4g}")
+        notes.append(f"{self.direction} is better")
+        return f"{self.name} = {self.value:.4g} ({', '.join(notes)})"
+
+
+@dataclass(frozen=True)
+class MeasureInfo:
+    """What a measure declares about itself; the command line, docs and contracts read it."""
+
+    name: str
+    title: str
+    direction: Direction
+    limits: tuple[float, float]
+    needs_original: bool
+    function: Callable[..., Measurement]
+
+
+def measure(
+    title: str,
+    *,
+    direction: Direction,
+    limits: tuple[float, float],
+    needs_original: bool = False,
+) -> Callable[[F], F]:
+    """Declare a function as a measure, so that discovery finds it.
+
+    A measure of a table alone has the form ``f(table, **options)``; one that compares has
+    ``needs_original=True`` and the form ``f(original, masked, **options)``.
+    """
+
+    def mark(function: F) -> F:
+        info = MeasureInfo(function.__name__, title, direction, limits, needs_original, function)
+        function.info = info  # type: ignore[attr-defined]
+        return function
+
+    return mark
+
+
+def discover_measures(package_name: str) -> dict[str, MeasureInfo]:
+    """All measures declared in the modules of a package, by name."""
+    infos = (getattr(thing, "info", None) for thing in members_of(package_name))
+    return {
+        i.name: i
+        for i in sorted(
+            (info for info in infos if isinstance(info, MeasureInfo)), key=lambda info: info.name
+        )
+    }

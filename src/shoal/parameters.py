@@ -1,0 +1,229 @@
+"""Parameters are declared once, with their allowed range; here they are checked and described.
+
+A method or model is a dataclass whose fields are annotated with a constraint::
+
+    k: Annotated[int, Integer(minimum=2)]
+
+:class:`Parametrized` checks every field when an object is made, words the error, and gives the
+parameters to plans, to ``shoal methods`` and to scikit-learn's ``get_params``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import numbers
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, Self, get_args, get_type_hints
+
+from shoal.errors import ParameterError, did_you_mean
+
+
+class Constraint(Protocol):
+    """What a declared parameter accepts, in code and in words."""
+
+    def accepts(self, value: Any) -> bool: ...
+    def describe(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class Integer:
+    """A whole number, at least ``minimum``."""
+
+    minimum: int
+
+    def accepts(self, value: Any) -> bool:
+        whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+        return whole and int(value) >= self.minimum
+
+    def describe(self) -> str:
+        return f"an integer ≥ {self.minimum}"
+
+
+@dataclass(frozen=True)
+class Real:
+    """A finite number above ``above`` (or at least ``minimum``) and at most ``maximum``."""
+
+    above: float | None = None
+    minimum: float | None = None
+    maximum: float | None = None
+
+    def accepts(self, value: Any) -> bool:
+        if not isinstance(value, numbers.Real) or isinstance(value, bool):
+            return False
+        number = float(value)
+        return (
+            math.isfinite(number)
+            and (self.above is None or number > self.above)
+            and (self.minimum is None or number >= self.minimum)
+            and (self.maximum is None or number <= self.maximum)
+        )
+
+    def describe(self) -> str:
+        bounds = [
+            f"{sign} {bound:g}"
+            for sign, bound in ((">", self.above), ("≥", self.minimum), ("≤", self.maximum))
+            if bound is not None
+        ]
+        return f"a number {' and '.join(bounds)}".strip()
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """One of the named choices."""
+
+    choices: tuple[str, ...]
+
+    def accepts(self, value: Any) -> bool:
+        return isinstance(value, str) and value in self.choices
+
+    def describe(self) -> str:
+        return "one of " + ", ".join(f"'{choice}'" for choice in self.choices)
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text that is not empty."""
+
+    def accepts(self, value: Any) -> bool:
+        return isinstance(value, str) and bool(value.strip())
+
+    def describe(self) -> str:
+        return "a text that is not empty"
+
+
+@dataclass(frozen=True)
+class Condition(Text):
+    """A condition over the cells of a row, as in SQL: private, since it may quote a cell."""
+
+    def describe(self) -> str:
+        return "a condition as in SQL"
+
+
+@dataclass(frozen=True)
+class ColumnNames:
+    """A list of different column names, at least one."""
+
+    def accepts(self, value: Any) -> bool:
+        return (
+            isinstance(value, Sequence)
+            and not isinstance(value, (str, bytes))
+            and len(value) > 0
+            and all(isinstance(name, str) for name in value)
+            and len(set(value)) == len(value)
+        )
+
+    def describe(self) -> str:
+        return "a list of different column names"
+
+
+@dataclass(frozen=True)
+class Secret:
+    """A seed for repeatable tests: never in anything public, since it undoes the masking."""
+
+    def accepts(self, value: Any) -> bool:
+        return Integer(minimum=0).accepts(value)
+
+    def describe(self) -> str:
+        return "an integer ≥ 0, or None for the operating system's entropy"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One declared parameter of a method or model."""
+
+    name: str
+    constraint: Constraint
+    required: bool
+    default: Any
+
+    @property
+    def optional(self) -> bool:
+        """Whether None is accepted: it is when None is the default."""
+        return not self.required and self.default is None
+
+    @property
+    def private(self) -> bool:
+        """Whether the value must stay out of everything public."""
+        return isinstance(self.constraint, (Secret, Condition))
+
+
+def parameters_of(cls: type) -> tuple[Parameter, ...]:
+    """The declared parameters of a method or model, in order."""
+    hints = get_type_hints(cls, include_extras=True)
+    declared = []
+    for spec in dataclasses.fields(cls):
+        constraint = next(
+            (a for a in get_args(hints[spec.name])[1:] if hasattr(a, "accepts")), None
+        )
+        if constraint is None:
+            raise TypeError(f"{cls.__name__}.{spec.name} declares no constraint")
+        required = spec.default is dataclasses.MISSING
+        declared.append(
+            Parameter(spec.name, constraint, required, None if required else spec.default)
+        )
+    return tuple(declared)
+
+
+class Parametrized:
+    """Base of every method and model: a dataclass that checks its declared parameters."""
+
+    def __post_init__(self) -> None:
+        self.check_parameters()
+
+    def check_parameters(self) -> None:
+        """Raise ParameterError for the first parameter outside its declared range."""
+        for parameter in parameters_of(type(self)):
+            value = getattr(self, parameter.name)
+            if value is None and parameter.optional:
+                continue
+            if not parameter.constraint.accepts(value):
+                raise ParameterError(
+                    f"The '{parameter.name}' parameter of {type(self).__name__} must be "
+                    f"{parameter.constraint.describe()}. Got {_shown(value)} instead."
+                )
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters by name (scikit-learn's convention)."""
+        return {p.name: getattr(self, p.name) for p in parameters_of(type(self))}
+
+    def set_params(self, **changes: Any) -> Self:
+        """Change parameters in place (scikit-learn's convention)."""
+        for name, value in changes.items():
+            setattr(self, check_parameter_name(type(self), name), value)
+        self.check_parameters()
+        return self
+
+    def changed_params(self, *, public: bool = False) -> dict[str, Any]:
+        """Parameters that differ from their default; without private ones when ``public``."""
+        return {
+            p.name: getattr(self, p.name)
+            for p in parameters_of(type(self))
+            if (p.required or getattr(self, p.name) != p.default) and not (public and p.private)
+        }
+
+    @classmethod
+    def from_params(cls, given: Mapping[str, Any], *, called: str) -> Self:
+        """Build from a mapping as read from a plan; ``called`` names it in errors."""
+        for name in given:
+            check_parameter_name(cls, name, called=called)
+        missing = [p.name for p in parameters_of(cls) if p.required and p.name not in given]
+        if missing:
+            raise ParameterError(f"The {called} needs a value for '{missing[0]}'.")
+        return cls(**given)
+
+
+def check_parameter_name(cls: type, name: str, *, called: str = "") -> str:
+    """The name itself if it is declared, else ParameterError with the nearest one."""
+    known = [p.name for p in parameters_of(cls)]
+    if name not in known:
+        raise ParameterError(
+            f"The {called or cls.__name__} has no parameter '{name}'. {did_you_mean(name, known)}"
+        )
+    return name
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

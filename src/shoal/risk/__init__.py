@@ -1,0 +1,28 @@
+"""Disclosure risk: one function per measure or attack, returning a Measurement."""
+
+from shoal.measurement import MeasureInfo, discover_measures
+from shoal.risk._classes import (
+    journalist_risk,
+    marketer_risk,
+    population_sizes,
+    prosecutor_risk,
+    records_at_risk,
+    uniqueness,
+)
+from shoal.risk._unchanged import unchanged_records
+
+__all__ = [
+    "discover_risks",
+    "journalist_risk",
+    "marketer_risk",
+    "population_sizes",
+    "prosecutor_risk",
+    "records_at_risk",
+    "unchanged_records",
+    "uniqueness",
+]
+
+
+def discover_risks() -> dict[str, MeasureInfo]:
+    """Every risk measure by its name in plans."""
+    return discover_measures("shoal.risk")

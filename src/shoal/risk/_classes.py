@@ -1,0 +1,257 @@
+"""Re-identification risk as it follows from the classes of equal quasi-identifiers."""
+
+from __future__ import annotations
+
+import math
+import numbers
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import InputError
+from shoal.measurement import Measurement, measure
+from shoal.table import Missing, Table
+
+
+def _sizes(table: Table, missing: Missing) -> npt.NDArray[np.int64]:
+    if len(table) == 0:
+        raise InputError("The table has no records, so there is no risk to measure.")
+    return table.class_sizes(missing)
+
+
+def _check_share(value: float, called: str) -> None:
+    number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not number or not 0 < value <= 1:
+        raise InputError(f"The {called} must be a number above 0 and at most 1; got {value!r}.")
+
+
+@measure("highest prosecutor risk", direction="lower", limits=(0, 1))
+def prosecutor_risk(table: Table, *, missing: Missing = "own") -> Measurement:
+    """The risk of the most exposed record when the intruder knows that a person is in the table.
+
+    A record in a class of size f is found with probability 1/f; the value is the largest one.
+
+    Parameters
+    ----------
+    table : Table
+        The table with its quasi-identifiers.
+    missing : {"own", "wildcard"}
+        How a missing quasi-identifier counts.
+
+    References
+    ----------
+    El Emam, Dankar (2008), Protecting privacy using k-anonymity, section 2.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import Roles, Table
+    >>> frame = pl.DataFrame({"age": [30, 30, 41, 41, 41]})
+    >>> prosecutor_risk(Table(frame, Roles(quasi_identifiers=["age"]))).value
+    0.5
+    """
+    risks = 1.0 / _sizes(table, missing)
+    return Measurement("prosecutor_risk", float(risks.max()), per_record=risks)
+
+
+@measure("marketer risk", direction="lower", limits=(0, 1))
+def marketer_risk(
+    table: Table,
+    *,
+    missing: Missing = "own",
+    population: Table | None = None,
+    sampling_fraction: float | None = None,
+) -> Measurement:
+    """The expected share of records that an intruder who links all of them gets right.
+
+    Without knowledge of the population this is the mean of 1/f, which is the number of classes
+    divided by the number of records; with it, the mean of 1/F over the population's classes.
+
+    Parameters
+    ----------
+    table : Table
+        The table with its quasi-identifiers.
+    missing : {"own", "wildcard"}
+        How a missing quasi-identifier counts.
+    population : Table, optional
+        The population that the table is drawn from, with the same quasi-identifiers.
+    sampling_fraction : float, optional
+        The share of the population that the table holds, where the population is not at hand.
+
+    References
+    ----------
+    Dankar, El Emam (2010), A method for evaluating marketer re-identification risk.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import Roles, Table
+    >>> frame = pl.DataFrame({"age": [30, 30, 41, 41, 41]})
+    >>> marketer_risk(Table(frame, Roles(quasi_identifiers=["age"]))).value
+    0.4
+    """
+    if population is None and sampling_fraction is None:
+        risks = 1.0 / _sizes(table, missing)
+    else:
+        risks = 1.0 / population_sizes(
+            table, missing=missing, population=population, sampling_fraction=sampling_fraction
+        )
+    # summed without rounding, so that a limit like 0.4 is met by a risk of exactly 2/5
+    mean = math.fsum(risks) / len(risks)
+    return Measurement("marketer_risk", mean, per_record=risks)
+
+
+@measure("highest journalist risk", direction="lower", limits=(0, 1))
+def journalist_risk(
+    table: Table,
+    *,
+    missing: Missing = "own",
+    population: Table | None = None,
+    sampling_fraction: float | None = None,
+) -> Measurement:
+    """The risk of the most exposed record when membership in the table is not known.
+
+    The intruder links into the population, where the class of the record has F people: the risk
+    is 1/F. F comes from a population table, or is estimated: as f / ``sampling_fraction``, or as
+    the sum of the sampling weights of the class.
+
+    Parameters
+    ----------
+    table : Table
+        The table with its quasi-identifiers.
+    missing : {"own", "wildcard"}
+        How a missing quasi-identifier counts.
+    population : Table, optional
+        The population that the table is drawn from, with the same quasi-identifiers.
+    sampling_fraction : float, optional
+        The share of the population that the table holds, where the population is not at hand.
+
+    References
+    ----------
+    El Emam, Dankar (2008), Protecting privacy using k-anonymity, section 2. Verdonck et al.
+    (2022), The impact of data sampling in the anonymization pipeline.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import Roles, Table
+    >>> roles = Roles(quasi_identifiers=["age"])
+    >>> sample = Table(pl.DataFrame({"age": [30, 41]}), roles)
+    >>> everyone = Table(pl.DataFrame({"age": [30, 30, 41, 41, 41]}), roles)
+    >>> journalist_risk(sample, population=everyone).value
+    0.5
+    """
+    sizes = population_sizes(
+        table, missing=missing, population=population, sampling_fraction=sampling_fraction
+    )
+    estimated = population is None
+    return Measurement(
+        "journalist_risk",
+        float((1.0 / sizes).max()),
+        per_record=1.0 / sizes,
+        warnings=("The population sizes are estimates from the sample.",) if estimated else (),
+    )
+
+
+@measure("share of records at risk", direction="lower", limits=(0, 1))
+def records_at_risk(
+    table: Table, *, threshold: float = 0.2, missing: Missing = "own"
+) -> Measurement:
+    """The share of records whose prosecutor risk is above a threshold.
+
+    Parameters
+    ----------
+    table : Table
+        The table with its quasi-identifiers.
+    threshold : float
+        The risk that is still accepted; 0.2 corresponds to classes of at least 5.
+    missing : {"own", "wildcard"}
+        How a missing quasi-identifier counts.
+
+    References
+    ----------
+    El Emam (2013), Guide to the De-Identification of Personal Health Information, chapter 16.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import Roles, Table
+    >>> frame = pl.DataFrame({"age": [30, 30, 41, 41, 41]})
+    >>> table = Table(frame, Roles(quasi_identifiers=["age"]))
+    >>> records_at_risk(table, threshold=0.4).value
+    0.4
+    """
+    _check_share(threshold, "threshold of a risk")
+    above = 1.0 / _sizes(table, missing) > threshold
+    return Measurement(
+        "records_at_risk",
+        float(above.mean()),
+        per_record=above.astype(np.float64),
+        details={"threshold": threshold, "records": int(above.sum())},
+    )
+
+
+@measure("share of unique records", direction="lower", limits=(0, 1))
+def uniqueness(table: Table, *, missing: Missing = "own") -> Measurement:
+    """The share of records that share their quasi-identifiers with nobody in the table.
+
+    Parameters
+    ----------
+    table : Table
+        The table with its quasi-identifiers.
+    missing : {"own", "wildcard"}
+        How a missing quasi-identifier counts.
+
+    References
+    ----------
+    Skinner, Elliot (2002), A measure of disclosure risk for microdata.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import Roles, Table
+    >>> frame = pl.DataFrame({"age": [30, 30, 41, 52]})
+    >>> uniqueness(Table(frame, Roles(quasi_identifiers=["age"]))).value
+    0.5
+    """
+    alone = _sizes(table, missing) == 1
+    return Measurement(
+        "uniqueness",
+        float(alone.mean()),
+        per_record=alone.astype(np.float64),
+        details={"records": int(alone.sum())},
+    )
+
+
+def population_sizes(
+    table: Table,
+    *,
+    missing: Missing = "own",
+    population: Table | None = None,
+    sampling_fraction: float | None = None,
+) -> npt.NDArray[np.float64]:
+    """The size F of each record's class in the population, counted or estimated."""
+    sizes = _sizes(table, missing).astype(np.float64)
+    if population is not None:
+        return _counted_in(table, population, missing)
+    if sampling_fraction is not None:
+        _check_share(sampling_fraction, "sampling fraction")
+        return sizes / sampling_fraction
+    if table.roles.weight is not None:
+        # a class of the population is at least as large as its part in the sample
+        return np.maximum(table.class_weights(missing), sizes)
+    raise InputError(
+        "Journalist risk needs the population: give a population table, a sampling fraction, or "
+        "a weight column in the roles."
+    )
+
+
+def _counted_in(table: Table, population: Table, missing: Missing) -> npt.NDArray[np.float64]:
+    sizes = table.class_sizes_in(population, missing)
+    absent = int((sizes == 0).sum())
+    if absent:
+        raise InputError(
+            f"{absent} of {len(table)} records have quasi-identifiers that do not occur in the "
+            "population; the population must contain the table, masked in the same way."
+        )
+    return sizes.astype(np.float64)

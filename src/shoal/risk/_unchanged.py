@@ -1,0 +1,59 @@
+"""Records whose quasi-identifiers left exactly as they came."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shoal.errors import InputError
+from shoal.measurement import Measurement, measure
+from shoal.table import Table
+
+
+@measure("share of records left unmasked", direction="lower", limits=(0, 1), needs_original=True)
+def unchanged_records(original: Table, masked: Table) -> Measurement:
+    """The share of released records none of whose quasi-identifiers was changed.
+
+    A quasi-identifier that was taken out of the table counts as changed. The rows are paired by
+    their private key, so that a record which merely resembles another one does not count.
+
+    Parameters
+    ----------
+    original : Table
+        The table before masking.
+    masked : Table
+        The table after masking, made from ``original``.
+
+    References
+    ----------
+    Hundepool et al. (2012), Statistical Disclosure Control, chapter 3.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import Roles, Round, Table
+    >>> frame = pl.DataFrame({"age": [30, 32, 41]})
+    >>> table = Table(frame, Roles(quasi_identifiers=["age"]))
+    >>> round(unchanged_records(table, Round(base=5).fit_transform(table)).value, 3)
+    0.333
+    """
+    if not masked.pairs_with(original):
+        raise InputError(
+            "The two tables do not come from one input, so their rows cannot be paired; mask the "
+            "original with Shoal, or verify a release with its private half."
+        )
+    if len(masked) == 0:
+        raise InputError("The masked table has no records.")
+    names = original.roles.quasi_identifiers
+    if any(name not in masked.columns for name in names) or not names:
+        same = np.zeros(len(masked), dtype=bool)
+    else:
+        same = np.ones(len(masked), dtype=bool)
+        for name in names:
+            same &= ~masked.changed_cells(name, original)
+    return Measurement(
+        "unchanged_records",
+        float(same.mean()),
+        baseline=1.0,
+        per_record=same.astype(np.float64),
+        details={"records": int(same.sum())},
+    )

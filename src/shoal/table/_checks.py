@@ -1,0 +1,35 @@
+"""Whether the roles fit the data, checked at the door."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from shoal.errors import RolesError, quoted
+from shoal.table._frames import kind_of
+from shoal.table._roles import Roles
+
+
+def check_roles(data: pl.DataFrame, roles: Roles, *, released: bool = False) -> None:
+    """Raise RolesError where the roles do not fit; a released column may be empty."""
+    roles.check(data.columns)
+    if data.height == 0 or released:
+        return
+    empty = [name for name in roles.quasi_identifiers if data[name].null_count() == data.height]
+    if empty:
+        raise RolesError(
+            f"The quasi-identifier {quoted(empty)} has no value in any of the {data.height} rows; "
+            "leave it out of the quasi-identifiers or read the column again."
+        )
+    if roles.weight is not None:
+        _check_weight(data[roles.weight])
+
+
+def _check_weight(weight: pl.Series) -> None:
+    if kind_of(weight.dtype) not in ("integer", "float"):
+        raise RolesError(f"The weight column '{weight.name}' is not numeric.")
+    bad = int((~(weight.is_not_null() & weight.is_finite() & (weight > 0))).sum())
+    if bad:
+        raise RolesError(
+            f"The weight column '{weight.name}' has {bad} values that are missing, infinite or "
+            "not above 0; every record needs a positive weight."
+        )

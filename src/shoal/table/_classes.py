@@ -1,0 +1,212 @@
+"""Equivalence classes: the records with equal quasi-identifiers, grouped once, read by all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from shoal.table._encode import Codes, combine, encode
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Scalar = TypeVar("Scalar", bound=np.generic)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Classes:
+    """A partition of the records by equal quasi-identifiers.
+
+    A missing value is a value of its own here; :func:`wildcard_sizes` has the other reading.
+
+    Parameters
+    ----------
+    labels : numpy.ndarray
+        The class of each record, numbered from 0 by first appearance.
+    sizes : numpy.ndarray
+        The number of records of each class.
+
+    Examples
+    --------
+    >>> classes = classes_of([pl.Series("zip", [1, 2, 1, None, 1, None])], 6)
+    >>> classes
+    Classes(records=6, count=3, k=1)
+    >>> classes.record_sizes.tolist()
+    [3, 1, 3, 2, 3, 2]
+    >>> classes.histogram
+    {1: 1, 2: 1, 3: 1}
+    """
+
+    labels: npt.NDArray[np.signedinteger[Any]]
+    sizes: Integers
+
+    def __post_init__(self) -> None:
+        for field in ("labels", "sizes"):
+            frozen = getattr(self, field).view()  # the caller's own array stays writable
+            frozen.flags.writeable = False
+            object.__setattr__(self, field, frozen)
+
+    @property
+    def records(self) -> int:
+        """The number of records."""
+        return len(self.labels)
+
+    @property
+    def count(self) -> int:
+        """The number of classes."""
+        return len(self.sizes)
+
+    @property
+    def k(self) -> int:
+        """The size of the smallest class; 0 where there are no records."""
+        return int(self.sizes.min(initial=self.records))
+
+    @property
+    def uniques(self) -> int:
+        """The number of records that are alone in their class."""
+        return int(np.count_nonzero(self.sizes == 1))
+
+    @property
+    def record_sizes(self) -> Integers:
+        """The size of the class of each record."""
+        return self.spread(self.sizes)
+
+    @property
+    def histogram(self) -> dict[int, int]:
+        """How many classes there are of each size, by ascending size."""
+        sizes, numbers = np.unique(self.sizes, return_counts=True)
+        return dict(zip(sizes.tolist(), numbers.tolist(), strict=True))
+
+    def spread(self, values: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
+        """Give a value of each class to each of its records."""
+        per_record: npt.NDArray[Scalar] = values[self.labels]
+        return per_record
+
+    def __repr__(self) -> str:
+        return f"Classes(records={self.records}, count={self.count}, k={self.k})"
+
+
+def form_classes(parts: Iterable[Codes], rows: int) -> Classes:
+    """Group the records by equal codes in all parts.
+
+    Parameters
+    ----------
+    parts : iterable of Codes
+        The quasi-identifiers; without any, all records are one class.
+    rows : int
+        The number of records.
+
+    Examples
+    --------
+    >>> form_classes([], 4)
+    Classes(records=4, count=1, k=4)
+    """
+    from shoal.kernels._grouping import group
+
+    return Classes(*group(combine(parts, rows)))
+
+
+def classes_of(columns: Iterable[pl.Series], rows: int) -> Classes:
+    """Group the records by equal values, with only one encoded column in memory at a time.
+
+    Examples
+    --------
+    >>> classes_of([pl.Series([1, 1, 2]), pl.Series(["a", "a", "a"])], 3).sizes.tolist()
+    [2, 1]
+    """
+    return form_classes((encode(column) for column in columns), rows)
+
+
+def weight_sums(classes: Classes, weights: npt.ArrayLike) -> Floats:
+    """The sum of the sampling weights in the class of each record.
+
+    It estimates how many people of the population share the record's quasi-identifiers.
+
+    Examples
+    --------
+    >>> classes = classes_of([pl.Series([1, 1, 2])], 3)
+    >>> weight_sums(classes, [10, 2.5, 4]).tolist()
+    [12.5, 12.5, 4.0]
+    """
+    return classes.spread(_class_weights(classes, weights))
+
+
+def wildcard_sizes(parts: Sequence[Codes], rows: int) -> Integers:
+    """For each record, how many agree with it wherever neither is missing, itself included.
+
+    This is the statistics offices' reading, where a missing value stands for any value: the
+    sample frequency counts of sdcMicro's ``freqCalc`` (Templ, Kowarik & Meindl 2015, "Statistical
+    Disclosure Control for Micro-Data Using the R Package sdcMicro", JSS 67(4), section 3). The
+    records that a record agrees with no longer form classes: agreement is not transitive.
+
+    Distinct tuples meet once per pair of patterns of missing, so the time grows with tuples ×
+    patterns (at most 2 to the number of columns with missing values), not with records².
+
+    Examples
+    --------
+    >>> wildcard_sizes([encode(pl.Series(["a", "a", None, "b"]))], 4).tolist()
+    [3, 3, 4, 2]
+    """
+    classes = form_classes(parts, rows)
+    # Counts are exact in floating point up to 2**53.
+    totals = _agreeing_weight(parts, classes, classes.sizes.astype(np.float64))
+    return classes.spread(totals.astype(np.int64))
+
+
+def wildcard_weight_sums(parts: Sequence[Codes], rows: int, weights: npt.ArrayLike) -> Floats:
+    """Like :func:`wildcard_sizes`, summing sampling weights instead of counting records.
+
+    Examples
+    --------
+    >>> wildcard_weight_sums([encode(pl.Series(["a", None, "b"]))], 3, [10, 2.5, 4]).tolist()
+    [12.5, 16.5, 6.5]
+    """
+    classes = form_classes(parts, rows)
+    return classes.spread(_agreeing_weight(parts, classes, _class_weights(classes, weights)))
+
+
+def _class_weights(classes: Classes, weights: npt.ArrayLike) -> Floats:
+    from shoal.kernels._grouping import total_by
+
+    values = np.ascontiguousarray(weights, np.float64)
+    totals: Floats = total_by(classes.labels, classes.count, values)
+    return totals
+
+
+def _agreeing_weight(parts: Sequence[Codes], classes: Classes, weights: Floats) -> Floats:
+    """For each class, the weight of the classes that agree with it, missing as a wildcard."""
+    from shoal.kernels._grouping import WILDCARD, dense_labels, first_rows, wildcard_totals
+
+    if not classes.count or all(part.missing is None for part in parts):
+        return weights
+    rows = first_rows(classes.labels, classes.count)
+    tuples = [part.with_codes(part.codes[rows]) for part in parts]
+    complete = [part for part in tuples if part.missing is None]
+    gappy = [part for part in tuples if part.missing is not None]
+    gappy.sort(key=lambda part: -part.count)  # the most telling first: comparisons end there
+    # Only tuples that are equal in all complete columns can agree: they form a block. A run is
+    # what has its wildcards in the same columns, within a block.
+    blocks = combine(complete, classes.count)
+    patterns = combine(map(_gaps, gappy), classes.count)
+    order = np.lexsort((patterns, blocks))
+    blocks, patterns = blocks[order], patterns[order]
+    starts = np.flatnonzero((np.diff(blocks) != 0) | (np.diff(patterns) != 0)) + 1
+    starts = np.concatenate(([0], starts, [classes.count]))
+    run_blocks = dense_labels(blocks[starts[:-1]])[0].astype(np.int64)
+    matrix = np.empty((classes.count, len(gappy)), np.uint32)
+    for column, part in enumerate(gappy):
+        matrix[:, column] = part.codes[order]
+        matrix[part.codes[order] == part.missing, column] = WILDCARD
+    totals = np.empty_like(weights)
+    totals[order] = wildcard_totals(matrix, starts, run_blocks, weights[order])
+    return totals
+
+
+def _gaps(part: Codes) -> Codes:
+    """Where a column is missing, as a column of its own."""
+    missing = (part.codes == part.missing).view(np.uint8)
+    return Codes(missing, pl.Series(part.name, [False, True]))

@@ -1,0 +1,187 @@
+"""Columns as small integers: what grouping, models and kernels work on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from shoal.errors import InputError
+
+_NESTED = (pl.List, pl.Array, pl.Struct, pl.Object)
+_WIDE = (pl.String, pl.Binary, pl.Decimal, pl.Int128, pl.UInt128, pl.Categorical, pl.Null)
+_HASHES_TO_TRY = 8
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Codes:
+    """A column as codes 0, 1, 2, … into its distinct values.
+
+    Parameters
+    ----------
+    codes : numpy.ndarray
+        The code of each record, unsigned, as narrow as their number allows.
+    levels : polars.Series
+        The distinct values by code, ascending (an Enum in its declared order), without missing.
+    missing : int, optional
+        The code of a missing value: the last one. None where nothing is missing.
+
+    Examples
+    --------
+    >>> column = encode(pl.Series("age", [40, None, 30, 40]))
+    >>> column.codes.tolist(), column.levels.to_list(), column.missing
+    ([1, 2, 0, 1], [30, 40], 2)
+    >>> column
+    Codes('age', records=4, count=3)
+    """
+
+    codes: npt.NDArray[np.unsignedinteger[Any]]
+    levels: pl.Series
+    missing: int | None = None
+
+    def __post_init__(self) -> None:
+        frozen = self.codes.view()  # the caller's own array stays writable
+        frozen.flags.writeable = False
+        object.__setattr__(self, "codes", frozen)
+
+    @property
+    def name(self) -> str:
+        """The name of the column."""
+        return self.levels.name
+
+    @property
+    def count(self) -> int:
+        """The number of codes, that of missing included."""
+        return len(self.levels) + (self.missing is not None)
+
+    def with_codes(self, codes: npt.NDArray[np.unsignedinteger[Any]]) -> Codes:
+        """Other records over the same levels."""
+        return replace(self, codes=codes)
+
+    def __repr__(self) -> str:
+        # Without the levels: they are cells of the table.
+        return f"Codes('{self.name}', records={len(self.codes)}, count={self.count})"
+
+
+def encode(series: pl.Series) -> Codes:
+    """Encode a column; NaN counts as missing, and -0.0 as 0.0.
+
+    Codes follow the order of the values, so those of numbers and dates are ordinal.
+
+    Parameters
+    ----------
+    series : polars.Series
+        A column of any type that is not nested.
+
+    Examples
+    --------
+    >>> encode(pl.Series("x", [2.5, float("nan"), -0.0, 0.0])).codes.tolist()
+    [1, 2, 0, 0]
+    """
+    from shoal.kernels._grouping import first_rows
+
+    if isinstance(series.dtype, _NESTED):
+        raise InputError(
+            f"Column '{series.name}' holds {series.dtype.base_type()} values, which cannot be "
+            "compared record by record; turn them into numbers or text, or leave the column out."
+        )
+    if series.dtype.is_float():
+        series = series.fill_nan(None)
+        series = series.set(series == 0, 0.0)  # -0.0 is 0.0; polars leaves out "+ 0.0"
+    labels, count = _labels(series)
+    distinct = series.gather(first_rows(labels, count))
+    order = distinct.arg_sort(nulls_last=True).to_numpy()
+    code_of_label = np.empty(count, _narrowest(count))
+    code_of_label[order] = np.arange(count, dtype=code_of_label.dtype)
+    levels = distinct.gather(order).drop_nulls()
+    return Codes(code_of_label[labels], levels, len(levels) if len(levels) < count else None)
+
+
+def decode(column: Codes) -> pl.Series:
+    """The values that the codes stand for; missing becomes null.
+
+    Examples
+    --------
+    >>> decode(encode(pl.Series("sex", ["f", None, "m"]))).to_list()
+    ['f', None, 'm']
+    """
+    levels = column.levels
+    if column.missing is not None:
+        levels = levels.extend_constant(None, 1)
+    return levels.gather(column.codes)
+
+
+def combine(parts: Iterable[Codes], rows: int) -> npt.NDArray[np.uint64]:
+    """One 64-bit key per record: equal keys where the records have equal codes in all parts.
+
+    Parameters
+    ----------
+    parts : iterable of Codes
+        The columns. They are taken one at a time, so a generator need not hold them all.
+    rows : int
+        The number of records; without any column all of them have the key 0.
+
+    Examples
+    --------
+    >>> columns = [encode(pl.Series("a", [1, 2, 1])), encode(pl.Series("b", ["x", "x", "y"]))]
+    >>> combine(columns, 3).tolist()
+    [0, 2, 1]
+    """
+    from shoal.kernels._grouping import dense_labels
+
+    keys = np.zeros(rows, np.uint64)
+    bound = 1
+    for part in parts:
+        if len(part.codes) != rows:
+            raise InputError(
+                f"Column '{part.name}' has {len(part.codes)} records where the table has {rows}; "
+                "columns of one table must be of equal length."
+            )
+        if bound * part.count > 2**64:
+            labels, bound = dense_labels(keys)
+            keys[:] = labels
+        keys *= np.uint64(part.count)
+        keys += part.codes
+        bound *= max(part.count, 1)
+    return keys
+
+
+def _labels(series: pl.Series) -> tuple[npt.NDArray[np.signedinteger[Any]], int]:
+    """Records with equal values share a label, missing ones too; numbered by first appearance."""
+    from shoal.kernels._grouping import dense_labels
+
+    if series.null_count() == 0 and not isinstance(series.dtype, _WIDE):
+        return dense_labels(_exact_keys(series))
+    distinct = series.n_unique()
+    for seed in range(_HASHES_TO_TRY):
+        labels, count = dense_labels(series.hash(seed=seed).to_numpy())
+        # Equal values have equal hashes: as many hashes as values means that no two collided.
+        if count == distinct:
+            return labels, count
+    raise RuntimeError(f"column '{series.name}' collides under every hash tried")
+
+
+def _exact_keys(series: pl.Series) -> npt.NDArray[np.uint64]:
+    """Values of at most 64 bits, none missing, as keys; those of whole numbers start at 0."""
+    if series.dtype.is_float():
+        return series.cast(pl.Float64).to_numpy().view(np.uint64)
+    physical = series.to_physical()
+    wide = pl.UInt64 if physical.dtype.is_unsigned_integer() else pl.Int64
+    values = physical.cast(wide).to_numpy()
+    if len(values):
+        # A new array, since that of the series is not ours; right for signed values too, since
+        # arithmetic is modulo 2**64.
+        values = values - values.min()
+    return values.view(np.uint64)
+
+
+def _narrowest(count: int) -> type[np.unsignedinteger[Any]]:
+    """The narrowest type that holds ``count`` codes."""
+    for kind in (np.uint8, np.uint16, np.uint32):
+        if count <= np.iinfo(kind).max + 1:
+            return kind
+    return np.uint64

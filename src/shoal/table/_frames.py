@@ -1,0 +1,226 @@
+"""The door for data frames: any frame in, polars inside, the type that came in back out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+
+from shoal.errors import InputError, quoted
+
+_OTHER_PLAIN = (pl.Boolean, pl.String, pl.Categorical, pl.Enum, pl.Null)
+
+Kind = Literal["integer", "float", "boolean", "text", "date", "datetime", "time", "duration"]
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The frame type that the caller uses, and the column types that it had."""
+
+    library: Literal["polars", "pandas", "pyarrow"]
+    types: Mapping[str, Any] = field(default_factory=dict)
+
+    def restore(self, data: pl.DataFrame) -> Any:
+        """The data as the caller's frame type; each column in its first type where it fits."""
+        return _RESTORE[self.library](data, self.types)
+
+
+def to_polars(frame: Any) -> tuple[pl.DataFrame, Origin]:
+    """The data of any eager frame as polars, with what is needed to give the type back.
+
+    An index is left behind: its labels may be the names of people.
+    """
+    if isinstance(frame, pl.LazyFrame):
+        frame = frame.collect()
+    try:
+        native = nw.from_native(frame, eager_only=True)
+    except TypeError:
+        raise InputError(
+            "A table is made from a polars, pandas or pyarrow frame; "
+            f"got {type(frame).__module__}.{type(frame).__name__}."
+        ) from None
+    except nw.exceptions.DuplicateError:
+        raise InputError(
+            "The frame has a column name twice; rename the columns so that each name is unique."
+        ) from None
+    library = native.implementation.value
+    if library not in _RESTORE:
+        raise InputError(f"A frame of {library} is not supported; use polars, pandas or pyarrow.")
+    _check_names(list(native.columns))
+    if library == "pandas":
+        # polars would share its memory, and a pandas frame can be changed in place
+        native = native.clone()
+    try:
+        data = native.to_polars()
+    except Exception:
+        # the text of the cause may quote cells, so it is not passed on
+        raise InputError(
+            f"The {library} frame cannot be converted: a column mixes types or holds objects; "
+            "give every column one type (numbers, text, booleans or dates)."
+        ) from None
+    return _normalise(data), Origin(library, _original_types(frame, library))
+
+
+def _check_names(names: list[Any]) -> None:
+    if not all(isinstance(name, str) for name in names):
+        raise InputError("Column names must be text; rename the columns that are numbers.")
+    if any(not name.strip() for name in names):
+        raise InputError("A column has an empty name; give every column a name.")
+    if any("\0" in name for name in names):
+        raise InputError("A column name holds a NUL character; rename the column.")
+    if len(set(names)) != len(names):
+        twice = sorted({name for name in names if names.count(name) > 1})
+        raise InputError(f"The frame has column names twice: {quoted(twice)}; rename them.")
+
+
+def _original_types(frame: Any, library: str) -> dict[str, Any]:
+    if library == "pandas":
+        return {str(name): dtype for name, dtype in frame.dtypes.items()}
+    if library == "pyarrow":
+        return {name: frame.schema.field(name).type for name in frame.column_names}
+    return dict(frame.schema)
+
+
+def _normalise(data: pl.DataFrame) -> pl.DataFrame:
+    """Plain types only: NaN is missing, categories are text, no nested values."""
+    changes = []
+    for name, dtype in data.schema.items():
+        column = data[name]  # not pl.col, which would read a name like "*" as a pattern
+        if not (dtype.is_numeric() or dtype.is_temporal() or dtype in _OTHER_PLAIN):
+            raise InputError(
+                f"Column '{name}' holds values of type {dtype}; "
+                "a table holds numbers, text, booleans and dates."
+            )
+        if dtype.is_float():
+            # polars tells NaN from null; in a table about people both mean "not known"
+            changes.append(column.cast(pl.Float64).fill_nan(None))
+        elif dtype in (pl.Categorical, pl.Enum, pl.Null):
+            # unused categories would carry values of the original into the release
+            changes.append(column.cast(pl.String))
+        elif dtype in (pl.Int128, pl.UInt128):
+            changes.append(_huge_integers(column))
+    return data.with_columns(changes) if changes else data
+
+
+def _huge_integers(column: pl.Series) -> pl.Series:
+    """64 bits where the values fit, else text: a float would change the last digits."""
+    for dtype in (pl.Int64, pl.UInt64):
+        fitting = column.cast(dtype, strict=False)
+        if fitting.null_count() == column.null_count():
+            return fitting
+    return column.cast(pl.String)
+
+
+def kind_of(dtype: pl.DataType) -> Kind:
+    """The kind of a column, in the words that methods use."""
+    if dtype.is_integer():
+        return "integer"
+    if dtype.is_float() or dtype.is_decimal():
+        return "float"
+    if dtype == pl.Boolean:
+        return "boolean"
+    if dtype == pl.Date:
+        return "date"
+    if dtype == pl.Datetime:
+        return "datetime"
+    if dtype == pl.Time:
+        return "time"
+    if dtype == pl.Duration:
+        return "duration"
+    return "text"
+
+
+def _to_own_polars(data: pl.DataFrame, types: Mapping[str, Any]) -> pl.DataFrame:
+    changes = []
+    for name, dtype in data.schema.items():
+        first = types.get(name, dtype)
+        if first == dtype:
+            continue
+        if first == pl.Enum and dtype == pl.String:
+            present = set(data[name].unique())
+            used = [category for category in first.categories if category in present]
+            changes.append(data[name].cast(pl.Enum(used)))
+        elif first == pl.Categorical and dtype == pl.String:
+            changes.append(data[name].cast(pl.Categorical))
+        elif first == pl.Float32 and dtype == pl.Float64:
+            changes.append(data[name].cast(pl.Float32))
+    return data.with_columns(changes) if changes else data
+
+
+def _to_pandas(data: pl.DataFrame, types: Mapping[str, Any]) -> Any:
+    import pandas as pd
+
+    # nullable pandas types hold integers and booleans with missing values without loss
+    nullable = {
+        name: "boolean" if dtype == pl.Boolean else ("UInt64" if dtype == pl.UInt64 else "Int64")
+        for name, dtype in data.schema.items()
+        if data[name].null_count() and (dtype == pl.Boolean or dtype.is_integer())
+    }
+    columns = {
+        name: (
+            pd.array(data[name].to_list(), dtype=nullable[name])
+            if name in nullable
+            else data[name].to_pandas()
+        )
+        for name in data.columns
+    }
+    out = pd.DataFrame(columns, index=pd.RangeIndex(data.height))
+    for name, dtype in data.schema.items():
+        first = types.get(name)
+        if first is None or first == out[name].dtype:
+            continue
+        if isinstance(first, pd.CategoricalDtype):
+            present = set(out[name].dropna().unique())
+            used = [c for c in first.categories if c in present]
+            if present <= set(used):
+                out[name] = out[name].astype(pd.CategoricalDtype(used, ordered=first.ordered))
+        elif first == np.dtype(object) and dtype == pl.String:
+            out[name] = out[name].astype(object).where(data[name].is_not_null().to_numpy(), None)
+        elif first == np.dtype(object) and dtype == pl.Date:
+            out[name] = pd.Series(data[name].to_list(), dtype=object)  # dates, as they came
+        elif pd.api.types.is_extension_array_dtype(first) or (
+            first.kind in "fiu" and dtype.is_numeric() and name not in nullable
+        ):
+            out[name] = _cast_if_lossless(out[name], first)
+    return out
+
+
+def _cast_if_lossless(series: Any, dtype: Any) -> Any:
+    try:
+        cast = series.astype(dtype)
+        same = ((cast == series) | series.isna()).all() or getattr(dtype, "kind", "") == "f"
+    except (TypeError, ValueError, OverflowError):
+        return series
+    return cast if same else series
+
+
+def _to_pyarrow(data: pl.DataFrame, types: Mapping[str, Any]) -> Any:
+    import pyarrow as pa
+
+    out = data.to_arrow(compat_level=pl.CompatLevel.oldest())
+    for position, name in enumerate(out.column_names):
+        first, now = types.get(name), out.schema.field(name).type
+        if first is None or first == now:
+            continue
+        column = out.column(position)
+        try:
+            column = (
+                column.cast(pa.string()).dictionary_encode()
+                if pa.types.is_dictionary(first)
+                else column.cast(first)
+            )
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            continue
+        out = out.set_column(position, name, column)
+    return out.replace_schema_metadata(None)
+
+
+_RESTORE: dict[str, Callable[[pl.DataFrame, Mapping[str, Any]], Any]] = {
+    "polars": _to_own_polars,
+    "pandas": _to_pandas,
+    "pyarrow": _to_pyarrow,
+}

@@ -1,0 +1,43 @@
+"""Frames without leftovers: nothing in memory but the values that the cells show.
+
+A column keeps more than it shows. Where a cell was made missing, the old value still stands in the
+buffer under the mark; a column of texts refers to buffers that hold texts of rows long gone; and a
+list of categories names values that no row has any more. Formats that copy buffers, such as
+Feather, pickle and Arrow in memory, would carry all of that out.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import polars as pl
+
+_NOTHING: Final[dict[type[pl.DataType], Any]] = {pl.String: "", pl.Boolean: False}
+
+
+def scrubbed(frame: pl.DataFrame) -> pl.DataFrame:
+    """The same values in new buffers that hold nothing else; categories become text.
+
+    Examples
+    --------
+    >>> frame = pl.DataFrame({"sex": ["f", "m", None]}, schema={"sex": pl.Enum(["f", "m", "x"])})
+    >>> scrubbed(frame).schema
+    Schema([('sex', String)])
+    """
+    return pl.DataFrame(height=frame.height).hstack([_scrubbed(column) for column in frame])
+
+
+def _scrubbed(column: pl.Series) -> pl.Series:
+    if column.dtype in (pl.Categorical, pl.Enum, pl.Null):
+        column = column.cast(pl.String)
+    if column.null_count():
+        nothing = pl.lit(_NOTHING.get(column.dtype.base_type(), 0)).cast(column.dtype)
+        value = pl.col("value")  # not its own name, which might be a pattern
+        shown = pl.when(value.is_not_null()).then(value.fill_null(nothing))
+        column = column.to_frame("value").select(shown.alias(column.name)).to_series()
+    if column.dtype == pl.String:
+        # offsets into one buffer: the way through Arrow copies what is shown and nothing else
+        arrow = column.rechunk().to_arrow(compat_level=pl.CompatLevel.oldest())
+        return pl.Series(column.name, arrow, dtype=pl.String)
+    # a slice shares the buffer of the whole; taking every row by its position copies
+    return column.gather(pl.int_range(len(column), eager=True))

@@ -1,0 +1,410 @@
+"""The table: a frame, the roles of its columns, and a private key for every row."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from shoal.errors import InputError, RolesError, did_you_mean, quoted
+from shoal.table._checks import check_roles
+from shoal.table._classes import (
+    Classes,
+    classes_of,
+    weight_sums,
+    wildcard_sizes,
+    wildcard_weight_sums,
+)
+from shoal.table._encode import Codes, encode
+from shoal.table._frames import Kind, Origin, kind_of, to_polars
+from shoal.table._population import counted_in
+from shoal.table._roles import Roles
+from shoal.table._scrub import scrubbed
+from shoal.table.storage._write import schema_of, write_frame
+from shoal.table.suggestion._patterns import looks_like_identifier
+
+Missing = Literal["own", "wildcard"]
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A numeric column as arrays: values (0 where missing) and where a value is present."""
+
+    values: npt.NDArray[Any]
+    present: npt.NDArray[np.bool_]
+
+
+class Table:
+    """A frame about people with the roles of its columns; frozen.
+
+    Every row carries a private key from reading on: its position in the input. Samples are
+    chosen by it and the audit refers to it; it is never a column and never leaves the private
+    half of a release.
+
+    Parameters
+    ----------
+    frame : polars, pandas or pyarrow frame
+        The data. ``table.frame`` gives the same type back. An index is not kept.
+    roles : Roles, optional
+        Which column plays which part.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> frame = pl.DataFrame({"age": [31, 31, 40], "zip": ["1000", "1000", "2000"]})
+    >>> table = Table(frame, Roles(quasi_identifiers=["age", "zip"]))
+    >>> table
+    Table: 3 rows, 2 columns (2 quasi-identifiers)
+    >>> table.classes.k
+    1
+    """
+
+    _data: pl.DataFrame
+    _origin: Origin
+    _roles: Roles
+    _row_key: npt.NDArray[np.int64]
+    _lineage: str
+
+    def __init__(self, frame: Any, roles: Roles | None = None) -> None:
+        if isinstance(frame, Table):
+            raise InputError("This is a Table already; use table.with_roles(...) for other roles.")
+        data, origin = to_polars(frame)
+        roles = Roles() if roles is None else roles
+        if not isinstance(roles, Roles):
+            raise RolesError("The roles must be a shoal.Roles; write sh.Roles(identifiers=[...]).")
+        check_roles(data, roles)
+        keys = np.arange(data.height, dtype=np.int64)
+        self._fill(data, origin, roles, keys, lineage=uuid.uuid4().hex)
+
+    def _fill(
+        self,
+        data: pl.DataFrame,
+        origin: Origin,
+        roles: Roles,
+        row_key: npt.NDArray[np.int64],
+        lineage: str,
+    ) -> None:
+        row_key.flags.writeable = False
+        vars(self).update(
+            _data=data, _origin=origin, _roles=roles, _row_key=row_key, _lineage=lineage
+        )
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError("A Table is frozen; a step returns a new one.")
+
+    # -- what it is
+
+    @property
+    def frame(self) -> Any:
+        """The data, in the frame type that came in."""
+        return self._origin.restore(self._data.clone())  # polars frames can be changed in place
+
+    @property
+    def roles(self) -> Roles:
+        """The roles of the columns."""
+        return self._roles
+
+    @property
+    def row_key(self) -> npt.NDArray[np.int64]:
+        """The private key of each row: its position in the input. Never publish it."""
+        return self._row_key
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        return self._data.columns
+
+    def __len__(self) -> int:
+        return len(self._row_key)
+
+    def __repr__(self) -> str:
+        counts = [
+            (len(self.roles.identifiers), "identifier"),
+            (len(self.roles.quasi_identifiers), "quasi-identifier"),
+            (len(self.roles.sensitive), "sensitive column"),
+        ]
+        said = ", ".join(f"{n} {what}{'s' * (n != 1)}" for n, what in counts if n)
+        size = f"Table: {len(self)} rows, {len(self.columns)} columns"
+        return f"{size} ({said or 'no roles'})"
+
+    def kind(self, column: str) -> Kind:
+        """Integer, float, boolean, text, date, datetime, time or duration."""
+        return kind_of(self._series(column).dtype)
+
+    def _series(self, column: str) -> pl.Series:
+        if column not in self._data.columns:
+            raise InputError(
+                f"The table has no column '{column}'. {did_you_mean(column, self.columns)}"
+            )
+        return self._data[column]
+
+    def chosen(self, columns: Sequence[str] | None) -> list[str]:
+        """The columns that a method works on: those named, or the quasi-identifiers."""
+        if columns is None:
+            return list(self.roles.quasi_identifiers)
+        return [name for name in columns if self._series(name) is not None]
+
+    # -- classes: rows with equal quasi-identifiers
+
+    @cached_property
+    def classes(self) -> Classes:
+        """The rows grouped by equal quasi-identifiers; a missing value is a value of its own."""
+        names = self.roles.quasi_identifiers
+        return classes_of((self._data[name] for name in names), len(self))
+
+    @cached_property
+    def _wildcard_sizes(self) -> npt.NDArray[np.int64]:
+        parts = [encode(self._data[name]) for name in self.roles.quasi_identifiers]
+        sizes = wildcard_sizes(parts, len(self))
+        sizes.flags.writeable = False
+        return sizes
+
+    def group(self, columns: Sequence[str]) -> Classes:
+        """The rows grouped by equal values of any columns."""
+        return classes_of((self._series(name) for name in columns), len(self))
+
+    def class_sizes(self, missing: Missing = "own") -> npt.NDArray[np.int64]:
+        """How many records share the quasi-identifiers of each record.
+
+        With ``missing="wildcard"`` a missing value agrees with every value, which is how the
+        statistics offices count; the groups then overlap.
+        """
+        if missing == "own":
+            return self.classes.record_sizes
+        if missing == "wildcard":
+            return self._wildcard_sizes
+        raise InputError(f"missing must be 'own' or 'wildcard'; got '{missing}'.")
+
+    def class_weights(self, missing: Missing = "own") -> npt.NDArray[np.float64]:
+        """The sum of the sampling weights in the class of each record."""
+        if self.roles.weight is None:
+            raise InputError("The table has no weight column; declare one in the roles.")
+        weights = self._data[self.roles.weight].cast(pl.Float64).to_numpy()
+        if missing == "own":
+            return weight_sums(self.classes, weights)
+        parts = [encode(self._data[name]) for name in self.roles.quasi_identifiers]
+        return wildcard_weight_sums(parts, len(self), weights)
+
+    def class_sizes_in(self, population: Table, missing: Missing = "own") -> npt.NDArray[np.int64]:
+        """How many records of ``population`` share the quasi-identifiers of each record."""
+        names = self.roles.quasi_identifiers
+        return counted_in(
+            [self._series(name) for name in names],
+            [population._series(name) for name in names],
+            (len(self), len(population)),
+            wildcard=missing == "wildcard",
+        )
+
+    def recounted_sizes(self) -> npt.NDArray[np.int64]:
+        """Class sizes counted by another way than :attr:`classes`, sorted; for verification."""
+        names = list(self.roles.quasi_identifiers)
+        if not names:
+            return np.array([len(self)] if len(self) else [], dtype=np.int64)
+        columns = [self._data[name].alias(str(place)) for place, name in enumerate(names)]
+        sizes = pl.DataFrame(columns).lazy().group_by(pl.all()).len(name="size").collect()
+        return np.sort(sizes["size"].to_numpy().astype(np.int64))
+
+    # -- columns as arrays, for methods and measures
+
+    def numbers(self, column: str) -> Numbers:
+        """A numeric column as arrays; infinite values are refused."""
+        series = self._series(column)
+        kind = kind_of(series.dtype)
+        if kind not in ("integer", "float"):
+            raise InputError(f"Column '{column}' is not numeric but {kind}.")
+        present = series.is_not_null().to_numpy()
+        if kind == "integer":
+            series = series.cast(pl.UInt64 if series.dtype == pl.UInt64 else pl.Int64)
+        else:
+            series = series.cast(pl.Float64)
+        values = series.fill_null(0).to_numpy()
+        infinite = 0 if kind == "integer" else int(np.isinf(values).sum())
+        if infinite:
+            raise InputError(
+                f"Column '{column}' holds {infinite} infinite values; make them missing first."
+            )
+        return Numbers(values, present)
+
+    def codes(self, column: str) -> Codes:
+        """A column as integer codes; a missing value has a code of its own."""
+        return encode(self._series(column))
+
+    def distinct(self, column: str) -> int:
+        """The number of different values, missing not counted."""
+        return int(self._series(column).drop_nulls().n_unique())
+
+    def missing_count(self, column: str) -> int:
+        """The number of missing cells."""
+        return int(self._series(column).null_count())
+
+    def present(self, column: str) -> npt.NDArray[np.bool_]:
+        """Where the column has a value."""
+        return self._series(column).is_not_null().to_numpy()
+
+    def value_counts(self, column: str) -> dict[str, int]:
+        """How often each value occurs, as text, the most frequent first; missing left out."""
+        series = self._series(column).drop_nulls()
+        if series.dtype == pl.Duration:
+            series = series.dt.to_string("iso")  # has no cast to text
+        counts = series.cast(pl.String).alias("value").value_counts(sort=True, name="records")
+        return dict(zip(counts["value"].to_list(), counts["records"].to_list(), strict=True))
+
+    def changed_cells(self, column: str, before: Table) -> npt.NDArray[np.bool_]:
+        """Where the cell differs from that of the same row (by key) in ``before``."""
+        old, new = before._series(column), self._series(column)
+        if self._row_key is not before._row_key:
+            old = old.gather(before._positions_of(self._row_key))
+        if old.dtype != new.dtype:
+            old, new = old.cast(pl.String), new.cast(pl.String)
+        return old.ne_missing(new).to_numpy()
+
+    def _positions_of(self, row_key: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        order = np.argsort(self._row_key, kind="stable")
+        at = np.searchsorted(self._row_key[order], row_key)
+        inside = at < len(order)
+        if not inside.all() or not (self._row_key[order[at]] == row_key).all():
+            raise InputError("The two tables do not come from the same rows.")
+        return order[at]
+
+    def matching(self, where: str) -> npt.NDArray[np.bool_]:
+        """Which rows a condition holds for, written as in SQL: ``"age > 90 AND sex = 'f'"``.
+
+        A condition that cannot be decided because a value is missing does not hold.
+        """
+        try:
+            result = self._data.select(pl.sql_expr(where).alias("matches"))["matches"]
+        except Exception:
+            # the text of the cause may quote what the condition compares with
+            raise InputError(
+                "The condition of 'where' cannot be understood; write it as in SQL over the "
+                f"columns {quoted(self.columns)}, with text in single quotes and column names "
+                "that are not plain words in double quotes."
+            ) from None
+        if result.dtype != pl.Boolean:
+            raise InputError("The condition of 'where' must be true or false for each row.")
+        if len(result) == 1 and len(self) != 1:
+            result = result.new_from_index(0, len(self))
+        return result.fill_null(False).to_numpy()
+
+    # -- what the release asks
+
+    @property
+    def schema(self) -> dict[str, str]:
+        """The type of each column, as a release records it."""
+        return schema_of(self._data)
+
+    def write(self, path: str | os.PathLike[str], *, format: str) -> None:
+        """Write the data, without roles, row keys or any metadata."""
+        write_frame(self._data, path, format=format)
+
+    def undeclared_identifiers(self) -> dict[str, str]:
+        """Columns without a role that look like identifiers, with the evidence in words."""
+        found = {}
+        for name in self.columns:
+            if self.roles.of(name) is None:
+                evidence = looks_like_identifier(self._data[name], name)
+                if evidence is not None:
+                    found[name] = str(evidence)
+        return found
+
+    # -- new tables
+
+    def _derive(
+        self,
+        data: pl.DataFrame,
+        *,
+        roles: Roles | None = None,
+        row_key: npt.NDArray[np.int64] | None = None,
+    ) -> Table:
+        table = Table.__new__(Table)
+        table._fill(
+            data,
+            self._origin,
+            self._roles if roles is None else roles,
+            self._row_key if row_key is None else row_key,
+            self._lineage,
+        )
+        return table
+
+    def pairs_with(self, other: Table) -> bool:
+        """Whether both tables descend from one input, so that their rows can be paired."""
+        return self._lineage == other._lineage
+
+    def paired(self, original: Table, row_key: npt.NDArray[np.int64]) -> Table:
+        """The same rows declared to descend from ``original`` by these keys (from an audit)."""
+        if len(row_key) != len(self):
+            raise InputError(f"The audit names {len(row_key)} rows, but the table has {len(self)}.")
+        table = self._derive(self._data, row_key=np.array(row_key, dtype=np.int64))
+        vars(table)["_lineage"] = original._lineage
+        original._positions_of(table._row_key)
+        return table
+
+    def with_roles(self, roles: Roles, *, released: bool = False) -> Table:
+        """The same data under other roles; a released column may be empty after masking."""
+        check_roles(self._data, roles, released=released)
+        return self._derive(self._data, roles=roles)
+
+    def with_numbers(self, columns: Mapping[str, npt.NDArray[Any]]) -> Table:
+        """New values for numeric columns; type and missing cells stay as they are."""
+        changed = []
+        for name, values in columns.items():
+            old = self._series(name)
+            new = _in_type_of(old, pl.Series(name, values))
+            empty = pl.Series(name, [None], dtype=new.dtype)
+            changed.append(new.zip_with(old.is_not_null(), empty.new_from_index(0, len(old))))
+        return self._derive(self._data.with_columns(changed))
+
+    def blank(self, cells: Mapping[str, npt.NDArray[np.bool_]]) -> Table:
+        """Make the marked cells of the named columns missing, also in memory."""
+        if not cells:
+            return self
+        changed = []
+        for name, mask in cells.items():
+            column = self._series(name)
+            empty = pl.Series(name, [None], dtype=column.dtype).new_from_index(0, len(column))
+            changed.append(empty.zip_with(pl.Series(mask), column))
+        return self._derive(self._data.with_columns(scrubbed(pl.DataFrame(changed))))
+
+    def drop(self, columns: Iterable[str]) -> Table:
+        """Without some columns, and without their roles."""
+        gone = [name for name in columns if self._series(name) is not None]
+        # column by column: polars would read a name like "^a.*$" as a pattern
+        left = [column for column in self._data if column.name not in gone]
+        data = pl.DataFrame(height=len(self)).hstack(left)
+        return self._derive(data, roles=self._roles.without(gone))
+
+    def keep(self, rows: npt.NDArray[np.bool_]) -> Table:
+        """Only the marked rows, in their order."""
+        return self._derive(self._data.filter(pl.Series(rows)), row_key=self._row_key[rows])
+
+    def scrubbed(self) -> Table:
+        """The same cells in new memory, which holds no value of a row or cell that is gone."""
+        return self._derive(scrubbed(self._data))
+
+    def reorder(self, order: npt.NDArray[np.int64]) -> Table:
+        """The rows in another order."""
+        return self._derive(self._data[order], row_key=self._row_key[order])
+
+
+def _in_type_of(old: pl.Series, new: pl.Series) -> pl.Series:
+    """New numbers in the old type, or in the next wider one that can hold them."""
+    wider: list[pl.DataType] = [old.dtype]
+    if isinstance(old.dtype, pl.Decimal):
+        wider.append(pl.Decimal(38, old.dtype.scale))
+    for dtype in wider:
+        try:
+            fitting = new.cast(dtype)
+        except (pl.exceptions.InvalidOperationError, pl.exceptions.ComputeError):
+            continue
+        if isinstance(dtype, pl.Decimal):
+            # a decimal may have more digits than a float: a cell that stays keeps them all
+            fitting = old.cast(dtype).zip_with(old.cast(pl.Float64).eq_missing(new), fitting)
+        return fitting
+    return new

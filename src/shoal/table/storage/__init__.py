@@ -1,0 +1,1 @@
+"""Files and databases: reading into a frame, writing a frame, and the types in between."""

@@ -1,0 +1,113 @@
+"""Workbooks: Excel files old and new, and OpenDocument spreadsheets."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import polars as pl
+
+from shoal.errors import MissingExtra, ReadError, quoted
+from shoal.table.storage._recorded import check_names
+
+#: Whole numbers up to here are exact in a workbook, where every number is a float.
+EXACT_INTEGER: Final = 2**53
+
+
+def read_excel(
+    path: Path, sheet: str | int | None, dtypes: Mapping[str, pl.DataType] | None = None
+) -> pl.DataFrame:
+    """Read a sheet whose first row names the columns.
+
+    A workbook knows only floats and points in time: a column of whole numbers becomes integers,
+    one of midnights dates. Rows and unnamed columns without any value are left out, unless
+    ``dtypes`` says that the sheet is one that :func:`write_frame` wrote.
+    """
+    try:
+        import fastexcel
+    except ImportError:
+        raise MissingExtra("Reading a workbook", "excel") from None
+    try:
+        workbook = fastexcel.read_excel(path)
+        position = _position(path, workbook.sheet_names, sheet)
+        names, body = _header_and_body(workbook, position)
+    except fastexcel.FastExcelError:
+        raise ReadError(
+            f"'{path}' is not a workbook that can be read: it is damaged, protected by a password "
+            "or of another format; save it again as .xlsx."
+        ) from None
+    if not names:
+        raise ReadError(f"Sheet {position + 1} of '{path}' is empty; a table needs column names.")
+    return _frame(path, names, body, keep_rows=dtypes is not None)
+
+
+def _header_and_body(workbook: Any, position: int) -> tuple[list[str | None], list[pl.Series]]:
+    """The names as they stand in the first row: the reader renames those that come twice."""
+    header = workbook.load_sheet(position, header_row=None, n_rows=1, dtypes="string").to_polars()
+    if not header.height:
+        return [], []
+    with _without_its_warnings():
+        body = workbook.load_sheet(position, header_row=0, schema_sample_rows=None).to_polars()
+    return list(header.row(0)), body.get_columns()
+
+
+@contextlib.contextmanager
+def _without_its_warnings() -> Iterator[None]:
+    """The reader warns of every column without a value; an empty column is nothing to warn of."""
+    logger = logging.getLogger("fastexcel.types.dtype")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+def _position(path: Path, names: list[str], sheet: str | int | None) -> int:
+    if sheet is None:
+        return 0
+    if isinstance(sheet, str) and sheet in names:
+        return names.index(sheet)
+    if isinstance(sheet, int) and not isinstance(sheet, bool) and 1 <= sheet <= len(names):
+        return sheet - 1
+    raise ReadError(
+        f"'{path}' has no sheet {sheet!r}; its sheets, counted from 1, are {quoted(names)}."
+    )
+
+
+def _frame(
+    path: Path, names: list[str | None], body: list[pl.Series], *, keep_rows: bool
+) -> pl.DataFrame:
+    names += [None] * (len(body) - len(names))
+    body += [pl.Series([], dtype=pl.String)] * (len(names) - len(body))
+    used = [
+        (name, column)
+        for name, column in zip(names, body, strict=True)
+        if name is not None or column.null_count() < len(column)
+    ]
+    check_names([name for name, _ in used], f"'{path}'")
+    height = max((len(column) for _, column in used), default=0)
+    frame = pl.DataFrame(
+        [
+            _plain(column.extend_constant(None, height - len(column)).alias(str(name)))
+            for name, column in used
+        ]
+    )
+    if keep_rows:
+        return frame
+    return frame.filter(~pl.all_horizontal(pl.all().is_null()))
+
+
+def _plain(column: pl.Series) -> pl.Series:
+    if column.dtype == pl.Float64:
+        whole = column.cast(pl.Int64, strict=False)
+        small = bool((column.abs() <= EXACT_INTEGER).all())
+        return whole if small and bool(whole.cast(pl.Float64).eq_missing(column).all()) else column
+    if isinstance(column.dtype, pl.Datetime):
+        days = column.cast(pl.Date)
+        midnights = bool(days.cast(column.dtype).eq_missing(column).all())
+        return days if midnights else column.cast(pl.Datetime("us"))
+    return column.cast(pl.String) if column.dtype == pl.Null else column

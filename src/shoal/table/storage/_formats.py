@@ -1,0 +1,71 @@
+"""The file formats that Shoal reads and writes, and how a name tells them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final
+
+from shoal.errors import InputError, ReadError, did_you_mean, quoted
+
+#: Format → the endings of the file names that it goes by; the first is the one that is written.
+FORMATS: Final[dict[str, tuple[str, ...]]] = {
+    "csv": (".csv", ".txt"),
+    "tsv": (".tsv", ".tab"),
+    "parquet": (".parquet", ".pq"),
+    "arrow": (".arrow", ".feather", ".ipc", ".arrows"),
+    "xlsx": (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"),
+}
+
+#: Endings of compressed text files; what comes before them tells the format.
+COMPRESSIONS: Final[dict[str, str]] = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
+
+_ALIASES: Final[dict[str, str]] = {"feather": "arrow", "ipc": "arrow", "excel": "xlsx"}
+
+
+def format_of(path: str | os.PathLike[str]) -> str:
+    """The format that the name of a file stands for.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Name of a file. It need not exist.
+
+    Returns
+    -------
+    str
+        A key of :data:`FORMATS`.
+
+    Raises
+    ------
+    ReadError
+        The ending of the name is not a known one.
+
+    Examples
+    --------
+    >>> format_of("people.csv.gz")
+    'csv'
+    >>> format_of("people.feather")
+    'arrow'
+    """
+    name = Path(path).name.lower()
+    stem = name
+    for ending in COMPRESSIONS:
+        stem = stem.removesuffix(ending)
+    for format_name, endings in FORMATS.items():
+        if stem.endswith(endings) and (stem == name or format_name in ("csv", "tsv")):
+            return format_name
+    known = ", ".join(ending for endings in FORMATS.values() for ending in endings)
+    raise ReadError(
+        f"The name '{os.fspath(path)}' does not tell a format that Shoal knows; "
+        f"known endings are {known} (text also with .gz, .zst or .bz2), "
+        f"or say it with format=, one of {quoted(FORMATS)}."
+    )
+
+
+def check_format(name: str) -> str:
+    """The format by its name or an alias, else InputError with the nearest."""
+    known = _ALIASES.get(name, name)
+    if known not in FORMATS:
+        raise InputError(f"There is no format '{name}'. {did_you_mean(name, FORMATS)}")
+    return known

@@ -1,0 +1,166 @@
+"""From a file or a database to a frame."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import polars as pl
+
+from shoal.errors import ReadError, quoted
+from shoal.table.storage._columnar import read_arrow, read_parquet
+from shoal.table.storage._delimited import DEFAULT_MISSING, read_delimited
+from shoal.table.storage._excel import read_excel
+from shoal.table.storage._formats import check_format, format_of
+from shoal.table.storage._recorded import as_recorded_frame
+from shoal.table.storage._sql import read_sql
+from shoal.table.storage._types import dtypes_of
+
+__all__ = ["DEFAULT_MISSING", "read_frame"]
+
+_URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")  # not the letter of a drive
+_TEXT_OPTIONS: Final = ("delimiter", "encoding", "decimal", "missing_values")
+
+
+def read_frame(
+    source: str | os.PathLike[str],
+    *,
+    query: str | None = None,
+    format: str | None = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    decimal: str | None = None,
+    missing_values: Sequence[str] | None = None,
+    sheet: str | int | None = None,
+    schema: Mapping[str, str] | None = None,
+) -> pl.DataFrame:
+    """Read a table from a file or a database.
+
+    In text, types are found by looking at all values, and only where nothing is lost: codes with
+    leading zeros, numbers with a plus sign and integers beyond 64 bits stay text. ISO dates become
+    dates, ``true`` and ``false`` booleans. Every error is one sentence without a value in it.
+
+    Parameters
+    ----------
+    source : str or path-like
+        A file, or the URI of a database: ``sqlite:///file``, ``duckdb:///file`` (a relative path;
+        four slashes begin an absolute one) or ``postgresql://user:password@host/database``.
+    query : str, optional
+        For a database: the SELECT whose rows are the table.
+    format : str, optional
+        One of :data:`FORMATS`, where the name of the file does not tell.
+    delimiter : str, optional
+        For text: the character between fields. Detected among comma, semicolon, tab and bar.
+    encoding : str, optional
+        For text: its encoding, such as ``cp1252``. A byte order mark tells UTF-8 and UTF-16;
+        everything else must be UTF-8 or named here.
+    decimal : {".", ","}, optional
+        For text: the decimal mark. Detected if the delimiter is not a comma.
+    missing_values : sequence of str, optional
+        For text: what stands for a missing value, :data:`DEFAULT_MISSING` if not given. An empty
+        field always does; a quoted empty field does if the empty text is listed.
+    sheet : str or int, optional
+        For a workbook: the name of the sheet, or its position counted from 1. The first if not
+        given.
+    schema : mapping of str to str, optional
+        The recorded types (:func:`schema_of`) of a file that :func:`write_frame` wrote. Nothing is
+        detected then: what was written comes back, or ReadError says that it does not fit.
+
+    Returns
+    -------
+    polars.DataFrame
+        The table.
+
+    Raises
+    ------
+    ReadError
+        The source cannot be read as it is.
+    MissingExtra
+        An optional dependency is needed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "people.csv"
+    >>> _ = path.write_text("zip;height\\n01234;1,85\\n")
+    >>> read_frame(path).to_dict(as_series=False)
+    {'zip': ['01234'], 'height': [1.85]}
+    """
+    options: dict[str, Any] = {
+        "query": query,
+        "format": format,
+        "delimiter": delimiter,
+        "encoding": encoding,
+        "decimal": decimal,
+        "missing_values": None if missing_values == DEFAULT_MISSING else missing_values,
+        "sheet": sheet,
+        "schema": schema,
+    }
+    given = {name: value for name, value in options.items() if value is not None}
+    if isinstance(source, str) and _URI.match(source):
+        _refuse_others(given, ("query",), "a database")
+        return read_sql(source, query)
+    path = _file(source)
+    format = format_of(path) if format is None else check_format(format)
+    given.pop("format", None)
+    dtypes = None if schema is None else dtypes_of(given.pop("schema"))
+    return _read_file(path, format, given, dtypes)
+
+
+def _read_file(
+    path: Path, format: str, options: dict[str, Any], dtypes: dict[str, pl.DataType] | None
+) -> pl.DataFrame:
+    if format in ("csv", "tsv"):
+        _refuse_others(options, _TEXT_OPTIONS, "a text file")
+        return _read_text(path, "\t" if format == "tsv" else ",", options, dtypes)
+    if format == "xlsx":
+        _refuse_others(options, ("sheet",), "a workbook")
+        frame = read_excel(path, options.get("sheet"), dtypes)
+    else:
+        _refuse_others(options, (), f"a file of format {format}")
+        frame = read_parquet(path) if format == "parquet" else read_arrow(path)
+    if dtypes is None:
+        return frame
+    return as_recorded_frame(frame.get_columns(), dtypes, f"'{path}'")
+
+
+def _read_text(
+    path: Path, likely: str, options: dict[str, Any], dtypes: dict[str, pl.DataType] | None
+) -> pl.DataFrame:
+    if dtypes is not None:
+        # what write_frame wrote: only an empty field is missing, and NA is a text like any other
+        options = {"delimiter": likely, "encoding": "utf-8", "missing_values": (), **options}
+    options.setdefault("missing_values", DEFAULT_MISSING)
+    return read_delimited(path, likely=likely, dtypes=dtypes, **options)
+
+
+def _file(source: str | os.PathLike[str]) -> Path:
+    path = Path(source)
+    try:
+        if path.is_dir():
+            raise ReadError(f"'{path}' is a folder; give the file in it that holds the table.")
+        if not path.exists():
+            raise ReadError(f"There is no file '{path}'; check its name and the current folder.")
+        if not path.is_file():
+            raise ReadError(f"'{path}' is not a regular file; give a file that can be read twice.")
+        if path.stat().st_size == 0:
+            raise ReadError(f"'{path}' is empty; a table needs at least its column names.")
+        path.open("rb").close()
+    except (OSError, ValueError) as error:
+        if isinstance(error, ReadError):
+            raise
+        why = getattr(error, "strerror", None) or "its name is not one of a file"
+        raise ReadError(f"'{path}' cannot be opened: {why}.") from None
+    return path
+
+
+def _refuse_others(given: Mapping[str, Any], allowed: Sequence[str], what: str) -> None:
+    odd = [name for name in given if name not in allowed]
+    if odd:
+        raise ReadError(
+            f"The option {quoted(odd)} cannot be given for {what}; "
+            f"its options are {quoted(allowed) if allowed else 'none'}."
+        )

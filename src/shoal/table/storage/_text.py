@@ -1,0 +1,143 @@
+"""The text of a file as UTF-8 bytes, whatever its encoding and compression."""
+
+from __future__ import annotations
+
+import codecs
+import mmap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from shoal.errors import ReadError, did_you_mean
+from shoal.table.storage._formats import COMPRESSIONS
+
+_CHUNK: Final = 1 << 23
+_HEAD: Final = 4096
+
+# the marks of UTF-32 begin like those of UTF-16, so they come first
+_MARKS: Final = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+
+
+@dataclass(frozen=True)
+class Text:
+    """UTF-8 bytes without a byte order mark, and the line of the file that they begin on."""
+
+    content: bytes | mmap.mmap
+    first_line: int = 1
+
+
+def load_text(path: Path, encoding: str | None) -> Text:
+    """The text of a file; plain UTF-8 is not copied into memory.
+
+    Without ``encoding`` a byte order mark decides, and a file without one must be UTF-8: an
+    encoding that is guessed wrong garbles names without anybody noticing.
+    """
+    content = _content(path)
+    name = _codec(encoding) if encoding is not None else _marked_encoding(content)
+    if name in ("utf-8", "utf-8-sig", "ascii"):
+        _check_decodes(path, content, name.removesuffix("-sig"))
+        if content[:3] == codecs.BOM_UTF8:
+            content = content[3:]
+    else:
+        content = b"".join(_recoded(path, content, name))
+    if b"\0" in content[:_HEAD]:
+        raise ReadError(
+            f"'{path}' does not look like text in {name}: it has null bytes; if it is UTF-16 "
+            "without a byte order mark, say encoding='utf-16-le' or 'utf-16-be'."
+        )
+    return _from_first_line(path, content)
+
+
+def _content(path: Path) -> bytes | mmap.mmap:
+    compression = COMPRESSIONS.get(path.suffix.lower())
+    try:
+        if compression is not None:
+            return _decompressed(path, compression)
+        with path.open("rb") as file:
+            if path.stat().st_size == 0:
+                return b""
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except OSError as error:
+        why = error.strerror or f"its {compression} compression is damaged"
+        raise ReadError(f"'{path}' cannot be read: {why}.") from None
+
+
+def _decompressed(path: Path, compression: str) -> bytes:
+    import pyarrow as pa
+
+    with pa.input_stream(str(path), compression=compression) as stream:
+        return bytes(stream.read())
+
+
+def _codec(encoding: str) -> str:
+    try:
+        "a".encode(encoding)  # refuses codecs that are not about text, unlike lookup
+        return codecs.lookup(encoding).name
+    except (LookupError, UnicodeError):
+        known = ["utf-8", "utf-16", "latin-1", "cp1252", "cp1250", "cp1251", "iso8859-15", "cp437"]
+        raise ReadError(
+            f"There is no text encoding '{encoding}'. {did_you_mean(encoding, known)}"
+        ) from None
+
+
+def _marked_encoding(content: bytes | mmap.mmap) -> str:
+    head = content[:4]
+    return next((name for mark, name in _MARKS if head.startswith(mark)), "utf-8")
+
+
+def _check_decodes(path: Path, content: bytes | mmap.mmap, name: str) -> None:
+    for _ in _decoded(path, content, name):
+        pass
+
+
+def _recoded(path: Path, content: bytes | mmap.mmap, name: str) -> Iterator[bytes]:
+    for text in _decoded(path, content, name):
+        yield text.encode()
+
+
+def _decoded(path: Path, content: bytes | mmap.mmap, name: str) -> Iterator[str]:
+    """The text in pieces, so that a large file is never held twice as text."""
+    decoder = codecs.getincrementaldecoder(name)()
+    line = 1
+    for start in range(0, len(content), _CHUNK):
+        chunk = content[start : start + _CHUNK]
+        try:
+            text = decoder.decode(chunk, final=start + _CHUNK >= len(content))
+        except UnicodeError as error:
+            # the text of the cause quotes bytes of the file, so only its position is passed on
+            at = getattr(error, "start", 0)
+            raise _undecodable(path, name, line + chunk[:at].count(b"\n")) from None
+        line += text.count("\n")
+        yield text
+
+
+def _undecodable(path: Path, name: str, line: int) -> ReadError:
+    others = [other for other in ("utf-8", "cp1252", "latin-1") if other != name]
+    return ReadError(
+        f"'{path}' is not text in {name} (line {line} cannot be decoded); give its encoding, "
+        f"such as encoding='{others[0]}' or encoding='{others[1]}'."
+    )
+
+
+def _from_first_line(path: Path, content: bytes | mmap.mmap) -> Text:
+    """The text from its first line that is not empty, with old Mac line ends made new."""
+    head = content[:_HEAD]
+    if not head.strip():
+        rest = content[:].strip()
+        if not rest:
+            raise ReadError(f"'{path}' is empty; a table needs at least a line of column names.")
+        head = content[:]
+    if b"\r" in head and content.find(b"\n") < 0:
+        content = content[:].replace(b"\r", b"\n")
+        head = content[: len(head)]
+    blank = head[: len(head) - len(head.lstrip(b"\r\n"))]
+    if blank:
+        content = content[len(blank) :]
+    return Text(content, 1 + blank.count(b"\n"))

@@ -1,0 +1,194 @@
+"""How well columns and sets of columns tell records apart: distinction and separation."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.table._encode import Codes, combine
+
+_ENOUGH = 0.99
+_LEAST_GAIN = 0.001
+_LARGEST_GROWN = 12
+_SMALLEST_POOL = 8
+_LARGEST_POOL = 24
+_MOST_WORK = 340_000_000
+
+
+@dataclass(frozen=True)
+class ColumnSet:
+    """A set of columns with how well it tells records apart.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        The columns.
+    distinction : float
+        Different tuples per record: 1 where every record is unique.
+    separation : float
+        Share of the pairs of records that differ in the set.
+    grown : bool
+        Whether the set was grown column by column; otherwise all sets of its size were compared.
+
+    Examples
+    --------
+    >>> print(ColumnSet(("age", "zip"), 0.4, 0.95))
+    age, zip: distinction 40.00 %, separation 95.00 %
+    """
+
+    columns: tuple[str, ...]
+    distinction: float
+    separation: float
+    grown: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain facts for JSON."""
+        return {
+            "columns": list(self.columns),
+            "distinction": self.distinction,
+            "separation": self.separation,
+            "grown": self.grown,
+        }
+
+    def __str__(self) -> str:
+        return (
+            f"{', '.join(self.columns)}: distinction {100 * self.distinction:.2f} %, "
+            f"separation {100 * self.separation:.2f} %"
+        )
+
+
+def distinction_and_separation(sizes: npt.NDArray[np.int64]) -> tuple[float, float]:
+    """Both ratios from the sizes of the groups of equal records.
+
+    Distinction is the number of groups per record; separation is the share of pairs of records
+    that lie in different groups. Without records both are 0; a single record makes no pair, so
+    its separation is 0.
+
+    Examples
+    --------
+    >>> distinction_and_separation(np.array([2, 1, 1]))
+    (0.75, 0.8333333333333334)
+    """
+    rows = int(sizes.sum())
+    if rows < 2:
+        return float(rows), 0.0
+    pairs = rows * (rows - 1)
+    equal_pairs = int(sizes @ (sizes - 1)) if rows < 2**31 else float(sizes @ (sizes - 1.0))
+    return len(sizes) / rows, float((pairs - equal_pairs) / pairs)
+
+
+def measure_set(parts: Sequence[Codes], rows: int) -> ColumnSet:
+    """Distinction and separation of one set of columns; a missing value counts as a value."""
+    from shoal.kernels._grouping import count_sizes
+
+    ratios = distinction_and_separation(count_sizes(combine(parts, rows)))
+    return ColumnSet(tuple(part.name for part in parts), *ratios)
+
+
+def pool_size(rows: int, max_set_size: int) -> int:
+    """How many columns can be compared in all sets within a bounded amount of work."""
+    for columns in range(_LARGEST_POOL, _SMALLEST_POOL, -1):
+        sets = sum(math.comb(columns, size) for size in range(1, max_set_size + 1))
+        if sets * max(rows, 50_000) <= _MOST_WORK:
+            return columns
+    return _SMALLEST_POOL
+
+
+def search_sets(
+    parts: Sequence[Codes], rows: int, *, max_set_size: int = 3, keep: int = 10
+) -> list[ColumnSet]:
+    """The best sets of each size: all sets up to ``max_set_size``, then the best one grown.
+
+    Sets are ranked by the sum of distinction and separation, ties by the order of the columns.
+    Growing adds the best column until there are 99 different tuples per 100 records, or until
+    less than a thousandth is gained.
+
+    Parameters
+    ----------
+    parts : sequence of Codes
+        The encoded columns.
+    rows : int
+        The number of records.
+    max_set_size : int, default 3
+        The size up to which all sets are compared.
+    keep : int, default 10
+        How many sets of each size to return.
+
+    Returns
+    -------
+    list of ColumnSet
+        By size, the best first.
+    """
+    by_size: dict[int, list[ColumnSet]] = {}
+    for found in _all_sets(parts, rows, max_set_size):
+        by_size.setdefault(len(found.columns), []).append(found)
+    ranked = [
+        sorted(sets, key=_strength, reverse=True)[:keep] for _, sets in sorted(by_size.items())
+    ]
+    best = list(itertools.chain.from_iterable(ranked))
+    if ranked:
+        best += _grow(ranked[-1][0], {part.name: part for part in parts}, rows)
+    return best
+
+
+def _strength(found: ColumnSet) -> float:
+    """Separation tells weak sets apart, distinction strong ones, so their sum ranks both."""
+    return found.distinction + found.separation
+
+
+def _all_sets(parts: Sequence[Codes], rows: int, max_set_size: int) -> Iterable[ColumnSet]:
+    """Every set, built on the groups of the set without its last column."""
+    from shoal.kernels._grouping import group
+
+    def extend(names: tuple[str, ...], labels: npt.NDArray[Any], first: int) -> Iterable[ColumnSet]:
+        for position in range(first, len(parts)):
+            part = parts[position]
+            columns = (*names, part.name)
+            keys = _joined(labels, part)
+            if len(columns) == max_set_size or position == len(parts) - 1:
+                yield _measured(columns, keys)
+                continue
+            deeper, sizes = group(keys)
+            yield ColumnSet(columns, *distinction_and_separation(sizes))
+            yield from extend(columns, deeper, position + 1)
+
+    yield from extend((), np.zeros(rows, np.int32), 0)
+
+
+def _joined(labels: npt.NDArray[Any], part: Codes) -> npt.NDArray[np.uint64]:
+    """Keys of the groups split further by one column; both factors are below the row number."""
+    keys = labels.astype(np.uint64)
+    keys *= np.uint64(part.count)
+    keys += part.codes
+    return keys
+
+
+def _measured(columns: tuple[str, ...], keys: npt.NDArray[np.uint64]) -> ColumnSet:
+    from shoal.kernels._grouping import count_sizes
+
+    return ColumnSet(columns, *distinction_and_separation(count_sizes(keys)))
+
+
+def _grow(start: ColumnSet, parts: Mapping[str, Codes], rows: int) -> list[ColumnSet]:
+    """The start extended by one column after the other, each the one that gains most."""
+    from shoal.kernels._grouping import dense_labels
+
+    steps: list[ColumnSet] = []
+    now = start
+    labels, _ = dense_labels(combine([parts[name] for name in now.columns], rows))
+    while now.distinction < _ENOUGH and len(now.columns) < _LARGEST_GROWN:
+        left = [part for name, part in parts.items() if name not in now.columns]
+        tried = [_measured((*now.columns, part.name), _joined(labels, part)) for part in left]
+        best = max(tried, key=_strength, default=now)
+        if _strength(best) - _strength(now) < _LEAST_GAIN:
+            break
+        now = ColumnSet(best.columns, best.distinction, best.separation, grown=True)
+        labels, _ = dense_labels(_joined(labels, parts[now.columns[-1]]))
+        steps.append(now)
+    return steps

@@ -1,0 +1,271 @@
+"""Direct identifiers found by the name of a column and by the look of its values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+
+from shoal.table._frames import kind_of
+from shoal.table.suggestion._column_names import NameHints, hints_of
+from shoal.table.suggestion._value_patterns import best_pattern
+
+By = Literal["name", "values", "name and values"]
+
+_MOST_VALUES = 5_000
+_LONGEST = 200
+_CODE_LENGTH = 9
+_NUMBER = re.compile(
+    r"[<>=≤≥~±+-]{0,2} ?[$€£¥]? ?(?:0|[1-9][\d '’,.]*|0?[.,]\d+)"
+    r"(?:e[+-]?\d+)? ?[%€$£¥k+]?",
+    re.IGNORECASE,
+)
+_DATE = re.compile(
+    r"\d{4}[-/.]\d{1,2}(?:[-/.]\d{1,2})?(?:[T ].*)?"
+    r"|\d{1,2}[-/. ]+(?:\d{1,2}|[^\W\d_]{3,9}\.?)[-/., ]+\d{2,4}(?:[T ].*)?"
+    r"|(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])(?:\d{4}|\d{6})?"
+    r"|\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?(?: ?[ap]m)?",
+    re.IGNORECASE,
+)
+_TITLES = {
+    "person_name": "name of a person",
+    "email": "e-mail address",
+    "phone": "phone number",
+    "address": "street address",
+    "national_id": "national or official number",
+    "iban": "bank account",
+    "payment_card": "payment card number",
+    "ip_address": "IP address",
+    "mac_address": "hardware (MAC) address",
+    "device": "device number",
+    "vehicle": "vehicle or number plate",
+    "url": "web address",
+    "uuid": "UUID",
+    "handle": "user handle",
+    "hash": "hash or token",
+    "record_id": "identifier of a record or unit",
+    "row_number": "row number",
+    "unique_text": "text that is different on nearly every row",
+    "free_text": "free text",
+}
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Why a column looks like a direct identifier. It never holds a value of the column.
+
+    Parameters
+    ----------
+    kind : str
+        What the values seem to be, as a key: ``"email"``, ``"national_id"``, …
+    title : str
+        The same in words.
+    by : {"name", "values", "name and values"}
+        What says so.
+    share : float, optional
+        The share of the different values that have the form, or, for ids and near-unique text,
+        the number of different values per value present. None where the name alone says it.
+
+    Examples
+    --------
+    >>> print(Evidence("email", "e-mail address", "values", 0.98))
+    e-mail address (98.0 % of the different values)
+    """
+
+    kind: str
+    title: str
+    by: By
+    share: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain facts for JSON."""
+        return {"kind": self.kind, "title": self.title, "by": self.by, "share": self.share}
+
+    def __str__(self) -> str:
+        if self.share is None:
+            return f"{self.title} (by its name)"
+        unique = self.kind in ("record_id", "row_number", "unique_text", "free_text")
+        what = "of the values are different" if unique else "of the different values"
+        return f"{self.title} ({_percent(self.share)} {what})"
+
+
+def looks_like_identifier(series: pl.Series, name: str) -> Evidence | None:
+    """Why a column must not leave undeclared, or None.
+
+    The strict check before a release: values with the form of a direct identifier (e-mail,
+    phone, bank account, national number, …), a name that says identifier on a column with many
+    different values, or text that is different on nearly every row. Numbers that are merely all
+    different (amounts, measurements) pass unless the name says that they are ids.
+
+    Parameters
+    ----------
+    series : polars.Series
+        The column.
+    name : str
+        Its name.
+
+    Returns
+    -------
+    Evidence or None
+
+    Examples
+    --------
+    >>> mails = pl.Series(["ann@example.org", "bob@example.org", "cy@example.net"])
+    >>> looks_like_identifier(mails, "contact").title
+    'e-mail address'
+    >>> looks_like_identifier(pl.Series([31, 44, 27]), "age") is None
+    True
+    """
+    present = len(series) - series.null_count()
+    if not present or kind_of(series.dtype) not in ("text", "integer", "float"):
+        return None
+    return identifier_evidence(series.drop_nulls().unique(maintain_order=True), present, name)
+
+
+def identifier_evidence(
+    levels: pl.Series, present: int, name: str, *, running_numbers: bool = False
+) -> Evidence | None:
+    """The strongest evidence that a column is a direct identifier.
+
+    Parameters
+    ----------
+    levels : polars.Series
+        The different values of the column, missing left out.
+    present : int
+        The number of records that have a value.
+    name : str
+        The name of the column.
+    running_numbers : bool, default False
+        Whether whole numbers that are all different and run through like record numbers count.
+    """
+    kind = kind_of(levels.dtype)
+    if len(levels) == 0 or kind not in ("text", "integer", "float"):
+        return None
+    if kind == "float":
+        if not whole_numbers(levels):
+            return None
+        levels = levels.cast(pl.Int64)
+    hints = hints_of(name)
+    integers = kind != "text"
+    values = _sample(levels)
+    if not values:
+        return None
+    if evidence := _by_form(values, len(levels), present, integers, hints):
+        return evidence
+    form = "number" if integers else _form_of(values)
+    if evidence := _by_name(len(levels), present, form, hints):
+        return evidence
+    if form == "text":
+        return _by_uniqueness(values, len(levels), present, hints)
+    if integers and running_numbers and not (hints.quasi or hints.sensitive or hints.weight):
+        return _running_number(levels, present)
+    return None
+
+
+def whole_numbers(levels: pl.Series) -> bool:
+    """Whether floats are integers in disguise, as they are where a frame had missing values."""
+    values = levels.cast(pl.Float64)
+    return bool((values.is_between(-(2**53), 2**53) & (values == values.floor())).all())
+
+
+def written_as_date(levels: pl.Series) -> bool:
+    """Whether the texts of a column are dates."""
+    values = _sample(levels)
+    return bool(values) and _form_of(values) == "date"
+
+
+def _sample(levels: pl.Series) -> list[str]:
+    """Up to 5,000 different values as texts of bounded length; always the same ones."""
+    if len(levels) > _MOST_VALUES:
+        # not every so-many-th: values of a regular column would be in step with it
+        places = np.random.default_rng(0).integers(0, len(levels), _MOST_VALUES)
+        levels = levels.gather(np.unique(places))
+    texts = levels.cast(pl.String).str.strip_chars().str.slice(0, _LONGEST)
+    return [text for text in texts.to_list() if text]
+
+
+def _few_levels(distinct: int, present: int) -> bool:
+    """A code with few levels names nobody, whatever its form."""
+    return distinct < 500 and distinct < 0.05 * present
+
+
+def _by_form(
+    values: Sequence[str], distinct: int, present: int, integers: bool, hints: NameHints
+) -> Evidence | None:
+    found = best_pattern(values, integers=integers, said=hints.identifiers)
+    if found is None:
+        return None
+    pattern, share = found
+    named = pattern.kind in hints.identifiers
+    if not (named or pattern.certain) and _few_levels(distinct, present):
+        return None
+    if named and len(values) == 1 and present > 1:
+        return None
+    return Evidence(pattern.kind, pattern.title, "name and values" if named else "values", share)
+
+
+def _by_name(distinct: int, present: int, form: str, hints: NameHints) -> Evidence | None:
+    """A name that says identifier, on a column with enough different values to be one."""
+    ratio = distinct / present
+    if hints.row_number and form == "number" and ratio > 0.9 and distinct > 2:
+        return Evidence("row_number", _TITLES["row_number"], "name and values", ratio)
+    names_people = form == "text" and "person_name" in hints.identifiers
+    if names_people and distinct > 2 and (ratio >= 0.2 or distinct >= 500):
+        return Evidence("person_name", _TITLES["person_name"], "name")
+    if form != "date" and hints.says_id:
+        many = ratio >= 0.9 if hints.coded else ratio >= 0.5 or (distinct >= 50 and ratio >= 0.05)
+        if many and distinct > 2:
+            return Evidence("record_id", _TITLES["record_id"], "name and values", ratio)
+    if form == "text" and distinct > 2 and ratio >= 0.5 and hints.identifiers:
+        kind = min(hints.identifiers)
+        return Evidence(kind, _TITLES[kind], "name")
+    return None
+
+
+def _by_uniqueness(
+    values: Sequence[str], distinct: int, present: int, hints: NameHints
+) -> Evidence | None:
+    ratio = distinct / present
+    if distinct < 20:
+        return None
+    words = sorted(text.count(" ") + 1 for text in values)
+    if ratio >= 0.3 and words[len(words) // 2] >= 5:
+        return Evidence("free_text", _TITLES["free_text"], "values", ratio)
+    if ratio >= 0.9 and not hints.quasi:  # the places of a small table differ and name nobody
+        return Evidence("unique_text", _TITLES["unique_text"], "values", ratio)
+    return None
+
+
+def _running_number(levels: pl.Series, present: int) -> Evidence | None:
+    """Different on every row, and without gaps or all of one length: numbered, not measured."""
+    distinct = len(levels)
+    if distinct < 50 or distinct < present:
+        return None
+    low, high = int(levels.min()), int(levels.max())  # type: ignore[arg-type]
+    dense = high - low < 2 * distinct
+    one_length = low >= 100_000 and len(str(low)) == len(str(high))
+    if not (dense or one_length):
+        return None
+    return Evidence("record_id", _TITLES["record_id"], "values", distinct / present)
+
+
+def _form_of(values: Sequence[str]) -> Literal["number", "date", "text"]:
+    """Whether nearly all texts are numbers or dates written as text."""
+    needed = 0.9 * len(values)
+    if sum(_DATE.fullmatch(value) is not None for value in values) >= needed:
+        return "date"
+    if min(map(len, values)) == max(map(len, values)) >= _CODE_LENGTH and all(
+        value.isdigit() for value in values
+    ):
+        return "text"  # so many digits, and always as many, are a code and not a quantity
+    if sum(_NUMBER.fullmatch(value) is not None for value in values) >= needed:
+        return "number"
+    return "text"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"

@@ -1,0 +1,169 @@
+"""What ``suggest_roles`` answers: facts about columns and sets, and the roles they suggest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from shoal.table._frames import Kind
+from shoal.table._roles import Roles
+from shoal.table.suggestion._column_sets import ColumnSet
+from shoal.table.suggestion._patterns import Evidence
+
+_SHOWN_SETS = 3
+_WIDEST_NAME = 28
+
+
+@dataclass(frozen=True)
+class ColumnFacts:
+    """What was found out about one column; never a value of it.
+
+    Parameters
+    ----------
+    name : str
+        The column.
+    kind : str
+        Integer, float, boolean, text, date, datetime, time or duration.
+    distinct : int
+        The number of different values, missing not counted.
+    missing : float
+        The share of missing values.
+    distinction, separation : float
+        How well the column alone tells records apart (see :class:`ColumnSet`); a missing value
+        counts as a value.
+    evidence : Evidence, optional
+        Why it looks like a direct identifier.
+    role : str, optional
+        The suggested role: ``"identifiers"``, ``"quasi_identifiers"``, ``"sensitive"``,
+        ``"weight"`` or ``"target"``; None where nothing speaks for one.
+    reason : str
+        Why, in words.
+    """
+
+    name: str
+    kind: Kind
+    distinct: int
+    missing: float
+    distinction: float
+    separation: float
+    evidence: Evidence | None = None
+    role: str | None = None
+    reason: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain facts for JSON."""
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "distinct": self.distinct,
+            "missing": self.missing,
+            "distinction": self.distinction,
+            "separation": self.separation,
+            "evidence": None if self.evidence is None else self.evidence.to_dict(),
+            "role": self.role,
+            "reason": self.reason,
+        }
+
+
+@dataclass(frozen=True)
+class RoleSuggestion:
+    """Suggested roles with the evidence for them.
+
+    Parameters
+    ----------
+    rows : int
+        The number of records looked at.
+    roles : Roles
+        The suggestion, to be checked by someone who knows the data. ``insensitive`` is empty:
+        that a column may leave as it is, is for a person to say.
+    columns : tuple of ColumnFacts
+        Every column, in the order of the table.
+    sets : tuple of ColumnSet
+        The sets of columns that tell records apart best: by size, the best first.
+    notes : tuple of str
+        What was left out, and other limits of the search.
+    """
+
+    rows: int
+    roles: Roles
+    columns: tuple[ColumnFacts, ...]
+    sets: tuple[ColumnSet, ...]
+    notes: tuple[str, ...] = ()
+
+    def column(self, name: str) -> ColumnFacts:
+        """The facts about one column."""
+        return next(facts for facts in self.columns if facts.name == name)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain facts for JSON."""
+        return {
+            "rows": self.rows,
+            "roles": self.roles.to_dict(),
+            "columns": [facts.to_dict() for facts in self.columns],
+            "sets": [found.to_dict() for found in self.sets],
+            "notes": list(self.notes),
+        }
+
+    def __str__(self) -> str:
+        parts = [
+            f"Suggested roles ({self.rows:,} records, {len(self.columns)} columns)",
+            *_role_lines(self.roles),
+            "",
+            *_column_lines(self.columns),
+        ]
+        if self.sets:
+            parts += ["", "Columns that tell records apart best", *_set_lines(self.sets)]
+        if self.notes:
+            parts += ["", *(f"Note: {note}" for note in self.notes)]
+        return "\n".join(parts)
+
+
+def _role_lines(roles: Roles) -> list[str]:
+    given = roles.to_dict()
+    if not given:
+        return ["  none: no column looks like an identifier or stands out"]
+    return [
+        f"  {role.replace('_', '-')}: {', '.join([names] if isinstance(names, str) else names)}"
+        for role, names in given.items()
+    ]
+
+
+def _column_lines(columns: tuple[ColumnFacts, ...]) -> list[str]:
+    rows = [
+        (
+            facts.name if len(facts.name) <= _WIDEST_NAME else f"{facts.name[: _WIDEST_NAME - 1]}…",
+            facts.kind,
+            f"{facts.distinct:,}",
+            _percent(facts.missing),
+            _percent(facts.distinction),
+            _percent(facts.separation),
+            (facts.role or "-").replace("_", "-"),
+            facts.reason,
+        )
+        for facts in columns
+    ]
+    head = ("column", "kind", "values", "missing", "distinction", "separation", "role", "because")
+    widths = [max(map(len, cells)) for cells in zip(head, *rows, strict=True)]
+    numeric = range(2, 6)
+    return [
+        "  ".join(
+            cell.rjust(width) if at in numeric else cell.ljust(width)
+            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in [head, *rows]
+    ]
+
+
+def _set_lines(sets: tuple[ColumnSet, ...]) -> list[str]:
+    shown: dict[int, int] = {}
+    lines = []
+    for found in sets:
+        size = len(found.columns)
+        shown[size] = shown.get(size, 0) + 1
+        if shown[size] <= _SHOWN_SETS:
+            lines.append(f"  {found}")
+    return lines
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2f} %"

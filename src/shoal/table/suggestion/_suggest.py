@@ -1,0 +1,310 @@
+"""Which roles a table seems to need, with the evidence for each."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from shoal.errors import ParameterError, quoted
+from shoal.table._encode import encode
+from shoal.table._frames import kind_of, to_polars
+from shoal.table._roles import Roles
+from shoal.table._table import Table
+from shoal.table.suggestion._column_names import NameHints, hints_of
+from shoal.table.suggestion._column_sets import (
+    ColumnSet,
+    distinction_and_separation,
+    measure_set,
+    pool_size,
+    search_sets,
+)
+from shoal.table.suggestion._patterns import identifier_evidence, whole_numbers, written_as_date
+from shoal.table.suggestion._role_suggestion import ColumnFacts, RoleSuggestion
+
+__all__ = ["RoleSuggestion", "suggest_from_frame", "suggest_roles"]
+
+_FEWEST_ROWS = 20
+_SINGLES_OUT = 0.5
+_NEEDS_NO_SET = 0.9
+_WORTH_A_SET = 0.5
+_REPEATS = 0.8
+_MOST_CLASSES = 50
+_TELLING = frozenset({"age", "birth", "sex", "location"})
+_LARGEST_SET_SIZE = 5
+
+
+def suggest_roles(table: Any, *, max_set_size: int = 3) -> RoleSuggestion:
+    """Suggest which columns are identifiers, quasi-identifiers and sensitive.
+
+    Parameters
+    ----------
+    table : Table or polars, pandas or pyarrow frame
+        The data. Roles that it has already are not looked at.
+    max_set_size : int, default 3
+        Up to which size all sets of columns are compared; larger sets are grown from the best.
+
+    Returns
+    -------
+    RoleSuggestion
+
+    Notes
+    -----
+    In this order, a column is suggested as
+
+    1. *identifier*, where its values or its name show one (see ``looks_like_identifier``), where
+       it numbers the records, or where it goes one to one with an identifier;
+    2. *weight*, where its name says sampling weight and all its values are positive;
+    3. *target*, where its name is class, label or target and it has few values;
+       *sensitive*, where its name speaks of health, money, religion, politics, crime and the like;
+    4. *quasi-identifier*, where its name speaks of a trait that others know (age, sex, place,
+       origin, family, education, work), where it is a date, or where at least half of the
+       records have a value of their own;
+    5. *quasi-identifier* too, where it belongs to the best pair or the best set of
+       ``max_set_size`` columns; if no name says anything, where it belongs to the smallest set
+       found that gives 99 % of the records a tuple of their own. Identifiers, weights, sensitive
+       columns, columns that single out records by themselves, and measurements (numbers with
+       decimals) do not enter the sets.
+
+    Distinction and separation are the ratios of Motwani and Xu, "Efficient algorithms for masking
+    and finding quasi-identifiers" (2007): different tuples per record, and the share of pairs of
+    records that differ. The number of columns compared in sets is bounded by the number of rows;
+    ``notes`` says when columns were left out.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> frame = pl.DataFrame({
+    ...     "mail": ["a@example.org", "b@example.org", "c@example.org", "d@example.org"],
+    ...     "age": [34, 34, 51, 28],
+    ...     "diagnosis": ["flu", "asthma", "flu", "flu"],
+    ... })
+    >>> suggest_roles(frame).roles.to_dict()
+    {'identifiers': ['mail'], 'quasi_identifiers': ['age'], 'sensitive': ['diagnosis']}
+    """
+    data = table._data if isinstance(table, Table) else to_polars(table)[0]
+    return suggest_from_frame(data, max_set_size=max_set_size)
+
+
+def suggest_from_frame(frame: pl.DataFrame, *, max_set_size: int = 3) -> RoleSuggestion:
+    """The same for a polars frame that went through the door."""
+    if type(max_set_size) is not int or not 1 <= max_set_size <= _LARGEST_SET_SIZE:
+        raise ParameterError(
+            "The 'max_set_size' of suggest_roles must be an integer from 1 to "
+            f"{_LARGEST_SET_SIZE}. Got {max_set_size} instead."
+        )
+    columns = [_Column.of(frame[name]) for name in frame.columns]
+    for column in columns:
+        _by_itself(column, frame)
+    _one_to_one_with_identifiers(columns, frame)
+    _only_one("weight", columns)
+    _only_one("target", columns)
+    pool, notes = _pool(columns, frame.height, max_set_size)
+    parts = [encode(frame[column.name]) for column in pool]
+    sets = search_sets(parts, frame.height, max_set_size=max_set_size)
+    _by_sets(columns, sets, len(pool), max_set_size)
+    _rest(columns, {column.name for column in pool})
+    return RoleSuggestion(
+        rows=frame.height,
+        roles=_roles(columns),
+        columns=tuple(column.facts() for column in columns),
+        sets=tuple(sets),
+        notes=tuple(notes),
+    )
+
+
+@dataclass
+class _Column:
+    """A column under examination: its facts, and the role as far as it is known."""
+
+    base: ColumnFacts
+    hints: NameHints
+    fractional: bool
+    date: bool
+    role: str | None = None
+    reason: str = ""
+
+    @classmethod
+    def of(cls, series: pl.Series) -> _Column:
+        codes = encode(series)
+        rows, levels = len(series), codes.levels
+        sizes = np.bincount(codes.codes, minlength=codes.count)
+        distinction, separation = distinction_and_separation(sizes.astype(np.int64))
+        missing = series.null_count()
+        kind = kind_of(series.dtype)
+        base = ColumnFacts(
+            name=series.name,
+            kind=kind,
+            distinct=len(levels),
+            missing=missing / rows if rows else 0.0,
+            distinction=distinction,
+            separation=separation,
+            evidence=identifier_evidence(levels, rows - missing, series.name, running_numbers=True),
+        )
+        return cls(
+            base=base,
+            hints=hints_of(series.name),
+            fractional=kind == "float" and not whole_numbers(levels),
+            date=kind in ("date", "datetime") or (kind == "text" and written_as_date(levels)),
+        )
+
+    @property
+    def name(self) -> str:
+        return self.base.name
+
+    def decide(self, role: str | None, reason: str) -> None:
+        self.role, self.reason = role, reason
+
+    @property
+    def decided(self) -> bool:
+        return bool(self.reason)
+
+    def facts(self) -> ColumnFacts:
+        return dataclasses.replace(self.base, role=self.role, reason=self.reason)
+
+
+def _by_itself(column: _Column, frame: pl.DataFrame) -> None:
+    """Roles that follow from one column alone: rules 1 to 4."""
+    facts, hints = column.base, column.hints
+    sensitive = hints.sensitive if hints.quasi not in _TELLING else None
+    if facts.distinct == 0:
+        column.decide(None, "no value in any row")
+    elif facts.evidence is not None:
+        column.decide("identifiers", str(facts.evidence))
+    elif hints.weight and _is_weight(frame[column.name], hints.weight):
+        column.decide("weight", "sampling weight" + _rounding_hint(facts))
+    elif hints.weight == "sure":
+        column.decide(None, "a sampling weight by its name, but not all its values are positive")
+    elif facts.separation == 0 and frame.height > 1:
+        column.decide(None, "the same value in every row")
+    elif hints.label and facts.distinct <= _MOST_CLASSES:
+        column.decide("target", "its name says that it is what a model predicts")
+    elif sensitive:
+        column.decide("sensitive", f"its name speaks of {sensitive}")
+    elif hints.quasi:
+        column.decide(
+            "quasi_identifiers", f"its name speaks of {hints.quasi}, which others may know"
+        )
+    elif column.date:
+        column.decide("quasi_identifiers", "a date, which others may know")
+    elif facts.distinction >= _SINGLES_OUT and frame.height >= _FEWEST_ROWS:
+        share = f"{100 * facts.distinction:.1f}"
+        column.decide("quasi_identifiers", f"{share} different values per 100 records")
+
+
+def _is_weight(series: pl.Series, hint: str) -> bool:
+    """All values positive; and spread further than bodies weigh, where the name leaves it open."""
+    if not series.dtype.is_numeric() or series.null_count():
+        return False
+    low, middle, high = series.min(), series.median(), series.max()
+    if not (low > 0 and high < float("inf")):  # type: ignore[operator]
+        return False
+    return hint == "sure" or bool(high > 20 * middle)  # type: ignore[operator]
+
+
+def _rounding_hint(facts: ColumnFacts) -> str:
+    return "; its exact values tell records apart" if facts.distinction >= 0.1 else ""
+
+
+def _only_one(role: str, columns: Sequence[_Column]) -> None:
+    """A table has one weight and one target: the first column that looks like it."""
+    found = [column for column in columns if column.role == role]
+    for column in found[1:]:
+        column.decide(None, f"a further {role} beside '{found[0].name}'")
+
+
+def _one_to_one_with_identifiers(columns: Sequence[_Column], frame: pl.DataFrame) -> None:
+    """The name of a unit beside its number is an identifier as well."""
+    # where hardly a value repeats, everything that is unique goes one to one with it
+    identifiers = [c for c in columns if c.role == "identifiers" and c.base.distinction < _REPEATS]
+    for column in columns:
+        if column.role == "identifiers" or column.fractional or column.base.distinct < 50:
+            continue
+        for other in identifiers:
+            most = 1.02 * min(column.base.distinct, other.base.distinct)
+            if max(column.base.distinct, other.base.distinct) > most:
+                continue
+            pair = [encode(frame[name]) for name in (other.name, column.name)]
+            if measure_set(pair, frame.height).distinction * frame.height <= most + 1:
+                column.decide("identifiers", f"goes one to one with '{other.name}'")
+                break
+
+
+def _pool(
+    columns: Sequence[_Column], rows: int, max_set_size: int
+) -> tuple[list[_Column], list[str]]:
+    """The columns to compare in sets: those that may be quasi-identifiers, the best of them."""
+    open_ = [
+        c
+        for c in columns
+        if (c.role == "quasi_identifiers" or not c.decided)
+        and c.base.separation > 0
+        and (c.base.distinction < _NEEDS_NO_SET or rows < _FEWEST_ROWS)
+    ]
+    pool = [c for c in open_ if c.hints.quasi or not c.fractional]
+    if len(pool) < 2:
+        pool = open_
+    notes = []
+    alone = [c.name for c in columns if c.role == "quasi_identifiers" and c not in open_]
+    if alone:
+        notes.append(
+            f"Nearly unique by themselves, so left out of the sets of columns: {quoted(alone)}."
+        )
+    size = pool_size(rows, max_set_size)
+    if len(pool) > size:
+        notes.append(
+            f"The {size} most separating of {len(pool)} columns were compared in sets "
+            "(columns with a telling name first)."
+        )
+        pool = sorted(pool, key=lambda c: (c.hints.quasi is None, -c.base.separation))[:size]
+        pool = [c for c in columns if c in pool]
+    return pool, notes
+
+
+def _by_sets(
+    columns: Sequence[_Column], sets: Sequence[ColumnSet], compared: int, max_set_size: int
+) -> None:
+    """Rule 5: members of the best small sets, or of the grown set where no name says anything."""
+    named = any(c.role == "quasi_identifiers" for c in columns)
+    best = {len(found.columns): found for found in reversed(sets)}
+    sizes = [2, max_set_size] if named else [2, max_set_size, max(best, default=0)]
+    chosen = [best[size] for size in sizes if size in best]
+    by_name = {c.name: c for c in columns}
+    for found in chosen:
+        everything = named and len(found.columns) == compared  # then being in it says nothing
+        if found.separation < _WORTH_A_SET or everything:
+            continue
+        for name in found.columns:
+            if not by_name[name].decided:
+                size = len(found.columns)
+                how = "grown set" if found.grown else "best set"
+                by_name[name].decide("quasi_identifiers", f"in the {how} of {size} columns")
+
+
+def _rest(columns: Sequence[_Column], compared: set[str]) -> None:
+    for column in columns:
+        if column.decided:
+            continue
+        if column.fractional and column.name not in compared:
+            column.reason = "a measurement that few records have alone"
+        elif column.name in compared:
+            column.reason = "adds little to the best sets of columns"
+        else:
+            column.reason = "not among the columns compared in sets"
+
+
+def _roles(columns: Sequence[_Column]) -> Roles:
+    def named(role: str) -> list[str]:
+        return [c.name for c in columns if c.role == role]
+
+    return Roles(
+        identifiers=named("identifiers"),
+        quasi_identifiers=named("quasi_identifiers"),
+        sensitive=named("sensitive"),
+        weight=next(iter(named("weight")), None),
+        target=next(iter(named("target")), None),
+    )

@@ -1,0 +1,24 @@
+"""The whole job: plan, assess, protect, verify, release, report."""
+
+from shoal.workflow._assess import Assessment, ClassFacts, assess
+from shoal.workflow._plan import Plan, Progress, StepRecord
+from shoal.workflow._protect import Release, protect
+from shoal.workflow._require import Claim, Limit, discover_all_measures
+from shoal.workflow._verify import Check, Verification, verify
+
+__all__ = [
+    "Assessment",
+    "Check",
+    "Claim",
+    "ClassFacts",
+    "Limit",
+    "Plan",
+    "Progress",
+    "Release",
+    "StepRecord",
+    "Verification",
+    "assess",
+    "discover_all_measures",
+    "protect",
+    "verify",
+]

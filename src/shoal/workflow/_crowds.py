@@ -1,0 +1,65 @@
+"""What may be told about the original: crowds, never a handful of people.
+
+Whole percents hide a person only where a percent is a crowd. In a table of 50 records one percent
+is half a person, and what is missing to 100 is as telling as what is shown. So a share of the
+original is told in steps of at least :data:`SMALLEST_CROWD` people, and where that leaves less
+than ten steps it is not told at all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+SMALLEST_CROWD = 10
+_FEWEST_STEPS = 10
+
+
+def share_step(rows: int) -> int | None:
+    """The step of percents in which shares of so many records may be told; None for not at all.
+
+    Examples
+    --------
+    >>> share_step(5_000), share_step(400), share_step(50)
+    (1, 3, None)
+    """
+    if rows < SMALLEST_CROWD * _FEWEST_STEPS:
+        return None
+    return max(1, math.ceil(100 * SMALLEST_CROWD / rows))
+
+
+def crowded_percent(share: float, rows: int) -> float | None:
+    """A share of ``rows`` records in percent, in steps of at least a crowd; None for untold.
+
+    Examples
+    --------
+    >>> crowded_percent(0.1234, 400), crowded_percent(0.5, 50)
+    (12.0, None)
+    """
+    step = share_step(rows)
+    return None if step is None else float(min(100, step * round(100 * share / step)))
+
+
+def crowded_count(count: int) -> int | str:
+    """A count that may be published: few people are only called few.
+
+    Examples
+    --------
+    >>> crowded_count(0), crowded_count(3), crowded_count(12)
+    (0, 'fewer than 10', 12)
+    """
+    return f"fewer than {SMALLEST_CROWD}" if 0 < count < SMALLEST_CROWD else count
+
+
+def crowded_removals(counts: Sequence[int]) -> list[int | str]:
+    """How many records each step took out, told so that their total gives no small one away.
+
+    Examples
+    --------
+    >>> crowded_removals([12, 3, 0])
+    ['some', 'some', 0]
+    """
+    removing = [count for count in counts if count]
+    if len(removing) > 1 and any(count < SMALLEST_CROWD for count in removing):
+        return ["some" if count else 0 for count in counts]
+    return [crowded_count(count) for count in counts]

@@ -1,0 +1,247 @@
+"""A plan: roles, steps and requirements, as Python objects and as TOML; the two round-trip."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shoal.errors import PlanError, RolesError, did_you_mean
+from shoal.masking import Masker, discover_maskers
+from shoal.models import PrivacyModel
+from shoal.table import Roles, Table
+from shoal.workflow._require import (
+    Limit,
+    Requirement,
+    plain,
+    requirements_from_dict,
+    requirements_to_dict,
+)
+
+Progress = Callable[[str, float], None]
+_PARTS = ("keep_order", "roles", "steps", "require")
+
+
+@dataclass(frozen=True)
+class StepRecord:
+    """What one step did; all but ``private`` is fit for the public half of a release."""
+
+    method: str
+    parameters: Mapping[str, Any]
+    touched: tuple[str, ...]
+    skipped: Mapping[str, str]
+    removed_columns: tuple[str, ...]
+    removed: int
+    private: Mapping[str, Any]
+
+
+class Plan:
+    """What is done to a table, and what must hold afterwards.
+
+    Parameters
+    ----------
+    steps : list of methods
+        Applied one after the other, for example ``[sh.Round(base=5)]``.
+    require : list of models or limits
+        What the masked table must satisfy, or nothing is released.
+    roles : Roles, optional
+        The roles of the columns, where the plan is a file of its own.
+    keep_order : bool
+        Leave the rows in the order of the input. Rows are shuffled otherwise, since their order
+        may tell who is who.
+
+    Examples
+    --------
+    >>> from shoal import KAnonymity, Round
+    >>> plan = Plan([Round(base=5)], require=[KAnonymity(3)])
+    >>> print(plan.to_toml())
+    [[steps]]
+    method = "round"
+    base = 5
+    <BLANKLINE>
+    [require]
+    k_anonymity = 3
+    <BLANKLINE>
+    >>> Plan.from_toml(plan.to_toml()) == plan
+    True
+    """
+
+    def __init__(
+        self,
+        steps: Iterable[Masker] = (),
+        *,
+        require: Iterable[Requirement] = (),
+        roles: Roles | None = None,
+        keep_order: bool = False,
+    ) -> None:
+        self.steps = tuple(steps)
+        self.require = tuple(require)
+        self.roles = roles
+        self.keep_order = keep_order
+        self._check()
+
+    def _check(self) -> None:
+        for step in self.steps:
+            if not isinstance(step, Masker):
+                raise PlanError(
+                    f"A step of a plan is a masking method; got {type(step).__name__}. "
+                    "Write for example sh.Round(base=5)."
+                )
+        for requirement in self.require:
+            if not isinstance(requirement, (PrivacyModel, Limit)):
+                raise PlanError(
+                    "A requirement of a plan is a privacy model or a limit; got "
+                    f"{type(requirement).__name__}. Write for example sh.KAnonymity(5)."
+                )
+        if self.roles is not None and not isinstance(self.roles, Roles):
+            raise PlanError(f"The roles of a plan are a Roles; got {type(self.roles).__name__}.")
+        if not isinstance(self.keep_order, bool):
+            raise PlanError("'keep_order' of a plan is true or false.")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Plan) and self.to_dict() == other.to_dict()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        steps = ", ".join(step.method for step in self.steps) or "no steps"
+        required = ", ".join(f"{k} = {v}" for k, v in requirements_to_dict(self.require).items())
+        return f"Plan: {steps}; requires {required or 'nothing'}"
+
+    # -- applying
+
+    def roles_for(self, table: Table) -> Roles:
+        """The roles in force: the plan's or the table's, which must not contradict."""
+        if self.roles is None or self.roles == table.roles:
+            return table.roles
+        if table.roles != Roles():
+            raise RolesError(
+                "The plan and the table declare different roles; leave them out of one of the two."
+            )
+        return self.roles
+
+    def apply(
+        self, table: Table, *, progress: Progress | None = None
+    ) -> tuple[Table, list[StepRecord]]:
+        """Run the steps on a table; the order of the rows stays."""
+        records: list[StepRecord] = []
+        given = table.roles.quasi_identifiers
+        for number, step in enumerate(self.steps):
+            if progress:
+                progress(f"Masking: {step.method}", number / len(self.steps))
+            named = getattr(step, "columns", None)
+            if given and step.needs_columns and not table.chosen(named):
+                # earlier steps took out every quasi-identifier: nothing is left to mask
+                records.append(_idle(step))
+                continue
+            table = step.fit_transform(table)
+            records.append(
+                StepRecord(
+                    method=step.method,
+                    parameters=plain(step.changed_params(public=True)),
+                    touched=step.touched_,
+                    skipped=step.skipped_,
+                    removed_columns=step.removed_columns_,
+                    removed=step.removed_,
+                    private=step.audit_,
+                )
+            )
+            if len(table) == 0:
+                break
+        return table, records
+
+    # -- the TOML form
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as plain data, in the shape of its TOML form."""
+        out: dict[str, Any] = {}
+        if self.keep_order:
+            out["keep_order"] = True
+        if self.roles is not None:
+            out["roles"] = self.roles.to_dict()
+        if self.steps:
+            out["steps"] = [
+                {"method": step.method, **plain(step.changed_params())} for step in self.steps
+            ]
+        if self.require:
+            out["require"] = plain(requirements_to_dict(self.require))
+        return out
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any]) -> Plan:
+        """A plan from plain data, in the shape of its TOML form."""
+        for part in given:
+            if part not in _PARTS:
+                raise PlanError(f"A plan has no part '{part}'. {did_you_mean(part, _PARTS)}")
+        roles, require = given.get("roles"), given.get("require", {})
+        if roles is not None and not isinstance(roles, Mapping):
+            raise PlanError("The part 'roles' of a plan is a table: write it under [roles].")
+        if not isinstance(require, Mapping):
+            raise PlanError("The part 'require' of a plan is a table: write it under [require].")
+        return cls(
+            [_step_from(entry) for entry in _entries(given.get("steps", []))],
+            require=requirements_from_dict(require),
+            roles=None if roles is None else Roles.from_dict(roles),
+            keep_order=given.get("keep_order", False),
+        )
+
+    def to_toml(self) -> str:
+        """The plan as the text of a TOML file."""
+        import tomlkit
+
+        return tomlkit.dumps(self.to_dict())
+
+    @classmethod
+    def from_toml(cls, text: str) -> Plan:
+        """A plan from the text of a TOML file."""
+        try:
+            given = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as cause:
+            raise PlanError(f"The plan is not valid TOML: {cause}.") from None
+        return cls.from_dict(given)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the plan as a TOML file."""
+        Path(path).write_text(self.to_toml(), encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Plan:
+        """Read a plan from a TOML file."""
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            raise PlanError(f"There is no plan at '{path}'.") from None
+        except (OSError, UnicodeDecodeError):
+            raise PlanError(f"The plan at '{path}' cannot be read as a UTF-8 text file.") from None
+        return cls.from_toml(text)
+
+
+def _idle(step: Masker) -> StepRecord:
+    return StepRecord(
+        method=step.method,
+        parameters=plain(step.changed_params(public=True)),
+        touched=(),
+        skipped={},
+        removed_columns=(),
+        removed=0,
+        private={},
+    )
+
+
+def _entries(steps: Any) -> list[Mapping[str, Any]]:
+    if not isinstance(steps, list) or not all(isinstance(entry, Mapping) for entry in steps):
+        raise PlanError("The steps of a plan are a list: write each one under [[steps]].")
+    return steps
+
+
+def _step_from(entry: Mapping[str, Any]) -> Masker:
+    methods = discover_maskers()
+    method = entry.get("method")
+    if method is None:
+        raise PlanError(f"A step of the plan names no method. {did_you_mean('', methods)}")
+    if not isinstance(method, str) or method not in methods:
+        raise PlanError(f"There is no method '{method}'. {did_you_mean(str(method), methods)}")
+    return methods[method].from_plan({k: v for k, v in entry.items() if k != "method"})

@@ -1,0 +1,226 @@
+"""Pictures of a table that may be published: shares over crowds, never a person.
+
+What is derived from the original goes through here before it reaches anything public: bars that
+fewer than :data:`SMALLEST_CROWD` original records stand in are merged with their neighbours, and
+shares are told in steps of a crowd. Limits and labels come from the released table alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.table import Table
+from shoal.workflow._crowds import SMALLEST_CROWD, crowded_percent
+
+SIZE_LIMITS = (1, 2, 3, 5, 10, 20, 50, 100)
+_MOST_BARS = 20
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One bar of a picture: percents of the records before and after masking.
+
+    ``low`` and ``high`` are the ends of a range of numbers.
+    """
+
+    label: str
+    before: float | None
+    after: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class ColumnProfile:
+    """What happened to one column."""
+
+    name: str
+    role: str | None
+    kind: str
+    status: Literal["unchanged", "changed", "removed"]
+    changed_percent: float | None
+    bars: tuple[Bar, ...]
+    numeric: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def class_size_profile(original: Table, masked: Table) -> tuple[Bar, ...]:
+    """How many records live in classes of which size, before and after."""
+    sizes = [table.classes.record_sizes for table in (original, masked)]
+    edges = np.array([*SIZE_LIMITS, np.iinfo(np.int64).max], dtype=np.float64)
+    before, after = (np.histogram(s, bins=edges)[0] for s in sizes)
+    labels = [
+        str(low) if high - low == 1 else f"{low}–{high - 1}" for low, high in pairwise(SIZE_LIMITS)
+    ] + [f"{SIZE_LIMITS[-1]}+"]
+    spans = _crowded_spans(before)
+    joined = [_joined_size_label(labels[first : last + 1]) for first, last in spans]
+    return _bars(joined, _sums(before, spans), _sums(after, spans), len(original), len(masked))
+
+
+def column_profiles(original: Table, masked: Table) -> list[ColumnProfile]:
+    """What happened to each column of the original but the identifiers."""
+    names = [n for n in original.columns if n not in original.roles.identifiers]
+    return [_profile(original, masked, name) for name in names]
+
+
+def _profile(original: Table, masked: Table, name: str) -> ColumnProfile:
+    role, kind = original.roles.of(name), original.kind(name)
+    if name not in masked.columns:
+        return ColumnProfile(name, role, kind, "removed", None, (), False)
+    changed = masked.changed_cells(name, original)
+    numeric = kind in ("integer", "float") and masked.kind(name) in ("integer", "float")
+    if not changed.any():
+        # the original is not shown beside it: with a few records taken out, the difference
+        # of two otherwise equal pictures would be those records
+        bars = _numeric_bars(None, masked, name) if numeric else _value_bars(None, masked, name)
+        return ColumnProfile(name, role, kind, "unchanged", 0.0, bars, numeric)
+    bars = _numeric_bars(original, masked, name) if numeric else _value_bars(original, masked, name)
+    share = crowded_percent(float(changed.mean()), len(masked))
+    return ColumnProfile(name, role, kind, "changed", share, bars, numeric)
+
+
+def _numeric_bars(original: Table | None, masked: Table, name: str) -> tuple[Bar, ...]:
+    column = masked.numbers(name)
+    released = column.values[column.present].astype(np.float64)
+    if len(released) == 0:
+        return (Bar("missing", None, 100.0),)
+    edges = _round_edges(float(released.min()), float(released.max()))
+    open_edges = np.concatenate([[-np.inf], edges[1:-1], [np.inf]])
+    after = np.histogram(released, bins=open_edges)[0]
+    before = None
+    if original is not None:
+        old = original.numbers(name)
+        before = np.histogram(old.values[old.present].astype(np.float64), bins=open_edges)[0]
+    spans = _crowded_spans(before if before is not None else np.full(len(after), SMALLEST_CROWD))
+    ranges = [(float(edges[first]), float(edges[last + 1])) for first, last in spans]
+    labels = [f"{_number(low)} to {_number(high)}" for low, high in ranges]
+    counts = (None if before is None else _sums(before, spans), _sums(after, spans))
+    missing = (
+        None if original is None else original.missing_count(name),
+        masked.missing_count(name),
+    )
+    bars = _with_missing(labels, counts, missing, original, masked)
+    placed = [
+        replace(bar, low=low, high=high)
+        for bar, (low, high) in zip(bars, ranges, strict=False)  # a bar for missing may follow
+    ]
+    return (*placed, *bars[len(placed) :])
+
+
+def _value_bars(original: Table | None, masked: Table, name: str) -> tuple[Bar, ...]:
+    released = masked.value_counts(name)
+    before = {} if original is None else original.value_counts(name)
+    shown = [
+        value
+        for value in list(released)[:_MOST_BARS]
+        if released[value] >= SMALLEST_CROWD
+        and (before.get(value, 0) == 0 or before[value] >= SMALLEST_CROWD)
+    ]
+    labels, after = list(shown), [released[value] for value in shown]
+    old = [before.get(value, 0) for value in shown]
+    others_after = sum(released.values()) - sum(after)
+    others_before = sum(before.values()) - sum(old)
+    if others_after or others_before >= SMALLEST_CROWD:
+        labels.append("all other values")
+        after.append(others_after)
+        old.append(others_before if others_before >= SMALLEST_CROWD else 0)
+    counts = (None if original is None else np.array(old), np.array(after))
+    missing = (
+        None if original is None else original.missing_count(name),
+        masked.missing_count(name),
+    )
+    return _with_missing(labels, counts, missing, original, masked)
+
+
+def _with_missing(
+    labels: list[str],
+    counts: tuple[npt.NDArray[Any] | None, npt.NDArray[Any]],
+    missing: tuple[int | None, int],
+    original: Table | None,
+    masked: Table,
+) -> tuple[Bar, ...]:
+    before, after = counts
+    crowd = (missing[0] or 0) if (missing[0] or 0) >= SMALLEST_CROWD else 0
+    if missing[1] or crowd:
+        labels = [*labels, "missing"]
+        after = np.append(after, missing[1])
+        before = None if before is None else np.append(before, crowd)
+    rows = 0 if original is None else len(original)
+    return _bars(labels, before, after, rows, len(masked))
+
+
+def _crowded_spans(counts: npt.NDArray[Any]) -> list[tuple[int, int]]:
+    """Neighbouring bins joined until each holds nobody or a crowd."""
+    spans: list[tuple[int, int]] = []
+    start, held = 0, 0
+    for position, count in enumerate(counts):
+        held += int(count)
+        if held == 0 or held >= SMALLEST_CROWD:
+            spans.append((start, position))
+            start, held = position + 1, 0
+    if start < len(counts):  # the rest is too few to stand alone
+        while spans and sum(counts[spans[-1][0] : spans[-1][1] + 1]) == 0:
+            start = spans.pop()[0]
+        start = spans.pop()[0] if spans else start
+        spans.append((start, len(counts) - 1))
+    return spans
+
+
+def _sums(counts: npt.NDArray[Any], spans: Sequence[tuple[int, int]]) -> npt.NDArray[Any]:
+    return np.array([counts[first : last + 1].sum() for first, last in spans])
+
+
+def _bars(
+    labels: Sequence[str],
+    before: npt.NDArray[Any] | None,
+    after: npt.NDArray[Any],
+    rows_before: int,
+    rows_after: int,
+) -> tuple[Bar, ...]:
+    old: list[float | None] = [None] * len(labels)
+    if before is not None:
+        old = [crowded_percent(int(count) / rows_before, rows_before) for count in before]
+    new = [_percent(int(c), rows_after) for c in after]
+    return tuple(Bar(*bar) for bar in zip(labels, old, new, strict=True))
+
+
+def _percent(count: int, rows: int) -> float:
+    """A whole percent; what is not nobody and not everybody stays between 1 and 99."""
+    if count in (0, rows):
+        return 100.0 * (count == rows) if rows else 0.0
+    return float(min(99, max(1, round(100 * count / rows))))
+
+
+def _round_edges(low: float, high: float) -> npt.NDArray[Any]:
+    """At most twenty-odd edges on round numbers around the released range."""
+    largest = max(abs(low), abs(high))
+    width = high / _MOST_BARS - low / _MOST_BARS
+    if not width > max(1e-12 * largest, 1e-300):  # finer edges would fall together
+        width = max(largest, 1.0) / 10
+    magnitude = 10.0 ** math.floor(math.log10(width))
+    step = next(f * magnitude for f in (1, 2, 5, 10) if f * magnitude >= width)
+    first = math.floor(low / step)
+    with np.errstate(over="ignore"):  # the outermost edges may be infinite
+        return np.arange(first, math.floor(high / step) + 2) * step
+
+
+def _number(value: float) -> str:
+    """A number on a round edge: all digits that it has, and no more."""
+    return f"{value:,.15g}" if abs(value) < 1e15 else f"{value:.6g}"
+
+
+def _joined_size_label(labels: Sequence[str]) -> str:
+    if len(labels) == 1:
+        return labels[0]
+    last = labels[-1].split("–")[-1]
+    first = labels[0].split("–")[0]
+    return f"{first}+" if last.endswith("+") else f"{first}–{last}"

@@ -1,0 +1,210 @@
+"""Protecting a table: apply the plan, verify by other code, and hold a release ready."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shoal.errors import (
+    InputError,
+    RequirementNotMet,
+    RolesError,
+    UnprotectedColumnWarning,
+    quoted,
+)
+from shoal.models import PrivacyModel
+from shoal.randomness import SecretStream
+from shoal.table import Table
+from shoal.workflow._assess import Assessment, assess, check_assessable
+from shoal.workflow._plan import Plan, Progress, StepRecord
+from shoal.workflow._profile import Bar, ColumnProfile, class_size_profile, column_profiles
+from shoal.workflow._require import Claim, make_claim
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """A masked table that satisfies its plan, ready to be written.
+
+    ``masked`` is the table, its rows shuffled; ``claims`` are the requirements with what was
+    measured; ``before`` and ``after`` are the assessments; ``save`` writes the release folder.
+    """
+
+    masked: Table
+    plan: Plan
+    claims: tuple[Claim, ...]
+    steps: tuple[StepRecord, ...]
+    before: Assessment
+    after: Assessment
+    class_sizes: tuple[Bar, ...]
+    columns: tuple[ColumnProfile, ...]
+    removed_identifiers: tuple[str, ...]
+    rows_before: int
+    audit: Mapping[str, Any]
+
+    def save(
+        self,
+        out: str | os.PathLike[str],
+        *,
+        format: str = "parquet",
+        force: bool = False,
+        source: str | os.PathLike[str] | None = None,
+        progress: Progress | None = None,
+    ) -> Path:
+        """Write the release folder: complete, or not at all.
+
+        Parameters
+        ----------
+        out : path
+            The folder to make; it must not hold anything unless ``force`` is given.
+        format : str
+            The format of the data: parquet, csv, tsv, arrow or xlsx.
+        force : bool
+            Replace a release that is already there.
+        source : path, optional
+            The file that the original was read from: its checksum goes into the private audit.
+        progress : callable, optional
+            Called with what is being done and the share that is done.
+        """
+        from shoal.workflow._release import save_release
+
+        return save_release(self, out, format=format, force=force, source=source, progress=progress)
+
+    def __repr__(self) -> str:
+        held = ", ".join(f"{claim.key}: {claim.measured:g}" for claim in self.claims)
+        return f"Release: {len(self.masked)} rows; {held or 'nothing was required'}"
+
+
+def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Release:
+    """Mask a table by a plan and verify what the plan requires, or raise RequirementNotMet.
+
+    Identifiers are taken out first, the steps are applied in order, every requirement is measured
+    on the result by code that did not take part in the masking, and the rows are shuffled.
+
+    Parameters
+    ----------
+    table : Table
+        The original, with its roles (or the plan has them).
+    plan : Plan
+        Steps and requirements.
+    progress : callable, optional
+        Called with what is being done and the share that is done.
+
+    Returns
+    -------
+    Release
+        The masked table with its claims; ``release.save("out/")`` writes it.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import KAnonymity, Plan, Roles, Round, Table
+    >>> frame = pl.DataFrame({"name": ["Ann", "Bo", "Cy", "Di"], "age": [31, 32, 58, 61]})
+    >>> table = Table(frame, Roles(identifiers=["name"], quasi_identifiers=["age"]))
+    >>> release = protect(table, Plan([Round(base=20)], require=[KAnonymity(2)]))
+    >>> sorted(release.masked.frame["age"])
+    [40, 40, 60, 60]
+    """
+    table = _checked(table, plan)
+    identifiers = table.roles.identifiers
+    masked, records = plan.apply(table.drop(identifiers), progress=progress)
+    if len(masked) == 0 or not masked.columns:
+        raise RequirementNotMet(
+            f"The plan takes out every {'record' if len(masked) == 0 else 'column'}, so there is "
+            "nothing to release; relax the steps that suppress. Nothing was written."
+        )
+    _warn_if_untouched(plan, records, table)
+    _warn_about_columns_left_in_place(masked, records)
+    if progress:
+        progress("Verifying what the plan requires", 0.0)
+    claims = tuple(make_claim(requirement, masked, table) for requirement in plan.require)
+    refuse_unless_all_hold(claims)
+    if not plan.keep_order:
+        order = SecretStream.from_state(None).derive("row-order").permutation(len(masked))
+        masked = masked.reorder(order)
+    masked = masked.scrubbed()
+    return Release(
+        masked=masked,
+        plan=plan,
+        claims=claims,
+        steps=tuple(records),
+        before=assess(table, progress=progress),
+        after=assess(masked, original=table, progress=progress),
+        class_sizes=class_size_profile(table, masked),
+        columns=tuple(column_profiles(table, masked)),
+        removed_identifiers=identifiers,
+        rows_before=len(table),
+        audit={
+            "plan": plan.to_dict(),
+            "roles": table.roles.to_dict(),
+            "steps": [dict(record.private) for record in records],
+        },
+    )
+
+
+def refuse_unless_all_hold(claims: tuple[Claim, ...]) -> None:
+    """Raise RequirementNotMet with the reasons, in one paragraph."""
+    broken = [claim.sentence for claim in claims if not claim.holds]
+    if broken:
+        raise RequirementNotMet(
+            f"The masked table does not satisfy the plan: {'; '.join(broken)}. Mask more strongly "
+            "(wider ranges, a larger base, fewer quasi-identifiers), take out the records at risk "
+            "with a step 'suppress' and 'min_class_size', or relax the requirement. "
+            "Nothing was written."
+        )
+
+
+def _checked(table: Table, plan: Plan) -> Table:
+    if not isinstance(plan, Plan):
+        raise InputError(f"A shoal.Plan is needed; got {type(plan).__name__}.")
+    if isinstance(table, Table) and plan.roles_for(table) != table.roles:
+        table = table.with_roles(plan.roles_for(table))
+    check_assessable(table)
+    for requirement in plan.require:
+        if isinstance(requirement, PrivacyModel):
+            requirement.check(table)
+    _refuse_undeclared_identifiers(table)
+    return table
+
+
+def _refuse_undeclared_identifiers(table: Table) -> None:
+    found = table.undeclared_identifiers()
+    if found:
+        listed = "; ".join(f"'{name}' ({reason})" for name, reason in found.items())
+        raise RolesError(
+            f"Columns without a role look like identifiers and would be released as they are: "
+            f"{listed}. Name them under 'identifiers', or under 'insensitive' if they may leave."
+        )
+
+
+def _warn_if_untouched(plan: Plan, records: list[StepRecord], table: Table) -> None:
+    touched = {name for record in records for name in record.touched}
+    removed = sum(record.removed for record in records)
+    if plan.steps and not removed and not touched & set(table.roles.quasi_identifiers):
+        warnings.warn(
+            "The plan changed no quasi-identifier: they leave exactly as they came.",
+            UnprotectedColumnWarning,
+            stacklevel=3,
+        )
+
+
+def _warn_about_columns_left_in_place(masked: Table, records: list[StepRecord]) -> None:
+    touched = {name for record in records for name in record.touched}
+    left = [
+        name
+        for name in masked.columns
+        if masked.roles.of(name) in (None, "weight") and name not in touched
+    ]
+    if not left:
+        return
+    alone = int((masked.group(left).record_sizes == 1).sum())
+    warnings.warn(
+        f"Columns leave as they are that no role protects: {quoted(left)}. Taken together they "
+        f"single out {alone} of {len(masked)} records for whoever knows them; mask them, or call "
+        "them 'insensitive' if they may leave.",
+        UnprotectedColumnWarning,
+        stacklevel=3,
+    )

@@ -1,0 +1,168 @@
+"""Writing a release: the public half, the private half, and the check before it appears."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shoal.errors import ReleaseError
+from shoal.table import FORMATS, records_as_parquet
+from shoal.workflow._crowds import crowded_count, crowded_removals
+from shoal.workflow._folder import complete_or_absent, write_private
+from shoal.workflow._plan import Progress, StepRecord
+
+if TYPE_CHECKING:
+    from shoal.workflow._protect import Release
+
+FORMAT_VERSION = 1
+#: Measures that anyone can recompute from the released data alone.
+PUBLIC_MEASURES = ("prosecutor_risk", "marketer_risk", "records_at_risk", "uniqueness")
+
+
+def save_release(
+    release: Release,
+    out: str | os.PathLike[str],
+    *,
+    format: str,
+    force: bool,
+    source: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> Path:
+    """Write a release folder, verify it from its files, and put it in place in one step."""
+    from shoal.workflow._verify import verify
+
+    target = Path(os.path.abspath(out))
+    check_target(target, force=force)
+    if format not in FORMATS:
+        raise ReleaseError(f"There is no format '{format}'; known are {', '.join(FORMATS)}.")
+    tell = progress or (lambda label, share: None)
+    with complete_or_absent(target, replace=force) as folder:
+        tell("Writing the data", 0.0)
+        _write_public(release, folder / "public", format, tell)
+        tell("Writing the private half", 0.6)
+        _write_private(release, folder / "private", source, _digest(folder / "public/release.json"))
+        tell("Verifying the files", 0.8)
+        verify(folder).raise_if_failed()
+    return target
+
+
+def check_target(target: Path, *, force: bool) -> None:
+    """Refuse a place that holds something; with ``force``, anything but a release."""
+    if not target.exists():
+        return
+    if not target.is_dir():
+        raise ReleaseError(f"'{target}' is a file; give a folder for the release.")
+    if not any(target.iterdir()):
+        return
+    others = {path.name for path in target.iterdir()} - {"public", "private"}
+    if others or not (target / "public" / "release.json").is_file():
+        raise ReleaseError(f"'{target}' holds other files; give a new folder for the release.")
+    if not force:
+        raise ReleaseError(
+            f"There is already a release at '{target}'; give another folder, or --force "
+            "(force=True) to replace it."
+        )
+
+
+def _write_public(release: Release, folder: Path, format: str, tell: Progress) -> None:
+    from shoal.workflow.report import release_page
+
+    folder.mkdir(mode=0o755)
+    data = folder / f"data.{format}"
+    release.masked.write(data, format=format)
+    tell("Writing the report", 0.3)
+    facts = public_facts(release, data_file=data, format=format)
+    report = folder / "report.html"
+    report.write_text(release_page(release, facts), encoding="utf-8")
+    facts["report"] = {"file": report.name, "sha256": _digest(report)}
+    (folder / "release.json").write_text(
+        json.dumps(facts, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
+    )
+
+
+def public_facts(release: Release, *, data_file: Path, format: str) -> dict[str, Any]:
+    """The content of ``release.json``: nothing in it comes from a single original record."""
+    from shoal import __version__
+
+    masked, classes = release.masked, release.after.classes
+    measured = {n: release.after[n].value for n in PUBLIC_MEASURES}
+    return {
+        "format_version": FORMAT_VERSION,
+        "shoal": __version__,
+        "created": datetime.now(UTC).date().isoformat(),
+        "data": {
+            "file": data_file.name,
+            "format": format,
+            "sha256": _digest(data_file),
+            "rows": len(masked),
+            "shuffled": not release.plan.keep_order,
+            "columns": [
+                {"name": name, "type": kind, "role": masked.roles.of(name)}
+                for name, kind in masked.schema.items()
+            ],
+        },
+        "identifiers_removed": len(release.removed_identifiers),
+        "records_removed": crowded_count(release.rows_before - len(masked)),
+        "methods": _public_steps(release.steps),
+        "claims": [claim.to_dict() for claim in release.claims],
+        "measured": {"k": classes.k, "classes": classes.count, **measured},
+    }
+
+
+def _public_steps(steps: Sequence[StepRecord]) -> list[dict[str, Any]]:
+    """What each step did, without anything private."""
+    removals = crowded_removals([step.removed for step in steps])
+    return [
+        {
+            "method": step.method,
+            "parameters": dict(step.parameters),
+            "columns": list(step.touched),
+            "left_alone": dict(step.skipped),
+            "columns_removed": list(step.removed_columns),
+            "records_removed": removed,
+        }
+        for step, removed in zip(steps, removals, strict=True)
+    ]
+
+
+def _write_private(
+    release: Release, folder: Path, source: str | os.PathLike[str] | None, facts_digest: str
+) -> None:
+    folder.mkdir(mode=0o700)
+    masked = release.masked
+    sizes = masked.classes.record_sizes
+    content = io.BytesIO()
+    records_as_parquet(
+        content,
+        {
+            "row_key": masked.row_key,
+            "class": masked.classes.labels,
+            "class_size": sizes,
+            "prosecutor_risk": 1.0 / sizes,
+        },
+    )
+    write_private(folder / "records.parquet", content.getvalue())
+    unchanged = release.after.measurements.get("unchanged_records")
+    audit = {
+        "format_version": FORMAT_VERSION,
+        "warning": "Whoever has this half can link the release to the original. Keep it apart.",
+        "source_sha256": None if source is None else _digest(Path(source)),
+        "release_sha256": facts_digest,
+        "rows_before": release.rows_before,
+        "identifiers": list(release.removed_identifiers),
+        "unchanged_records": None if unchanged is None else unchanged.details["records"],
+        **release.audit,
+    }
+    text = json.dumps(audit, indent=2, ensure_ascii=False) + "\n"
+    write_private(folder / "audit.json", text.encode("utf-8"))
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

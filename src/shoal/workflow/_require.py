@@ -1,0 +1,259 @@
+"""What a release must satisfy: privacy models and limits on measures, and the claims they make."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import numbers
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from shoal.errors import InputError, ParameterError, PlanError, did_you_mean
+from shoal.measurement import MeasureInfo, Measurement
+from shoal.models import PrivacyModel, discover_models
+from shoal.parameters import parameters_of
+from shoal.risk import discover_risks
+from shoal.table import Table
+from shoal.utility import discover_utilities
+from shoal.workflow._crowds import crowded_percent
+
+
+@cache
+def discover_all_measures() -> dict[str, MeasureInfo]:
+    """Every measure of risk and utility by name."""
+    return discover_risks() | discover_utilities()
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A measure must stay at or below, or at or above, a value.
+
+    In a plan it is written ``max_<measure> = value`` or ``min_<measure> = value``.
+
+    Parameters
+    ----------
+    measure : str
+        Name of a measure of risk or utility.
+    at_most : float, optional
+        The largest value that is accepted.
+    at_least : float, optional
+        The smallest value that is accepted.
+    options : dict
+        Further options of the measure, for example ``{"threshold": 0.1}``.
+
+    Examples
+    --------
+    >>> Limit("marketer_risk", at_most=0.05).key
+    'max_marketer_risk'
+    """
+
+    measure: str
+    at_most: float | None = None
+    at_least: float | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        known = discover_all_measures()
+        if self.measure not in known:
+            raise ParameterError(
+                f"There is no measure '{self.measure}'. {did_you_mean(self.measure, known)}"
+            )
+        bounds = [b for b in (self.at_most, self.at_least) if b is not None]
+        if len(bounds) != 1 or not _is_number(bounds[0]):
+            raise ParameterError(
+                f"A limit of '{self.measure}' takes one number, as at_most or as at_least."
+            )
+        self._check_options()
+
+    def _check_options(self) -> None:
+        """Only options that the measure has, and that a plan and a release can write down."""
+        declared = inspect.signature(self.info.function).parameters.values()
+        known = [p.name for p in declared if p.kind is p.KEYWORD_ONLY]
+        for name, value in self.options.items():
+            if name not in known:
+                raise ParameterError(
+                    f"The measure '{self.measure}' has no option '{name}'. "
+                    f"{did_you_mean(name, known)}"
+                )
+            if not isinstance(value, str) and not _is_number(value):
+                raise ParameterError(
+                    f"The option '{name}' of a limit of '{self.measure}' must be a number or a "
+                    f"text, so that a plan can hold it; got {type(value).__name__}."
+                )
+
+    @property
+    def info(self) -> MeasureInfo:
+        return discover_all_measures()[self.measure]
+
+    @property
+    def key(self) -> str:
+        """The name of the limit in a plan."""
+        return f"{'max' if self.at_most is not None else 'min'}_{self.measure}"
+
+    @property
+    def threshold(self) -> float:
+        bound = self.at_most if self.at_most is not None else self.at_least
+        assert bound is not None
+        return float(bound)
+
+    def accepts(self, value: float) -> bool:
+        """Whether a measured value is within the limit."""
+        return value <= self.threshold if self.at_most is not None else value >= self.threshold
+
+    def run(self, masked: Table, original: Table | None) -> Measurement:
+        """Measure; the original is needed only by measures that compare."""
+        if not self.info.needs_original:
+            return self.info.function(masked, **self.options)
+        if original is None:
+            raise InputError(f"The measure '{self.measure}' needs the original table.")
+        return self.info.function(original, masked, **self.options)
+
+
+Requirement = PrivacyModel | Limit
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A requirement with what was measured on the masked table."""
+
+    requirement: Requirement
+    measured: float
+    holds: bool
+    sentence: str
+    rows: int
+
+    @property
+    def key(self) -> str:
+        return key_of(self.requirement)
+
+    @property
+    def needs_original(self) -> bool:
+        return isinstance(self.requirement, Limit) and self.requirement.info.needs_original
+
+    @property
+    def published(self) -> float | None:
+        """What is measured as the public may see it; None where it may only know that it holds.
+
+        The exact value of a share that compares with the original would tell how many records
+        were taken out or left unmasked, so it is rounded to steps of a crowd.
+        """
+        if not self.needs_original:
+            return self.measured
+        assert isinstance(self.requirement, Limit)
+        if self.requirement.info.limits != (0, 1):
+            return None
+        percent = crowded_percent(self.measured, self.rows)
+        return None if percent is None else percent / 100
+
+    def to_dict(self) -> dict[str, Any]:
+        """The claim as in ``release.json``."""
+        return {
+            "claim": self.key,
+            "requirement": plain(value_of(self.requirement)),
+            "required": plain(self.requirement.threshold),
+            "measured": self.published,
+            "holds": self.holds,
+            "needs_original": self.needs_original,
+        }
+
+
+def make_claim(requirement: Requirement, masked: Table, original: Table | None) -> Claim:
+    """Measure a requirement; nothing here took part in the masking."""
+    if isinstance(requirement, Limit):
+        found = requirement.run(masked, original)
+        bound = "at most" if requirement.at_most is not None else "at least"
+        sentence = (
+            f"the {requirement.info.title} must be {bound} {requirement.threshold:g} and is "
+            f"{found.value:.4g}"
+        )
+        holds = requirement.accepts(found.value)
+        return Claim(requirement, found.value, holds, sentence, len(masked))
+    return Claim(
+        requirement,
+        requirement.level(masked),
+        requirement.holds(masked),
+        requirement.explain(masked),
+        len(masked),
+    )
+
+
+def key_of(requirement: Requirement) -> str:
+    """The name of a requirement in a plan."""
+    return requirement.key if isinstance(requirement, Limit) else requirement.model
+
+
+def value_of(requirement: Requirement) -> Any:
+    """The value of a requirement in a plan: one number, or a table where there is more to say."""
+    if isinstance(requirement, Limit):
+        if not requirement.options:
+            return requirement.threshold
+        return {"value": requirement.threshold, **requirement.options}
+    changed = requirement.changed_params()
+    return next(iter(changed.values())) if len(changed) == 1 else changed
+
+
+def plain(value: Any) -> Any:
+    """Lists for tuples and Python's numbers for numpy's, so that files can hold them."""
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, numbers.Real) and not isinstance(value, (bool, int)):
+        return int(value) if isinstance(value, numbers.Integral) else float(value)
+    return value
+
+
+def requirements_to_dict(requirements: Iterable[Requirement]) -> dict[str, Any]:
+    """The ``[require]`` part of a plan; a name used twice becomes a list."""
+    out: dict[str, Any] = {}
+    for requirement in requirements:
+        key, value = key_of(requirement), value_of(requirement)
+        if key not in out:
+            out[key] = value
+        else:
+            earlier = out[key] if isinstance(out[key], list) else [out[key]]
+            out[key] = [*earlier, value]
+    return out
+
+
+def requirements_from_dict(given: Mapping[str, Any]) -> list[Requirement]:
+    """Read the ``[require]`` part of a plan."""
+    empty = [key for key, value in given.items() if value == []]
+    if empty:
+        raise PlanError(f"The requirement '{empty[0]}' names no value, so it asks for nothing.")
+    return [
+        requirement_from(key, one)
+        for key, value in given.items()
+        for one in (value if isinstance(value, list) else [value])
+    ]
+
+
+def requirement_from(key: str, value: Any) -> Requirement:
+    """One requirement by its name and value in a plan."""
+    models, measures = discover_models(), discover_all_measures()
+    if key in models:
+        model = models[key]
+        given = value if isinstance(value, Mapping) else {_first_parameter(model): value}
+        return model.from_params(given, called=f"requirement '{key}'")
+    bound, _, measure = key.partition("_")
+    if bound in ("max", "min") and measure in measures:
+        options = dict(value) if isinstance(value, Mapping) else {"value": value}
+        number = options.pop("value", None)
+        which = "at_most" if bound == "max" else "at_least"
+        return Limit(measure, options=options, **{which: number})
+    if key in measures:
+        bound = "max" if measures[key].direction == "lower" else "min"
+        raise PlanError(f"There is no requirement '{key}'. Did you mean '{bound}_{key}'?")
+    known = [*models, *(f"max_{m}" for m in measures), *(f"min_{m}" for m in measures)]
+    raise PlanError(f"There is no requirement '{key}'. {did_you_mean(key, known)}")
+
+
+def _first_parameter(model: type[PrivacyModel]) -> str:
+    return parameters_of(model)[0].name
+
+
+def _is_number(value: Any) -> bool:
+    number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    return number and math.isfinite(value)

@@ -1,0 +1,243 @@
+"""The geometry of the pictures; ``templates/figures.html.j2`` draws it as inline SVG.
+
+Everything is in the units of the picture's own box, about as wide as a phone shows it, so that its
+text has the size of the page's there. Colours are the page's: a picture knows before and after.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from shoal.workflow._profile import SIZE_LIMITS, Bar
+
+WIDTH = 330.0
+SMALL_WIDTH = 290.0
+_MISSING = "missing"
+_MISSING_ROOM = 54.0  # for the bar of missing values, with its label
+
+
+@dataclass(frozen=True)
+class Tick:
+    """A place on an axis."""
+
+    at: float
+    label: str
+
+
+@dataclass(frozen=True)
+class Column:
+    """An upright bar before and after: its place and the two heights."""
+
+    bar: Bar
+    x: float
+    width: float
+    before: float | None
+    after: float
+
+
+@dataclass(frozen=True)
+class BarChart:
+    """Upright bars, the after before the before."""
+
+    width: float
+    height: float
+    left: float
+    top: float
+    base: float
+    columns: tuple[Column, ...]
+    x_ticks: tuple[Tick, ...]
+    y_ticks: tuple[Tick, ...]
+
+    @property
+    def silhouette(self) -> str:
+        """The outline of the bars before, as one path for each run of neighbours."""
+        path, end = "", -1.0
+        for column in self.columns:
+            if not column.before:
+                continue
+            if abs(column.x - end) > 0.01:  # not a neighbour: down to the base, and begin anew
+                path += (f"V{self.base}" if path else "") + f"M{column.x:.1f} {self.base}"
+            end = column.x + column.width
+            path += f"V{self.base - column.before:.1f}H{end:.1f}"
+        return path and f"{path}V{self.base}"
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line through known points: (chance, percent of records above it) and its drawing."""
+
+    points: tuple[tuple[float, float], ...]
+    places: tuple[tuple[float, float], ...]
+
+    @property
+    def path(self) -> str:
+        return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in self.places)
+
+
+@dataclass(frozen=True)
+class RiskChart:
+    """Which share of the records has a risk above a chance, and where nobody has."""
+
+    width: float
+    height: float
+    left: float
+    top: float
+    base: float
+    before: Line | None
+    after: Line
+    x_ticks: tuple[Tick, ...]
+    y_ticks: tuple[Tick, ...]
+    limit: Tick | None
+
+
+def class_size_chart(bars: Sequence[Bar]) -> BarChart:
+    """The share of records by the size of their class."""
+    height, left, top, base = 210.0, 34.0, 26.0, 176.0
+    most = _rounded_up(max(max(bar.before or 0.0, bar.after) for bar in bars))
+    scale = (base - top) / most
+    slot = (WIDTH - left) / len(bars)
+    columns = tuple(
+        Column(bar, left + i * slot + 3, slot - 6, _times(bar.before, scale), bar.after * scale)
+        for i, bar in enumerate(bars)
+    )
+    ticks = tuple(Tick(c.x + c.width / 2, c.bar.label) for c in columns)
+    return BarChart(
+        WIDTH, height, left, top, base, columns, ticks, _percent_ticks(most, base, scale)
+    )
+
+
+def histogram(bars: Sequence[Bar]) -> BarChart:
+    """The distribution of a numeric column: areas are shares, as wide as the range they cover."""
+    height, top, base = 118.0, 4.0, 98.0
+    numbers = [bar for bar in bars if bar.label != _MISSING]
+    absent = [bar for bar in bars if bar.label == _MISSING]
+    spans = value_spans(numbers) or [(float(i), i + 1.0) for i in range(len(numbers))]
+    room = SMALL_WIDTH - (_MISSING_ROOM if absent else 0.0)
+    low, high = (spans[0][0], spans[-1][1]) if spans else (0.0, 1.0)
+    unit = min((b - a for a, b in spans), default=1.0)
+    columns = [
+        Column(
+            bar,
+            (a - low) / (high - low) * room,
+            (b - a) / (high - low) * room,
+            _times(bar.before, unit / (b - a)),
+            bar.after * unit / (b - a),
+        )
+        for bar, (a, b) in zip(numbers, spans, strict=True)
+    ]
+    columns += [Column(bar, SMALL_WIDTH - 20, 20.0, bar.before, bar.after) for bar in absent]
+    most = max(max(c.before or 0.0, c.after) for c in columns) or 1.0
+    scale = (base - top) / most
+    scaled = tuple(
+        replace(c, before=_times(c.before, scale), after=c.after * scale) for c in columns
+    )
+    ticks = _range_ticks(spans if value_spans(numbers) else [], room)
+    if absent:
+        ticks.append(Tick(SMALL_WIDTH, _MISSING))
+    return BarChart(SMALL_WIDTH, height, 0.0, top, base, scaled, tuple(ticks), ())
+
+
+def value_spans(bars: Sequence[Bar]) -> list[tuple[float, float]] | None:
+    """The ranges of numbers that the bars cover, if they follow each other."""
+    spans = [(bar.low, bar.high) for bar in bars if bar.low is not None and bar.high is not None]
+    joined = all(a[1] == b[0] for a, b in itertools.pairwise(spans))
+    rising = all(low < high for low, high in spans)
+    return spans if joined and rising and len(spans) == len(bars) else None
+
+
+def risk_chart(bars: Sequence[Bar], sizes_after: Sequence[tuple[int, float]], k: int) -> RiskChart:
+    """The share of records whose risk, one over the size of their class, is above a chance.
+
+    ``bars`` give the original (nothing else of it may be shown), ``sizes_after`` the percent of
+    released records in classes smaller than each size.
+    """
+    height, left, top, base = 210.0, 34.0, 26.0, 176.0
+
+    def place(points: Sequence[tuple[float, float]]) -> Line:
+        spots = [(_chance_at(x, left), base - y / 100 * (base - top)) for x, y in points]
+        return Line(tuple(points), tuple(spots))
+
+    before = risk_points(bars)
+    after = sorted((1 / size, share) for size, share in sizes_after)
+    ticks = [Tick(_chance_at(1 / size, left), f"1 in {size}") for size in (100, 20, 5, 2)]
+    return RiskChart(
+        WIDTH,
+        height,
+        left,
+        top,
+        base,
+        place(before) if before else None,
+        place(after),
+        (*ticks, Tick(_chance_at(1.0, left), "certain")),
+        _percent_ticks(100, base, (base - top) / 100),
+        Tick(_chance_at(1 / k, left), f"nobody above 1 in {k}") if 1 < k < 50 else None,
+    )
+
+
+def risk_points(bars: Sequence[Bar]) -> list[tuple[float, float]]:
+    """Percent of original records above each chance that the limits of the bars allow to tell."""
+    known = [bar.before for bar in bars if bar.before is not None]
+    if len(bars) < 2 or len(known) < len(bars) or sum(known) == 0:
+        return []
+    smaller = [0.0, *itertools.accumulate(known)]  # percent in classes smaller than each bar's
+    # rounded shares need not make up 100; the curve is of all records nevertheless
+    shares = [float(round(100 * percent / smaller[-1])) for percent in smaller[:-1]]
+    lows = [int(bar.label.split("–")[0].rstrip("+")) for bar in bars]
+    return sorted((1 / low, share) for low, share in zip(lows, shares, strict=True))
+
+
+def smaller_than(records_by_size: Mapping[str, int], k: int) -> list[tuple[int, float]]:
+    """Percent of records in classes smaller than each limit, and than k, which is nobody."""
+    counts = list(records_by_size.values())
+    below = [0, *itertools.accumulate(counts)]
+    shares = {limit: 100 * b / sum(counts) for limit, b in zip(SIZE_LIMITS, below, strict=False)}
+    if k < SIZE_LIMITS[-1]:
+        shares[k] = 0.0
+    return sorted(shares.items())
+
+
+def shoal(k: int) -> list[tuple[float, float]]:
+    """Where the k fish of the headline swim: rows that are shifted against each other."""
+    fish = min(max(k, 1), 30)
+    rows = math.ceil(math.sqrt(fish / 1.6)) if fish > 2 else 1
+    places = []
+    for i in range(fish):
+        row, column = i % rows, i // rows
+        places.append((column * 34.0 + (row % 2) * 15.0, row * 19.0 + (column % 2) * 5.0))
+    return places
+
+
+def _times(value: float | None, factor: float) -> float | None:
+    return None if value is None else value * factor
+
+
+def _chance_at(chance: float, left: float) -> float:
+    """The place of a chance between 1 in 100 and certain, in steps of equal ratio."""
+    share = 1 + math.log(chance) / math.log(SIZE_LIMITS[-1])
+    return left + 8 + share * (WIDTH - left - 26)
+
+
+def _rounded_up(percent: float) -> float:
+    return next(m for m in (4.0, 10.0, 20.0, 40.0, 60.0, 80.0, 100.0) if percent <= m)
+
+
+def _percent_ticks(most: float, base: float, scale: float) -> tuple[Tick, ...]:
+    step = most / (5 if most == 100 else 4)
+    values = [i * step for i in range(round(most / step) + 1)]
+    return tuple(Tick(base - value * scale, f"{value:g}") for value in values)
+
+
+def _range_ticks(spans: Sequence[tuple[float, float]], room: float) -> list[Tick]:
+    """The lowest and the highest limit, and one between where there is room for it."""
+    if not spans:
+        return []
+    low, high = spans[0][0], spans[-1][1]
+    ends = [Tick(0.0, f"{low:,.10g}"), Tick(room, f"{high:,.10g}")]
+    middle = min((a for a, _ in spans), key=lambda a: abs(a - (low + high) / 2))
+    label = f"{middle:,.10g}"
+    if middle > low and max(len(label), len(ends[0].label), len(ends[1].label)) <= 9:
+        ends.insert(1, Tick((middle - low) / (high - low) * room, label))
+    return ends

