@@ -33,6 +33,14 @@ def test_the_plan_for_the_demo_runs_as_it_is(shoal, tmp_path):
     assert facts["rows"] >= 0.8 * facts["rows_before"]
 
 
+def test_what_was_written_as_json(shoal, people, tmp_path):
+    result = shoal("init", people, "--out", "first.toml", "--json")
+    facts = json.loads(result.stdout)
+    assert facts["plan"] == "first.toml"
+    assert facts["roles"] == tomllib.loads((tmp_path / "first.toml").read_text())["roles"]
+    assert facts["lost"] == 0
+
+
 def test_a_plan_is_replaced_only_by_force(shoal, tmp_path, people):
     (tmp_path / "plan.toml").write_text("mine")
     assert shoal("init", people).exit_code == 2

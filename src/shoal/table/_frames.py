@@ -92,7 +92,7 @@ def _normalise(data: pl.DataFrame) -> pl.DataFrame:
         column = data[name]  # not pl.col, which would read a name like "*" as a pattern
         if not (dtype.is_numeric() or dtype.is_temporal() or dtype in _OTHER_PLAIN):
             raise InputError(
-                f"Column '{name}' holds values of type {dtype}; "
+                f"Column '{name}' holds values of type {type(dtype).__name__}; "
                 "a table holds numbers, text, booleans and dates."
             )
         if dtype.is_float():

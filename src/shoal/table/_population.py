@@ -31,7 +31,12 @@ def counted_in(
 
 def _stacked(above: pl.Series, below: pl.Series) -> pl.Series:
     if above.dtype != below.dtype:
-        numeric = above.dtype.is_numeric() and below.dtype.is_numeric()
-        shared = pl.Float64 if numeric else pl.String
-        above, below = above.cast(shared), below.cast(shared)
+        above, below = (series.cast(_shared(above.dtype, below.dtype)) for series in (above, below))
     return pl.concat([above, below])
+
+
+def _shared(one: pl.DataType, other: pl.DataType) -> type[pl.DataType]:
+    """A type in which equal values of both are equal, and different ones different."""
+    if one.is_integer() and other.is_integer():
+        return pl.Int128
+    return pl.Float64 if one.is_numeric() and other.is_numeric() else pl.String

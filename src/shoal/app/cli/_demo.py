@@ -81,7 +81,7 @@ def demo(
 def _tell_begin() -> None:
     heading("The whole job on a small table of invented people")
     if not kernels_are_compiled() and not console(stderr=True).is_terminal:
-        say("(Shoal compiles its kernels once, on first use; that may take half a minute.)")
+        say("(Shoal compiles its kernels once, on first use; this takes a moment.)")
 
 
 def _step(title: str, *lines: str) -> None:
@@ -112,8 +112,8 @@ def _tell_exposure(exposure: Assessment) -> None:
     classes, rows = exposure.classes, exposure.rows
     _step(
         "3. Measure how exposed they are",
-        f"{classes.uniques:,} of {count(rows, 'record')} ({percent(classes.uniques / rows)}) are "
-        f"alone with their quasi-identifiers, so k = {classes.k}.",
+        f"k = {classes.k}: {classes.uniques:,} of {count(rows, 'record')} "
+        f"({percent(classes.uniques / rows)}) are alone with their quasi-identifiers.",
     )
 
 

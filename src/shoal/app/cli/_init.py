@@ -18,12 +18,13 @@ from shoal.app.cli._show import (
     heading,
     listed,
     percent,
+    print_json,
     printable,
     say,
     show,
     table,
 )
-from shoal.app.cli._sources import Data, Force, Reading, reads_data
+from shoal.app.cli._sources import AsJson, Data, Force, Reading, reads_data
 
 
 @with_examples("""
@@ -38,6 +39,7 @@ def init(
         "plan.toml"
     ),
     force: Force = False,
+    as_json: AsJson = False,
 ) -> None:
     """Write a first plan to edit: suggested roles, steps that fit the columns, a requirement.
 
@@ -54,6 +56,10 @@ def init(
         working("Trying steps", 0.6)
         plan = first_plan(loaded, suggestion.roles)
         write_whole(out, plan.text)
+    if as_json:
+        facts = {"plan": out, "roles": plan.roles.to_dict(), "k": plan.k, "lost": plan.lost}
+        print_json(facts)
+        return
     _show(plan, out)
     heading("Next: check the roles in the plan, then")
     source, words = shlex.quote(str(out)), shown_source(data, reading)

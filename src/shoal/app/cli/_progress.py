@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _PATIENCE = 0.7
 _WIDTH = 42
-_FIRST_USE = "Shoal compiles its kernels once, on first use; this may take half a minute."
+_FIRST_USE = "Shoal compiles its kernels once, on first use; this takes a moment."
 
 
 class Working:

@@ -1,0 +1,163 @@
+"""Pictures for the public: crowds and steps, whatever the table."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shoal import Roles, Round, Suppress, Table
+from shoal.workflow._crowds import (
+    SMALLEST_CROWD,
+    crowded_count,
+    crowded_percent,
+    crowded_removals,
+    share_step,
+)
+from shoal.workflow._profile import (
+    _crowded_spans,
+    _round_edges,
+    class_size_profile,
+    column_profiles,
+)
+
+finite = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@given(finite, finite)
+def test_edges_rise_around_the_range(one, other):
+    """On any range, from the smallest float to the largest."""
+    low, high = min(one, other), max(one, other)
+    edges = _round_edges(low, high)
+    assert 2 <= len(edges) <= 26
+    with np.errstate(invalid="ignore"):
+        assert (np.diff(edges) > 0).all()
+    rounding = 1e-12 * max(abs(low), abs(high))
+    assert edges[0] <= low + rounding
+    assert edges[-1] >= high - rounding
+    # what is counted with: open ends, and no two inner edges alike
+    inner = edges[1:-1]
+    assert np.isfinite(inner).all()
+    assert len(np.unique(inner)) == len(inner)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "edges"),
+    [
+        (0, 100, [0, 5, 10]),
+        (20, 59, [20, 22, 24]),
+        (0, 1, [0, 0.05, 0.1]),
+        (7, 7, [7, 8]),
+        (0, 0, [0, 0.1]),
+    ],
+)
+def test_edges_are_round_numbers(low, high, edges):
+    assert _round_edges(low, high)[: len(edges)] == pytest.approx(edges)
+
+
+@given(st.lists(st.integers(0, 25), min_size=1, max_size=12))
+def test_spans_hold_nobody_or_a_crowd(counts):
+    """Neighbouring bars are joined; together they are all bars, in order, none twice."""
+    spans = _crowded_spans(np.array(counts))
+    covered = [place for first, last in spans for place in range(first, last + 1)]
+    assert covered == list(range(len(counts)))
+    sums = [sum(counts[first : last + 1]) for first, last in spans]
+    if sum(counts) == 0 or sum(counts) >= SMALLEST_CROWD:
+        assert all(total == 0 or total >= SMALLEST_CROWD for total in sums)
+    else:
+        assert len([total for total in sums if total]) == 1
+
+
+@given(st.integers(0, 10**6), st.data())
+def test_shares_are_told_in_steps_of_a_crowd(rows, data):
+    step = share_step(rows)
+    count = data.draw(st.integers(0, rows))
+    if step is None:
+        assert rows < 100
+        assert crowded_percent(count / max(rows, 1), rows) is None
+        return
+    assert step * rows / 100 >= SMALLEST_CROWD or step == 1
+    told = crowded_percent(count / rows, rows)
+    assert 0 <= told <= 100
+    assert abs(told - 100 * count / rows) <= step
+
+
+def test_few_are_only_called_few():
+    assert [crowded_count(n) for n in (0, 1, 9, 10, 11)] == [
+        0,
+        "fewer than 10",
+        "fewer than 10",
+        10,
+        11,
+    ]
+    assert crowded_removals([0, 0]) == [0, 0]
+    assert crowded_removals([50]) == [50]
+    assert crowded_removals([50, 3]) == ["some", "some"]
+
+
+def table_of(**columns):
+    frame = pl.DataFrame(columns)
+    return Table(frame, Roles(quasi_identifiers=frame.columns))
+
+
+def test_profiles_of_a_changed_a_same_and_a_removed_column():
+    ages = [20 + i % 50 for i in range(200)]
+    original = table_of(age=ages, city=["Bern", "Jena"] * 100, badge=list(range(200)))
+    masked = Suppress(max_distinct=0.9).fit_transform(original)
+    masked = Round(base=20).fit_transform(masked)
+    profiles = {profile.name: profile for profile in column_profiles(original, masked)}
+    assert {name: profile.status for name, profile in profiles.items()} == {
+        "age": "changed",
+        "city": "unchanged",
+        "badge": "removed",
+    }
+    assert profiles["badge"].bars == ()
+    assert all(bar.before is None for bar in profiles["city"].bars), "nothing to subtract"
+    age = profiles["age"]
+    assert age.numeric
+    assert sum(bar.after for bar in age.bars) == pytest.approx(100, abs=10)
+    json.dumps([profile.to_dict() for profile in profiles.values()], allow_nan=False)
+
+
+def test_a_value_of_few_people_is_not_shown():
+    """A changed column of which a few kept a rare value: its bar would be those few."""
+    values = ["rare"] * 3 + ["common"] * 150 + ["other"] * 60
+    original = table_of(job=values)
+    keep = np.ones(213, dtype=bool)
+    keep[:3] = False
+    masked = original.blank({"job": ~keep | (np.arange(213) > 200)})
+    (profile,) = column_profiles(original, masked)
+    assert "rare" not in [bar.label for bar in profile.bars]
+    remaining = original.blank({"job": np.arange(213) > 200})
+    (profile,) = column_profiles(original, remaining)
+    assert "rare" not in [bar.label for bar in profile.bars]
+    assert "common" in [bar.label for bar in profile.bars]
+
+
+def test_identifiers_have_no_profile():
+    frame = pl.DataFrame({"name": list("abc"), "age": [1, 2, 3]})
+    original = Table(frame, Roles(identifiers=["name"], quasi_identifiers=["age"]))
+    profiles = column_profiles(original, original.drop(["name"]))
+    assert [profile.name for profile in profiles] == ["age"]
+
+
+def test_sizes_before_that_few_live_in_are_joined():
+    """One record alone and 300 in three large classes: the one is not told apart."""
+    original = table_of(x=[0] + [1] * 100 + [2] * 100 + [3] * 100)
+    masked = original.keep(np.arange(301) > 0)
+    bars = class_size_profile(original, masked)
+    assert bars[0].label != "1" or bars[0].before in (0, None)
+    assert all(bar.before is None or bar.before == 0 or bar.before >= 3 for bar in bars)
+    assert bars[-1].after == 100.0
+
+
+def test_a_column_without_a_value_left():
+    original = table_of(x=[1.5, 2.5] * 20, y=[1, 2] * 20)
+    masked = original.blank({"x": np.ones(40, dtype=bool)})
+    profile = column_profiles(original, masked)[0]
+    assert [bar.label for bar in profile.bars] == ["missing"]
+    assert profile.bars[0].after == 100.0
