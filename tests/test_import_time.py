@@ -37,4 +37,20 @@ def test_what_is_loaded_is_seen():
 
 @pytest.mark.parametrize("module", ["shoal", "shoal.app.cli"])
 def test_import_loads_nothing_heavy(module):
-    assert not HEAVY & loaded_by(f"import {module}")
+    """Not even frames: `shoal --help` answers at once."""
+    assert not {*HEAVY, "polars", "numpy"} & loaded_by(f"import {module}")
+
+
+def test_the_whole_front_door_loads_nothing_heavy():
+    assert not HEAVY & loaded_by("from shoal import *")
+
+
+def test_the_front_door_leads_to_every_name():
+    import shoal
+
+    rooms = [name for names in shoal._ROOMS.values() for name in names]
+    assert sorted([*rooms, "risk", "utility"]) == sorted(shoal.__all__)
+    assert [name for name in shoal.__all__ if not hasattr(shoal, name)] == []
+    assert set(shoal.__all__) <= set(dir(shoal))
+    with pytest.raises(AttributeError, match="no attribute 'Rond'"):
+        shoal.Rond  # noqa: B018 - the access is what fails

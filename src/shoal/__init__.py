@@ -1,11 +1,17 @@
 """Shoal anonymizes tables about people and proves what it did."""
 
-from shoal import risk, utility
-from shoal.masking import AddNoise, Recode, Round, Suppress, TopBottomCode
-from shoal.measurement import Measurement
-from shoal.models import KAnonymity
-from shoal.table import Roles, Table, read, suggest_roles
-from shoal.workflow import Assessment, Limit, Plan, Release, assess, protect, verify
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from shoal import risk, utility
+    from shoal.masking import AddNoise, Recode, Round, Suppress, TopBottomCode
+    from shoal.measurement import Measurement
+    from shoal.models import KAnonymity
+    from shoal.table import Roles, Table, read, suggest_roles
+    from shoal.workflow import Assessment, Limit, Plan, Release, assess, protect, verify
 
 __version__ = "0.1.0"
 
@@ -31,3 +37,28 @@ __all__ = [
     "utility",
     "verify",
 ]
+
+#: Where the names live. They are loaded when they are first asked for, so that the command line
+#: answers at once.
+_ROOMS = {
+    "shoal.masking": ("AddNoise", "Recode", "Round", "Suppress", "TopBottomCode"),
+    "shoal.measurement": ("Measurement",),
+    "shoal.models": ("KAnonymity",),
+    "shoal.table": ("Roles", "Table", "read", "suggest_roles"),
+    "shoal.workflow": ("Assessment", "Limit", "Plan", "Release", "assess", "protect", "verify"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("risk", "utility"):
+        return importlib.import_module(f"shoal.{name}")
+    for room, names in _ROOMS.items():
+        if name in names:
+            thing = getattr(importlib.import_module(room), name)
+            globals()[name] = thing
+            return thing
+    raise AttributeError(f"module 'shoal' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

@@ -179,9 +179,11 @@ class Parametrized:
             if value is None and parameter.optional:
                 continue
             if not parameter.constraint.accepts(value):
+                # a private value stays out of errors too: it may be a password
+                shown = type(value).__name__ if parameter.private else _shown(value)
                 raise ParameterError(
                     f"The '{parameter.name}' parameter of {type(self).__name__} must be "
-                    f"{parameter.constraint.describe()}. Got {_shown(value)} instead."
+                    f"{parameter.constraint.describe()}. Got {shown} instead."
                 )
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:

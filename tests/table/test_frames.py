@@ -184,8 +184,8 @@ def test_dates_of_pandas_come_back_as_dates(pandas):
     days = [dt.date(2020, 1, 1), None, dt.date(2021, 1, 1)]
     out = Table(pandas.DataFrame({"day": days})).frame
     assert out["day"].tolist() == days
-    moments = pandas.to_datetime(["2020-01-01 12:00", "2021-01-01 00:00"]).tz_localize("Europe/Zurich")
-    frame = pandas.DataFrame({"moment": moments})
+    moments = pandas.to_datetime(["2020-01-01 12:00", "2021-01-01 00:00"])
+    frame = pandas.DataFrame({"moment": moments.tz_localize("Europe/Zurich")})
     assert Table(frame).frame["moment"].tolist() == frame["moment"].tolist()
 
 

@@ -254,4 +254,10 @@ def _counted_in(table: Table, population: Table, missing: Missing) -> npt.NDArra
             f"{absent} of {len(table)} records have quasi-identifiers that do not occur in the "
             "population; the population must contain the table, masked in the same way."
         )
+    fewer = int((sizes < table.class_sizes(missing)).sum())
+    if fewer:
+        raise InputError(
+            f"{fewer} of {len(table)} records are in classes that are smaller in the population "
+            "than in the table; the population must contain the table, masked in the same way."
+        )
     return sizes.astype(np.float64)

@@ -126,13 +126,17 @@ def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Re
         order = SecretStream.from_state(None).derive("row-order").permutation(len(masked))
         masked = masked.reorder(order)
     masked = masked.scrubbed()
+    before = assess(table, progress=progress)
+    after = assess(masked, original=table, progress=progress)
+    if progress:
+        progress("Comparing the columns", 0.9)
     return Release(
         masked=masked,
         plan=plan,
         claims=claims,
         steps=tuple(records),
-        before=assess(table, progress=progress),
-        after=assess(masked, original=table, progress=progress),
+        before=before,
+        after=after,
         class_sizes=class_size_profile(table, masked),
         columns=tuple(column_profiles(table, masked)),
         removed_identifiers=identifiers,

@@ -75,8 +75,10 @@ class Group(TyperGroup):
                 stream.reconfigure(errors="replace")  # a terminal that lacks a sign shows a '?'
         try:
             code = super().main(args, prog_name, complete_var, False, windows_expand_args, **extra)
-        except Exception as cause:
+        except (Exception, KeyboardInterrupt) as cause:
             code = failure(cause, debug=False)
+        if code == STOPPED:  # told here, since typer may have caught it first
+            tell("shoal: stopped; nothing is left half written.")
         sys.exit(code if isinstance(code, int) else 0)
 
     def invoke(self, ctx: Any) -> Any:
@@ -107,6 +109,8 @@ def failure(cause: BaseException, *, debug: bool) -> int:
         return int(cause.exit_code)
     if type(cause).__name__ == "NoArgsIsHelpError":  # the help has been shown
         return WRONG
+    if isinstance(cause, (KeyboardInterrupt, typer.Abort)):
+        return STOPPED
     if isinstance(cause, BrokenPipeError):
         _let_go_of_stdout()
         return BROKEN_PIPE
@@ -121,8 +125,6 @@ def _worded(cause: BaseException) -> tuple[str, int]:
     if isinstance(cause, ShoalError):
         message = str(cause)
         return (in_options(message) if isinstance(cause, ReadError) else message), cause.exit_code
-    if isinstance(cause, (KeyboardInterrupt, typer.Abort)):
-        return "stopped; nothing is left half written.", STOPPED
     if hasattr(cause, "format_message"):  # what typer finds wrong with the call
         return _usage(cause), WRONG
     if isinstance(cause, MemoryError):

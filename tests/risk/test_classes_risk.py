@@ -1,0 +1,106 @@
+"""What class-based risks refuse; their numbers are in the golden tests."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from shoal import Roles, Table
+from shoal.errors import InputError
+from shoal.risk import (
+    journalist_risk,
+    marketer_risk,
+    population_sizes,
+    prosecutor_risk,
+    records_at_risk,
+    unchanged_records,
+    uniqueness,
+)
+
+ROLES = Roles(quasi_identifiers=["x"])
+
+
+def table(*values, roles=ROLES):
+    return Table(pl.DataFrame({"x": list(values)}), roles)
+
+
+@pytest.mark.parametrize("threshold", [0, -0.1, 1.1, float("nan"), "0.2", None, True])
+def test_a_threshold_is_a_share(threshold):
+    with pytest.raises(InputError, match="must be a number above 0 and at most 1"):
+        records_at_risk(table(1, 2), threshold=threshold)
+
+
+@pytest.mark.parametrize("fraction", [0, -0.1, 1.1, float("nan"), "0.2", True])
+@pytest.mark.parametrize("risk", [journalist_risk, marketer_risk, population_sizes])
+def test_a_sampling_fraction_is_a_share(risk, fraction):
+    with pytest.raises(InputError, match="must be a number above 0 and at most 1"):
+        risk(table(1, 2), sampling_fraction=fraction)
+
+
+def test_journalist_risk_needs_a_population():
+    with pytest.raises(InputError, match="a population table, a sampling fraction, or a weight"):
+        journalist_risk(table(1, 2))
+
+
+def test_a_population_that_does_not_contain_the_table():
+    """An unmasked population beside a masked table, for example: no number would mean anything."""
+    with pytest.raises(InputError, match="2 of 3 records have quasi-identifiers that do not occur"):
+        journalist_risk(table(1, 2, 3), population=table(1, 1))
+    with pytest.raises(InputError, match="no column 'x'"):
+        journalist_risk(table(1), population=Table(pl.DataFrame({"y": [1]})))
+
+
+def test_a_population_smaller_than_the_sample():
+    """The table must be part of it: two of a class cannot come from one."""
+    with pytest.raises(InputError, match="population"):
+        journalist_risk(table(1, 1, 1), population=table(1, 1))
+
+
+def test_the_population_may_be_declared_otherwise():
+    """Which columns count is said by the sample."""
+    people = Table(pl.DataFrame({"y": [0, 0, 0], "x": [1, 1, 2]}))
+    assert journalist_risk(table(1), population=people).value == 0.5
+
+
+@pytest.mark.parametrize("risk", [prosecutor_risk, marketer_risk, records_at_risk, uniqueness])
+def test_no_records(risk):
+    with pytest.raises(InputError, match="no records"):
+        risk(table())
+
+
+def test_limits_are_met_exactly():
+    """A share that is a plain fraction is that fraction, so that a limit of 0.4 can be met."""
+    for classes in range(1, 60):
+        people = table(*[i % classes for i in range(60)])
+        assert marketer_risk(people).value == classes / 60
+
+
+# -- records left unmasked
+
+
+def test_unchanged_records():
+    original = Table(
+        pl.DataFrame({"x": [1, 2, None, 4], "y": list("abcd"), "z": list("efgh")}),
+        Roles(quasi_identifiers=["x", "y"], sensitive=["z"]),
+    )
+    masked = original.with_numbers({"x": np.array([1, 9, 0, 4])})
+    found = unchanged_records(original, masked)
+    assert found.per_record.tolist() == [1, 0, 1, 1]
+    assert (found.value, found.baseline, found.details) == (0.75, 1.0, {"records": 3})
+    shuffled = masked.reorder(np.array([1, 0, 3, 2]))
+    assert unchanged_records(original, shuffled).per_record.tolist() == [0, 1, 1, 1]
+    less = masked.keep(np.array([True, True, False, False]))
+    assert unchanged_records(original, less).value == 0.5
+    gone = masked.drop(["y"])
+    assert unchanged_records(original, gone).value == 0.0
+    blanked = original.blank({"z": np.ones(4, dtype=bool)})
+    assert unchanged_records(original, blanked).value == 1.0, "only quasi-identifiers count"
+
+
+def test_unchanged_records_needs_pairs():
+    with pytest.raises(InputError, match="cannot be paired"):
+        unchanged_records(table(1, 2), table(1, 2))
+    one = table(1, 2)
+    with pytest.raises(InputError, match="no records"):
+        unchanged_records(one, one.keep(np.array([False, False])))
