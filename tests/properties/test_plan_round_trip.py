@@ -58,6 +58,7 @@ plans = st.builds(
 
 
 @given(plans)
+@settings(max_examples=60)
 def test_toml_round_trip(plan):
     text = plan.to_toml()
     assert tomllib.loads(text) == plan.to_dict()
@@ -106,7 +107,7 @@ def understood(read):
 
 
 @given(nearly_plans)
-@settings(max_examples=150)
+@settings(max_examples=100)
 def test_nonsense_is_refused_in_words(nonsense):
     """Any shape of data is a plan or one of Shoal's errors, never a traceback of Python."""
     found = understood(lambda: Plan.from_dict(nonsense))

@@ -6,7 +6,7 @@ import warnings
 from collections import Counter
 
 import polars as pl
-from hypothesis import event, given
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from shoal import (
@@ -82,6 +82,7 @@ def released(table, plan):
 
 
 @given(tables(rows=st.integers(2, 16), kinds=COARSE), plans)
+@settings(max_examples=80)
 def test_what_leaves_satisfies_the_plan(table, plan):
     release = released(table, plan)
     event("released" if release else "refused")
@@ -94,6 +95,7 @@ def test_what_leaves_satisfies_the_plan(table, plan):
 
 
 @given(tables(rows=st.integers(2, 16), kinds=COARSE), plans)
+@settings(max_examples=80)
 def test_nothing_is_refused_without_reason(table, plan):
     """Where the requirement holds after the same steps, the release is given, and the other way."""
     if any(isinstance(step, AddNoise) for step in plan.steps):
@@ -114,6 +116,7 @@ def test_nothing_is_refused_without_reason(table, plan):
 
 
 @given(tables(rows=st.integers(2, 30), kinds=list(KINDS)))
+@settings(max_examples=30)
 def test_shuffling_keeps_the_rows(table):
     """The same rows, whole, each with the key of its original."""
     release = released(table, Plan())
@@ -125,6 +128,7 @@ def test_shuffling_keeps_the_rows(table):
 
 
 @given(tables(rows=st.integers(2, 30), kinds=list(KINDS)))
+@settings(max_examples=30)
 def test_keep_order_keeps_it(table):
     release = released(table, Plan(keep_order=True))
     assert release.masked.frame.equals(table.frame)

@@ -107,6 +107,15 @@ def test_weights(table):
     assert weighted.class_weights("wildcard").tolist() == [3, 3, 12, 12, 12]
 
 
+def test_weights_that_masking_took_out(table):
+    frame = FRAME.with_columns(w=pl.Series([1, 2, 3, 4, 5]))
+    weighted = Table(frame, ROLES.replacing(weight="w"))
+    blanked = weighted.blank({"w": np.array([True, True, False, False, False])})
+    for missing in ("own", "wildcard"):
+        with pytest.raises(InputError, match="'w' has 2 missing values"):
+            blanked.class_weights(missing)
+
+
 def test_classes_in_a_population(table):
     everybody = Table(pl.concat([FRAME] * 3))
     assert table.class_sizes_in(everybody).tolist() == [6, 6, 3, 6, 6]
@@ -265,7 +274,7 @@ def test_blank_hides_the_value_in_memory_too(table):
     assert blanked.frame["city"].to_list() == [None, "x", "y", None, None]
     assert table.frame["age"].to_list()[0] == 31
     assert table.blank({}).frame.equals(table.frame)
-    canary = Table(pl.DataFrame({"x": [918273645, 1], "y": ["canary-7d1f", "b"]}))
+    canary = Table(pl.DataFrame({"x": [918273645, 1], "y": ["canary-of-more-than-12-bytes", "b"]}))
     both = np.array([True, False])
     arrow = canary.blank({"x": both, "y": both}).frame.to_arrow()
     for column in arrow.columns:
@@ -289,6 +298,8 @@ def test_other_roles(table):
     other = table.with_roles(Roles(quasi_identifiers=["share"]))
     assert other.class_sizes().tolist() == [2, 1, 2, 2, 2]
     assert table.roles == ROLES
+    with pytest.raises(RolesError, match=r"The roles must be a shoal\.Roles"):
+        table.with_roles({"sensitive": ["share"]})
     with pytest.raises(RolesError, match="'zip', which the table does not have"):
         table.with_roles(Roles(sensitive=["zip"]))
     blank = table.blank({"age": np.ones(5, dtype=bool)})

@@ -144,6 +144,12 @@ def test_what_is_refused(table, error, said):
     assert said in str(caught.value)
 
 
+@pytest.mark.parametrize("which", ["original", "population"])
+def test_frames_where_tables_belong(which):
+    with pytest.raises(InputError, match=r"A shoal\.Table is needed; got DataFrame"):
+        assess(people(), **{which: pl.DataFrame(COLUMNS)})
+
+
 def test_frames_of_every_kind(frame):
     found = assess(Table(frame(COLUMNS), ROLES))
     assert found.to_dict() == assess(people()).to_dict()

@@ -117,6 +117,19 @@ def test_what_appears_meanwhile_is_not_overwritten(tmp_path, what):
 
 
 @posix
+def test_a_place_where_no_folder_can_be(tmp_path):
+    """One sentence, not the error of the system."""
+    (tmp_path / "file").touch()
+    for target in (tmp_path / "file" / "out", Path("/dev/null/out")):
+        with (
+            pytest.raises(ReleaseError, match="A folder cannot be made at"),
+            complete_or_absent(target, replace=False),
+        ):
+            pass
+    assert names(tmp_path) == ["file"]
+
+
+@posix
 def test_leftovers_of_a_killed_run_are_cleared(tmp_path):
     """A process that is killed outright cannot clean up; the next run does it."""
     script = (

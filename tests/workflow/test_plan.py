@@ -171,6 +171,9 @@ def test_tuples_of_columns_are_lists_in_the_file():
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
+        ({"steps": Round(base=5)}, r"The 'steps' of a plan are a list; got Round"),
+        ({"steps": "round"}, "The 'steps' of a plan are a list; got str"),
+        ({"require": KAnonymity(3)}, r"The 'require' of a plan are a list; got KAnonymity"),
         ({"steps": ["round"]}, "A step of a plan is a masking method; got str"),
         ({"steps": [KAnonymity(2)]}, "got KAnonymity"),
         ({"require": [5]}, "a privacy model or a limit; got int"),
@@ -182,6 +185,12 @@ def test_tuples_of_columns_are_lists_in_the_file():
 def test_wrong_objects(arguments, said):
     with pytest.raises(PlanError, match=said):
         Plan(**arguments)
+
+
+@pytest.mark.parametrize("what", [None, [1], 5, "steps"])
+def test_what_is_no_plan(what):
+    with pytest.raises(PlanError, match="A plan is a table of its parts"):
+        Plan.from_dict(what)
 
 
 def test_limits_check_their_options_where_they_are_made():

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from shoal import KAnonymity, Limit, Plan, Roles, Round, Suppress, Table, protect, verify
-from shoal.errors import ReleaseError, VerificationFailed
+from shoal.errors import InputError, ReleaseError, VerificationFailed
 from shoal.workflow import Check, Verification
 
 from .samples import COLUMNS, ROLES, people, plan, thorough_plan
@@ -83,6 +83,11 @@ def test_the_original_as_any_frame(out, frame_of):
     if frame_of == "pyarrow":
         original = original.to_arrow()
     assert verify(out, original=Table(original, ROLES)).holds
+
+
+def test_the_original_must_be_a_table(out):
+    with pytest.raises(InputError, match=r"The original is a shoal\.Table; got DataFrame"):
+        verify(out, original=pl.DataFrame(COLUMNS))
 
 
 WRONG = {

@@ -11,6 +11,8 @@ from shoal.table._roles import Roles
 
 def check_roles(data: pl.DataFrame, roles: Roles, *, released: bool = False) -> None:
     """Raise RolesError where the roles do not fit; a released column may be empty."""
+    if not isinstance(roles, Roles):
+        raise RolesError("The roles must be a shoal.Roles; write sh.Roles(identifiers=[...]).")
     roles.check(data.columns)
     if data.height == 0 or released:
         return

@@ -134,6 +134,23 @@ def kind_of(dtype: pl.DataType) -> Kind:
     return "text"
 
 
+def in_type_of(old: pl.Series, new: pl.Series) -> pl.Series:
+    """New numbers in the old type, or in the next wider one that can hold them."""
+    wider: list[pl.DataType] = [old.dtype]
+    if isinstance(old.dtype, pl.Decimal):
+        wider.append(pl.Decimal(38, old.dtype.scale))
+    for dtype in wider:
+        try:
+            fitting = new.cast(dtype)
+        except (pl.exceptions.InvalidOperationError, pl.exceptions.ComputeError):
+            continue
+        if isinstance(dtype, pl.Decimal):
+            # a decimal may have more digits than a float: a cell that stays keeps them all
+            fitting = old.cast(dtype).zip_with(old.cast(pl.Float64).eq_missing(new), fitting)
+        return fitting
+    return new
+
+
 def _to_own_polars(data: pl.DataFrame, types: Mapping[str, Any]) -> pl.DataFrame:
     changes = []
     for name, dtype in data.schema.items():

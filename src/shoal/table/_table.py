@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from shoal.errors import InputError, RolesError, did_you_mean, quoted
+from shoal.errors import InputError, did_you_mean, quoted
 from shoal.table._checks import check_roles
 from shoal.table._classes import (
     Classes,
@@ -23,7 +23,7 @@ from shoal.table._classes import (
     wildcard_weight_sums,
 )
 from shoal.table._encode import Codes, encode
-from shoal.table._frames import Kind, Origin, kind_of, to_polars
+from shoal.table._frames import Kind, Origin, in_type_of, kind_of, to_polars
 from shoal.table._population import counted_in
 from shoal.table._roles import Roles
 from shoal.table._scrub import scrubbed
@@ -77,8 +77,6 @@ class Table:
             raise InputError("This is a Table already; use table.with_roles(...) for other roles.")
         data, origin = to_polars(frame)
         roles = Roles() if roles is None else roles
-        if not isinstance(roles, Roles):
-            raise RolesError("The roles must be a shoal.Roles; write sh.Roles(identifiers=[...]).")
         check_roles(data, roles)
         keys = np.arange(data.height, dtype=np.int64)
         self._fill(data, origin, roles, keys, lineage=uuid.uuid4().hex)
@@ -186,6 +184,12 @@ class Table:
         """The sum of the sampling weights in the class of each record."""
         if self.roles.weight is None:
             raise InputError("The table has no weight column; declare one in the roles.")
+        absent = self.missing_count(self.roles.weight)
+        if absent:
+            raise InputError(
+                f"The weight column '{self.roles.weight}' has {absent} missing values; every "
+                "record needs a weight."
+            )
         weights = self._data[self.roles.weight].cast(pl.Float64).to_numpy()
         if missing == "own":
             return weight_sums(self.classes, weights)
@@ -356,7 +360,7 @@ class Table:
         changed = []
         for name, values in columns.items():
             old = self._series(name)
-            new = _in_type_of(old, pl.Series(name, values))
+            new = in_type_of(old, pl.Series(name, values))
             empty = pl.Series(name, [None], dtype=new.dtype)
             changed.append(new.zip_with(old.is_not_null(), empty.new_from_index(0, len(old))))
         return self._derive(self._data.with_columns(changed))
@@ -391,20 +395,3 @@ class Table:
     def reorder(self, order: npt.NDArray[np.int64]) -> Table:
         """The rows in another order."""
         return self._derive(self._data[order], row_key=self._row_key[order])
-
-
-def _in_type_of(old: pl.Series, new: pl.Series) -> pl.Series:
-    """New numbers in the old type, or in the next wider one that can hold them."""
-    wider: list[pl.DataType] = [old.dtype]
-    if isinstance(old.dtype, pl.Decimal):
-        wider.append(pl.Decimal(38, old.dtype.scale))
-    for dtype in wider:
-        try:
-            fitting = new.cast(dtype)
-        except (pl.exceptions.InvalidOperationError, pl.exceptions.ComputeError):
-            continue
-        if isinstance(dtype, pl.Decimal):
-            # a decimal may have more digits than a float: a cell that stays keeps them all
-            fitting = old.cast(dtype).zip_with(old.cast(pl.Float64).eq_missing(new), fitting)
-        return fitting
-    return new

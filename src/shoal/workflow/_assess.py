@@ -157,7 +157,7 @@ def assess(
     >>> assessment.k, round(assessment["marketer_risk"].value, 2)
     (1, 0.6)
     """
-    check_assessable(table, original)
+    check_assessable(table, original, population)
     has_population = not (
         population is None and sampling_fraction is None and table.roles.weight is None
     )
@@ -194,15 +194,19 @@ def assess(
     )
 
 
-def check_assessable(table: Table, original: Table | None = None) -> None:
+def check_assessable(
+    table: Table, original: Table | None = None, population: Table | None = None
+) -> None:
     """Raise InputError where a table is none, has no records or no quasi-identifiers.
 
     A masked table may have lost its quasi-identifiers to suppression: then its original has them.
     """
-    if not isinstance(table, Table):
-        raise InputError(
-            f"A shoal.Table is needed; got {type(table).__name__}. Write sh.Table(frame, roles)."
-        )
+    for given in (table, original, population):
+        if not isinstance(given, Table) and (given is not None or given is table):
+            raise InputError(
+                f"A shoal.Table is needed; got {type(given).__name__}. "
+                "Write sh.Table(frame, roles)."
+            )
     if len(table) == 0:
         raise InputError("The table has no records.")
     declared = table if original is None else original

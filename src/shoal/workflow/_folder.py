@@ -25,12 +25,16 @@ def complete_or_absent(target: Path, *, replace: bool) -> Iterator[Path]:
     The folder is private while it is being filled, flushed to disk, and renamed in one step of
     the file system. What a killed process left behind is cleared away by the next one.
     """
-    target.parent.mkdir(parents=True, exist_ok=True)
-    _clear_leftovers(target)
     token = secrets.token_hex(8)
     partial = target.parent / f".{target.name}.partial-{token}"
     lock = target.parent / f".{target.name}.lock-{token}"
-    descriptor = _hold_lock(lock)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _clear_leftovers(target)
+        descriptor = _hold_lock(lock)
+    except OSError as cause:
+        why = cause.strerror or "the system refuses it"
+        raise ReleaseError(f"A folder cannot be made at '{target}': {why}.") from None
     try:
         partial.mkdir(mode=0o700)
         yield partial

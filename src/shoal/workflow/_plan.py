@@ -77,6 +77,12 @@ class Plan:
         roles: Roles | None = None,
         keep_order: bool = False,
     ) -> None:
+        for called, given in (("steps", steps), ("require", require)):
+            if isinstance(given, str) or not isinstance(given, Iterable):
+                raise PlanError(
+                    f"The '{called}' of a plan are a list; got {type(given).__name__}. "
+                    f"Write {called}=[...]."
+                )
         self.steps = tuple(steps)
         self.require = tuple(require)
         self.roles = roles
@@ -173,6 +179,8 @@ class Plan:
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Plan:
         """A plan from plain data, in the shape of its TOML form."""
+        if not isinstance(given, Mapping):
+            raise PlanError(f"A plan is a table of its parts; got {type(given).__name__}.")
         for part in given:
             if part not in _PARTS:
                 raise PlanError(f"A plan has no part '{part}'. {did_you_mean(part, _PARTS)}")

@@ -39,6 +39,8 @@ def save_release(
 
     target = Path(os.path.abspath(out))
     check_target(target, force=force)
+    if source is not None and not Path(source).is_file():
+        raise ReleaseError(f"There is no source file '{source}' to take the checksum of.")
     if format not in FORMATS:
         raise ReleaseError(f"There is no format '{format}'; known are {', '.join(FORMATS)}.")
     tell = progress or (lambda label, share: None)
@@ -147,13 +149,15 @@ def _write_private(
             "prosecutor_risk": 1.0 / sizes,
         },
     )
-    write_private(folder / "records.parquet", content.getvalue())
+    records = content.getvalue()
+    write_private(folder / "records.parquet", records)
     unchanged = release.after.measurements.get("unchanged_records")
     audit = {
         "format_version": FORMAT_VERSION,
         "warning": "Whoever has this half can link the release to the original. Keep it apart.",
         "source_sha256": None if source is None else _digest(Path(source)),
         "release_sha256": facts_digest,
+        "records_sha256": hashlib.sha256(records).hexdigest(),
         "rows_before": release.rows_before,
         "identifiers": list(release.removed_identifiers),
         "unchanged_records": None if unchanged is None else unchanged.details["records"],

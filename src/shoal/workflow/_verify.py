@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from shoal.errors import ReleaseError, ShoalError, VerificationFailed
+from shoal.errors import InputError, ReleaseError, ShoalError, VerificationFailed
 from shoal.table import Roles, Table, read_records, read_released
 from shoal.workflow._release import FORMAT_VERSION, PUBLIC_MEASURES
 from shoal.workflow._require import Limit, discover_all_measures, make_claim, requirement_from
@@ -90,6 +90,11 @@ def verify(folder: str | os.PathLike[str], *, original: Table | None = None) -> 
         All checks; ``holds`` says whether nothing failed.
     """
     root = Path(folder)
+    if original is not None and not isinstance(original, Table):
+        raise InputError(
+            f"The original is a shoal.Table; got {type(original).__name__}. "
+            "Write sh.Table(frame) or sh.read(path)."
+        )
     facts = _read_facts(root)
     checks = _Checks()
     checks.run("data unchanged", lambda: _same_digest(root, facts["data"]))
@@ -273,9 +278,14 @@ def _audit(root: Path) -> dict[str, Any]:
 
 
 def _audit_matches(root: Path) -> tuple[bool, str]:
-    content = (root / "public" / "release.json").read_bytes()
-    same = hashlib.sha256(content).hexdigest() == _audit(root)["release_sha256"]
-    return same, "release.json is the one that was written" if same else "release.json was changed"
+    audit = _audit(root)
+    for path, recorded in (
+        (root / "public" / "release.json", audit["release_sha256"]),
+        (root / "private" / "records.parquet", audit["records_sha256"]),
+    ):
+        if hashlib.sha256(path.read_bytes()).hexdigest() != recorded:
+            return False, f"{path.name} was changed"
+    return True, "release.json and records.parquet are the ones that were written"
 
 
 def _modes(root: Path) -> tuple[bool, str]:
