@@ -19,7 +19,6 @@ ROLES = sh.Roles(
     insensitive=["height_cm", "hours_per_week"],
 )
 PLANS: dict[str, list[sh.Suppress | sh.Round | sh.Recode]] = {
-    "as it is": [],
     "ages to 5": [sh.Round(base=5)],
     "ages to 10": [sh.Round(base=10)],
     "half a deviation": [sh.Recode(magnitude=0.5)],

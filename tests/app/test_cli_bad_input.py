@@ -46,6 +46,12 @@ BAD = {
         GOOD,
         "--encoding cp1252",
     ),
+    "a record where the names should be": (
+        f"{CELL},31\nBo,40\nCy,31\n",
+        GOOD,
+        "'data.csv' looks like a record, not like column names (1 of 2 fields",
+    ),
+    "a name that is a pattern": (f"^age$,zip\n1,{CELL}\n,{CELL}2\n", GOOD, "begin with ^"),
     "no records": ("age,zip\n", GOOD, "no records"),
     "no quasi-identifiers": (TABLE, "[roles]\n", "No quasi-identifiers"),
     "an undeclared identifier": (
@@ -180,6 +186,15 @@ def test_a_database_without_a_query_says_how_to_give_one(shoal, tmp_path):
 def test_a_column_may_be_called_like_an_option(shoal, tmp_path):
     (tmp_path / "data.csv").write_text(f"query,query\n{CELL},{CELL}\n")
     assert_one_sentence(shoal("roles", "data.csv").stderr, "names 'query' more than once")
+
+
+def test_names_that_look_like_a_record_can_be_told_to_be_names(shoal, tmp_path):
+    (tmp_path / "data.csv").write_text("1,2\n3,4\n3,4\n")
+    refused = shoal("assess", "data.csv", "--quasi", "1")
+    assert refused.exit_code == 2
+    assert_one_sentence(refused.stderr, "--header")
+    told = shoal("assess", "data.csv", "--quasi", "1", "--header", "--json")
+    assert told.exit_code == 0, told.stderr
 
 
 def test_a_wrong_query_tells_no_cell(shoal, tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import sqlite3
 
 import pytest
@@ -191,6 +192,67 @@ def test_verify_accepts_and_shows_the_checks(shoal, release, people):
     facts = json.loads(shoal("verify", release, "--json").stdout)
     assert facts["holds"] is True
     assert {check["status"] for check in facts["checks"]} <= {"passed", "skipped"}
+
+
+def words_of(result):
+    return " ".join(result.stdout.split())
+
+
+def test_verify_says_how_many_claims_it_checked(shoal, release):
+    told = words_of(shoal("verify", "release"))
+    assert "release holds what it claims: 1 of 1 claim checked." in told
+    assert "cannot be checked" not in told
+
+
+def test_verify_of_the_public_half_says_what_it_cannot_know(shoal, release, tmp_path):
+    """Whoever sends it can take a claim out of release.json, or write a weaker one."""
+    shutil.copytree(release / "public", tmp_path / "store")
+    result = shoal("verify", "store")
+    assert result.exit_code == 0, result.stderr
+    told = words_of(result)
+    assert "store holds what it claims: 1 of 1 claim checked." in told
+    assert "no claim was removed or weakened cannot be checked without the private half" in told
+    facts = json.loads(shoal("verify", "store", "--json").stdout)
+    assert facts["authenticity"] == "skipped"
+    assert facts["claims_checked"] == 1
+
+
+def test_verify_of_a_release_without_claims_does_not_praise_it(shoal, release):
+    shutil.rmtree(release / "private")
+    path = release / "public" / "release.json"
+    path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), "claims": []}), "utf-8")
+    told = words_of(shoal("verify", "release"))
+    assert "release claims nothing" in told
+    assert "holds what it claims" not in told
+    assert "no claim was removed or weakened cannot be checked" in told
+
+
+def test_verify_names_the_claims_that_it_could_not_check(shoal, people, plan):
+    with plan.open("a") as file:
+        file.write("max_unchanged_records = 1\n")
+    assert shoal("protect", people, "--plan", plan, "--out", "release").exit_code == 0
+    result = shoal("verify", "release")
+    assert result.exit_code == 0
+    told = words_of(result)
+    assert "release holds what could be checked: 1 of 2 claims checked." in told
+    assert "Not checked: max_unchanged_records." in told
+    assert "2 of 2 claims" in words_of(shoal("verify", "release", "--original", people))
+
+
+@pytest.mark.parametrize("force", [(), ("--force",)])
+def test_protect_refuses_special_places_before_it_reads(shoal, plan, tmp_path, monkeypatch, force):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    monkeypatch.chdir(tmp_path / "real")
+    for out, why in (
+        (".", "current folder"),
+        ("../link", "is a link"),
+        ("/", "is a mount point"),
+        (plan / "out", "is not a folder"),
+    ):
+        result = shoal("protect", "not-there.csv", "--plan", plan, "--out", out, *force)
+        assert result.exit_code == 2
+        assert why in result.stderr
 
 
 @pytest.mark.parametrize("half", ["public/data.csv", "public/release.json", "public/report.html"])

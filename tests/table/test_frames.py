@@ -56,21 +56,21 @@ def test_nan_is_missing(frame):
 
 
 def test_column_names_that_polars_would_read_as_patterns(frame):
-    """``*`` is all columns to polars, and ``^…$`` a regular expression."""
+    """``*`` is all columns to polars."""
     columns = {
         "*": [1.5, None, 2.5],
-        "^.*$": [1, 1, 2],
-        "^text$": ["a", "b", "c"],
+        "^.*": [1, 1, 2],
+        "text$": ["a", "b", "c"],
         "text": ["d", "e", "f"],
         "ümläut": [1, 2, 3],
         "a b": [1, 2, 3],
         '"': [1, 2, 3],
     }
-    roles = Roles(identifiers=["^text$"], quasi_identifiers=["*", "^.*$"], insensitive=["text"])
+    roles = Roles(identifiers=["text$"], quasi_identifiers=["*", "^.*"], insensitive=["text"])
     table = Table(frame(columns), roles)
     assert frame.columns(table.frame) == columns
-    dropped = table.drop(["^text$"])
-    assert dropped.columns == [name for name in columns if name != "^text$"]
+    dropped = table.drop(["text$"])
+    assert dropped.columns == [name for name in columns if name != "text$"]
     assert frame.columns(dropped.frame)["text"] == ["d", "e", "f"]
     assert table.drop(["*"]).columns == [name for name in columns if name != "*"]
     blanked = table.blank({"*": np.array([True, False, False])})
@@ -96,6 +96,16 @@ def test_a_changed_polars_frame_does_not_change_the_table():
     frame[0, "x"] = 99
     frame.columns = ["a", "b"]
     assert table.frame.to_dict(as_series=False) == {"x": [1, 2], "y": [1.5, 2.5]}
+
+
+def test_a_changed_polars_frame_of_plain_columns_does_not_change_the_table():
+    frame = pl.DataFrame({"x": [1, 2], "y": ["a", "b"]})
+    table = Table(frame)
+    frame.drop_in_place("y")
+    frame[0, "x"] = 99
+    frame.columns = ["z"]
+    assert table.columns == ["x", "y"]
+    assert table.frame.to_dict(as_series=False) == {"x": [1, 2], "y": ["a", "b"]}
 
 
 def test_a_changed_pandas_frame_does_not_change_the_table():
@@ -239,6 +249,42 @@ def test_types_of_pyarrow_come_back():
         if name != "city":
             assert out.schema.field(name).type == table.schema.field(name).type
     assert pyarrow.types.is_dictionary(out.schema.field("city").type)
+
+
+@pytest.mark.parametrize("values", [[3, None, 3], [0.5, None], [True, None], ["a", None]])
+def test_dictionaries_of_pyarrow_come_back_with_their_type(values):
+    pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    table = pyarrow.table({"x": pyarrow.array(values).dictionary_encode()})
+    out = Table(table).frame
+    assert out.schema.field("x").type == table.schema.field("x").type
+    assert out.to_pydict() == {"x": values}
+
+
+@pytest.mark.parametrize("kind", ["decimal256", "negative scale", "run ends"])
+def test_a_column_that_polars_cannot_take_is_named_with_its_type(kind):
+    pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    odd = {
+        "decimal256": lambda: pyarrow.array([Decimal("1.2")], pyarrow.decimal256(50, 2)),
+        "negative scale": lambda: pyarrow.array([Decimal(100)], pyarrow.decimal128(5, -2)),
+        "run ends": lambda: pyarrow.RunEndEncodedArray.from_arrays([1], ["canary-7d1f"]),
+    }[kind]()
+    with pytest.raises(
+        InputError, match=r"column 'odd' \(of type (decimal|run_end).*\.$"
+    ) as caught:
+        Table(pyarrow.table({"fine": [1], "odd": odd}))
+    assert "'fine'" not in str(caught.value)
+    assert "canary" not in str(caught.value)
+
+
+def test_a_column_of_pandas_that_mixes_types_is_named(pandas):
+    with pytest.raises(InputError, match=r"column 'b' \(of type object\) mixes types"):
+        Table(pandas.DataFrame({"a": [1, 2], "b": ["canary-7d1f", 1]}))
+
+
+def test_a_name_that_polars_reads_as_a_pattern_is_refused():
+    """``^…$`` is a regular expression to nearly every function of polars."""
+    with pytest.raises(InputError, match="patterns of names; rename"):
+        Table(pl.DataFrame({"^a$": [1, 2]}))
 
 
 @pytest.mark.parametrize(

@@ -263,7 +263,9 @@ def test_decimals_that_stay_keep_every_digit():
     table = Table(pl.DataFrame({"x": pl.Series(digits, dtype=pl.Decimal(38, 2))}))
     values = table.numbers("x").values.copy()
     values[1] = 2.5
-    assert table.with_numbers({"x": values}).frame["x"].to_list() == [digits[0], Decimal("2.50")]
+    kept = table.with_numbers({"x": values}, keep_equal=True)
+    assert kept.frame["x"].to_list() == [digits[0], Decimal("2.50")]
+    assert table.with_numbers({"x": values}).frame["x"][0] != digits[0], "a masker may not"
 
 
 def test_blank_hides_the_value_in_memory_too(table):

@@ -108,3 +108,11 @@ def test_changed_cells_are_not_suppressed():
 def test_nothing_to_lose():
     with pytest.raises(InputError, match="no filled cells"):
         suppressed_cells(table(x=pl.Series([None], dtype=pl.Int64)), table(x=[1]))
+
+
+def test_an_outlier_does_not_hide_the_rest():
+    """Bins of equal width over one huge value would hold everybody else in one bin."""
+    ages = [20 + i % 40 for i in range(4000)]
+    for first in (ages[0], 10**9):
+        people = Table(pl.DataFrame({"age": [first, *ages[1:]]}), Roles(quasi_identifiers=["age"]))
+        assert total_variation(people, Round(base=40).fit_transform(people)).value > 0.8

@@ -160,3 +160,13 @@ def test_progress_is_told():
     assess(people(), progress=lambda label, share: said.append(share))
     assert said == sorted(said)
     assert all(0 <= share < 1 for share in said)
+
+
+def test_the_population_counts_for_everybody_who_links():
+    roles = Roles(quasi_identifiers=["age"])
+    sample = Table(pl.DataFrame({"age": [30, 41]}), roles)
+    everyone = Table(pl.DataFrame({"age": [30, 30, 41, 41, 41]}), roles)
+    found = assess(sample, population=everyone)
+    assert found["marketer_risk"].value == pytest.approx((1 / 2 + 1 / 3) / 2)
+    with pytest.raises(InputError, match="not both"):
+        assess(sample, population=everyone, sampling_fraction=0.5)

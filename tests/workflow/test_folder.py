@@ -117,6 +117,28 @@ def test_what_appears_meanwhile_is_not_overwritten(tmp_path, what):
 
 
 @posix
+@pytest.mark.parametrize("replace", [False, True])
+@pytest.mark.parametrize("there", [False, True])
+def test_a_link_is_not_replaced(tmp_path, replace, there):
+    """Also one that appears meanwhile; what it leads to stays as it is."""
+    target, elsewhere = tmp_path / "out", tmp_path / "elsewhere"
+    if there:
+        elsewhere.mkdir()
+        (elsewhere / "theirs").touch()
+
+    def raced():
+        with complete_or_absent(target, replace=replace) as partial:
+            fill(partial)
+            target.symlink_to(elsewhere)
+
+    with pytest.raises(ReleaseError, match="appeared"):
+        raced()
+    assert target.is_symlink()
+    assert names(tmp_path) == (["elsewhere", "out"] if there else ["out"])
+    assert not there or names(elsewhere) == ["theirs"]
+
+
+@posix
 def test_a_place_where_no_folder_can_be(tmp_path):
     """One sentence, not the error of the system."""
     (tmp_path / "file").touch()

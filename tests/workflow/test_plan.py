@@ -200,7 +200,7 @@ def test_limits_check_their_options_where_they_are_made():
         Limit("uniqueness")
     with pytest.raises(ParameterError, match="takes one number"):
         Limit("uniqueness", at_most=0.1, at_least=0.1)
-    with pytest.raises(ParameterError, match="so that a plan can hold it; got Table"):
+    with pytest.raises(ParameterError, match="has no option 'population'"):
         Limit("journalist_risk", at_most=0.1, options={"population": people()})
     with pytest.raises(ParameterError, match="so that a plan can hold it; got list"):
         Limit("records_at_risk", at_most=0.1, options={"threshold": [0.1]})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
 
 import numpy as np
@@ -136,8 +137,8 @@ def test_no_records_and_no_quasi_identifiers():
 
 def test_identifiers_never_reach_the_masked_table():
     """Also where a step names every column, and where the name is a pattern to polars."""
-    frame = pl.DataFrame({"^b$": ["canary-7d1f"] * 4, "b": [1, 1, 2, 2], "*": list("wxyz")})
-    roles = Roles(identifiers=["^b$", "*"], quasi_identifiers=["b"])
+    frame = pl.DataFrame({"^b": ["canary-7d1f"] * 4, "b": [1, 1, 2, 2], "*": list("wxyz")})
+    roles = Roles(identifiers=["^b", "*"], quasi_identifiers=["b"])
     release = protect(Table(frame, roles), Plan([Round(base=10)]))
     assert release.masked.columns == ["b"]
 
@@ -279,3 +280,36 @@ def test_progress_is_told():
     assert said[0] == ("Masking: round", 0.0)
     assert ("Verifying what the plan requires", 0.0) in said
     assert all(0 <= share <= 1 for _, share in said)
+
+
+def test_a_copy_of_an_identifier_is_refused():
+    """Whatever its role, and also where one is a text and the other a number."""
+    keys = [9_000_001 + 37 * i for i in range(60)]
+    frame = pl.DataFrame({"pid": keys, "x": [str(key) for key in keys], "age": [30, 40] * 30})
+    for extra in ({}, {"sensitive": ["x"]}, {"target": "x"}):
+        table = Table(frame, Roles(identifiers=["pid"], quasi_identifiers=["age"], **extra))
+        with pytest.raises(RolesError, match="'x' \\(a copy of the identifier 'pid'\\)"):
+            protect(table, Plan([Round(base=20)]))
+    known = Roles(identifiers=["pid"], quasi_identifiers=["age"], insensitive=["x"])
+    assert "x" in protect(Table(frame, known), Plan([Round(base=20)])).masked.columns
+
+
+def test_an_identifier_as_target_is_refused():
+    frame = pl.DataFrame({"mail": [f"p{i}@example.org" for i in range(40)], "age": [30, 50] * 20})
+    table = Table(frame, Roles(quasi_identifiers=["age"], target="mail"))
+    with pytest.raises(RolesError, match="e-mail"):
+        protect(table, Plan([Round(base=20)]))
+
+
+def test_a_plan_that_changes_nothing_warns():
+    table = Table(pl.DataFrame({"age": [30] * 5}), Roles(quasi_identifiers=["age"]))
+    with pytest.warns(UnprotectedColumnWarning, match="changed no quasi-identifier"):
+        protect(table, Plan(require=[KAnonymity(5)]))
+
+
+def test_the_release_forgets_categories_that_no_row_has():
+    towns = ["Aa", "Bb"] * 10 + ["RARECANARY"]
+    frame = pl.DataFrame({"town": pl.Series(towns, dtype=pl.Enum(["Aa", "Bb", "RARECANARY"]))})
+    table = Table(frame, Roles(quasi_identifiers=["town"]))
+    release = protect(table, Plan([Suppress(min_class_size=2)], require=[KAnonymity(2)]))
+    assert b"RARECANARY" not in pickle.dumps(release.masked)

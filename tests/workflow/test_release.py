@@ -224,20 +224,72 @@ def test_a_file_stays(tmp_path, release, force):
 
 
 @posix
+@pytest.mark.parametrize("leads_to", ["a release", "an empty folder", "a file", "nothing"])
 @pytest.mark.parametrize("force", [False, True])
-def test_a_link_is_not_followed_by_damage(tmp_path, release, force):
-    """Where the place is a link, the release lands whole or is refused, and nothing is lost."""
-    elsewhere = release.save(tmp_path / "elsewhere")
-    (tmp_path / "out").symlink_to(elsewhere, target_is_directory=True)
-    if force:
-        out = release.save(tmp_path / "out", force=True)
-        assert verify(out).holds
+def test_a_link_is_refused(tmp_path, release, force, leads_to):
+    """Neither is the link replaced nor is what it leads to."""
+    elsewhere, link = tmp_path / "elsewhere", tmp_path / "out"
+    if leads_to == "a release":
+        release.save(elsewhere)
+    elif leads_to == "an empty folder":
+        elsewhere.mkdir()
+    elif leads_to == "a file":
+        elsewhere.touch()
+    link.symlink_to(elsewhere)
+    before = names(tmp_path)
+    with pytest.raises(ReleaseError, match="is a link; give the folder that it leads to"):
+        release.save(link, force=force)
+    assert link.is_symlink()
+    assert names(tmp_path) == before
+    if leads_to == "a release":
         assert verify(elsewhere).holds
-    else:
-        with pytest.raises(ReleaseError):
-            release.save(tmp_path / "out")
-    hidden = [path.name for path in tmp_path.iterdir() if path.name.startswith(".")]
-    assert hidden == []
+
+
+@posix
+def test_a_link_on_the_way_is_followed(tmp_path, release):
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "home").symlink_to(tmp_path / "disk")
+    assert verify(release.save(tmp_path / "home" / "out")).holds
+    assert verify(tmp_path / "disk" / "out").holds
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_the_current_folder_is_refused(tmp_path, release, monkeypatch, force):
+    """It would be renamed away from under the shell that stands in it."""
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    for given in (".", here, "../here", tmp_path):
+        with pytest.raises(ReleaseError, match=r"current folder|other files"):
+            release.save(given, force=force)
+    with pytest.raises(ReleaseError, match="the current folder"):
+        release.save(".", force=force)
+    assert names(tmp_path) == ["here"]
+    out = release.save("out")
+    monkeypatch.chdir(out / "public")
+    with pytest.raises(ReleaseError, match="the current folder"):
+        release.save("..", force=True)
+    assert verify(out).holds
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_a_mount_point_is_refused(tmp_path, release, monkeypatch, force):
+    """It cannot be renamed, which would be found only after the work."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    monkeypatch.setattr("os.path.ismount", lambda path: str(path) == str(disk))
+    with pytest.raises(ReleaseError, match="is a mount point; give a folder inside it"):
+        release.save(disk, force=force)
+    assert names(tmp_path) == ["disk"]
+    assert verify(release.save(disk / "out")).holds
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_a_parent_that_is_a_file_is_refused_at_once(tmp_path, force):
+    (tmp_path / "file").write_text("text")
+    for target in (tmp_path / "file" / "out", tmp_path / "file" / "a" / "out"):
+        with pytest.raises(ReleaseError, match=r"file' is not a folder"):
+            _release.check_target(target, force=force)
 
 
 # -- nothing when something fails

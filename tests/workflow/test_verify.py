@@ -16,6 +16,8 @@ from shoal.workflow import Check, Verification
 
 from .samples import COLUMNS, ROLES, people, plan, thorough_plan
 
+posix = pytest.mark.skipif(os.name != "posix", reason="links of POSIX")
+
 
 @pytest.fixture
 def out(tmp_path):
@@ -34,6 +36,7 @@ def test_the_public_half_alone(out):
         "data unchanged": "passed",
         "report unchanged": "passed",
         "no other files": "passed",
+        "audit belongs to this release": "skipped",
         "columns and rows": "passed",
         "class sizes counted twice": "passed",
         "claim k_anonymity": "passed",
@@ -60,6 +63,26 @@ def test_with_the_private_half_and_the_original(out):
         "per-record risk",
     ):
         assert said[name] == "passed"
+
+
+def test_the_public_half_as_it_is_sent(tmp_path, out):
+    """A recipient has the three files in a folder of any name, and nothing above it."""
+    store = tmp_path / "store"
+    shutil.copytree(out / "public", store)
+    found = verify(store)
+    assert found.holds, str(found)
+    assert found.authenticity == "skipped"
+    shutil.rmtree(out / "private")
+    assert statuses(found) == statuses(verify(out))
+    (store / "more.csv").touch()
+    assert statuses(verify(store))["no other files"] == "failed"
+
+
+def test_what_lies_beside_a_public_half_is_not_its_business(out):
+    """Neither the private half above it nor a neighbour."""
+    (out / "notes.txt").touch()
+    assert verify(out / "public").holds
+    assert "private files are private" not in statuses(verify(out / "public"))
 
 
 def test_the_original_without_roles_will_do(out):
@@ -216,6 +239,70 @@ def test_an_audit_that_is_no_audit(out):
         assert not verify(out, original=people()).holds
 
 
+def test_an_audit_from_before_there_was_a_checksum_of_the_records(out):
+    """It is not damaged; it only proves less."""
+    path = out / "private" / "audit.json"
+    audit = json.loads(path.read_text("utf-8"))
+    for missing, file in (
+        ("records_sha256", "records.parquet"),
+        ("release_sha256", "release.json"),
+    ):
+        path.write_text(json.dumps({k: v for k, v in audit.items() if k != missing}), "utf-8")
+        found = {check.name: check for check in verify(out).checks}
+        check = found["audit belongs to this release"]
+        assert check.status == "failed"
+        assert check.detail == f"the audit records no checksum of {file}"
+
+
+# -- plain files, and no others
+
+
+@pytest.mark.parametrize("name", ["thesis.txt", ".hidden", "release.json"])
+def test_a_file_beside_the_halves(out, name):
+    (out / name).write_text("name\nperson 1\n")
+    assert statuses(verify(out))["no other files"] == "failed"
+
+
+def test_a_folder_beside_the_halves(out):
+    (out / "original").mkdir()
+    assert statuses(verify(out))["no other files"] == "failed"
+
+
+def test_a_private_half_that_is_a_file(out):
+    """It must not pass for one that is not there."""
+    shutil.rmtree(out / "private")
+    (out / "private").touch()
+    assert not verify(out).holds
+
+
+@posix
+@pytest.mark.parametrize(
+    ("name", "noticed"),
+    [
+        ("data.parquet", "data unchanged"),
+        ("report.html", "report unchanged"),
+        ("release.json", "no other files"),
+    ],
+)
+@pytest.mark.parametrize("alone", [False, True])
+def test_a_link_is_not_a_file_of_the_release(tmp_path, out, name, noticed, alone):
+    """What it leads to may be another file tomorrow, or the private half today."""
+    path = out / "public" / name
+    path.rename(tmp_path / name)
+    path.symlink_to(tmp_path / name)
+    found = {check.name: check for check in verify(out / "public" if alone else out).checks}
+    assert found[noticed].status == "failed"
+    assert "link" in found[noticed].detail
+
+
+@posix
+@pytest.mark.parametrize("half", ["public", "private"])
+def test_a_half_that_is_a_link(tmp_path, out, half):
+    (out / half).rename(tmp_path / half)
+    (out / half).symlink_to(tmp_path / half, target_is_directory=True)
+    assert statuses(verify(out))["no other files"] == "failed"
+
+
 # -- what is not a release
 
 
@@ -250,6 +337,9 @@ def test_a_verification_says_what_it_checked():
     assert str(found).splitlines() == ["ok   a: good", "--   b: why", "FAIL c: x"]
     assert found.to_dict() == {
         "holds": False,
+        "claims_checked": 0,
+        "claims_skipped": 0,
+        "authenticity": "skipped",
         "checks": [
             {"name": "a", "status": "passed", "detail": "good"},
             {"name": "b", "status": "skipped", "detail": "why"},
@@ -259,6 +349,57 @@ def test_a_verification_says_what_it_checked():
     with pytest.raises(VerificationFailed, match="c: x"):
         found.raise_if_failed()
     Verification(checks[:2]).raise_if_failed()
+
+
+def test_a_verification_counts_its_claims(out):
+    told = verify(out).to_dict()
+    assert told["claims_checked"] == 3
+    assert told["claims_skipped"] == 2  # these compare with the original
+    assert told["authenticity"] == "passed"
+    told = verify(out, original=people()).to_dict()
+    assert (told["claims_checked"], told["claims_skipped"]) == (5, 0)
+    path = out / "public" / "release.json"
+    path.write_bytes(path.read_bytes() + b"\n")
+    assert verify(out).authenticity == "failed"
+    shutil.rmtree(out / "private")
+    assert verify(out).to_dict()["authenticity"] == "skipped"
+
+
+NASTY = {
+    "escape codes": "\x1b[2J\x1b[32mok",
+    "lines": "x: good\nok   claim k_anonymity: required 99",
+    "a long name": "k" * 1_000_000,
+    "a turn of direction": "\u202eymonyna",
+    "half of a pair": "\ud800",
+    "a list": ["\x1b", "\n"] * 1000,
+}
+
+
+@pytest.mark.parametrize("where", ["claim", "requirement", "measured", "data", "report"])
+@pytest.mark.parametrize("what", NASTY)
+def test_no_check_repeats_what_would_steer_a_terminal(out, what, where):
+    """Names in release.json come from whoever wrote it."""
+    shutil.rmtree(out / "private")
+    path = out / "public" / "release.json"
+    facts = json.loads(path.read_text("utf-8"))
+    if where in ("data", "report"):
+        facts[where]["file"] = NASTY[what]
+    elif where == "measured":
+        facts["measured"][str(NASTY[what])] = 1
+    else:
+        facts["claims"][0][where] = NASTY[what]
+    path.write_text(json.dumps(facts), "utf-8")
+    found = verify(out)
+    assert not found.holds
+    for check in found.checks:
+        assert check.name.isprintable()
+        assert check.detail.isprintable()
+        assert len(check.name) <= 60
+        assert len(check.detail) <= 200
+    assert len(str(found).splitlines()) == len(found.checks)
+    with pytest.raises(VerificationFailed) as caught:
+        found.raise_if_failed()
+    assert str(caught.value).isprintable()
 
 
 def test_no_check_tells_a_cell(tmp_path):

@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from shoal.kernels._compile import njit
 
 Keys = npt.NDArray[np.uint64]
 Labels = npt.NDArray[np.signedinteger[Any]]

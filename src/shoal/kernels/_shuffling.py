@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from shoal.kernels._compile import njit
 
 Words = npt.NDArray[np.uint64]
 Integers = npt.NDArray[np.int64]

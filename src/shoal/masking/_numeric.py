@@ -16,6 +16,7 @@ class NumericMasker(Masker):
     """Base of methods that map the values of each numeric column on their own."""
 
     kinds: ClassVar[tuple[Kind, ...]] = ("integer", "float")
+    keeps_equal: ClassVar[bool] = False  # whether a value that stays keeps digits beyond a float
 
     def _mask(self, table: Table, columns: Sequence[str], log: StepLog) -> Table:
         prepared = self._prepare(table, log)
@@ -34,7 +35,7 @@ class NumericMasker(Masker):
                 log.skipped[name] = result
             else:
                 changed[name] = result
-        masked = table.with_numbers(changed) if changed else table
+        masked = table.with_numbers(changed, keep_equal=self.keeps_equal) if changed else table
         for name in changed:
             # compared as the column's own type holds them, since a decimal may round back
             if masked.changed_cells(name, table).any():

@@ -21,7 +21,9 @@ class TopBottomCode(NumericMasker):
 
     The fences are Q1 - ``fence`` x IQR and Q3 + ``fence`` x IQR. A value outside becomes the
     whisker: the most extreme observation that lies inside. A column whose quartiles are equal is
-    left alone, since every deviating value of a flag would otherwise become constant.
+    left alone, since every deviating value of a flag would otherwise become constant. The whiskers
+    are values of the original column, and each may be one person's; round afterwards where that
+    matters.
 
     Parameters
     ----------
@@ -57,6 +59,7 @@ class TopBottomCode(NumericMasker):
     method = "top_bottom_code"
     summary = "draws extreme numbers in to the whiskers of Tukey's fences"
     reference = "Carvalho et al. 2022; Tukey 1977"
+    keeps_equal = True
 
     def _prepare(self, table: Table, log: StepLog) -> None:
         self.caps_: dict[str, tuple[Any, Any]] = {}

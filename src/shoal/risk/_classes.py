@@ -231,6 +231,8 @@ def population_sizes(
     sampling_fraction: float | None = None,
 ) -> npt.NDArray[np.float64]:
     """The size F of each record's class in the population, counted or estimated."""
+    if population is not None and sampling_fraction is not None:
+        raise InputError("Give a population table or a sampling fraction, not both.")
     sizes = _sizes(table, missing).astype(np.float64)
     if population is not None:
         return _counted_in(table, population, missing)

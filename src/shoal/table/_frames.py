@@ -28,6 +28,24 @@ class Origin:
         """The data as the caller's frame type; each column in its first type where it fits."""
         return _RESTORE[self.library](data, self.types)
 
+    def reduced(self, data: pl.DataFrame) -> Origin:
+        """Without columns that are gone, and without categories that no row of ``data`` has."""
+        types = {name: self.types[name] for name in data.columns if name in self.types}
+        for name, dtype in types.items():
+            categories = getattr(dtype, "categories", None)
+            if categories is not None:
+                present = set(data[name].alias("").unique())
+                types[name] = _with_categories(dtype, [c for c in categories if c in present])
+        return Origin(self.library, types)
+
+
+def _with_categories(dtype: Any, categories: list[Any]) -> Any:
+    if isinstance(dtype, pl.DataType):
+        return pl.Enum(categories) if isinstance(dtype, pl.Enum) else dtype
+    import pandas as pd
+
+    return pd.CategoricalDtype(categories or None, ordered=dtype.ordered)
+
 
 def to_polars(frame: Any) -> tuple[pl.DataFrame, Origin]:
     """The data of any eager frame as polars, with what is needed to give the type back.
@@ -54,15 +72,34 @@ def to_polars(frame: Any) -> tuple[pl.DataFrame, Origin]:
     if library == "pandas":
         # polars would share its memory, and a pandas frame can be changed in place
         native = native.clone()
-    try:
-        data = native.to_polars()
-    except Exception:
-        # the text of the cause may quote cells, so it is not passed on
+    data = _converted(native)
+    if data is None:
+        odd = _inconvertible(native, _original_types(frame, library))
         raise InputError(
-            f"The {library} frame cannot be converted: a column mixes types or holds objects; "
-            "give every column one type (numbers, text, booleans or dates)."
-        ) from None
+            f"The {library} frame cannot be converted: {odd or 'a column'} mixes types, holds "
+            "objects or is of a type that a table does not hold; give every column one type "
+            "(numbers, text, booleans or dates)."
+        )
+    if library == "polars":
+        data = data.clone()  # the caller's frame can be changed in place; the cells are shared
     return _normalise(data), Origin(library, _original_types(frame, library))
+
+
+def _converted(native: Any) -> pl.DataFrame | None:
+    """The frame as polars, or None: the text of the cause may quote cells."""
+    try:
+        data: pl.DataFrame = native.to_polars()
+    except (Exception, pl.exceptions.PanicException):  # a panic is no Exception
+        return None
+    return data
+
+
+def _inconvertible(native: Any, types: Mapping[str, Any]) -> str:
+    """The columns that cannot be converted and their types, in words."""
+    odd = [name for name in native.columns if _converted(native.select(nw.col(name))) is None]
+    shown = [f"'{name}' (of type {types[name]})" for name in odd[:12]]
+    more = f" and {len(odd) - 12} more" if len(odd) > 12 else ""
+    return f"column {', '.join(shown)}{more}" if odd else ""
 
 
 def _check_names(names: list[Any]) -> None:
@@ -72,6 +109,12 @@ def _check_names(names: list[Any]) -> None:
         raise InputError("A column has an empty name; give every column a name.")
     if any("\0" in name for name in names):
         raise InputError("A column name holds a NUL character; rename the column.")
+    patterns = [name for name in names if name.startswith("^") and name.endswith("$")]
+    if patterns:
+        raise InputError(
+            f"Column names that begin with ^ and end with $ ({quoted(patterns)}) stand for "
+            "patterns of names; rename these columns."
+        )
     if len(set(names)) != len(names):
         twice = sorted({name for name in names if names.count(name) > 1})
         raise InputError(f"The frame has column names twice: {quoted(twice)}; rename them.")
@@ -97,7 +140,8 @@ def _normalise(data: pl.DataFrame) -> pl.DataFrame:
             )
         if dtype.is_float():
             # polars tells NaN from null; in a table about people both mean "not known"
-            changes.append(column.cast(pl.Float64).fill_nan(None))
+            bare = column.cast(pl.Float64).alias("")  # polars reads a name like ^a$ as a pattern
+            changes.append(bare.fill_nan(None).alias(name))
         elif dtype in (pl.Categorical, pl.Enum, pl.Null):
             # unused categories would carry values of the original into the release
             changes.append(column.cast(pl.String))
@@ -134,7 +178,7 @@ def kind_of(dtype: pl.DataType) -> Kind:
     return "text"
 
 
-def in_type_of(old: pl.Series, new: pl.Series) -> pl.Series:
+def in_type_of(old: pl.Series, new: pl.Series, *, keep_equal: bool = False) -> pl.Series:
     """New numbers in the old type, or in the next wider one that can hold them."""
     wider: list[pl.DataType] = [old.dtype]
     if isinstance(old.dtype, pl.Decimal):
@@ -144,9 +188,10 @@ def in_type_of(old: pl.Series, new: pl.Series) -> pl.Series:
             fitting = new.cast(dtype)
         except (pl.exceptions.InvalidOperationError, pl.exceptions.ComputeError):
             continue
-        if isinstance(dtype, pl.Decimal):
+        if keep_equal and isinstance(dtype, pl.Decimal):
             # a decimal may have more digits than a float: a cell that stays keeps them all
-            fitting = old.cast(dtype).zip_with(old.cast(pl.Float64).eq_missing(new), fitting)
+            same = old.cast(pl.Float64).alias("").eq_missing(new)
+            fitting = old.cast(dtype).zip_with(same, fitting)
         return fitting
     return new
 
@@ -158,7 +203,7 @@ def _to_own_polars(data: pl.DataFrame, types: Mapping[str, Any]) -> pl.DataFrame
         if first == dtype:
             continue
         if first == pl.Enum and dtype == pl.String:
-            present = set(data[name].unique())
+            present = set(data[name].alias("").unique())
             used = [category for category in first.categories if category in present]
             changes.append(data[name].cast(pl.Enum(used)))
         elif first == pl.Categorical and dtype == pl.String:
@@ -196,7 +241,7 @@ def _to_pandas(data: pl.DataFrame, types: Mapping[str, Any]) -> Any:
             if present <= set(used):
                 out[name] = out[name].astype(pd.CategoricalDtype(used, ordered=first.ordered))
         elif first == np.dtype(object) and dtype == pl.String:
-            out[name] = out[name].astype(object).where(data[name].is_not_null().to_numpy(), None)
+            out[name] = out[name].astype(object).where(_present(data[name]), None)
         elif first == np.dtype(object) and dtype == pl.Date:
             out[name] = pd.Series(data[name].to_list(), dtype=object)  # dates, as they came
         elif pd.api.types.is_extension_array_dtype(first) or (
@@ -204,6 +249,10 @@ def _to_pandas(data: pl.DataFrame, types: Mapping[str, Any]) -> Any:
         ):
             out[name] = _cast_if_lossless(out[name], first)
     return out
+
+
+def _present(column: pl.Series) -> Any:
+    return column.alias("").is_not_null().to_numpy()
 
 
 def _cast_if_lossless(series: Any, dtype: Any) -> Any:
@@ -225,15 +274,25 @@ def _to_pyarrow(data: pl.DataFrame, types: Mapping[str, Any]) -> Any:
             continue
         column = out.column(position)
         try:
-            column = (
-                column.cast(pa.string()).dictionary_encode()
-                if pa.types.is_dictionary(first)
-                else column.cast(first)
-            )
+            if pa.types.is_dictionary(first):
+                # encoded anew: the first dictionary may hold values that no row has any more
+                column = _as_first(column, first.value_type).dictionary_encode()
+            else:
+                column = column.cast(first)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             continue
         out = out.set_column(position, name, column)
     return out.replace_schema_metadata(None)
+
+
+def _as_first(column: Any, kind: Any) -> Any:
+    """A column of Arrow in a type, or as it is where masking has made it something else."""
+    import pyarrow as pa
+
+    try:
+        return column.cast(kind)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return column.cast(pa.string()) if pa.types.is_large_string(column.type) else column
 
 
 _RESTORE: dict[str, Callable[[pl.DataFrame, Mapping[str, Any]], Any]] = {

@@ -21,6 +21,7 @@ def read(
     decimal: str | None = None,
     missing_values: Sequence[str] = DEFAULT_MISSING,
     sheet: str | int | None = None,
+    header: bool | None = None,
 ) -> Table:
     """Read a table: CSV, TSV, Parquet, Feather/Arrow, Excel, or a query on a database.
 
@@ -40,6 +41,9 @@ def read(
         What stands for a missing value in a CSV file.
     sheet : str or int, optional
         The sheet of an Excel file, by name or by number from 1.
+    header : bool, optional
+        True if the first line of a text or sheet holds column names, whatever they look like. If
+        not given, a first line that looks like a record is refused.
 
     Examples
     --------
@@ -58,5 +62,6 @@ def read(
         decimal=decimal,
         missing_values=missing_values,
         sheet=sheet,
+        header=header,
     )
     return Table(frame, roles)

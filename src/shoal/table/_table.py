@@ -33,6 +33,10 @@ from shoal.table.suggestion._patterns import looks_like_identifier
 Missing = Literal["own", "wildcard"]
 
 
+#: Types that may hold the same identifier in another writing.
+_WRITTEN_ALIKE = {pl.String(), pl.Int64(), pl.Int32(), pl.UInt64(), pl.UInt32()}
+
+
 @dataclass(frozen=True)
 class Numbers:
     """A numeric column as arrays: values (0 where missing) and where a value is present."""
@@ -309,14 +313,38 @@ class Table:
         write_frame(self._data, path, format=format)
 
     def undeclared_identifiers(self) -> dict[str, str]:
-        """Columns without a role that look like identifiers, with the evidence in words."""
+        """Columns that would leave although they identify, with the evidence in words.
+
+        Columns without a role, the weight and the target are looked at, and every column is
+        compared with the declared identifiers, of which it may be a copy.
+        """
         found = {}
         for name in self.columns:
-            if self.roles.of(name) is None:
+            role = self.roles.of(name)
+            if role in (None, "weight", "target"):
                 evidence = looks_like_identifier(self._data[name], name)
                 if evidence is not None:
                     found[name] = str(evidence)
+            if role not in ("identifiers", "insensitive") and self._copied_identifier(name):
+                found[name] = f"a copy of the identifier '{self._copied_identifier(name)}'"
         return found
+
+    def _copied_identifier(self, name: str) -> str | None:
+        """The identifier that has the same value in most of the rows, if there is one."""
+        own = self._data[name]
+        if own.n_unique() <= 2:
+            return None
+        for identifier in self.roles.identifiers:
+            other = self._data[identifier]
+            if own.dtype != other.dtype and {own.dtype, other.dtype} <= _WRITTEN_ALIKE:
+                same = own.cast(pl.String) == other.cast(pl.String)
+            elif own.dtype == other.dtype:
+                same = own == other
+            else:
+                continue
+            if int(same.sum()) > len(self) / 2:
+                return identifier
+        return None
 
     # -- new tables
 
@@ -355,12 +383,17 @@ class Table:
         check_roles(self._data, roles, released=released)
         return self._derive(self._data, roles=roles)
 
-    def with_numbers(self, columns: Mapping[str, npt.NDArray[Any]]) -> Table:
-        """New values for numeric columns; type and missing cells stay as they are."""
+    def with_numbers(
+        self, columns: Mapping[str, npt.NDArray[Any]], *, keep_equal: bool = False
+    ) -> Table:
+        """New values for numeric columns; type and missing cells stay as they are.
+
+        With ``keep_equal`` a decimal that equals its new value as a float keeps all its digits.
+        """
         changed = []
         for name, values in columns.items():
             old = self._series(name)
-            new = in_type_of(old, pl.Series(name, values))
+            new = in_type_of(old, pl.Series(name, values), keep_equal=keep_equal)
             empty = pl.Series(name, [None], dtype=new.dtype)
             changed.append(new.zip_with(old.is_not_null(), empty.new_from_index(0, len(old))))
         return self._derive(self._data.with_columns(changed))
@@ -390,7 +423,9 @@ class Table:
 
     def scrubbed(self) -> Table:
         """The same cells in new memory, which holds no value of a row or cell that is gone."""
-        return self._derive(scrubbed(self._data))
+        table = self._derive(scrubbed(self._data))
+        vars(table)["_origin"] = self._origin.reduced(table._data)
+        return table
 
     def reorder(self, order: npt.NDArray[np.int64]) -> Table:
         """The rows in another order."""

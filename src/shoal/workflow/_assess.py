@@ -166,11 +166,9 @@ def assess(
         for name in ("prosecutor_risk", "marketer_risk", "uniqueness", "records_at_risk")
     }
     options["records_at_risk"]["threshold"] = threshold
-    options["journalist_risk"] = {
-        "missing": missing,
-        "population": population,
-        "sampling_fraction": sampling_fraction,
-    }
+    known = {"population": population, "sampling_fraction": sampling_fraction}
+    options["journalist_risk"] = {"missing": missing, **known}
+    options["marketer_risk"] |= known
     notes: list[str] = []
     found: dict[str, Measurement] = {}
     chosen = _chosen(measures)

@@ -59,6 +59,8 @@ def write_private(path: Path, content: bytes) -> None:
 
 
 def _put_in_place(partial: Path, target: Path, *, replace: bool) -> None:
+    if target.is_symlink():  # it was none before the work, and must not be swapped away
+        raise ReleaseError(f"A link appeared at '{target}' meanwhile.")
     try:
         if replace and target.exists():
             _exchange(partial, target)  # the old folder is now ``partial`` and gets removed

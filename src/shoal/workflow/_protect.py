@@ -116,12 +116,12 @@ def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Re
             f"The plan takes out every {'record' if len(masked) == 0 else 'column'}, so there is "
             "nothing to release; relax the steps that suppress. Nothing was written."
         )
-    _warn_if_untouched(plan, records, table)
-    _warn_about_columns_left_in_place(masked, records)
     if progress:
         progress("Verifying what the plan requires", 0.0)
     claims = tuple(make_claim(requirement, masked, table) for requirement in plan.require)
     refuse_unless_all_hold(claims)
+    _warn_if_untouched(records, table)
+    _warn_about_columns_left_in_place(masked, records)
     if not plan.keep_order:
         order = SecretStream.from_state(None).derive("row-order").permutation(len(masked))
         masked = masked.reorder(order)
@@ -179,15 +179,15 @@ def _refuse_undeclared_identifiers(table: Table) -> None:
     if found:
         listed = "; ".join(f"'{name}' ({reason})" for name, reason in found.items())
         raise RolesError(
-            f"Columns without a role look like identifiers and would be released as they are: "
-            f"{listed}. Name them under 'identifiers', or under 'insensitive' if they may leave."
+            f"Columns look like identifiers and would be released as they are: {listed}. Name "
+            "them under 'identifiers', or under 'insensitive' if they may leave."
         )
 
 
-def _warn_if_untouched(plan: Plan, records: list[StepRecord], table: Table) -> None:
+def _warn_if_untouched(records: list[StepRecord], table: Table) -> None:
     touched = {name for record in records for name in record.touched}
     removed = sum(record.removed for record in records)
-    if plan.steps and not removed and not touched & set(table.roles.quasi_identifiers):
+    if not removed and not touched & set(table.roles.quasi_identifiers):
         warnings.warn(
             "The plan changed no quasi-identifier: they leave exactly as they came.",
             UnprotectedColumnWarning,

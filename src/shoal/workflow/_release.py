@@ -55,21 +55,39 @@ def save_release(
 
 
 def check_target(target: Path, *, force: bool) -> None:
-    """Refuse a place that holds something; with ``force``, anything but a release."""
+    """Refuse a place that holds something; with ``force``, anything but a release.
+
+    Also a place that no folder can be renamed to, since that would be found only after the work.
+    """
+    if target.is_symlink():
+        raise ReleaseError(f"'{target}' is a link; give the folder that it leads to.")
+    above = next((path for path in target.parents if os.path.lexists(path)), None)
+    if above is not None and not above.is_dir():
+        raise ReleaseError(f"'{above}' is not a folder, so that '{target.name}' cannot be in it.")
     if not target.exists():
         return
     if not target.is_dir():
         raise ReleaseError(f"'{target}' is a file; give a folder for the release.")
-    if not any(target.iterdir()):
-        return
-    others = {path.name for path in target.iterdir()} - {"public", "private"}
-    if others or not (target / "public" / "release.json").is_file():
+    if os.path.ismount(target):
+        raise ReleaseError(f"'{target}' is a mount point; give a folder inside it.")
+    found = {path.name for path in target.iterdir()}
+    is_release = (target / "public" / "release.json").is_file()
+    if _holds_current_folder(target) and (not found or is_release):
+        raise ReleaseError(f"'{target}' is or holds the current folder; give a folder inside it.")
+    if found and (found - {"public", "private"} or not is_release):
         raise ReleaseError(f"'{target}' holds other files; give a new folder for the release.")
-    if not force:
+    if found and not force:
         raise ReleaseError(
             f"There is already a release at '{target}'; give another folder, or --force "
             "(force=True) to replace it."
         )
+
+
+def _holds_current_folder(target: Path) -> bool:
+    try:
+        return Path.cwd().resolve().is_relative_to(target.resolve())
+    except OSError:  # the current folder is gone
+        return False
 
 
 def _write_public(release: Release, folder: Path, format: str, tell: Progress) -> None:

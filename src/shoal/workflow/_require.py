@@ -70,7 +70,11 @@ class Limit:
     def _check_options(self) -> None:
         """Only options that the measure has, and that a plan and a release can write down."""
         declared = inspect.signature(self.info.function).parameters.values()
-        known = [p.name for p in declared if p.kind is p.KEYWORD_ONLY]
+        known = [
+            p.name
+            for p in declared
+            if p.kind is p.KEYWORD_ONLY and "Table" not in str(p.annotation)
+        ]
         for name, value in self.options.items():
             if name not in known:
                 raise ParameterError(

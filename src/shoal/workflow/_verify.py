@@ -7,6 +7,7 @@ import hashlib
 import json
 import math
 import os
+import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,13 +20,17 @@ from shoal.table import Roles, Table, read_records, read_released
 from shoal.workflow._release import FORMAT_VERSION, PUBLIC_MEASURES
 from shoal.workflow._require import Limit, discover_all_measures, make_claim, requirement_from
 
+Status = Literal["passed", "failed", "skipped"]
+_CLAIM = "claim "
+_AUTHENTICITY = "audit belongs to this release"
+
 
 @dataclass(frozen=True)
 class Check:
     """One thing that was checked."""
 
     name: str
-    status: Literal["passed", "failed", "skipped"]
+    status: Status
     detail: str
 
 
@@ -40,6 +45,17 @@ class Verification:
         """Whether nothing failed."""
         return not any(check.status == "failed" for check in self.checks)
 
+    @property
+    def claims(self) -> tuple[Check, ...]:
+        """The checks of claims, also of those that could not be checked."""
+        return tuple(check for check in self.checks if check.name.startswith(_CLAIM))
+
+    @property
+    def authenticity(self) -> Status:
+        """Whether release.json is the one that was written; only the private half can tell."""
+        found = (check.status for check in self.checks if check.name == _AUTHENTICITY)
+        return next(found, "skipped")
+
     def raise_if_failed(self) -> None:
         """Raise VerificationFailed with the first reasons."""
         failed = [f"{c.name}: {c.detail}" for c in self.checks if c.status == "failed"]
@@ -48,7 +64,14 @@ class Verification:
 
     def to_dict(self) -> dict[str, Any]:
         """The checks as plain data."""
-        return {"holds": self.holds, "checks": [vars(check) for check in self.checks]}
+        skipped = sum(check.status == "skipped" for check in self.claims)
+        return {
+            "holds": self.holds,
+            "claims_checked": len(self.claims) - skipped,
+            "claims_skipped": skipped,
+            "authenticity": self.authenticity,
+            "checks": [vars(check) for check in self.checks],
+        }
 
     def __str__(self) -> str:
         marks = {"passed": "ok  ", "failed": "FAIL", "skipped": "--  "}
@@ -64,10 +87,30 @@ class _Checks(list[Check]):
         except Exception as cause:  # damaged files raise whatever their readers raise
             detail = str(cause) if isinstance(cause, ShoalError) else "cannot be checked: malformed"
             good = False
-        status: Literal["passed", "failed", "skipped"] = (
-            "skipped" if good is None else ("passed" if good else "failed")
+        status: Status = "skipped" if good is None else ("passed" if good else "failed")
+        self.append(Check(_clean(name), status, _clean(detail, longest=200)))
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a release lies: a folder with its halves, or its public half alone."""
+
+    root: Path
+    public: Path
+    private: Path | None
+
+    @classmethod
+    def of(cls, root: Path) -> _Place:
+        if not root.is_dir():
+            raise ReleaseError(f"There is no release folder at '{root}'.")
+        if (root / "public" / "release.json").is_file():
+            private = root / "private"
+            return cls(root, root / "public", private if private.is_dir() else None)
+        if (root / "release.json").is_file():
+            return cls(root, root, None)
+        raise ReleaseError(
+            f"'{root}' is not a release: it has no public/release.json, nor a release.json."
         )
-        self.append(Check(name, status, detail))
 
 
 def verify(folder: str | os.PathLike[str], *, original: Table | None = None) -> Verification:
@@ -80,7 +123,8 @@ def verify(folder: str | os.PathLike[str], *, original: Table | None = None) -> 
     Parameters
     ----------
     folder : path
-        The release folder, with its ``public`` half and, perhaps, its ``private`` one.
+        The release folder, with its ``public`` half and, perhaps, its ``private`` one; or the
+        public half itself, under any name.
     original : Table, optional
         The table that was released, in its first order of rows.
 
@@ -95,46 +139,50 @@ def verify(folder: str | os.PathLike[str], *, original: Table | None = None) -> 
             f"The original is a shoal.Table; got {type(original).__name__}. "
             "Write sh.Table(frame) or sh.read(path)."
         )
-    facts = _read_facts(root)
+    place = _Place.of(root)
+    facts = _read_facts(place)
     checks = _Checks()
-    checks.run("data unchanged", lambda: _same_digest(root, facts["data"]))
-    checks.run("report unchanged", lambda: _same_digest(root, facts["report"]))
-    checks.run("no other files", lambda: _only_known_files(root, facts))
+    checks.run("data unchanged", lambda: _same_digest(place, facts["data"]))
+    checks.run("report unchanged", lambda: _same_digest(place, facts["report"]))
+    checks.run("no other files", lambda: _only_known_files(place, facts))
+    checks.run(_AUTHENTICITY, lambda: _audit_matches(place))
     if any(check.status == "failed" and check.name == "data unchanged" for check in checks):
         return Verification(tuple(checks))
     try:
-        masked = _read_masked(root, facts)
+        masked = _read_masked(place, facts)
     except Exception:  # damaged files raise whatever their readers raise
         checks.append(Check("columns and rows", "failed", "the data cannot be read as recorded"))
         return Verification(tuple(checks))
     checks.run("columns and rows", lambda: _same_shape(masked, facts))
     checks.run("class sizes counted twice", lambda: _same_counts(masked))
-    paired = _paired(root, facts, masked, original, checks)
+    paired = _paired(place.private, facts, masked, original, checks)
     for recorded in _recorded_claims(facts):
-        name = f"claim {recorded.get('claim')}"
+        name = f"{_CLAIM}{recorded.get('claim')}"
         checks.run(name, functools.partial(_claim, recorded, masked, paired))
     checks.run("measured values", lambda: _same_measures(masked, facts))
-    if (root / "private").is_dir():
-        checks.run("audit belongs to this release", lambda: _audit_matches(root))
-        checks.run("private files are private", lambda: _modes(root))
-        checks.run("per-record risk", lambda: _same_records(root, masked))
+    if (private := place.private) is not None:
+        checks.run("private files are private", lambda: _modes(private))
+        checks.run("per-record risk", lambda: _same_records(private, masked))
     return Verification(tuple(checks))
 
 
-def _read_facts(root: Path) -> dict[str, Any]:
-    path = root / "public" / "release.json"
-    if not root.is_dir():
-        raise ReleaseError(f"There is no release folder at '{root}'.")
-    if not path.is_file():
-        raise ReleaseError(f"'{root}' is not a release: it has no public/release.json.")
+def _clean(text: object, *, longest: int = 60) -> str:
+    """Text of somebody else's file that cannot steer a terminal, add lines, or flood them."""
+    shown = "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
+        for char in str(text)[: longest + 1]
+    )
+    return shown if len(shown) <= longest else f"{shown[: longest - 3]}..."
+
+
+def _read_facts(place: _Place) -> dict[str, Any]:
+    told = f"The release.json in '{place.root}'"
     try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
+        facts = json.loads((place.public / "release.json").read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
-        raise ReleaseError(f"The release.json in '{root}' cannot be read; it is damaged.") from None
+        raise ReleaseError(f"{told} cannot be read; it is damaged.") from None
     if not isinstance(facts, dict) or facts.get("format_version") != FORMAT_VERSION:
-        raise ReleaseError(
-            f"The release.json in '{root}' is of a version that this Shoal does not know."
-        )
+        raise ReleaseError(f"{told} is of a version that this Shoal does not know.")
     return facts
 
 
@@ -145,30 +193,44 @@ def _recorded_claims(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
     return claims
 
 
-def _file(root: Path, entry: Mapping[str, Any]) -> Path:
+def _file(place: _Place, entry: Mapping[str, Any]) -> Path:
     name = str(entry["file"])
     if name != Path(name).name:
         raise ReleaseError("a recorded file lies outside of the release")
-    return root / "public" / name
+    return place.public / name
 
 
-def _same_digest(root: Path, entry: Mapping[str, Any]) -> tuple[bool, str]:
-    path = _file(root, entry)
-    if not path.is_file():
-        return False, f"the file '{path.name}' is missing"
+def _same_digest(place: _Place, entry: Mapping[str, Any]) -> tuple[bool, str]:
+    path = _file(place, entry)
+    name = _clean(path.name)
+    if not os.path.lexists(path):
+        return False, f"the file '{name}' is missing"
+    if not _is_plain(path, stat.S_ISREG):
+        return False, f"'{name}' is a link or something else than a file"
     with path.open("rb") as file:
         same = hashlib.file_digest(file, "sha256").hexdigest() == entry["sha256"]
     state = "has the recorded checksum" if same else "does not have the recorded checksum"
-    return same, f"'{path.name}' {state}"
+    return same, f"'{name}' {state}"
 
 
-def _only_known_files(root: Path, facts: Mapping[str, Any]) -> tuple[bool, str]:
+def _only_known_files(place: _Place, facts: Mapping[str, Any]) -> tuple[bool, str]:
     known = {"release.json", facts["data"]["file"], facts["report"]["file"]}
-    others = [path.name for path in (root / "public").iterdir() if path.name not in known]
-    return not others, f"{len(others)} files that the release does not record"
+    found = [(path, path.name in known, stat.S_ISREG) for path in place.public.iterdir()]
+    if place.root != place.public:
+        halves = ("public", "private")
+        found += [(path, path.name in halves, stat.S_ISDIR) for path in place.root.iterdir()]
+    others = sum(not recorded for _, recorded, _ in found)
+    odd = sum(recorded and not _is_plain(path, kind) for path, recorded, kind in found)
+    told = f"{others} files that the release does not record"
+    return not others and not odd, f"{told}, and {odd} links or the like" if odd else told
 
 
-def _read_masked(root: Path, facts: Mapping[str, Any]) -> Table:
+def _is_plain(path: Path, kind: Callable[[int], bool]) -> bool:
+    """A link is not: what it leads to may be another thing tomorrow, or elsewhere."""
+    return kind(path.lstat().st_mode)
+
+
+def _read_masked(place: _Place, facts: Mapping[str, Any]) -> Table:
     columns = facts["data"]["columns"]
     schema = {column["name"]: column["type"] for column in columns}
     roles: dict[str, Any] = {}
@@ -178,7 +240,7 @@ def _read_masked(root: Path, facts: Mapping[str, Any]) -> Table:
             roles[role] = column["name"]
         elif role is not None:
             roles.setdefault(role, []).append(column["name"])
-    path, format = _file(root, facts["data"]), facts["data"]["format"]
+    path, format = _file(place, facts["data"]), facts["data"]["format"]
     if path.name != f"data.{format}":
         raise ReleaseError("the recorded format is not that of the recorded file")
     return read_released(path, format, schema, Roles.from_dict(roles))
@@ -198,35 +260,39 @@ def _same_counts(masked: Table) -> tuple[bool, str]:
 
 
 def _paired(
-    root: Path, facts: Mapping[str, Any], masked: Table, original: Table | None, checks: _Checks
+    private: Path | None,
+    facts: Mapping[str, Any],
+    masked: Table,
+    original: Table | None,
+    checks: _Checks,
 ) -> tuple[Table, Table] | None:
     """Original and masked with their rows paired by the audit, where both are at hand."""
-    if original is None or not (root / "private").is_dir():
+    if original is None or private is None:
         if original is not None:
             checks.append(Check("pairing", "skipped", "the private half is needed for it"))
         return None
     pairs: list[tuple[Table, Table]] = []
 
     def pair() -> tuple[bool, str]:
-        audit = _audit(root)
+        audit = _audit(private)
         if len(original) != audit["rows_before"]:
             return False, "the original has another number of rows than the audit says"
         with_roles = original.with_roles(Roles.from_dict(audit["roles"]))
-        keys = read_records(root / "private" / "records.parquet")["row_key"]
+        keys = read_records(private / "records.parquet")["row_key"]
         pairs.append((with_roles, masked.paired(with_roles, keys)))
         return True, "every released row has its original"
 
     checks.run("pairing", pair)
     if pairs:
-        checks.run("records left unmasked", lambda: _same_unchanged(root, *pairs[0]))
+        checks.run("records left unmasked", lambda: _same_unchanged(private, *pairs[0]))
         checks.run("columns left as they were", lambda: _same_untouched(facts, *pairs[0]))
     return pairs[0] if pairs else None
 
 
-def _same_unchanged(root: Path, original: Table, masked: Table) -> tuple[bool, str]:
+def _same_unchanged(private: Path, original: Table, masked: Table) -> tuple[bool, str]:
     found = discover_all_measures()["unchanged_records"].function(original, masked)
     records = found.details["records"]
-    return records == _audit(root)["unchanged_records"], f"{records} of {len(masked)} records"
+    return records == _audit(private)["unchanged_records"], f"{records} of {len(masked)} records"
 
 
 def _same_untouched(facts: Mapping[str, Any], original: Table, masked: Table) -> tuple[bool, str]:
@@ -242,7 +308,7 @@ def _same_untouched(facts: Mapping[str, Any], original: Table, masked: Table) ->
 def _claim(
     recorded: Mapping[str, Any], masked: Table, paired: tuple[Table, Table] | None
 ) -> tuple[bool | None, str]:
-    requirement = requirement_from(recorded["claim"], recorded["requirement"])
+    requirement = requirement_from(_clean(recorded["claim"]), recorded["requirement"])
     needs = isinstance(requirement, Limit) and requirement.info.needs_original
     if needs and paired is None:
         return None, "it compares with the original: give the original and the private half"
@@ -269,35 +335,40 @@ def _same_measures(masked: Table, facts: Mapping[str, Any]) -> tuple[bool, str]:
     found |= {name: infos[name].function(masked).value for name in PUBLIC_MEASURES}
     stated = facts["measured"]
     wrong = [n for n in {**found, **stated} if n not in stated or not _close(found[n], stated[n])]
-    return not wrong, (f"{', '.join(wrong)} differ" if wrong else f"{len(found)} recomputed")
+    return not wrong, (
+        f"{', '.join(map(_clean, wrong))} differ" if wrong else f"{len(found)} recomputed"
+    )
 
 
-def _audit(root: Path) -> dict[str, Any]:
-    audit = json.loads((root / "private" / "audit.json").read_text(encoding="utf-8"))
+def _audit(private: Path) -> dict[str, Any]:
+    audit = json.loads((private / "audit.json").read_text(encoding="utf-8"))
     return dict(audit)
 
 
-def _audit_matches(root: Path) -> tuple[bool, str]:
-    audit = _audit(root)
-    for path, recorded in (
-        (root / "public" / "release.json", audit["release_sha256"]),
-        (root / "private" / "records.parquet", audit["records_sha256"]),
+def _audit_matches(place: _Place) -> tuple[bool | None, str]:
+    if place.private is None:
+        return None, "only the private half tells whether a claim was removed or weakened"
+    audit = _audit(place.private)
+    for path, key in (
+        (place.public / "release.json", "release_sha256"),
+        (place.private / "records.parquet", "records_sha256"),
     ):
-        if hashlib.sha256(path.read_bytes()).hexdigest() != recorded:
+        if key not in audit:
+            return False, f"the audit records no checksum of {path.name}"
+        if hashlib.sha256(path.read_bytes()).hexdigest() != audit[key]:
             return False, f"{path.name} was changed"
     return True, "release.json and records.parquet are the ones that were written"
 
 
-def _modes(root: Path) -> tuple[bool, str]:
+def _modes(private: Path) -> tuple[bool, str]:
     if os.name != "posix":
         return True, "file modes are not used on this system"
-    private = root / "private"
     open_to_others = [p for p in (private, *private.iterdir()) if p.stat().st_mode & 0o077]
     return not open_to_others, f"{len(open_to_others)} that others can read"
 
 
-def _same_records(root: Path, masked: Table) -> tuple[bool, str]:
-    records = read_records(root / "private" / "records.parquet")
+def _same_records(private: Path, masked: Table) -> tuple[bool, str]:
+    records = read_records(private / "records.parquet")
     good = np.array_equal(records["class_size"], masked.classes.record_sizes)
     unique = len(np.unique(records["row_key"])) == len(masked)
     return good and unique, f"{len(masked)} records"

@@ -74,6 +74,10 @@ class Reading:
     sheet: Annotated[
         str | None, _option("--sheet", "The sheet of a workbook: its name or number.", "SHEET")
     ] = None
+    header: Annotated[
+        bool,
+        _option("--header", "The first line holds names, whatever they look like.", ""),
+    ] = False
 
     def read(self, source: str, *others: str | None) -> Table:
         """The table behind DATA; an option that only fits one of the others is left to that."""
@@ -108,6 +112,7 @@ class Reading:
             "decimal": self.decimal,
             "missing_values": self.missing_value or None,
             "sheet": sheet,
+            "header": self.header or None,
         }
         return {name: value for name, value in given.items() if value is not None}
 
@@ -116,6 +121,9 @@ class Reading:
         words = []
         for spec in fields(self):
             value = getattr(self, spec.name)
+            if value is True:
+                words.append(f"--{spec.name}")
+                continue
             for one in value if isinstance(value, list) else [value] if value else []:
                 words += [f"--{spec.name.replace('_', '-')}", shlex.quote(one)]
         return words
@@ -123,8 +131,8 @@ class Reading:
 
 def _fitting(source: str) -> tuple[str, ...]:
     """The options that the kind of a source allows."""
-    text = ("delimiter", "encoding", "decimal", "missing_values")
-    fitting = {"database": ("query",), "csv": text, "tsv": text, "xlsx": ("sheet",)}
+    text = ("delimiter", "encoding", "decimal", "missing_values", "header")
+    fitting = {"database": ("query",), "csv": text, "tsv": text, "xlsx": ("sheet", "header")}
     return fitting.get(kind_of_source(source) or "", ())
 
 

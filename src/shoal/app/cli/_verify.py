@@ -9,7 +9,17 @@ import typer
 
 from shoal.app.cli._next import with_examples
 from shoal.app.cli._progress import Working
-from shoal.app.cli._show import count, heading, print_json, printable, say, show, styled, table
+from shoal.app.cli._show import (
+    count,
+    heading,
+    listed,
+    print_json,
+    printable,
+    say,
+    show,
+    styled,
+    table,
+)
 from shoal.app.cli._sources import AsJson, Reading, reads_data
 
 if TYPE_CHECKING:
@@ -26,7 +36,12 @@ shoal verify release --json
 @reads_data
 def verify(
     folder: Annotated[
-        Path, typer.Argument(metavar="DIR", show_default=False, help="The folder of a release.")
+        Path,
+        typer.Argument(
+            metavar="DIR",
+            show_default=False,
+            help="The folder of a release, or of its public half alone.",
+        ),
     ],
     reading: Reading,
     original: Annotated[
@@ -74,14 +89,30 @@ def show_checks(found: Verification) -> None:
 
 
 def _conclude(found: Verification, folder: Path) -> None:
+    """What was found, and what nobody could have found with what was given."""
+    place = printable(folder)
     failed = sum(check.status == "failed" for check in found.checks)
-    skipped = sum(check.status == "skipped" for check in found.checks)
+    skipped = [check for check in found.claims if check.status == "skipped"]
+    checked = f"{len(found.claims) - len(skipped)} of {count(len(found.claims), 'claim')} checked"
     say()
     if failed:
+        told = checked if found.claims else "no claim was checked"
         say(
-            f"{printable(folder)} does not hold what it claims: {count(failed, 'check')} failed.",
+            f"{place} does not hold what it claims: {count(failed, 'check')} failed; {told}.",
             style="bold red",
         )
+    elif not found.claims:
+        say(f"{place} claims nothing: 0 claims checked, files as recorded.", style="bold yellow")
+    elif skipped:
+        say(f"{place} holds what could be checked: {checked}.", style="bold yellow")
     else:
-        said = f"; {count(skipped, 'check')} skipped" if skipped else ""
-        say(f"{printable(folder)} holds what it claims{said}.", style="bold green")
+        say(f"{place} holds what it claims: {checked}.", style="bold green")
+    if skipped:
+        names = listed(check.name.removeprefix("claim ") for check in skipped)
+        say(f"Not checked: {names}. That takes the original and the private half.", style="yellow")
+    if found.authenticity == "skipped":
+        say(
+            "That release.json itself is authentic and no claim was removed or weakened "
+            "cannot be checked without the private half.",
+            style="yellow",
+        )

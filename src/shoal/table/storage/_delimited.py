@@ -10,6 +10,7 @@ from typing import Final
 import polars as pl
 
 from shoal.errors import ReadError
+from shoal.table.storage._header import check_header
 from shoal.table.storage._infer import infer_types
 from shoal.table.storage._recorded import as_recorded_frame, check_names
 from shoal.table.storage._records import Shape, shape_of, without_lines
@@ -28,11 +29,13 @@ def read_delimited(
     decimal: str | None = None,
     missing_values: Sequence[str] = DEFAULT_MISSING,
     dtypes: Mapping[str, pl.DataType] | None = None,
+    header: bool | None = None,
 ) -> pl.DataFrame:
     """Read delimited text; types are guessed from all values unless ``dtypes`` records them.
 
     An empty field is missing. A quoted empty field is an empty text, unless ``missing_values``
-    holds the empty text.
+    holds the empty text. A first line that looks like a record is refused, unless ``header`` or
+    ``dtypes`` says that it holds names.
     """
     if decimal not in (None, ".", ","):
         raise ReadError("The decimal mark must be '.' or ','.")
@@ -40,17 +43,25 @@ def read_delimited(
         raise ReadError("The missing values must be a list of texts, such as ['NA', '-99'].")
     text = load_text(path, encoding)
     shape = shape_of(text, called=str(path), delimiter=delimiter, likely=likely)
-    check_names(shape.names, f"'{path}'")
+    if dtypes is not None or header:
+        check_names(shape.names, f"'{path}'")  # before a large file is parsed
     columns = _text_columns(path, text, shape, missing_values)
+    if dtypes is None:
+        infer_types(columns, decimal="." if decimal is None and shape.delimiter == "," else decimal)
+        if not header:
+            # first: what is said about names may quote them
+            check_header(shape.names, columns, f"The first line of '{path}'")
+            check_names(shape.names, f"'{path}'")
+    columns = [column.alias(name) for name, column in zip(shape.names, columns, strict=True)]
     if dtypes is not None:
         return as_recorded_frame(columns, dtypes, f"'{path}'")
-    infer_types(columns, decimal="." if decimal is None and shape.delimiter == "," else decimal)
     return pl.DataFrame(columns)
 
 
 def _text_columns(
     path: Path, text: Text, shape: Shape, missing_values: Sequence[str]
 ) -> list[pl.Series]:
+    """The columns as text, named by their positions."""
     source: Path | bytes
     if len(shape.blank_lines):
         source = without_lines(text.content, shape.blank_lines)
@@ -76,7 +87,8 @@ def _parsed(source: Path | bytes, shape: Shape, missing_values: list[str]) -> pl
             source,
             separator=shape.delimiter,
             quote_char='"' if shape.quoted else None,
-            new_columns=shape.names,
+            # not by names that come twice or that polars reads as patterns, such as ^a$
+            new_columns=[str(at) for at in range(len(shape.names))],
             infer_schema=False,
             null_values=missing_values or None,
             glob=False,

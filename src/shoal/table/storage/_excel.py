@@ -11,6 +11,7 @@ from typing import Any, Final
 import polars as pl
 
 from shoal.errors import MissingExtra, ReadError, quoted
+from shoal.table.storage._header import check_header
 from shoal.table.storage._recorded import check_names
 
 #: Whole numbers up to here are exact in a workbook, where every number is a float.
@@ -18,13 +19,18 @@ EXACT_INTEGER: Final = 2**53
 
 
 def read_excel(
-    path: Path, sheet: str | int | None, dtypes: Mapping[str, pl.DataType] | None = None
+    path: Path,
+    sheet: str | int | None,
+    dtypes: Mapping[str, pl.DataType] | None = None,
+    *,
+    header: bool | None = None,
 ) -> pl.DataFrame:
     """Read a sheet whose first row names the columns.
 
     A workbook knows only floats and points in time: a column of whole numbers becomes integers,
     one of midnights dates. Rows and unnamed columns without any value are left out, unless
-    ``dtypes`` says that the sheet is one that :func:`write_frame` wrote.
+    ``dtypes`` says that the sheet is one that :func:`write_frame` wrote. A first row that looks
+    like a record is refused, unless ``header`` or ``dtypes`` says that it holds names.
     """
     try:
         import fastexcel
@@ -41,7 +47,15 @@ def read_excel(
         ) from None
     if not names:
         raise ReadError(f"Sheet {position + 1} of '{path}' is empty; a table needs column names.")
-    return _frame(path, names, body, keep_rows=dtypes is not None)
+    row = f"The first row of sheet {position + 1} of '{path}'"
+    used = _used(names, body)
+    if dtypes is None and not header:
+        check_header([name for name, _ in used], [column for _, column in used], row)
+    check_names([name for name, _ in used], f"'{path}'")
+    frame = pl.DataFrame([column.alias(str(name)) for name, column in used])
+    if dtypes is not None:
+        return frame
+    return frame.filter(~pl.all_horizontal(pl.all().is_null()))
 
 
 def _header_and_body(workbook: Any, position: int) -> tuple[list[str | None], list[pl.Series]]:
@@ -78,9 +92,8 @@ def _position(path: Path, names: list[str], sheet: str | int | None) -> int:
     )
 
 
-def _frame(
-    path: Path, names: list[str | None], body: list[pl.Series], *, keep_rows: bool
-) -> pl.DataFrame:
+def _used(names: list[str | None], body: list[pl.Series]) -> list[tuple[str | None, pl.Series]]:
+    """The columns with a name or a value, of one length and in plain types, and their names."""
     names += [None] * (len(body) - len(names))
     body += [pl.Series([], dtype=pl.String)] * (len(names) - len(body))
     used = [
@@ -88,17 +101,12 @@ def _frame(
         for name, column in zip(names, body, strict=True)
         if name is not None or column.null_count() < len(column)
     ]
-    check_names([name for name, _ in used], f"'{path}'")
     height = max((len(column) for _, column in used), default=0)
-    frame = pl.DataFrame(
-        [
-            _plain(column.extend_constant(None, height - len(column)).alias(str(name)))
-            for name, column in used
-        ]
-    )
-    if keep_rows:
-        return frame
-    return frame.filter(~pl.all_horizontal(pl.all().is_null()))
+    # without a name: polars reads one such as ^a$ as a pattern
+    return [
+        (name, _plain(column.alias("").extend_constant(None, height - len(column))))
+        for name, column in used
+    ]
 
 
 def _plain(column: pl.Series) -> pl.Series:

@@ -62,9 +62,10 @@ def _typed(column: pl.Series, decimal: str) -> pl.Series:
 def _first_that_fits(
     column: pl.Series, readings: Iterable[Callable[[pl.Series], pl.Series | None]]
 ) -> pl.Series:
+    name, column = column.name, column.alias("")  # polars reads a name such as ^a$ as a pattern
     sample = column.head(_SAMPLE * 10).drop_nulls().head(_SAMPLE)
     if column.null_count() == len(column):
-        return column
+        return column.alias(name)
     trimmed = None
     if bool(sample.str.contains("^ | $").any()):
         trimmed, sample = column.str.strip_chars(" "), sample.str.strip_chars(" ")
@@ -73,8 +74,8 @@ def _first_that_fits(
         if reading(sample) is not None:
             found = reading(column if trimmed is None else trimmed)
             if found is not None:
-                return found
-    return column
+                return found.alias(name)
+    return column.alias(name)
 
 
 def _boolean(column: pl.Series) -> pl.Series | None:

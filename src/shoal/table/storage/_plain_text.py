@@ -14,7 +14,11 @@ def as_text(column: pl.Series) -> pl.Series:
     >>> as_text(pl.Series([dt.datetime(2020, 1, 31, 23, 59, 59, 500_000), None])).to_list()
     ['2020-01-31T23:59:59.500', None]
     """
-    dtype = column.dtype
+    name, dtype = column.name, column.dtype
+    return _as_text(column.alias(""), dtype).alias(name)  # polars reads ^a$ as a pattern
+
+
+def _as_text(column: pl.Series, dtype: pl.DataType) -> pl.Series:
     if isinstance(dtype, pl.Datetime):
         if dtype.time_zone is not None:
             column = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)

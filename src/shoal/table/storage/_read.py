@@ -22,7 +22,7 @@ from shoal.table.storage._types import dtypes_of
 __all__ = ["DEFAULT_MISSING", "read_frame"]
 
 _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")  # not the letter of a drive
-_TEXT_OPTIONS: Final = ("delimiter", "encoding", "decimal", "missing_values")
+_TEXT_OPTIONS: Final = ("delimiter", "encoding", "decimal", "missing_values", "header")
 
 
 def read_frame(
@@ -35,6 +35,7 @@ def read_frame(
     decimal: str | None = None,
     missing_values: Sequence[str] | None = None,
     sheet: str | int | None = None,
+    header: bool | None = None,
     schema: Mapping[str, str] | None = None,
 ) -> pl.DataFrame:
     """Read a table from a file or a database.
@@ -65,6 +66,10 @@ def read_frame(
     sheet : str or int, optional
         For a workbook: the name of the sheet, or its position counted from 1. The first if not
         given.
+    header : bool, optional
+        For text and workbooks: True says that the first line holds column names, whatever they
+        look like. If not given, a first line that looks like a record is refused: its fields
+        would be published as names.
     schema : mapping of str to str, optional
         The recorded types (:func:`schema_of`) of a file that :func:`write_frame` wrote. Nothing is
         detected then: what was written comes back, or ReadError says that it does not fit.
@@ -97,17 +102,21 @@ def read_frame(
         "decimal": decimal,
         "missing_values": None if missing_values == DEFAULT_MISSING else missing_values,
         "sheet": sheet,
+        "header": header,
         "schema": schema,
     }
+    if header is False:
+        raise ReadError("A table needs column names; add a line of names and leave header= out.")
     given = {name: value for name, value in options.items() if value is not None}
     if isinstance(source, str) and _URI.match(source):
         _refuse_others(given, ("query",), "a database")
-        return read_sql(source, query)
+        return _without_patterns(read_sql(source, query), "The query")
     path = _file(source)
     format = format_of(path) if format is None else check_format(format)
     given.pop("format", None)
     dtypes = None if schema is None else dtypes_of(given.pop("schema"))
-    return _read_file(path, format, given, dtypes)
+    frame = _read_file(path, format, given, dtypes)
+    return _without_patterns(frame, f"'{path}'") if schema is None else frame
 
 
 def _read_file(
@@ -117,14 +126,25 @@ def _read_file(
         _refuse_others(options, _TEXT_OPTIONS, "a text file")
         return _read_text(path, "\t" if format == "tsv" else ",", options, dtypes)
     if format == "xlsx":
-        _refuse_others(options, ("sheet",), "a workbook")
-        frame = read_excel(path, options.get("sheet"), dtypes)
+        _refuse_others(options, ("sheet", "header"), "a workbook")
+        frame = read_excel(path, options.get("sheet"), dtypes, header=options.get("header"))
     else:
         _refuse_others(options, (), f"a file of format {format}")
         frame = read_parquet(path) if format == "parquet" else read_arrow(path)
     if dtypes is None:
         return frame
     return as_recorded_frame(frame.get_columns(), dtypes, f"'{path}'")
+
+
+def _without_patterns(frame: pl.DataFrame, called: str) -> pl.DataFrame:
+    """The frame; ReadError if polars would take a name for a pattern of names."""
+    odd = [name for name in frame.columns if name.startswith("^") and name.endswith("$")]
+    if odd:
+        raise ReadError(
+            f"{called} has column names that begin with ^ and end with $ ({quoted(odd)}), which "
+            "stand for patterns of names; rename these columns."
+        )
+    return frame
 
 
 def _read_text(

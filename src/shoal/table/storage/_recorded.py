@@ -42,12 +42,13 @@ def as_recorded_frame(
 def _in_type(column: pl.Series, dtype: pl.DataType, called: str) -> pl.Series:
     if column.dtype == dtype:
         return column
-    found = as_recorded(column, dtype) if column.dtype == pl.String else _cast(column, dtype)
+    bare = column.alias("")  # polars reads a name such as ^a$ as a pattern
+    found = as_recorded(bare, dtype) if column.dtype == pl.String else _cast(bare, dtype)
     if found is None:
         raise ReadError(
             f"Column '{column.name}' of {called} has values that are not of its recorded type."
         )
-    return found
+    return found.alias(column.name)
 
 
 def _cast(column: pl.Series, dtype: pl.DataType) -> pl.Series | None:

@@ -46,7 +46,8 @@ def write_excel(frame: pl.DataFrame, file: BinaryIO) -> None:
         sheet = workbook.add_worksheet("data")
         for at, column in enumerate(frame):
             sheet.write_string(0, at, column.name)
-            values, write = _cells(column, sheet)
+            # without its name: polars reads one such as ^a$ as a pattern
+            values, write = _cells(column.alias(""), sheet)
             style = formats.get(column.dtype.base_type())
             for row, value in enumerate(values, 1):
                 if value is not None:
@@ -69,7 +70,9 @@ def check_fits(frame: pl.DataFrame) -> None:
             f"{empty} rows have no value in any column, and a workbook does not keep such rows; "
             "write the table as csv or parquet."
         )
-    long = [column.name for column in frame if column.dtype == pl.String and _too_long(column)]
+    long = [
+        column.name for column in frame if column.dtype == pl.String and _too_long(column.alias(""))
+    ]
     if long:
         raise InputError(
             f"The columns {quoted(long)} have texts of more than {_MAX_UNITS:,} characters, which "

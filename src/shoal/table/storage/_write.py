@@ -75,7 +75,8 @@ def write_frame(frame: pl.DataFrame, path: str | os.PathLike[str], *, format: st
 def _refuse_null_characters(frame: pl.DataFrame) -> None:
     """A text file with NUL in it is taken for something else by every reader, ours included."""
     for column in frame:
-        if column.dtype == pl.String and column.str.contains("\0", literal=True).any():
+        bare = column.alias("")  # polars reads a name such as ^a$ as a pattern
+        if column.dtype == pl.String and bare.str.contains("\0", literal=True).any():
             raise InputError(
                 f"Column '{column.name}' holds NUL characters, which a text file cannot hold; "
                 "release it in another format, such as parquet, or take them out."
@@ -98,14 +99,23 @@ def _name(name: str) -> str:
     return f'"{quoted}"' if any(character in name for character in _SPECIAL) else name
 
 
+def _scrubbed(frame: pl.DataFrame) -> pl.DataFrame:
+    # under other names: polars reads one such as ^a$ as a pattern
+    bare = frame.clone()
+    bare.columns = [str(at) for at in range(frame.width)]
+    clean = scrubbed(bare)
+    clean.columns = frame.columns
+    return clean
+
+
 def _write_parquet(frame: pl.DataFrame, file: BinaryIO) -> None:
-    scrubbed(frame).write_parquet(file, row_group_size=_ROWS_PER_GROUP)
+    _scrubbed(frame).write_parquet(file, row_group_size=_ROWS_PER_GROUP)
 
 
 def _write_arrow(frame: pl.DataFrame, file: BinaryIO) -> None:
     # offsets, which every reader knows, instead of views into shared buffers
     oldest = pl.CompatLevel.oldest()
-    scrubbed(frame).write_ipc(file, compression="zstd", compat_level=oldest)
+    _scrubbed(frame).write_ipc(file, compression="zstd", compat_level=oldest)
 
 
 _WRITERS: Final[dict[str, Callable[[pl.DataFrame, BinaryIO], None]]] = {

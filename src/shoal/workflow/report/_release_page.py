@@ -166,8 +166,8 @@ def _size_finding(sizes: Sequence[Bar]) -> str:
     now = "nobody is" if first.after == 0 else f"{_words.percent(first.after)} of the records are"
     if first.before is None:
         return f"In the release, {now} {crowd}."
-    if first.before == 0:
-        return f"Before, nobody was {crowd}; now {now}."
+    if first.before == 0:  # a share below half a step is told as none
+        return f"Before, hardly anybody was {crowd}; now {now}."
     return f"Before, {_words.percent(first.before)} of the records were {crowd}; now {now}."
 
 
