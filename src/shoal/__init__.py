@@ -7,9 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from shoal import risk, utility
-    from shoal.masking import AddNoise, Recode, Round, Suppress, TopBottomCode
+    from shoal.masking import (
+        AddNoise,
+        Microaggregate,
+        Pram,
+        RankSwap,
+        Recode,
+        Round,
+        Suppress,
+        Swap,
+        TopBottomCode,
+    )
     from shoal.measurement import Measurement
-    from shoal.models import KAnonymity
+    from shoal.models import KAnonymity, ProbabilisticKAnonymity
     from shoal.table import Roles, Table, read, suggest_roles
     from shoal.workflow import Assessment, Limit, Plan, Release, assess, protect, verify
 
@@ -21,12 +31,17 @@ __all__ = [
     "KAnonymity",
     "Limit",
     "Measurement",
+    "Microaggregate",
     "Plan",
+    "Pram",
+    "ProbabilisticKAnonymity",
+    "RankSwap",
     "Recode",
     "Release",
     "Roles",
     "Round",
     "Suppress",
+    "Swap",
     "Table",
     "TopBottomCode",
     "assess",
@@ -41,9 +56,19 @@ __all__ = [
 #: Where the names live. They are loaded when they are first asked for, so that the command line
 #: answers at once.
 _ROOMS = {
-    "shoal.masking": ("AddNoise", "Recode", "Round", "Suppress", "TopBottomCode"),
+    "shoal.masking": (
+        "AddNoise",
+        "Microaggregate",
+        "Pram",
+        "RankSwap",
+        "Recode",
+        "Round",
+        "Suppress",
+        "Swap",
+        "TopBottomCode",
+    ),
     "shoal.measurement": ("Measurement",),
-    "shoal.models": ("KAnonymity",),
+    "shoal.models": ("KAnonymity", "ProbabilisticKAnonymity"),
     "shoal.table": ("Roles", "Table", "read", "suggest_roles"),
     "shoal.workflow": ("Assessment", "Limit", "Plan", "Release", "assess", "protect", "verify"),
 }

@@ -83,6 +83,17 @@ class OneOf:
 
 
 @dataclass(frozen=True)
+class Flag:
+    """True or false."""
+
+    def accepts(self, value: Any) -> bool:
+        return isinstance(value, bool)
+
+    def describe(self) -> str:
+        return "true or false"
+
+
+@dataclass(frozen=True)
 class Text:
     """A text that is not empty."""
 

@@ -25,6 +25,7 @@ from shoal.models import PrivacyModel, discover_models
 from shoal.parameters import (
     ColumnNames,
     Constraint,
+    Flag,
     Integer,
     OneOf,
     Parameter,
@@ -142,6 +143,8 @@ class MaskerExample:
     parameters: dict[str, Any]
     #: A rule over records explains no columns and takes none.
     over_records: bool = False
+    #: Why a missing cell may get a value: a group shares it, or it travels to another row.
+    moves_missing: str = ""
     #: Tables that the method rightly refuses, with the reason.
     refuses: dict[str, str] = field(default_factory=dict)
 
@@ -161,8 +164,24 @@ class MaskerExample:
         return discover_maskers()[self.method](**given, **more)
 
 
+_TOO_FEW = {"one row": "one record cannot be in a group of two"}
+
 MASKERS: list[MaskerExample] = [
     MaskerExample("add_noise", {"epsilon": 2.0}),
+    MaskerExample(
+        "microaggregate",
+        {"k": 2, "dissimilarity": "gower"},
+        moves_missing="a group shares one value",
+        refuses=_TOO_FEW,
+    ),
+    MaskerExample(
+        "microaggregate",
+        {"k": 2, "dissimilarity": "ahmad-dey"},
+        moves_missing="a group shares one value",
+        refuses=_TOO_FEW,
+    ),
+    MaskerExample("pram", {"keep": 0.1}),
+    MaskerExample("rank_swap", {"percent": 50}),
     MaskerExample("recode", {"magnitude": 0.5}),
     MaskerExample("recode", {"magnitude": 1.5}),
     MaskerExample("round", {"base": 0.2}),
@@ -179,6 +198,13 @@ MASKERS: list[MaskerExample] = [
         {"min_class_size": 2},
         over_records=True,
         refuses={"one row": "one record cannot be in a class of two"},
+    ),
+    MaskerExample("swap", {"k": 2}, moves_missing="cells travel", refuses=_TOO_FEW),
+    MaskerExample(
+        "swap",
+        {"k": 3, "partition": "mdav-random"},
+        moves_missing="cells travel",
+        refuses=_TOO_FEW | dict.fromkeys(("two values",), "fewer than three records"),
     ),
     MaskerExample("top_bottom_code", {"fence": 0.1}),
     MaskerExample("top_bottom_code", {"fence": 1.5}),
@@ -228,6 +254,8 @@ MODELS: list[ModelExample] = [
     ModelExample("k_anonymity", {"k": k, "missing": missing}, lambda n: {"k": n + 1})
     for k in (2, 3, 13)
     for missing in ("own", "wildcard")
+] + [
+    ModelExample("probabilistic_k_anonymity", {"k": k}, lambda n: {"k": n + 1}) for k in (2, 3, 13)
 ]
 
 # -- measures
@@ -301,9 +329,11 @@ def values_of(constraint: Constraint) -> st.SearchStrategy[Any]:
                 exclude_min=constraint.above is not None,
                 allow_nan=False,
                 allow_infinity=False,
-            ) | st.integers(1, 1 if constraint.maximum == 1 else 1000)
+            ) | st.integers(1, int(constraint.maximum or 1000))
         case OneOf(choices=choices):
             return st.sampled_from(choices)
+        case Flag():
+            return st.booleans()
         case Text():
             return st.text(min_size=1).filter(str.strip)
         case ColumnNames():

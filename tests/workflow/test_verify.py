@@ -173,14 +173,14 @@ def test_a_claim_is_measured_on_the_files_not_believed(tmp_path):
 
 def test_counting_twice_is_counting_in_two_ways(monkeypatch, out):
     """If the grouping that the risks use were wrong, the second count would show it."""
-    from shoal.table import _table
+    from shoal.table import _grouped
 
-    right = _table.classes_of
+    right = _grouped.classes_of
 
     def wrong(columns, rows):
         return right([], rows)
 
-    monkeypatch.setattr(_table, "classes_of", wrong)
+    monkeypatch.setattr(_grouped, "classes_of", wrong)
     assert statuses(verify(out))["class sizes counted twice"] == "failed"
 
 

@@ -1,18 +1,27 @@
 """Masking methods: one estimator per method, a Table in, a new Table out."""
 
 from shoal.masking._add_noise import AddNoise
-from shoal.masking._base import Masker, discover_maskers
+from shoal.masking._base import Masker, Progress, discover_maskers
+from shoal.masking._microaggregate import Microaggregate
+from shoal.masking._pram import Pram
+from shoal.masking._rank_swap import RankSwap
 from shoal.masking._recode import Recode
 from shoal.masking._round import Round
 from shoal.masking._suppress import Suppress
+from shoal.masking._swap import Swap
 from shoal.masking._top_bottom_code import TopBottomCode
 
 __all__ = [
     "AddNoise",
     "Masker",
+    "Microaggregate",
+    "Pram",
+    "Progress",
+    "RankSwap",
     "Recode",
     "Round",
     "Suppress",
+    "Swap",
     "TopBottomCode",
     "discover_maskers",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -12,6 +12,8 @@ from shoal.discovery import concrete_subclasses
 from shoal.errors import InputError, ParameterError, UnprotectedColumnWarning, quoted
 from shoal.parameters import Parametrized
 from shoal.table import Table
+
+Progress = Callable[[str, float], None]
 
 
 @dataclass
@@ -22,6 +24,12 @@ class StepLog:
     skipped: dict[str, str] = field(default_factory=dict)
     removed_columns: list[str] = field(default_factory=list)
     private: dict[str, Any] = field(default_factory=dict)
+    progress: Progress | None = None
+
+    def tell(self, label: str, share: float) -> None:
+        """Show how far a long step is."""
+        if self.progress is not None:
+            self.progress(label, share)
 
 
 class Masker(Parametrized, ABC):
@@ -43,8 +51,11 @@ class Masker(Parametrized, ABC):
     removed_: int
     audit_: Mapping[str, Any]
 
-    def fit_transform(self, table: Table) -> Table:
-        """Mask a table; the order of the rows stays, the given table is not changed."""
+    def fit_transform(self, table: Table, *, progress: Progress | None = None) -> Table:
+        """Mask a table; the order of the rows stays, the given table is not changed.
+
+        A long step calls ``progress`` with what it does and the share that is done.
+        """
         self.check_parameters()
         if not isinstance(table, Table):
             raise InputError(
@@ -66,7 +77,7 @@ class Masker(Parametrized, ABC):
                 f"{type(self).__name__} names the identifier {quoted(forbidden)}; identifiers "
                 "are removed from a release, so there is nothing to mask."
             )
-        log = StepLog()
+        log = StepLog(progress=progress)
         masked = self._mask(table, columns, log)
         self.touched_ = tuple(log.touched)
         self.skipped_ = dict(log.skipped)

@@ -2,5 +2,6 @@
 
 from shoal.models._base import PrivacyModel, discover_models
 from shoal.models._k_anonymity import KAnonymity
+from shoal.models._probabilistic_k_anonymity import ProbabilisticKAnonymity
 
-__all__ = ["KAnonymity", "PrivacyModel", "discover_models"]
+__all__ = ["KAnonymity", "PrivacyModel", "ProbabilisticKAnonymity", "discover_models"]

@@ -19,6 +19,8 @@ class PrivacyModel(Parametrized, ABC):
     model: ClassVar[str]
     title: ClassVar[str]
     reference: ClassVar[str]
+    #: Whether the model may hold by what only the private half of a release records.
+    needs_audit: ClassVar[bool] = False
 
     @abstractmethod
     def level(self, table: Table) -> float:

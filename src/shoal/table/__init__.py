@@ -2,11 +2,13 @@
 
 from shoal.table._classes import Classes
 from shoal.table._encode import Codes
+from shoal.table._exchange import Exchange
 from shoal.table._frames import Kind
+from shoal.table._grouped import Missing
 from shoal.table._read_table import read
 from shoal.table._released import read_records, read_released, records_as_parquet
 from shoal.table._roles import Roles
-from shoal.table._table import Missing, Numbers, Table
+from shoal.table._table import Numbers, Table
 from shoal.table.storage._formats import FORMATS
 from shoal.table.suggestion._suggest import RoleSuggestion, suggest_roles
 
@@ -14,6 +16,7 @@ __all__ = [
     "FORMATS",
     "Classes",
     "Codes",
+    "Exchange",
     "Kind",
     "Missing",
     "Numbers",

@@ -6,8 +6,7 @@ import os
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,26 +14,14 @@ import polars as pl
 
 from shoal.errors import InputError, did_you_mean, quoted
 from shoal.table._checks import check_roles
-from shoal.table._classes import (
-    Classes,
-    classes_of,
-    weight_sums,
-    wildcard_sizes,
-    wildcard_weight_sums,
-)
 from shoal.table._encode import Codes, encode
+from shoal.table._exchange import Exchange
 from shoal.table._frames import Kind, Origin, in_type_of, kind_of, to_polars
-from shoal.table._population import counted_in
+from shoal.table._grouped import GroupedRows
+from shoal.table._identifying import identifying_columns
 from shoal.table._roles import Roles
 from shoal.table._scrub import scrubbed
 from shoal.table.storage._write import schema_of, write_frame
-from shoal.table.suggestion._patterns import looks_like_identifier
-
-Missing = Literal["own", "wildcard"]
-
-
-#: Types that may hold the same identifier in another writing.
-_WRITTEN_ALIKE = {pl.String(), pl.Int64(), pl.Int32(), pl.UInt64(), pl.UInt32()}
 
 
 @dataclass(frozen=True)
@@ -45,7 +32,7 @@ class Numbers:
     present: npt.NDArray[np.bool_]
 
 
-class Table:
+class Table(GroupedRows):
     """A frame about people with the roles of its columns; frozen.
 
     Every row carries a private key from reading on: its position in the input. Samples are
@@ -75,6 +62,7 @@ class Table:
     _roles: Roles
     _row_key: npt.NDArray[np.int64]
     _lineage: str
+    _exchanges: tuple[Exchange, ...]
 
     def __init__(self, frame: Any, roles: Roles | None = None) -> None:
         if isinstance(frame, Table):
@@ -92,10 +80,16 @@ class Table:
         roles: Roles,
         row_key: npt.NDArray[np.int64],
         lineage: str,
+        exchanges: tuple[Exchange, ...] = (),
     ) -> None:
         row_key.flags.writeable = False
         vars(self).update(
-            _data=data, _origin=origin, _roles=roles, _row_key=row_key, _lineage=lineage
+            _data=data,
+            _origin=origin,
+            _roles=roles,
+            _row_key=row_key,
+            _lineage=lineage,
+            _exchanges=exchanges,
         )
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -152,72 +146,6 @@ class Table:
         if columns is None:
             return list(self.roles.quasi_identifiers)
         return [name for name in columns if self._series(name) is not None]
-
-    # -- classes: rows with equal quasi-identifiers
-
-    @cached_property
-    def classes(self) -> Classes:
-        """The rows grouped by equal quasi-identifiers; a missing value is a value of its own."""
-        names = self.roles.quasi_identifiers
-        return classes_of((self._data[name] for name in names), len(self))
-
-    @cached_property
-    def _wildcard_sizes(self) -> npt.NDArray[np.int64]:
-        parts = [encode(self._data[name]) for name in self.roles.quasi_identifiers]
-        sizes = wildcard_sizes(parts, len(self))
-        sizes.flags.writeable = False
-        return sizes
-
-    def group(self, columns: Sequence[str]) -> Classes:
-        """The rows grouped by equal values of any columns."""
-        return classes_of((self._series(name) for name in columns), len(self))
-
-    def class_sizes(self, missing: Missing = "own") -> npt.NDArray[np.int64]:
-        """How many records share the quasi-identifiers of each record.
-
-        With ``missing="wildcard"`` a missing value agrees with every value, which is how the
-        statistics offices count; the groups then overlap.
-        """
-        if missing == "own":
-            return self.classes.record_sizes
-        if missing == "wildcard":
-            return self._wildcard_sizes
-        raise InputError(f"missing must be 'own' or 'wildcard'; got '{missing}'.")
-
-    def class_weights(self, missing: Missing = "own") -> npt.NDArray[np.float64]:
-        """The sum of the sampling weights in the class of each record."""
-        if self.roles.weight is None:
-            raise InputError("The table has no weight column; declare one in the roles.")
-        absent = self.missing_count(self.roles.weight)
-        if absent:
-            raise InputError(
-                f"The weight column '{self.roles.weight}' has {absent} missing values; every "
-                "record needs a weight."
-            )
-        weights = self._data[self.roles.weight].cast(pl.Float64).to_numpy()
-        if missing == "own":
-            return weight_sums(self.classes, weights)
-        parts = [encode(self._data[name]) for name in self.roles.quasi_identifiers]
-        return wildcard_weight_sums(parts, len(self), weights)
-
-    def class_sizes_in(self, population: Table, missing: Missing = "own") -> npt.NDArray[np.int64]:
-        """How many records of ``population`` share the quasi-identifiers of each record."""
-        names = self.roles.quasi_identifiers
-        return counted_in(
-            [self._series(name) for name in names],
-            [population._series(name) for name in names],
-            (len(self), len(population)),
-            wildcard=missing == "wildcard",
-        )
-
-    def recounted_sizes(self) -> npt.NDArray[np.int64]:
-        """Class sizes counted by another way than :attr:`classes`, sorted; for verification."""
-        names = list(self.roles.quasi_identifiers)
-        if not names:
-            return np.array([len(self)] if len(self) else [], dtype=np.int64)
-        columns = [self._data[name].alias(str(place)) for place, name in enumerate(names)]
-        sizes = pl.DataFrame(columns).lazy().group_by(pl.all()).len(name="size").collect()
-        return np.sort(sizes["size"].to_numpy().astype(np.int64))
 
     # -- columns as arrays, for methods and measures
 
@@ -318,33 +246,7 @@ class Table:
         Columns without a role, the weight and the target are looked at, and every column is
         compared with the declared identifiers, of which it may be a copy.
         """
-        found = {}
-        for name in self.columns:
-            role = self.roles.of(name)
-            if role in (None, "weight", "target"):
-                evidence = looks_like_identifier(self._data[name], name)
-                if evidence is not None:
-                    found[name] = str(evidence)
-            if role not in ("identifiers", "insensitive") and self._copied_identifier(name):
-                found[name] = f"a copy of the identifier '{self._copied_identifier(name)}'"
-        return found
-
-    def _copied_identifier(self, name: str) -> str | None:
-        """The identifier that has the same value in most of the rows, if there is one."""
-        own = self._data[name]
-        if own.n_unique() <= 2:
-            return None
-        for identifier in self.roles.identifiers:
-            other = self._data[identifier]
-            if own.dtype != other.dtype and {own.dtype, other.dtype} <= _WRITTEN_ALIKE:
-                same = own.cast(pl.String) == other.cast(pl.String)
-            elif own.dtype == other.dtype:
-                same = own == other
-            else:
-                continue
-            if int(same.sum()) > len(self) / 2:
-                return identifier
-        return None
+        return identifying_columns(self._data, self.roles)
 
     # -- new tables
 
@@ -354,6 +256,7 @@ class Table:
         *,
         roles: Roles | None = None,
         row_key: npt.NDArray[np.int64] | None = None,
+        exchanges: tuple[Exchange, ...] | None = None,
     ) -> Table:
         table = Table.__new__(Table)
         table._fill(
@@ -362,6 +265,7 @@ class Table:
             self._roles if roles is None else roles,
             self._row_key if row_key is None else row_key,
             self._lineage,
+            self._exchanges if exchanges is None else exchanges,
         )
         return table
 
@@ -419,7 +323,11 @@ class Table:
 
     def keep(self, rows: npt.NDArray[np.bool_]) -> Table:
         """Only the marked rows, in their order."""
-        return self._derive(self._data.filter(pl.Series(rows)), row_key=self._row_key[rows])
+        return self._derive(
+            self._data.filter(pl.Series(rows)),
+            row_key=self._row_key[rows],
+            exchanges=tuple(exchange.at(rows) for exchange in self._exchanges),
+        )
 
     def scrubbed(self) -> Table:
         """The same cells in new memory, which holds no value of a row or cell that is gone."""
@@ -429,4 +337,55 @@ class Table:
 
     def reorder(self, order: npt.NDArray[np.int64]) -> Table:
         """The rows in another order."""
-        return self._derive(self._data[order], row_key=self._row_key[order])
+        return self._derive(
+            self._data[order],
+            row_key=self._row_key[order],
+            exchanges=tuple(exchange.at(order) for exchange in self._exchanges),
+        )
+
+    def with_cells_of(self, sources: Mapping[str, npt.NDArray[np.int64]]) -> Table:
+        """The named columns with, in each row, the cell of another row; -1 makes it missing."""
+        changed = []
+        for name, rows in sources.items():
+            taken = pl.Series(np.where(rows < 0, 0, rows)).set(pl.Series(rows < 0), None)
+            changed.append(self._series(name).gather(taken))
+        return self._derive(self._data.with_columns(changed))
+
+    def fill_numbers(self, columns: Mapping[str, npt.NDArray[np.float64]]) -> Table:
+        """New values for numeric columns, also where a cell was missing; NaN makes it missing.
+
+        Whole numbers stay whole.
+        """
+        changed = []
+        for name, values in columns.items():
+            old = self._series(name)
+            new = pl.Series(name, values).fill_nan(None)
+            if kind_of(old.dtype) == "integer":
+                wide = np.uint64 if old.dtype == pl.UInt64 else np.int64
+                # the largest float below the end of the type: the end itself is not one
+                ends = float(np.iinfo(wide).min), np.nextafter(float(np.iinfo(wide).max), 0)
+                whole = np.clip(np.rint(np.nan_to_num(values)), *ends).astype(wide)
+                gaps = pl.Series(np.isnan(values))
+                new = pl.Series(name, whole).set(gaps, None)
+            changed.append(in_type_of(old, new))
+        return self._derive(self._data.with_columns(changed))
+
+    # -- exchanges: the private record of swaps
+
+    @property
+    def exchanges(self) -> tuple[Exchange, ...]:
+        """Which rows exchanged values in which columns. Never publish it."""
+        return self._exchanges
+
+    def with_exchange(self, exchange: Exchange) -> Table:
+        """The same table with one more exchange on record."""
+        return self._derive(self._data, exchanges=(*self._exchanges, exchange))
+
+    def on_record(self, row_key: npt.NDArray[np.int64], exchanges: tuple[Exchange, ...]) -> Table:
+        """The same rows with the keys and exchanges that an audit has of them."""
+        lengths = {len(row_key), *(len(exchange.groups) for exchange in exchanges)}
+        if lengths != {len(self)}:
+            raise InputError("The audit is of another number of rows than the table has.")
+        return self._derive(
+            self._data, row_key=np.array(row_key, dtype=np.int64), exchanges=exchanges
+        )

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import InputError, RolesError, did_you_mean
+from shoal.masking import Progress
 from shoal.measurement import MeasureInfo, Measurement
 from shoal.table import Missing, Table
-from shoal.workflow._plan import Progress
 from shoal.workflow._profile import SIZE_LIMITS
 from shoal.workflow._require import discover_all_measures
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from shoal.errors import PlanError, RolesError, did_you_mean
-from shoal.masking import Masker, discover_maskers
+from shoal.masking import Masker, Progress, discover_maskers
 from shoal.models import PrivacyModel
 from shoal.table import Roles, Table
 from shoal.workflow._require import (
@@ -21,7 +21,6 @@ from shoal.workflow._require import (
     requirements_to_dict,
 )
 
-Progress = Callable[[str, float], None]
 _PARTS = ("keep_order", "roles", "steps", "require")
 
 
@@ -143,7 +142,7 @@ class Plan:
                 # earlier steps took out every quasi-identifier: nothing is left to mask
                 records.append(_idle(step))
                 continue
-            table = step.fit_transform(table)
+            table = step.fit_transform(table, progress=progress)
             records.append(
                 StepRecord(
                     method=step.method,

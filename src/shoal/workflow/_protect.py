@@ -16,11 +16,12 @@ from shoal.errors import (
     UnprotectedColumnWarning,
     quoted,
 )
+from shoal.masking import Progress
 from shoal.models import PrivacyModel
 from shoal.randomness import SecretStream
 from shoal.table import Table
 from shoal.workflow._assess import Assessment, assess, check_assessable
-from shoal.workflow._plan import Plan, Progress, StepRecord
+from shoal.workflow._plan import Plan, StepRecord
 from shoal.workflow._profile import Bar, ColumnProfile, class_size_profile, column_profiles
 from shoal.workflow._require import Claim, make_claim
 

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import ReleaseError
+from shoal.masking import Progress
 from shoal.table import FORMATS, records_as_parquet
 from shoal.workflow._crowds import crowded_count, crowded_removals
 from shoal.workflow._folder import complete_or_absent, write_private
-from shoal.workflow._plan import Progress, StepRecord
+from shoal.workflow._plan import StepRecord
 
 if TYPE_CHECKING:
     from shoal.workflow._protect import Release
@@ -165,6 +166,8 @@ def _write_private(
             "class": masked.classes.labels,
             "class_size": sizes,
             "prosecutor_risk": 1.0 / sizes,
+            **{f"group_{i}": e.groups for i, e in enumerate(masked.exchanges)},
+            **{f"source_{i}": e.source for i, e in enumerate(masked.exchanges)},
         },
     )
     records = content.getvalue()
@@ -178,6 +181,9 @@ def _write_private(
         "records_sha256": hashlib.sha256(records).hexdigest(),
         "rows_before": release.rows_before,
         "identifiers": list(release.removed_identifiers),
+        "exchanges": [
+            {"columns": list(e.columns), "randomness": e.origin} for e in masked.exchanges
+        ],
         "unchanged_records": None if unchanged is None else unchanged.details["records"],
         **release.audit,
     }

@@ -11,84 +11,23 @@ import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from shoal.errors import InputError, ReleaseError, ShoalError, VerificationFailed
-from shoal.table import Roles, Table, read_records, read_released
+from shoal.errors import InputError, ReleaseError
+from shoal.models import PrivacyModel
+from shoal.table import Exchange, Roles, Table, read_records, read_released
 from shoal.workflow._release import FORMAT_VERSION, PUBLIC_MEASURES
 from shoal.workflow._require import Limit, discover_all_measures, make_claim, requirement_from
-
-Status = Literal["passed", "failed", "skipped"]
-_CLAIM = "claim "
-_AUTHENTICITY = "audit belongs to this release"
-
-
-@dataclass(frozen=True)
-class Check:
-    """One thing that was checked."""
-
-    name: str
-    status: Status
-    detail: str
-
-
-@dataclass(frozen=True)
-class Verification:
-    """All checks of a release."""
-
-    checks: tuple[Check, ...]
-
-    @property
-    def holds(self) -> bool:
-        """Whether nothing failed."""
-        return not any(check.status == "failed" for check in self.checks)
-
-    @property
-    def claims(self) -> tuple[Check, ...]:
-        """The checks of claims, also of those that could not be checked."""
-        return tuple(check for check in self.checks if check.name.startswith(_CLAIM))
-
-    @property
-    def authenticity(self) -> Status:
-        """Whether release.json is the one that was written; only the private half can tell."""
-        found = (check.status for check in self.checks if check.name == _AUTHENTICITY)
-        return next(found, "skipped")
-
-    def raise_if_failed(self) -> None:
-        """Raise VerificationFailed with the first reasons."""
-        failed = [f"{c.name}: {c.detail}" for c in self.checks if c.status == "failed"]
-        if failed:
-            raise VerificationFailed(f"The release does not verify; {'; '.join(failed)}.")
-
-    def to_dict(self) -> dict[str, Any]:
-        """The checks as plain data."""
-        skipped = sum(check.status == "skipped" for check in self.claims)
-        return {
-            "holds": self.holds,
-            "claims_checked": len(self.claims) - skipped,
-            "claims_skipped": skipped,
-            "authenticity": self.authenticity,
-            "checks": [vars(check) for check in self.checks],
-        }
-
-    def __str__(self) -> str:
-        marks = {"passed": "ok  ", "failed": "FAIL", "skipped": "--  "}
-        return "\n".join(f"{marks[c.status]} {c.name}: {c.detail}" for c in self.checks)
-
-
-class _Checks(list[Check]):
-    """Collects checks; an error inside one of them is a failure of that check, not of the run."""
-
-    def run(self, name: str, check: Callable[[], tuple[bool | None, str]]) -> None:
-        try:
-            good, detail = check()
-        except Exception as cause:  # damaged files raise whatever their readers raise
-            detail = str(cause) if isinstance(cause, ShoalError) else "cannot be checked: malformed"
-            good = False
-        status: Status = "skipped" if good is None else ("passed" if good else "failed")
-        self.append(Check(_clean(name), status, _clean(detail, longest=200)))
+from shoal.workflow._verification import (
+    AUTHENTICITY,
+    CLAIM,
+    Check,
+    Checks,
+    Verification,
+    clean,
+)
 
 
 @dataclass(frozen=True)
@@ -141,11 +80,11 @@ def verify(folder: str | os.PathLike[str], *, original: Table | None = None) -> 
         )
     place = _Place.of(root)
     facts = _read_facts(place)
-    checks = _Checks()
+    checks = Checks()
     checks.run("data unchanged", lambda: _same_digest(place, facts["data"]))
     checks.run("report unchanged", lambda: _same_digest(place, facts["report"]))
     checks.run("no other files", lambda: _only_known_files(place, facts))
-    checks.run(_AUTHENTICITY, lambda: _audit_matches(place))
+    checks.run(AUTHENTICITY, lambda: _audit_matches(place))
     if any(check.status == "failed" and check.name == "data unchanged" for check in checks):
         return Verification(tuple(checks))
     try:
@@ -153,26 +92,19 @@ def verify(folder: str | os.PathLike[str], *, original: Table | None = None) -> 
     except Exception:  # damaged files raise whatever their readers raise
         checks.append(Check("columns and rows", "failed", "the data cannot be read as recorded"))
         return Verification(tuple(checks))
+    if place.private is not None:
+        masked = _with_exchanges(place.private, masked, checks)
     checks.run("columns and rows", lambda: _same_shape(masked, facts))
     checks.run("class sizes counted twice", lambda: _same_counts(masked))
     paired = _paired(place.private, facts, masked, original, checks)
     for recorded in _recorded_claims(facts):
-        name = f"{_CLAIM}{recorded.get('claim')}"
-        checks.run(name, functools.partial(_claim, recorded, masked, paired))
+        name = f"{CLAIM}{recorded.get('claim')}"
+        checks.run(name, functools.partial(_claim, recorded, masked, paired, place.private))
     checks.run("measured values", lambda: _same_measures(masked, facts))
     if (private := place.private) is not None:
         checks.run("private files are private", lambda: _modes(private))
         checks.run("per-record risk", lambda: _same_records(private, masked))
     return Verification(tuple(checks))
-
-
-def _clean(text: object, *, longest: int = 60) -> str:
-    """Text of somebody else's file that cannot steer a terminal, add lines, or flood them."""
-    shown = "".join(
-        char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
-        for char in str(text)[: longest + 1]
-    )
-    return shown if len(shown) <= longest else f"{shown[: longest - 3]}..."
 
 
 def _read_facts(place: _Place) -> dict[str, Any]:
@@ -202,7 +134,7 @@ def _file(place: _Place, entry: Mapping[str, Any]) -> Path:
 
 def _same_digest(place: _Place, entry: Mapping[str, Any]) -> tuple[bool, str]:
     path = _file(place, entry)
-    name = _clean(path.name)
+    name = clean(path.name)
     if not os.path.lexists(path):
         return False, f"the file '{name}' is missing"
     if not _is_plain(path, stat.S_ISREG):
@@ -264,7 +196,7 @@ def _paired(
     facts: Mapping[str, Any],
     masked: Table,
     original: Table | None,
-    checks: _Checks,
+    checks: Checks,
 ) -> tuple[Table, Table] | None:
     """Original and masked with their rows paired by the audit, where both are at hand."""
     if original is None or private is None:
@@ -305,10 +237,48 @@ def _same_untouched(facts: Mapping[str, Any], original: Table, masked: Table) ->
     return True, f"{len(left)} columns that no step touched equal the original"
 
 
+def _with_exchanges(private: Path, masked: Table, checks: Checks) -> Table:
+    """The table with the row keys and swaps that the audit has of it."""
+    found: list[Table] = []
+
+    def read() -> tuple[bool | None, str]:
+        swaps = _audit(private).get("exchanges", [])
+        records = read_records(private / "records.parquet")
+        exchanges = tuple(
+            Exchange(
+                tuple(swap["columns"]),
+                records[f"group_{i}"],
+                records[f"source_{i}"],
+                swap["randomness"],
+            )
+            for i, swap in enumerate(swaps)
+        )
+        found.append(masked.on_record(records["row_key"], exchanges))
+        if any(exchange.origin != "entropy" for exchange in exchanges):
+            return None, "a seed was given: whoever learns it can undo the swaps"
+        return True, f"{len(exchanges)} permutations from 256 bits of entropy"
+
+    if _swapped(private):
+        checks.run("randomness of the swaps", read)
+    return found[0] if found else masked
+
+
+def _swapped(private: Path) -> bool:
+    try:
+        return bool(_audit(private).get("exchanges"))
+    except (OSError, ValueError, RecursionError, AttributeError, TypeError):
+        return False  # another check says that the audit is damaged
+
+
 def _claim(
-    recorded: Mapping[str, Any], masked: Table, paired: tuple[Table, Table] | None
+    recorded: Mapping[str, Any],
+    masked: Table,
+    paired: tuple[Table, Table] | None,
+    private: Path | None,
 ) -> tuple[bool | None, str]:
-    requirement = requirement_from(_clean(recorded["claim"]), recorded["requirement"])
+    requirement = requirement_from(clean(recorded["claim"]), recorded["requirement"])
+    if private is None and isinstance(requirement, PrivacyModel) and requirement.needs_audit:
+        return None, "the groups behind it are in the private half"
     needs = isinstance(requirement, Limit) and requirement.info.needs_original
     if needs and paired is None:
         return None, "it compares with the original: give the original and the private half"
@@ -336,7 +306,7 @@ def _same_measures(masked: Table, facts: Mapping[str, Any]) -> tuple[bool, str]:
     stated = facts["measured"]
     wrong = [n for n in {**found, **stated} if n not in stated or not _close(found[n], stated[n])]
     return not wrong, (
-        f"{', '.join(map(_clean, wrong))} differ" if wrong else f"{len(found)} recomputed"
+        f"{', '.join(map(clean, wrong))} differ" if wrong else f"{len(found)} recomputed"
     )
 
 

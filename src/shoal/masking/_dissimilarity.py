@@ -1,0 +1,107 @@
+"""How far two records are from each other: columns of a table as the kernels compare them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import InputError, quoted
+from shoal.table import Table
+
+if TYPE_CHECKING:
+    from shoal.kernels._mixed_records import MixedRecords
+
+Floats = npt.NDArray[np.float64]
+
+DISSIMILARITIES = ("euclidean", "gower", "ahmad-dey", "ahmad-dey-squared")
+_NUMERIC = ("integer", "float")
+_BINS = 5  # Ahmad and Dey leave the number open; five bins of equal width
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """Records to be partitioned: points under Euclidean distance, or records of mixed type."""
+
+    rows: int
+    points: Floats | None = None
+    mixed: MixedRecords | None = None
+
+
+def space_of(
+    table: Table, columns: Sequence[str], dissimilarity: str, *, standardize: bool
+) -> Space:
+    """The columns of a table under a dissimilarity.
+
+    ``euclidean`` compares numbers, standardised to mean 0 and variance 1 unless
+    ``standardize`` is false; a missing number stands at the mean. The others compare columns of
+    any kind: numbers as numbers, everything else as categories.
+    """
+    if dissimilarity == "euclidean":
+        return Space(len(table), points=_points(table, columns, standardize))
+    numeric = [name for name in columns if table.kind(name) in _NUMERIC]
+    nominal = [name for name in columns if name not in numeric]
+    values = _matrix([_with_gaps(table, name) for name in numeric], len(table))
+    codes = _matrix([_codes(table, name) for name in nominal], len(table))
+    return Space(len(table), mixed=_mixed(values, codes, dissimilarity))
+
+
+def _mixed(values: Floats, codes: npt.NDArray[Any], dissimilarity: str) -> MixedRecords:
+    codes = codes.astype(np.int64)
+    if dissimilarity == "gower":
+        from shoal.kernels._mixed_records import gower
+
+        return gower(values, codes)
+    from shoal.kernels._ahmad_dey import ahmad_dey
+
+    return ahmad_dey(values, codes, bins=_BINS, original=dissimilarity.endswith("squared"))
+
+
+def _points(table: Table, columns: Sequence[str], standardize: bool) -> Floats:
+    others = [name for name in columns if table.kind(name) not in _NUMERIC]
+    if others:
+        raise InputError(
+            f"Euclidean distance compares numbers, but {quoted(others)} is not numeric; choose "
+            "the dissimilarity 'gower' or 'ahmad-dey', or name other columns."
+        )
+    return _matrix([_scaled(table, name, standardize) for name in columns], len(table))
+
+
+def _scaled(table: Table, name: str, standardize: bool) -> Floats:
+    numbers = table.numbers(name)
+    values = numbers.values.astype(np.float64)
+    values = _about_one(values) if standardize else values
+    inside = values[numbers.present]
+    if len(inside) == 0:
+        return np.zeros(len(values))
+    middle = float(inside.mean())
+    spread = float(inside.std()) if standardize else 1.0
+    centred = np.where(numbers.present, values - middle, 0.0)
+    return centred / spread if spread > 0 else np.zeros(len(values))
+
+
+def _with_gaps(table: Table, name: str) -> Floats:
+    numbers = table.numbers(name)
+    values = _about_one(numbers.values.astype(np.float64))
+    return np.where(numbers.present, values, np.nan)
+
+
+def _about_one(values: Floats) -> Floats:
+    """Exactly the same up to a power of two: sums and ranges then neither overflow nor vanish."""
+    largest = np.abs(values).max(initial=0.0)
+    return np.ldexp(values, -int(np.frexp(largest)[1])) if largest > 0 else values
+
+
+def _codes(table: Table, name: str) -> npt.NDArray[np.int64]:
+    column = table.codes(name)
+    codes = column.codes.astype(np.int64)
+    if column.missing is not None:
+        codes[codes == column.missing] = -1
+    return codes
+
+
+def _matrix(columns: Sequence[npt.NDArray[Any]], rows: int) -> npt.NDArray[Any]:
+    return np.column_stack(columns) if columns else np.empty((rows, 0))

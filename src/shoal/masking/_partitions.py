@@ -1,0 +1,207 @@
+"""Partitions of records into groups of at least k."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import InputError
+from shoal.masking._base import StepLog
+from shoal.masking._dissimilarity import Space, space_of
+from shoal.randomness import SecretStream
+from shoal.table import Table
+
+if TYPE_CHECKING:
+    from shoal.kernels._mixed_records import MixedRecords
+
+Labels = npt.NDArray[np.int32]
+
+_WORDS = 64  # random words for one perturbation of the local search
+
+PARTITIONS = (
+    "mdav",
+    "mdav-random",
+    "v-mdav",
+    "mu-approx",
+    "mondrian",
+    "individual-ranking",
+    "optimal",
+)
+
+
+class Grouping(Protocol):
+    """The parameters of a method that forms groups."""
+
+    k: int
+    partition: str
+    dissimilarity: str
+    standardize: bool
+    refine: bool
+    refine_seconds: float
+    gamma: float
+
+
+class Portions(Protocol):
+    """A kernel that works in portions, so that progress shows and ctrl-C stops it."""
+
+    @property
+    def labels(self) -> Labels: ...
+
+    def advance(self) -> int: ...
+
+
+def check_size(k: int, table: Table) -> None:
+    """Raise InputError where a table has fewer records than a group needs."""
+    if k > len(table):
+        raise InputError(
+            f"k = {k} is larger than the table, which has {len(table)} records; "
+            f"choose k of at most {len(table)}."
+        )
+
+
+def form_groups(
+    table: Table, columns: Sequence[str], settings: Grouping, stream: SecretStream, log: StepLog
+) -> Labels:
+    """Put the records of a table into groups of at least k by their similarity in columns."""
+    check_size(settings.k, table)
+    space = space_of(table, columns, settings.dissimilarity, standardize=settings.standardize)
+    labels = _PARTITION[settings.partition](space, settings, stream.derive("starts"), log)
+    if settings.refine:
+        labels = _refined(space, labels, settings, stream.derive("refine"), log)
+    return labels
+
+
+def _run(work: Portions, rows: int, log: StepLog, label: str) -> Labels:
+    """Let a kernel work to its end, portion by portion."""
+    done = 0
+    while done < rows:
+        log.tell(label, done / rows)
+        done = work.advance()
+    return work.labels
+
+
+def _points(space: Space, partition: str) -> npt.NDArray[np.float64]:
+    if space.points is None:
+        raise InputError(
+            f"The partition '{partition}' works with the dissimilarity 'euclidean' only; choose "
+            "'mdav' or 'mdav-random' for records of mixed type."
+        )
+    return space.points
+
+
+def _records(space: Space) -> MixedRecords:
+    assert space.mixed is not None
+    return space.mixed
+
+
+def _one_column(space: Space, partition: str) -> npt.NDArray[np.float64]:
+    points = _points(space, partition)
+    if points.shape[1] != 1:
+        raise InputError(
+            f"The partition '{partition}' is for one column; got {points.shape[1]}. Use one step "
+            "per column, or another partition."
+        )
+    return np.ascontiguousarray(points[:, 0])
+
+
+def _mdav(space: Space, settings: Grouping, stream: SecretStream, log: StepLog) -> Labels:
+    work: Portions
+    if space.points is not None:
+        from shoal.kernels._mdav import Mdav
+
+        work = Mdav(space.points, settings.k)
+    else:
+        from shoal.kernels._mixed_mdav import MixedMdav
+
+        work = MixedMdav(_records(space), settings.k)
+    return _run(work, space.rows, log, "Forming groups")
+
+
+def _mdav_random(space: Space, settings: Grouping, stream: SecretStream, log: StepLog) -> Labels:
+    starts = stream.permutation(space.rows)
+    work: Portions
+    if space.points is not None:
+        from shoal.kernels._mdav import Mdav
+
+        work = Mdav(space.points, settings.k, starts=starts.astype(np.int32))
+    else:
+        from shoal.kernels._mixed_mdav import RandomStartMdav
+
+        work = RandomStartMdav(_records(space), settings.k, starts)
+    return _run(work, space.rows, log, "Forming groups")
+
+
+def _v_mdav(space: Space, settings: Grouping, stream: SecretStream, log: StepLog) -> Labels:
+    from shoal.kernels._v_mdav import VMdav
+
+    work = VMdav(_points(space, "v-mdav"), settings.k, settings.gamma)
+    return _run(work, space.rows, log, "Forming groups")
+
+
+def _mu_approx(space: Space, settings: Grouping, stream: SecretStream, log: StepLog) -> Labels:
+    from shoal.kernels._mu_approx import MuApprox
+
+    return _run(
+        MuApprox(_points(space, "mu-approx"), settings.k), space.rows, log, "Forming groups"
+    )
+
+
+def _mondrian(space: Space, settings: Grouping, stream: SecretStream, log: StepLog) -> Labels:
+    from shoal.kernels._mondrian_groups import Mondrian
+
+    return _run(Mondrian(_points(space, "mondrian"), settings.k), space.rows, log, "Cutting")
+
+
+def _optimal(space: Space, settings: Grouping, stream: SecretStream, log: StepLog) -> Labels:
+    from shoal.kernels._optimal_univariate import OptimalUnivariate
+
+    values = _one_column(space, "optimal")
+    return _run(OptimalUnivariate(values, settings.k), space.rows, log, "Forming groups")
+
+
+def rank_labels(values: npt.NDArray[np.float64], k: int) -> Labels:
+    """Groups of k neighbouring ranks; records left over are spread, never all at the top."""
+    from shoal.kernels._individual_ranking import individual_ranking, labels_of
+
+    return labels_of(*individual_ranking(values, k))
+
+
+def _ranking(space: Space, settings: Grouping, stream: SecretStream, log: StepLog) -> Labels:
+    return rank_labels(_one_column(space, "individual-ranking"), settings.k)
+
+
+def _refined(
+    space: Space, labels: Labels, settings: Grouping, stream: SecretStream, log: StepLog
+) -> Labels:
+    """The groups after local search: to the end of the first descent, or of the time."""
+    from shoal.kernels._refine import Refinement
+
+    if space.points is None:
+        raise InputError(
+            "Groups are refined under the dissimilarity 'euclidean' only; leave 'refine' out."
+        )
+    work = Refinement(space.points, labels, settings.k)
+    settled = work.advance()  # before the clock starts: the first call may have to compile
+    start = time.monotonic()
+    while (elapsed := time.monotonic() - start) < settings.refine_seconds:
+        log.tell("Refining the groups", elapsed / settings.refine_seconds)
+        if settled < space.rows:
+            settled = work.advance()
+        else:
+            work.perturb(stream.words(_WORDS))
+    return work.labels
+
+
+_PARTITION: dict[str, Callable[[Space, Any, SecretStream, StepLog], Labels]] = {
+    "mdav": _mdav,
+    "mdav-random": _mdav_random,
+    "v-mdav": _v_mdav,
+    "mu-approx": _mu_approx,
+    "mondrian": _mondrian,
+    "individual-ranking": _ranking,
+    "optimal": _optimal,
+}

@@ -1,0 +1,81 @@
+"""PRAM: categories are replaced at random, so that their expected counts stay."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from shoal.masking._base import Masker, StepLog
+from shoal.parameters import ColumnNames, Real, Secret
+from shoal.randomness import SecretStream
+from shoal.table import Table
+
+
+@dataclass(kw_only=True)
+class Pram(Masker):
+    """Keep each category with at least a given probability, else draw one anew.
+
+    With probability ``keep`` a cell stays; otherwise it gets the value of a record drawn at
+    random from the whole column. The transition matrix is keep x I + (1 - keep) x shares, so that
+    its diagonal is at least ``keep`` and the expected share of every category is the one that it
+    had (invariant PRAM). Missing cells stay missing and are not drawn. Works on text and booleans.
+
+    Parameters
+    ----------
+    keep : float
+        The smallest probability with which a cell keeps its category, at most 1.
+    columns : list of str, optional
+        The columns to mask; the quasi-identifiers without it.
+    random_state : int, optional
+        For tests only: a seed lets anyone who learns it tell which cells were drawn anew.
+
+    References
+    ----------
+    Gouweleeuw, Kooiman, Willenborg, de Wolf (1998), Post randomisation for statistical disclosure
+    control: theory and implementation, Journal of Official Statistics 14.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import Roles, Table
+    >>> table = Table(pl.DataFrame({"job": ["a", "b"] * 50}), Roles(quasi_identifiers=["job"]))
+    >>> Pram(keep=1.0).fit_transform(table).frame["job"].to_list()[:2]
+    ['a', 'b']
+    """
+
+    keep: Annotated[float, Real(minimum=0, maximum=1)]
+    columns: Annotated[list[str] | None, ColumnNames()] = None
+    random_state: Annotated[int | None, Secret()] = None
+
+    method = "pram"
+    summary = "draws some categories anew, with their expected counts unchanged"
+    reference = "Gouweleeuw et al. 1998"
+    is_random = True
+
+    def _mask(self, table: Table, columns: Sequence[str], log: StepLog) -> Table:
+        stream = SecretStream.from_state(self.random_state)
+        log.private["key"] = stream.key_hex
+        masked = table
+        for name in columns:
+            if table.kind(name) not in ("text", "boolean"):
+                log.skipped[name] = f"{table.kind(name)}, not text or boolean"
+                continue
+            present = np.flatnonzero(table.present(name))
+            if len(present) == 0:
+                log.skipped[name] = "no value present"
+                continue
+            own = stream.derive(self.method, name)
+            drawn = present[own.integers_below(np.full(len(present), len(present)))]
+            anew = own.uniform(len(present)) >= self.keep
+            source = np.arange(len(table))
+            source[present[anew]] = drawn[anew]
+            changed = masked.with_cells_of({name: source})
+            if changed.changed_cells(name, table).any():
+                masked = changed
+                log.touched.append(name)
+            else:
+                log.skipped[name] = "no value changes"
+        return masked

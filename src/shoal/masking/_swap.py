@@ -1,0 +1,184 @@
+"""Swapping inside groups of similar records: probabilistic k-anonymity."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import InputError
+from shoal.masking._base import Masker, StepLog
+from shoal.masking._blocks import blocks_by_information
+from shoal.masking._dissimilarity import DISSIMILARITIES
+from shoal.masking._partitions import PARTITIONS, check_size, form_groups, rank_labels
+from shoal.parameters import ColumnNames, Flag, Integer, OneOf, Real, Secret
+from shoal.randomness import SecretStream
+from shoal.table import Exchange, Table
+
+
+@dataclass(kw_only=True)
+class Swap(Masker):
+    """Permute values among at least ``k`` similar records, so that a link is right 1 in k.
+
+    For *uninformed* intruders, who know quasi-identifiers: records similar in the
+    quasi-identifiers form groups, and in each group the quasi-identifiers are permuted, all
+    together or block by block, against the rest of the record. For *informed* intruders
+    (``informed=True``), who may know everything but one secret: each sensitive column is permuted
+    within groups of records that are similar in all other quasi-identifiers and sensitive columns
+    of the table as it is by then (MDAV-SWAP), or, with ``partition="individual-ranking"``, in
+    groups of neighbouring ranks of the column itself (IR-SWAP).
+
+    Each permutation is drawn once, uniformly, and never re-drawn: a draw that left a group as it
+    was is as likely as any other, and to exclude it would raise the chance of a right link above
+    1/k. Values are exchanged, never changed: every column keeps its distribution exactly.
+
+    The bound of 1/k is about linking by the swapped columns. Columns that stay in place link a
+    row as well as before, and strong correlations narrow down who is who.
+
+    Parameters
+    ----------
+    k : int
+        The smallest group.
+    partition : str
+        How groups are formed, as for Microaggregate.
+    dissimilarity : {"gower", "euclidean", "ahmad-dey", "ahmad-dey-squared"}
+        How records are compared; ``"euclidean"`` is for numbers only.
+    blocks : {"joint", "mutual-information"}
+        Whether the quasi-identifiers move together, or in pairs by their mutual information with
+        the first sensitive column.
+    informed : bool
+        Swap the sensitive columns, one after the other, instead of the quasi-identifiers.
+    standardize : bool
+        Bring numbers to mean 0 and variance 1 before Euclidean distances.
+    refine : bool
+        Improve the groups by local search, as for Microaggregate.
+    refine_seconds : float
+        How long the local search may go on.
+    gamma : float
+        For ``"v-mdav"``: how eagerly a group takes in further records.
+    columns : list of str, optional
+        The columns to swap; the quasi-identifiers (informed: the sensitive columns) without it.
+    random_state : int, optional
+        For tests only: a seed lets anyone who learns it undo every swap.
+
+    Attributes
+    ----------
+    groups_ : numpy.ndarray
+        The group of each record; informed, those of the last column. Private.
+    blocks_ : list of tuple
+        The columns that moved together.
+
+    References
+    ----------
+    Soria-Comas, Domingo-Ferrer (2012), Probabilistic k-anonymity through microaggregation and
+    data swapping. Senavirathne, Torra (2021), Systematic evaluation of probabilistic k-anonymity
+    for privacy preserving micro-data publishing and analysis.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import Roles, Table
+    >>> frame = pl.DataFrame({"age": [20, 22, 61, 63], "ill": ["flu", "gout", "flu", "ok"]})
+    >>> table = Table(frame, Roles(quasi_identifiers=["age"], sensitive=["ill"]))
+    >>> swapped = Swap(k=2).fit_transform(table).frame
+    >>> sorted(swapped["age"][:2]), sorted(swapped["age"][2:])
+    ([20, 22], [61, 63])
+    """
+
+    k: Annotated[int, Integer(minimum=2)]
+    partition: Annotated[str, OneOf(PARTITIONS)] = "mdav"
+    dissimilarity: Annotated[str, OneOf(DISSIMILARITIES)] = "gower"
+    blocks: Annotated[str, OneOf(("joint", "mutual-information"))] = "joint"
+    informed: Annotated[bool, Flag()] = False
+    standardize: Annotated[bool, Flag()] = True
+    refine: Annotated[bool, Flag()] = False
+    refine_seconds: Annotated[float, Real(above=0)] = 1.0
+    gamma: Annotated[float, Real(minimum=0)] = 0.2
+    columns: Annotated[list[str] | None, ColumnNames()] = None
+    random_state: Annotated[int | None, Secret()] = None
+
+    method = "swap"
+    summary = "permutes values among at least k similar records"
+    reference = "Soria-Comas and Domingo-Ferrer 2012; Senavirathne and Torra 2021"
+    is_random = True
+
+    @property
+    def needs_columns(self) -> bool:
+        """For informed intruders the sensitive columns are swapped; there may be no others."""
+        return not self.informed
+
+    def _mask(self, table: Table, columns: Sequence[str], log: StepLog) -> Table:
+        check_size(self.k, table)
+        stream = SecretStream.from_state(self.random_state)
+        log.private["key"] = stream.key_hex
+        swapped = (self._swap_secrets if self.informed else self._swap_hints)(
+            table, columns, stream, log
+        )
+        log.private["blocks"] = [list(block) for block in self.blocks_]
+        for name in (name for block in self.blocks_ for name in block):
+            if swapped.changed_cells(name, table).any():
+                log.touched.append(name)
+            else:
+                log.skipped[name] = "no value changes"
+        return swapped
+
+    def _swap_hints(
+        self, table: Table, columns: Sequence[str], stream: SecretStream, log: StepLog
+    ) -> Table:
+        """For uninformed intruders: blocks of quasi-identifiers within one partition."""
+        self.groups_ = form_groups(table, columns, self, stream, log)
+        self.blocks_ = [tuple(columns)]
+        if self.blocks == "mutual-information":
+            if not table.roles.sensitive:
+                raise InputError(
+                    "Blocks by mutual information need a sensitive column; declare one in the "
+                    "roles, or swap the quasi-identifiers jointly."
+                )
+            self.blocks_ = blocks_by_information(table, columns, table.roles.sensitive[0])
+        swapped = table
+        for block in self.blocks_:
+            swapped = _exchanged(swapped, block, self.groups_, stream)
+        return swapped
+
+    def _swap_secrets(
+        self, table: Table, columns: Sequence[str], stream: SecretStream, log: StepLog
+    ) -> Table:
+        """For informed intruders: each column by what all the others say of it, in turn."""
+        secrets = list(self.columns or table.roles.sensitive)
+        if not secrets:
+            raise InputError(
+                "Swapping for informed intruders needs sensitive columns; declare them in the "
+                "roles or name columns."
+            )
+        known = [*table.roles.quasi_identifiers, *table.roles.sensitive]
+        known = [name for name in table.columns if name in {*known, *secrets}]
+        self.blocks_ = [(name,) for name in secrets]
+        swapped = table
+        for name in secrets:
+            if self.partition == "individual-ranking":
+                self.groups_ = rank_labels(_ranked(swapped, name), self.k)
+            else:
+                others = [other for other in known if other != name]
+                own = stream.derive("groups", name)
+                self.groups_ = form_groups(swapped, others, self, own, log)
+            swapped = _exchanged(swapped, (name,), self.groups_, stream)
+        return swapped
+
+
+def _exchanged(
+    table: Table, block: tuple[str, ...], groups: npt.NDArray[np.int32], stream: SecretStream
+) -> Table:
+    """One uniform permutation of a block inside each group, recorded with the table."""
+    order = np.argsort(groups, kind="stable")
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(groups))])
+    source = stream.derive("swap", *block).permute_within(order, offsets)
+    exchange = Exchange(block, groups, table.row_key[source], stream.origin)
+    return table.with_cells_of(dict.fromkeys(block, source)).with_exchange(exchange)
+
+
+def _ranked(table: Table, name: str) -> npt.NDArray[np.float64]:
+    """A column as numbers in the order of its values; missing ones last."""
+    return table.codes(name).codes.astype(np.float64)

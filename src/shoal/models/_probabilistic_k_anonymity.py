@@ -1,0 +1,109 @@
+"""Probabilistic k-anonymity: a link is right with probability at most 1/k."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import InputError
+from shoal.models._base import PrivacyModel
+from shoal.parameters import Integer
+from shoal.table import Exchange, Table
+
+
+@dataclass(frozen=True)
+class ProbabilisticKAnonymity(PrivacyModel):
+    """Whoever links a person by the protected columns is right at most 1 time in ``k``.
+
+    It holds by construction where the quasi-identifiers (or, for informed intruders, all
+    sensitive columns) were permuted uniformly within groups of at least k records, and it holds
+    where the table is k-anonymous. The groups and permutations that a swap leaves with its table
+    are checked: every group has at least k records, every block is a permutation within its
+    groups, and no quasi-identifier was left out.
+
+    What 1/k covers is linkage by the swapped columns. It does not cover columns left in place,
+    correlations that tell who is who within a group, or groups whose members have equal values.
+
+    Parameters
+    ----------
+    k : int
+        The smallest group that is allowed, 2 or more.
+
+    References
+    ----------
+    Soria-Comas, Domingo-Ferrer (2012), Probabilistic k-anonymity through microaggregation and
+    data swapping, definition 2.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import Roles, Swap, Table
+    >>> frame = pl.DataFrame({"age": [20, 22, 61, 63], "ill": ["flu", "gout", "flu", "ok"]})
+    >>> table = Table(frame, Roles(quasi_identifiers=["age"], sensitive=["ill"]))
+    >>> ProbabilisticKAnonymity(2).level(table)
+    1
+    >>> ProbabilisticKAnonymity(2).level(Swap(k=2).fit_transform(table))
+    2
+    """
+
+    k: Annotated[int, Integer(minimum=2)]
+
+    model = "probabilistic_k_anonymity"
+    title = "probabilistic k-anonymity"
+    reference = "Soria-Comas and Domingo-Ferrer 2012"
+    needs_audit = True
+
+    def level(self, table: Table) -> int:
+        """The k that holds for every record; 0 for a table without records."""
+        crowd = self._crowds(table)
+        return int(crowd.min()) if len(crowd) else 0
+
+    def violations(self, table: Table) -> npt.NDArray[np.bool_]:
+        """Which records are linked with a probability above 1/k."""
+        return self._crowds(table) < self.k
+
+    def _crowds(self, table: Table) -> npt.NDArray[np.int64]:
+        """Among how many records each one may be, by its class or by its exchanges."""
+        crowds = table.class_sizes()
+        for protected in (table.roles.quasi_identifiers, table.roles.sensitive):
+            blocks = [e for e in table.exchanges if set(e.columns) & set(protected)]
+            covered = {name for exchange in blocks for name in exchange.columns}
+            if protected and set(protected) <= covered:
+                sizes = np.min([_crowd_of(exchange, table.row_key) for exchange in blocks], axis=0)
+                crowds = np.maximum(crowds, sizes)
+        return crowds
+
+    def check(self, table: Table) -> None:
+        """Raise InputError when k exceeds the number of records."""
+        if self.k > len(table):
+            raise InputError(
+                f"k = {self.k} is larger than the table, which has {len(table)} records; "
+                f"choose k of at most {len(table)}."
+            )
+
+    def explain(self, table: Table) -> str:
+        """How many records are linked too easily."""
+        short = int(self.violations(table).sum())
+        return (
+            f"{self.title} with k = {self.k} asks that a link is right at most 1 time in "
+            f"{self.k}; {short} of {len(table)} records are in smaller classes and were not "
+            "swapped within groups of that size in all quasi-identifiers"
+        )
+
+
+def _crowd_of(exchange: Exchange, row_key: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The size of each record's group; 1 where the exchange is no permutation within it.
+
+    Only records that are still in the table count: an intruder knows that the others are gone.
+    """
+    _, groups, sizes = np.unique(exchange.groups, return_inverse=True, return_counts=True)
+    carried = np.lexsort((exchange.source, groups))
+    present = np.lexsort((row_key, groups))
+    wrong = exchange.source[carried] != row_key[present]
+    broken = np.unique(groups[carried][wrong])
+    sizes = sizes.astype(np.int64)
+    sizes[broken] = 1
+    return sizes[groups]

@@ -1,0 +1,247 @@
+"""Microaggregation: k-anonymous by every road; means, medians and modes by hand."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import numpy as np
+import polars as pl
+import pytest
+
+from shoal import KAnonymity, Microaggregate, Roles, Table
+from shoal.errors import InputError, ParameterError
+
+NUMERIC = ["mdav", "mdav-random", "v-mdav", "mu-approx", "mondrian"]
+
+
+def masked(columns, **options):
+    """The columns after the method, and the method."""
+    frame = columns if isinstance(columns, pl.DataFrame) else pl.DataFrame(columns)
+    table = Table(frame, Roles(quasi_identifiers=frame.columns))
+    method = Microaggregate(**options)
+    return method.fit_transform(table), method
+
+
+def numbers(rows=90):
+    draw = np.random.default_rng(2)
+    return pl.DataFrame(
+        {
+            "x": draw.normal(size=rows),
+            "y": draw.integers(0, 6, rows),  # many ties
+            "z": draw.exponential(size=rows) * 1000,
+        }
+    )
+
+
+def mixed(rows=90):
+    draw = np.random.default_rng(3)
+    days = pl.Series(draw.integers(0, 4000, rows), dtype=pl.Int32).cast(pl.Date)
+    return numbers(rows).with_columns(
+        pl.Series("sex", draw.choice(["f", "m"], rows)),
+        pl.Series("town", draw.choice(list("abcdefgh"), rows)),
+        pl.Series("member", draw.random(rows) < 0.3),
+        days.alias("born"),
+    )
+
+
+def with_gaps(frame):
+    draw = np.random.default_rng(4)
+    holes = {name: pl.Series(draw.random(len(frame)) < 0.2) for name in frame.columns}
+    return frame.with_columns(
+        **{name: pl.when(hole).then(None).otherwise(pl.col(name)) for name, hole in holes.items()}
+    )
+
+
+def assert_anonymous(after, method, k):
+    sizes = np.unique(method.groups_, return_counts=True)[1]
+    assert sizes.min() >= k
+    assert KAnonymity(k).holds(after)
+    firsts = after.frame.with_columns(pl.Series("group", method.groups_))
+    assert firsts.unique().height == len(sizes)  # one record per group
+
+
+@pytest.mark.parametrize("k", [2, 5])
+@pytest.mark.parametrize("partition", NUMERIC)
+@pytest.mark.parametrize("refine", [False, True])
+def test_numbers_are_k_anonymous(partition, k, refine):
+    options = {"refine": True, "refine_seconds": 0.05} if refine else {}
+    after, method = masked(numbers(), k=k, partition=partition, **options)
+    assert_anonymous(after, method, k)
+    gaps, method = masked(with_gaps(numbers()), k=k, partition=partition, **options)
+    assert_anonymous(gaps, method, k)
+
+
+@pytest.mark.parametrize("k", [2, 5])
+@pytest.mark.parametrize("partition", ["mdav", "mdav-random"])
+@pytest.mark.parametrize("dissimilarity", ["gower", "ahmad-dey", "ahmad-dey-squared"])
+def test_mixed_records_are_k_anonymous(dissimilarity, partition, k):
+    for frame in (numbers(), mixed(), with_gaps(mixed())):
+        after, method = masked(frame, k=k, partition=partition, dissimilarity=dissimilarity)
+        assert_anonymous(after, method, k)
+        assert after.frame.schema == frame.schema
+
+
+@pytest.mark.parametrize("partition", ["individual-ranking", "optimal", *NUMERIC])
+def test_one_column_is_k_anonymous(partition):
+    for name in "xyz":
+        after, method = masked(numbers().select(name), k=4, partition=partition)
+        assert_anonymous(after, method, 4)
+
+
+def as_sets(groups):
+    return {frozenset(np.flatnonzero(groups == label).tolist()) for label in np.unique(groups)}
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([1, 2, 3, 10, 11, 12, 20, 21, 22], [{6, 7, 8}, {0, 1, 2}, {3, 4, 5}]),
+        ([0, 1, 2, 3, 4, 5, 6, 7], [{0, 1, 2}, {3, 4, 5, 6, 7}]),
+        ([0, 1, 2, 3, 4, 5, 6, 7, 8, 20], [{9, 8, 7}, {0, 1, 2}, {3, 4, 5, 6}]),
+    ],
+)
+def test_groups_by_hand(values, expected):
+    """MDAV-generic in one dimension, k = 3; in the second, a tie goes to the lowest row."""
+    _, method = masked({"x": [float(value) for value in values]}, k=3)
+    assert as_sets(method.groups_) == {frozenset(group) for group in expected}
+
+
+def test_optimal_by_hand():
+    """With k = 2: {0, 1}, {10, 11, 12}, {30, 31}; MDAV may not cut into groups of other sizes."""
+    _, method = masked({"x": [0.0, 10, 30, 1, 11, 31, 12]}, k=2, partition="optimal")
+    assert as_sets(method.groups_) == {frozenset(g) for g in ({0, 3}, {1, 4, 6}, {2, 5})}
+
+
+def test_mean_median_and_mode_by_hand():
+    """Two groups, told apart by x; whole numbers stay whole, even counts take the lower median."""
+    frame = pl.DataFrame(
+        {
+            "x": [0.0, 0.5, 1.0, 1.5, 100.0, 101.0, 102.0],
+            "n": [1, 2, 2, 4, 90, 91, 95],
+            "born": [date(2000, 1, d) for d in (1, 2, 4, 9)]
+            + [date(2020, 1, d) for d in (3, 7, 8)],
+            "town": ["b", "a", "b", "c", "z", "y", "z"],
+            "member": [True, True, False, True, False, False, True],
+        }
+    )
+    after, method = masked(frame, k=3, dissimilarity="gower")
+    assert as_sets(method.groups_) == {frozenset({0, 1, 2, 3}), frozenset({4, 5, 6})}
+    low, high = after.frame.row(0, named=True), after.frame.row(6, named=True)
+    assert low == {"x": 0.75, "n": 2, "born": date(2000, 1, 2), "town": "b", "member": True}
+    assert high == {"x": 101.0, "n": 92, "born": date(2020, 1, 7), "town": "z", "member": False}
+    assert after.frame.schema == frame.schema
+
+
+def test_a_tie_of_modes_takes_one_of_them():
+    after, _ = masked({"t": ["b", "a", "a", "b", "c"]}, k=5, dissimilarity="gower")
+    assert after.frame["t"].n_unique() == 1
+    assert after.frame["t"][0] in ("a", "b")
+
+
+def test_equal_records_only():
+    """Nothing to tell records apart: the groups still have k records, and nothing changes."""
+    frame = pl.DataFrame({"x": [3.0] * 11, "t": ["a"] * 11})
+    after, method = masked(frame, k=3, dissimilarity="gower")
+    assert np.unique(method.groups_, return_counts=True)[1].min() >= 3
+    assert after.frame.equals(frame)
+    assert set(method.skipped_) == {"x", "t"}
+    for partition in (*NUMERIC, "optimal", "individual-ranking"):
+        _, method = masked(frame.select("x"), k=3, partition=partition)
+        assert np.unique(method.groups_, return_counts=True)[1].min() >= 3
+
+
+def test_missing_values_get_the_value_of_their_group():
+    frame = pl.DataFrame({"x": [1.0, 3.0, None, 100.0, 102.0, 104.0], "t": [*"aab", None, *"zz"]})
+    after, method = masked(frame, k=3, dissimilarity="gower")
+    assert as_sets(method.groups_) == {frozenset({0, 1, 2}), frozenset({3, 4, 5})}
+    assert after.frame["x"].to_list() == [2.0] * 3 + [102.0] * 3
+    assert after.frame["t"].to_list() == ["a"] * 3 + ["z"] * 3
+
+
+def test_a_group_without_a_value_stays_missing():
+    frame = pl.DataFrame({"x": [1.0, 2.0, 50.0, 51.0], "t": ["a", "a", None, None]})
+    frame = frame.with_columns(y=pl.Series([None, None, 4, 6], dtype=pl.Int64))
+    after, method = masked(frame, k=2, dissimilarity="gower")
+    assert as_sets(method.groups_) == {frozenset({0, 1}), frozenset({2, 3})}
+    assert after.frame["t"].to_list() == ["a", "a", None, None]
+    assert after.frame["y"].to_list() == [None, None, 5, 5]
+
+
+@pytest.mark.parametrize(
+    "dtype", [pl.Int8, pl.UInt8, pl.Int32, pl.Int64, pl.UInt64, pl.Float32, pl.Float64]
+)
+def test_types_of_numbers_are_kept(dtype):
+    after, _ = masked({"x": pl.Series([1, 2, 100, 103], dtype=dtype)}, k=2)
+    assert after.frame["x"].dtype == dtype
+    assert KAnonymity(2).holds(after)
+
+
+def test_the_largest_numbers_do_not_overflow():
+    after, _ = masked({"x": [1.7e308, 1.6e308, -1.7e308, -1.6e308]}, k=2)
+    assert after.frame["x"].to_list() == pytest.approx([1.65e308] * 2 + [-1.65e308] * 2)
+    after, _ = masked({"x": pl.Series([2**63 - 1, 2**63 - 1, -(2**63), -(2**63)])}, k=2)
+    assert KAnonymity(2).holds(after)
+    assert after.frame["x"][0] > 9e18
+    assert after.frame["x"][2] < -9e18
+
+
+def test_standardizing_changes_the_groups():
+    """Raw, the wide column decides; standardised, both count, and the outlier of x is seen."""
+    frame = pl.DataFrame({"x": [0.0, 1.0, 0.0, 1.0], "y": [0.0, 10.0, 30.0, 40.0]})
+    raw = masked(frame, k=2, standardize=False)[1].groups_
+    scaled = masked(frame.with_columns(pl.col("x") * 1000), k=2, standardize=False)[1].groups_
+    assert as_sets(raw) == {frozenset({0, 1}), frozenset({2, 3})}
+    assert as_sets(scaled) == {frozenset({0, 2}), frozenset({1, 3})}
+    one = masked(frame, k=2)[1].groups_
+    other = masked(frame.with_columns(pl.col("x") * 1000), k=2)[1].groups_
+    assert as_sets(one) == as_sets(other)
+
+
+def sse(frame, groups):
+    values = frame.to_numpy().astype(np.float64)
+    values = (values - values.mean(axis=0)) / values.std(axis=0)
+    spread = 0.0
+    for label in np.unique(groups):
+        inside = values[groups == label]
+        spread += float(((inside - inside.mean(axis=0)) ** 2).sum())
+    return spread
+
+
+@pytest.mark.parametrize("partition", [name for name in NUMERIC if name != "mdav-random"])
+@pytest.mark.parametrize("k", [3, 8])
+def test_refined_groups_are_never_worse(partition, k):
+    frame = numbers(300)
+    plain = masked(frame, k=k, partition=partition)[1].groups_
+    refined = masked(frame, k=k, partition=partition, refine=True, refine_seconds=0.1)[1].groups_
+    assert np.unique(refined, return_counts=True)[1].min() >= k
+    assert sse(frame, refined) <= sse(frame, plain) * (1 + 1e-12)
+    if partition in ("mdav", "mondrian"):
+        assert sse(frame, refined) < sse(frame, plain)
+
+
+def test_only_named_columns_change():
+    frame = numbers()
+    table = Table(frame, Roles(quasi_identifiers=["x"]))
+    after = Microaggregate(k=5, columns=["y", "z"]).fit_transform(table)
+    assert after.frame["x"].equals(frame["x"])
+    assert not after.frame["z"].equals(frame["z"])
+
+
+def test_bad_input_is_named():
+    frame = mixed(8)
+    with pytest.raises(InputError, match=r"k = 9 .* 8 records"):
+        masked(frame, k=9, dissimilarity="gower")
+    with pytest.raises(ParameterError):
+        masked(frame, k=1, dissimilarity="gower")
+    with pytest.raises(InputError, match=r"'sex'.* not numeric"):
+        masked(frame, k=2)
+    with pytest.raises(InputError, match="'euclidean' only"):
+        masked(frame, k=2, dissimilarity="gower", partition="v-mdav")
+    with pytest.raises(InputError, match="'euclidean' only"):
+        masked(frame, k=2, dissimilarity="gower", refine=True)
+    with pytest.raises(InputError, match="is for one column; got 3"):
+        masked(numbers(8), k=2, partition="optimal")
+    with pytest.raises(InputError, match="no columns to work on"):
+        Microaggregate(k=2).fit_transform(Table(frame))
+    with pytest.raises(InputError, match="'x' holds 1 infinite"):
+        masked({"x": [1.0, float("inf"), 2.0]}, k=2)
