@@ -227,7 +227,7 @@ def _best_trade(groups: Groups, row: int, k: int) -> tuple[int, int]:
                 gain, to, fetched = swapped, there, member
             if other_size > k:
                 got = own[member] * other_size / (other_size - 1.0) - to_here * size / (size + 1.0)
-                if got > gain and row < 0:
+                if got > gain:
                     gain, to, fetched = got, -1, member
             member = rows[member, AFTER]
             tried += 1
