@@ -250,7 +250,7 @@ def standardized(folder: Path, name: str) -> Floats:
 @pytest.mark.parametrize(
     ("name", "k", "start", "wanted"),
     [
-        # 100 SSE / SST of MDAV (the golden tests), and what is asked of the refinement (issue 3).
+        # 100 SSE / SST of MDAV as in the golden tests, and what is asked of the refinement.
         ("census", 3, 5.6922, 5.25),
         ("census", 5, 9.0884, 8.22),
         ("census", 10, 14.1559, 12.37),
