@@ -23,11 +23,13 @@ from shoal import (
     KAnonymity,
     Limit,
     Plan,
+    ProbabilisticKAnonymity,
     Recode,
     Release,
     Roles,
     Round,
     Suppress,
+    Swap,
     Table,
     TopBottomCode,
     assess,
@@ -335,6 +337,12 @@ class TestWhatNotToConclude:
         assert "“ The noise gives differential privacy. ” It does not" in self.text(
             masked, tmp_path
         ).replace("“", "“ ").replace("”", " ”")
+
+    def test_what_swapping_covers_and_who_can_check_it(self, tmp_path: Path) -> None:
+        plan = Plan([Swap(k=3)], require=[ProbabilisticKAnonymity(3)])
+        text = self.text(plan, tmp_path)
+        assert "links by the swapped columns alone" in text
+        assert "Anyone who has the release can recompute the claim" not in text
 
     def test_nothing_is_said_of_noise_where_there_is_none(self, tmp_path: Path) -> None:
         text = self.text(Plan([Suppress(min_class_size=2)]), tmp_path)

@@ -127,6 +127,16 @@ def _about_steps(facts: Mapping[str, Any]) -> Iterator[Caution]:
             "large it is. No bound on what can be learned follows from it. Columns with noise:",
             _columns_of(noisy),
         )
+    swapped = [step for step in facts["methods"] if step["method"] == "swap"]
+    if swapped:
+        yield Caution(
+            "Whoever finds a matching record has found the person.",
+            "Values were exchanged among similar records, so a match may be another person's; the "
+            "sizes of crowds and the chances above do not know of it. The bound of one in k is "
+            "for links by the swapped columns alone: columns that stayed in place link a record "
+            "as before, and strong correlations narrow down who is who. Swapped columns:",
+            _columns_of(swapped),
+        )
     if not facts["data"]["shuffled"]:
         yield Caution(
             "The order of the rows tells nothing.",

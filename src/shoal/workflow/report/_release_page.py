@@ -108,6 +108,7 @@ def claim_in_words(claim: Claim) -> dict[str, Any]:
             "measured": _words.number(claim.measured),
             "holds": claim.holds,
             "needs_original": False,
+            "needs_private": requirement.needs_audit,
         }
     bound = "at most" if requirement.at_most is not None else "at least"
     options = [f"{n} = {v}" for n, v in requirement.options.items() if isinstance(v, (int, float))]
@@ -119,6 +120,7 @@ def claim_in_words(claim: Claim) -> dict[str, Any]:
         "measured": _measured(claim),
         "holds": claim.holds,
         "needs_original": claim.needs_original,
+        "needs_private": claim.needs_original,
     }
 
 
