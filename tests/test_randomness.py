@@ -69,6 +69,7 @@ def test_a_stream_ends_before_its_block_counter_starts_again(stream: SecretStrea
 # ------------------------------------------------------------------------------- the secret
 
 
+@pytest.mark.operating_system_entropy
 def test_without_a_seed_every_stream_has_its_own_key() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")

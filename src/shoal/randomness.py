@@ -83,7 +83,7 @@ class SecretStream:
             Which caller the warning points at: 2 is the line that calls this method.
         """
         if random_state is None:
-            return cls(secrets.token_bytes(32), origin="entropy")
+            return cls(_entropy(), origin="entropy")
         if isinstance(random_state, bool) or (seed := _index(random_state)) < 0:
             raise InputError(
                 "The random_state must be an integer ≥ 0, or None for the operating system's "
@@ -389,6 +389,11 @@ def _count(n: int) -> int:
     if (count := _index(n)) < 0:
         raise InputError("A number of rows or draws must be an integer ≥ 0.")
     return count
+
+
+def _entropy() -> bytes:
+    """256 bits from the operating system."""
+    return secrets.token_bytes(32)
 
 
 def _index(value: object) -> int:

@@ -143,10 +143,12 @@ def test_refused_in_one_sentence(example, name):
 def test_the_example_does_something(example):
     """Else the contract would be empty for it."""
     table = people()
-    masker = example.make(table)
-    masked = masked_by(masker, table)
-    assert masker.touched_ or masker.removed_
-    assert len(masked)
+    for _ in range(20):  # a fair draw may leave every record where it was
+        masker = example.make(table)
+        assert len(masked_by(masker, table))
+        if masker.touched_ or masker.removed_:
+            return
+    pytest.fail("twenty draws changed nothing")
 
 
 @each_example

@@ -1,0 +1,226 @@
+"""What a group of records must satisfy, beyond its size: one answer for every search.
+
+A group is described by numbers that add up when groups are joined: how many records it has, how
+many records of a population match it, and how often it has each value of each sensitive column.
+Every search that forms groups (lattice, Mondrian, local recoding, microaggregation) keeps these
+numbers and asks ``holds``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.kernels._compile import njit
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+DISTINCT, ENTROPY, RECURSIVE = 0, 1, 2
+EQUAL, ORDERED, HIERARCHICAL = 3, 4, 5
+LARGEST_SHARE, LIKENESS, ENHANCED_LIKENESS, DISCLOSURE = 6, 7, 8, 9
+IN_POPULATION, PRESENCE = 10, 11
+
+#: Sums of shares are rounded; a value that misses its bound by less than this meets it.
+HAIR = 1e-9
+
+
+class Conditions(NamedTuple):
+    """What every group must satisfy, as arrays.
+
+    ``shares`` has a row per sensitive column, padded with zeros, and ``values`` says how many
+    values the column has. ``trees[column, height, value]`` numbers the node above a value at
+    each height of a hierarchy, the top being one node; only ``HIERARCHICAL`` reads it.
+    """
+
+    smallest: int  # the fewest records of a group
+    kinds: Integers
+    columns: Integers  # which sensitive column each condition is about
+    bounds: Floats
+    extras: Floats  # the second number of a condition, where it has one
+    shares: Floats
+    values: Integers
+    trees: Integers
+    heights: Integers  # of the tree of each sensitive column
+
+
+def only_size(smallest: int) -> Conditions:
+    """Groups need a size and nothing else."""
+    none, no = np.empty(0, np.int64), np.empty(0)
+    return Conditions(
+        smallest, none, none, no, no, np.empty((0, 0)), none, np.empty((0, 0, 0), np.int64), none
+    )
+
+
+@njit(cache=True)
+def holds(conditions: Any, size: int, population: int, counts: Any) -> bool:
+    """Whether a group satisfies every condition."""
+    if size < conditions.smallest:
+        return False
+    for i in range(len(conditions.kinds)):
+        if shortfall(conditions, i, size, population, counts) > 0.0:
+            return False
+    return True
+
+
+@njit(cache=True)
+def total_shortfall(conditions: Any, size: int, population: int, counts: Any) -> float:
+    """0 where a group satisfies every condition; the more it misses, the larger.
+
+    Each condition counts relative to its bound, so that a search can weigh them.
+    """
+    missing = max(0.0, (conditions.smallest - size) / max(1, conditions.smallest))
+    for i in range(len(conditions.kinds)):
+        missing += shortfall(conditions, i, size, population, counts)
+    return missing
+
+
+@njit(cache=True)
+def shortfall(conditions: Any, i: int, size: int, population: int, counts: Any) -> float:
+    """By how much a group misses one condition, relative to its bound; 0 where it does not."""
+    kind, bound, extra = conditions.kinds[i], conditions.bounds[i], conditions.extras[i]
+    if size == 0:
+        return 1.0
+    if kind == IN_POPULATION:
+        return max(0.0, (bound - population) / bound)
+    if kind == PRESENCE:  # between ``extra`` and ``bound`` of the population are in the table
+        share = size / population if population > 0 else np.inf
+        return _above(share, bound) + max(0.0, extra - HAIR - share)
+    column = conditions.columns[i]
+    own = counts[column]
+    values = conditions.values[column]
+    if kind == DISTINCT:
+        return max(0.0, (bound - _distinct(own, values)) / bound)
+    if kind == ENTROPY:
+        short = math.log(bound) - _entropy(own, values, size)
+        return short / math.log(bound) if short > HAIR else 0.0
+    if kind == RECURSIVE:
+        return _recursive_shortfall(own, values, size, bound, extra)
+    shares = conditions.shares[column]
+    if kind == EQUAL:
+        return _above(_total_variation(own, shares, values, size), bound)
+    if kind == ORDERED:
+        return _above(_ordered_distance(own, shares, values, size), bound)
+    if kind == HIERARCHICAL:
+        tree, height = conditions.trees[column], conditions.heights[column]
+        return _above(_tree_distance(own, shares, values, size, tree, height), bound)
+    if kind == LARGEST_SHARE:
+        return _above(_largest(own, values) / size, bound)
+    if kind == DISCLOSURE:
+        furthest = _largest_log_ratio(own, shares, values, size)
+        return 1.0 if furthest == np.inf else _above(furthest, bound)
+    return _likeness_shortfall(own, shares, values, size, bound, kind == ENHANCED_LIKENESS)
+
+
+@njit(cache=True)
+def _above(value: float, bound: float) -> float:
+    return (value - bound) / max(bound, HAIR) if value > bound + HAIR else 0.0
+
+
+@njit(cache=True)
+def _distinct(own: Any, values: int) -> int:
+    found = 0
+    for value in range(values):
+        found += own[value] > 0
+    return found
+
+
+@njit(cache=True)
+def _largest(own: Any, values: int) -> int:
+    most = 0
+    for value in range(values):
+        most = max(most, own[value])
+    return most
+
+
+@njit(cache=True)
+def _entropy(own: Any, values: int, size: int) -> float:
+    total = 0.0
+    for value in range(values):
+        if own[value] > 0:
+            total += own[value] * math.log(own[value])
+    return math.log(size) - total / size
+
+
+@njit(cache=True)
+def _recursive_shortfall(own: Any, values: int, size: int, fewest: float, c: float) -> float:
+    """(c, l)-diversity: the most frequent value is rarer than c times those from the l-th on."""
+    ordered = np.sort(own[:values])[::-1]
+    tail = size - ordered[: int(fewest) - 1].sum()
+    return 0.0 if ordered[0] < c * tail - HAIR else (ordered[0] - c * tail + 1.0) / size
+
+
+@njit(cache=True)
+def _total_variation(own: Any, shares: Any, values: int, size: int) -> float:
+    total = 0.0
+    for value in range(values):
+        total += max(0.0, own[value] / size - shares[value])
+    return total
+
+
+@njit(cache=True)
+def _ordered_distance(own: Any, shares: Any, values: int, size: int) -> float:
+    if values < 2:
+        return 0.0
+    total, surplus = 0.0, 0.0
+    for value in range(values):
+        surplus += own[value] / size - shares[value]
+        total += abs(surplus)
+    return total / (values - 1)
+
+
+@njit(cache=True)
+def _tree_distance(own: Any, shares: Any, values: int, size: int, tree: Any, height: int) -> float:
+    """Earth mover's distance where two values are as far apart as their lowest common node.
+
+    What cannot be evened out below a node travels through it: the smaller of all surplus and all
+    deficit of its children, at a cost of the node's height over that of the tree.
+    """
+    total = 0.0
+    surplus = np.zeros(values)
+    for value in range(values):
+        surplus[value] = own[value] / size - shares[value]
+    below = np.arange(values)
+    for level in range(1, height + 1):
+        gained, lost, net = np.zeros(values), np.zeros(values), np.zeros(values)
+        seen = np.zeros(values, np.bool_)
+        for value in range(values):
+            child, node = below[value], tree[level, value]
+            if not seen[child]:  # each child once
+                seen[child] = True
+                gained[node] += max(0.0, surplus[child])
+                lost[node] += max(0.0, -surplus[child])
+                net[node] += surplus[child]
+        for node in range(values):
+            total += min(gained[node], lost[node]) * level / height
+        for value in range(values):
+            below[value] = tree[level, value]
+        surplus = net
+    return total
+
+
+@njit(cache=True)
+def _likeness_shortfall(
+    own: Any, shares: Any, values: int, size: int, beta: float, enhanced: bool
+) -> float:
+    missing = 0.0
+    for value in range(values):
+        if own[value] > 0 and shares[value] > 0.0:
+            bound = min(beta, -math.log(shares[value])) if enhanced else beta
+            gain = own[value] / size / shares[value] - 1.0
+            missing = max(missing, _above(gain, bound))
+    return missing
+
+
+@njit(cache=True)
+def _largest_log_ratio(own: Any, shares: Any, values: int, size: int) -> float:
+    furthest = 0.0
+    for value in range(values):
+        if shares[value] > 0.0:
+            if own[value] == 0:
+                return np.inf
+            furthest = max(furthest, abs(math.log(own[value] / size / shares[value])))
+    return furthest
