@@ -147,6 +147,8 @@ class MaskerExample:
     moves_missing: str = ""
     #: Tables that the method rightly refuses, with the reason.
     refuses: dict[str, str] = field(default_factory=dict)
+    #: Whether a row that comes later is mapped as the fitted ones were; else it stays as it is.
+    serves: bool = False
 
     @property
     def id(self) -> str:
@@ -182,14 +184,14 @@ MASKERS: list[MaskerExample] = [
     ),
     MaskerExample("pram", {"keep": 0.1}),
     MaskerExample("rank_swap", {"percent": 50}),
-    MaskerExample("recode", {"magnitude": 0.5}),
-    MaskerExample("recode", {"magnitude": 1.5}),
-    MaskerExample("round", {"base": 0.2}),
-    MaskerExample("round", {"base": 2.5}),
-    MaskerExample("round", {"base": 10}),
-    MaskerExample("suppress", {"max_distinct": 0.45}),
+    MaskerExample("recode", {"magnitude": 0.5}, serves=True),
+    MaskerExample("recode", {"magnitude": 1.5}, serves=True),
+    MaskerExample("round", {"base": 0.2}, serves=True),
+    MaskerExample("round", {"base": 2.5}, serves=True),
+    MaskerExample("round", {"base": 10}, serves=True),
+    MaskerExample("suppress", {"max_distinct": 0.45}, serves=True),
     MaskerExample("suppress", {"min_count": 2}),
-    MaskerExample("suppress", {"where": "{first} IS NOT NULL"}),
+    MaskerExample("suppress", {"where": "{first} IS NOT NULL"}, serves=True),
     MaskerExample(
         "suppress", {"where": "{first} IS NOT NULL", "target": "records"}, over_records=True
     ),
@@ -206,8 +208,8 @@ MASKERS: list[MaskerExample] = [
         moves_missing="cells travel",
         refuses=_TOO_FEW | dict.fromkeys(("two values",), "fewer than three records"),
     ),
-    MaskerExample("top_bottom_code", {"fence": 0.1}),
-    MaskerExample("top_bottom_code", {"fence": 1.5}),
+    MaskerExample("top_bottom_code", {"fence": 0.1}, serves=True),
+    MaskerExample("top_bottom_code", {"fence": 1.5}, serves=True),
 ]
 
 #: Only one of these parameters is given at a time.

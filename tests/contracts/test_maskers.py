@@ -443,3 +443,20 @@ def test_the_quasi_identifiers_are_of_every_kind():
     kinds = {people().kind(name) for name in QUASI_IDENTIFIERS}
     assert kinds == {"integer", "float", "text", "boolean", "date"}
     assert isinstance(people().row_key, np.ndarray)
+
+
+@each_example
+def test_new_rows_are_mapped_as_the_fitted_ones_were(example):
+    """A method that works cell by cell does the same to a row that comes later."""
+    table = people()
+    masker = example.make(table)
+    with pytest.raises(InputError, match="fit_transform"):
+        masker.transform(table)
+    masked = masked_by(masker, table)
+    served = masker.transform(table)
+    assert len(served) == len(table)
+    assert served.columns == masked.columns
+    if example.serves:
+        assert served.frame.equals(masked.frame)
+    else:
+        assert served.frame.equals(table.frame)

@@ -88,6 +88,24 @@ class Masker(Parametrized, ABC):
             self._warn_about_named(log.skipped)
         return masked
 
+    def transform(self, table: Table) -> Table:
+        """Map raw rows that come later into the released domain; nothing new is learned.
+
+        What was fitted applies: columns taken out, caps, ranges, rounding, levels. Methods that
+        hide a record among others (swapping, noise, microaggregation) leave a new row as it is.
+        """
+        if not hasattr(self, "touched_"):
+            raise InputError(
+                f"{type(self).__name__} has not been fitted; call fit_transform first."
+            )
+        # a column that the table lacks is named here
+        table.chosen([name for name in self.touched_ if name not in self.removed_columns_])
+        return self._serve(table)
+
+    def _serve(self, table: Table) -> Table:
+        """New rows in the released domain; a method that only hides records leaves them."""
+        return table
+
     @property
     def needs_columns(self) -> bool:
         """Whether there is nothing to do without columns named or quasi-identifiers declared."""

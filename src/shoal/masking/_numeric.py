@@ -44,6 +44,19 @@ class NumericMasker(Masker):
                 log.skipped[name] = "no value changes"
         return masked
 
+    def _serve(self, table: Table) -> Table:
+        changed = {}
+        for name in table.chosen(getattr(self, "columns", None)):
+            if name in table.columns and table.kind(name) in self.kinds:
+                result = self._map_new(name, table.numbers(name))
+                if result is not None:
+                    changed[name] = result
+        return table.with_numbers(changed, keep_equal=self.keeps_equal) if changed else table
+
+    def _map_new(self, name: str, numbers: Numbers) -> npt.NDArray[Any] | None:
+        """The values of new rows in the released domain; None leaves them as they are."""
+        return None
+
     def _prepare(self, table: Table, log: StepLog) -> Any:
         """What :meth:`_map` needs beyond the column itself; begins the fitted facts."""
 

@@ -69,14 +69,22 @@ class Recode(NumericMasker):
         width = int(min(spread * self.magnitude, np.iinfo(np.int64).max))
         if width == 0:
             return "its spread is below one unit"
-        lowest = values.min()
-        self.ranges_[name] = (int(lowest), width)
-        # distances as unsigned words: exact even when the range exceeds half of all integers
-        distance = numbers.values.view(np.uint64) - lowest.view(np.uint64)
-        recoded = lowest.view(np.uint64) + (distance - distance % np.uint64(width))
-        return recoded.view(numbers.values.dtype)
+        self.ranges_[name] = (int(values.min()), width)
+        return _to_ranges(numbers.values, *self.ranges_[name])
+
+    def _map_new(self, name: str, numbers: Numbers) -> npt.NDArray[Any] | None:
+        return _to_ranges(numbers.values, *self.ranges_[name]) if name in self.ranges_ else None
 
     def _mask(self, table: Table, columns: Sequence[str], log: StepLog) -> Table:
         masked = super()._mask(table, columns, log)
         self.ranges_ = {name: self.ranges_[name] for name in log.touched}
         return masked
+
+
+def _to_ranges(values: npt.NDArray[Any], lowest: int, width: int) -> npt.NDArray[Any]:
+    """The lower limit of the range of each value; a value below all ranges gets the lowest one."""
+    limit = values.dtype.type(lowest)
+    # distances as unsigned words: exact even when the range exceeds half of all integers
+    distance = np.maximum(values, limit).view(np.uint64) - limit.view(np.uint64)
+    recoded = limit.view(np.uint64) + (distance - distance % np.uint64(width))
+    return recoded.view(values.dtype)

@@ -52,6 +52,9 @@ class Round(NumericMasker):
     reference = "Carvalho et al. 2022"
 
     def _map(self, name: str, numbers: Numbers, prepared: Any) -> npt.NDArray[Any] | str:
+        return self._map_new(name, numbers)
+
+    def _map_new(self, name: str, numbers: Numbers) -> npt.NDArray[Any]:
         values, base = numbers.values, float(self.base)
         if values.dtype.kind == "f":
             return _round_floats(values, base)

@@ -106,6 +106,14 @@ class Suppress(Masker):
             return table.keep(~matches)
         return self._blank(table, dict.fromkeys(columns, matches), log)
 
+    def _serve(self, table: Table) -> Table:
+        """Columns are taken out again, and cells by a condition; other rules are about records."""
+        if self.removed_columns_:
+            return table.drop(name for name in self.removed_columns_ if name in table.columns)
+        if self.where is None or self.target == "records" or not self.touched_:
+            return table
+        return table.blank(dict.fromkeys(self.touched_, table.matching(self.where)))
+
     @staticmethod
     def _drop_columns(table: Table, columns: Sequence[str], share: float, log: StepLog) -> Table:
         for name in columns:

@@ -77,6 +77,9 @@ class TopBottomCode(NumericMasker):
         self.caps_[name] = (inside.min(), inside.max())
         return np.clip(numbers.values, *self.caps_[name])
 
+    def _map_new(self, name: str, numbers: Numbers) -> npt.NDArray[Any] | None:
+        return np.clip(numbers.values, *self.caps_[name]) if name in self.caps_ else None
+
     def _mask(self, table: Table, columns: Sequence[str], log: StepLog) -> Table:
         masked = super()._mask(table, columns, log)
         self.caps_ = {name: self.caps_[name] for name in log.touched}

@@ -26,7 +26,10 @@ BROKEN_PIPE: Final = 141
 _OPTIONS: Final = {
     "format": "--input-format",
     "missing_values": "--missing-value",
-    **{name: f"--{name}" for name in ("delimiter", "encoding", "decimal", "sheet", "query")},
+    **{
+        name: f"--{name}"
+        for name in ("delimiter", "encoding", "decimal", "sheet", "query", "header")
+    },
 }
 _PYTHON_OPTION: Final = re.compile(
     rf"\b(?P<named>{'|'.join(_OPTIONS)})=(?:'(?P<value>[^']*)')?"
