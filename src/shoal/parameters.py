@@ -43,11 +43,12 @@ class Integer:
 
 @dataclass(frozen=True)
 class Real:
-    """A finite number above ``above`` (or at least ``minimum``) and at most ``maximum``."""
+    """A finite number above ``above`` (or at least ``minimum``), up to ``maximum`` or ``below``."""
 
     above: float | None = None
     minimum: float | None = None
     maximum: float | None = None
+    below: float | None = None
 
     def accepts(self, value: Any) -> bool:
         if not isinstance(value, numbers.Real) or isinstance(value, bool):
@@ -58,14 +59,12 @@ class Real:
             and (self.above is None or number > self.above)
             and (self.minimum is None or number >= self.minimum)
             and (self.maximum is None or number <= self.maximum)
+            and (self.below is None or number < self.below)
         )
 
     def describe(self) -> str:
-        bounds = [
-            f"{sign} {bound:g}"
-            for sign, bound in ((">", self.above), ("≥", self.minimum), ("≤", self.maximum))
-            if bound is not None
-        ]
+        signs = {">": self.above, "≥": self.minimum, "≤": self.maximum, "<": self.below}
+        bounds = [f"{sign} {bound:g}" for sign, bound in signs.items() if bound is not None]
         return f"a number {' and '.join(bounds)}".strip()
 
 

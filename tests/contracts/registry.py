@@ -189,6 +189,8 @@ MASKERS: list[MaskerExample] = [
     MaskerExample("round", {"base": 0.2}, serves=True),
     MaskerExample("round", {"base": 2.5}, serves=True),
     MaskerExample("round", {"base": 10}, serves=True),
+    MaskerExample("sample", {"fraction": 0.5}, over_records=True),
+    MaskerExample("sample", {"fraction": 0.5, "strategy": "stratified"}, over_records=True),
     MaskerExample("suppress", {"max_distinct": 0.45}, serves=True),
     MaskerExample("suppress", {"min_count": 2}),
     MaskerExample("suppress", {"where": "{first} IS NOT NULL"}, serves=True),
@@ -325,13 +327,9 @@ def values_of(constraint: Constraint) -> st.SearchStrategy[Any]:
             return st.integers(minimum, minimum + 10**6)
         case Real():
             low = constraint.minimum if constraint.above is None else constraint.above
-            return st.floats(
-                low,
-                constraint.maximum,
-                exclude_min=constraint.above is not None,
-                allow_nan=False,
-                allow_infinity=False,
-            ) | st.integers(1, int(constraint.maximum or 1000))
+            high = constraint.maximum if constraint.below is None else constraint.below
+            numbers = st.floats(low, high, allow_nan=False, allow_infinity=False)
+            return (numbers | st.integers(1, int(high or 1000))).filter(constraint.accepts)
         case OneOf(choices=choices):
             return st.sampled_from(choices)
         case Flag():

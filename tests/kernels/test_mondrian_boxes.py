@@ -78,9 +78,7 @@ def height(attribute, own):
 def width(attribute, own):
     if len(attribute.first):
         return attribute.widths[height(attribute, own), own.min()]
-    span = np.ptp(attribute.positions)
-    reach = attribute.positions[own.max()] - attribute.positions[own.min()]
-    return reach * (1 / span) if span else 0.0
+    return attribute.positions[own.max()] - attribute.positions[own.min()]
 
 
 def valid(rows, counts, secrets, conditions):
@@ -146,9 +144,9 @@ def test_equal_to_the_recursion(seed, rows, k, kind):
     rng = np.random.default_rng(seed)
     sizes = rng.integers(1, 5, rng.integers(1, 4)).tolist()
     attributes = [
-        ordered(np.sort(rng.integers(0, 40, 30)).astype(float)),
+        ordered(np.sort(rng.integers(0, 40, 30)) / 39),
         tree_of(sizes),
-        ordered(np.arange(3.0)),
+        ordered(np.arange(3) / 2),
     ]
     codes = np.column_stack(
         [rng.integers(0, 30, rows), rng.integers(0, sum(sizes), rows), rng.integers(0, 3, rows)]
@@ -174,7 +172,7 @@ def test_relaxed_cuts_halve_a_single_column(seed, rows, k):
     rng = np.random.default_rng(seed)
     codes = rng.integers(0, 6, (rows, 1)).astype(np.int32)
     ones, none = np.ones(rows, np.int64), np.empty((0, rows), np.int32)
-    attributes = [ordered(np.arange(6.0))]
+    attributes = [ordered(np.arange(6) / 5)]
     boxes = MondrianBoxes(codes, ones, ones, none, attributes, only_size(k), relaxed=True)
     parts = parts_of(boxes, rows)
     expected = reference(codes, ones, none, attributes, only_size(k), relaxed=True)
@@ -197,7 +195,7 @@ def test_codes_from_a_wide_range_are_sorted_not_counted():
     rng = np.random.default_rng(1)
     codes = rng.integers(0, 1_000_000, (50, 1)).astype(np.int32)
     ones, none = np.ones(50, np.int64), np.empty((0, 50), np.int32)
-    attributes = [ordered(np.arange(1_000_000.0))]
+    attributes = [ordered(np.arange(1_000_000) / 999_999)]
     boxes = MondrianBoxes(codes, ones, ones, none, attributes, only_size(4))
     assert parts_of(boxes, 50) == reference(codes, ones, none, attributes, only_size(4))
 

@@ -23,7 +23,8 @@ class Attribute(NamedTuple):
     Parameters
     ----------
     positions : numpy.ndarray
-        Of an ordered attribute, where each code stands on a line.
+        Of an ordered attribute, where each code stands on a line from 0 to 1; a value that is
+        to be kept apart from the others, as a missing one, may stand beyond.
     first, last, widths : numpy.ndarray
         Of a tree, with a row per height (0 is the values, the last is the root): the first and
         the last code under the node over each code, and the node's width from 0 to 1. Without
@@ -47,7 +48,6 @@ class Packed(NamedTuple):
 
     positions: Floats  # one after the other
     starts: Counts
-    scales: Floats
     tree: Counts  # which tree an attribute has, -1 for none
     heights: Counts
     first: Codes
@@ -70,13 +70,9 @@ def packed(attributes: Sequence[Attribute]) -> Packed:
         first[place, :rows, :values] = attribute.first
         last[place, :rows, :values] = attribute.last
         widths[place, :rows, :values] = attribute.widths
-    spans = np.array(
-        [np.ptp(a.positions) if len(a.positions) else 0.0 for a in attributes], np.float64
-    )
     return Packed(
         np.concatenate([attribute.positions for attribute in attributes] or [np.empty(0)]),
         np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
-        np.divide(1.0, spans, out=np.zeros(len(spans)), where=spans > 0),
         np.cumsum([len(a.first) > 0 for a in attributes], dtype=np.int64)
         * np.array([len(a.first) > 0 for a in attributes], np.int64)
         - 1,
@@ -102,5 +98,4 @@ def width_over(attributes: Any, column: int, low: int, high: int) -> float:
     if tree >= 0:
         return attributes.widths[tree, height_over(attributes, tree, low, high), low]
     start = attributes.starts[column]
-    distance = attributes.positions[start + high] - attributes.positions[start + low]
-    return distance * attributes.scales[column]
+    return attributes.positions[start + high] - attributes.positions[start + low]

@@ -48,7 +48,7 @@ class MondrianBoxes:
     >>> from shoal.kernels._conditions import only_size
     >>> from shoal.kernels._mondrian_attributes import ordered
     >>> codes = np.array([[0, 0], [3, 0], [0, 1], [2, 0], [1, 0]], np.int32)
-    >>> ages, sexes = ordered(np.array([1.0, 2.0, 8.0, 9.0])), ordered(np.arange(2.0))
+    >>> ages, sexes = ordered(np.array([0.0, 0.1, 0.8, 1.0])), ordered(np.arange(2.0))
     >>> ones = np.ones(5, np.int64)
     >>> none = np.empty((0, 5), np.int32)
     >>> boxes = MondrianBoxes(codes, ones, ones, none, [ages, sexes], only_size(2))

@@ -7,6 +7,7 @@ from shoal.masking._pram import Pram
 from shoal.masking._rank_swap import RankSwap
 from shoal.masking._recode import Recode
 from shoal.masking._round import Round
+from shoal.masking._sample import Sample
 from shoal.masking._suppress import Suppress
 from shoal.masking._swap import Swap
 from shoal.masking._top_bottom_code import TopBottomCode
@@ -20,6 +21,7 @@ __all__ = [
     "RankSwap",
     "Recode",
     "Round",
+    "Sample",
     "Suppress",
     "Swap",
     "TopBottomCode",

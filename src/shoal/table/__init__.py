@@ -1,6 +1,6 @@
 """Tables about people: the only folder that knows data frames."""
 
-from shoal.table._classes import Classes
+from shoal.table._classes import Classes, form_classes
 from shoal.table._encode import Codes
 from shoal.table._exchange import Exchange
 from shoal.table._frames import Kind
@@ -23,6 +23,7 @@ __all__ = [
     "RoleSuggestion",
     "Roles",
     "Table",
+    "form_classes",
     "read",
     "read_records",
     "read_released",

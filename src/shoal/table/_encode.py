@@ -58,6 +58,29 @@ class Codes:
         """The number of codes, that of missing included."""
         return len(self.levels) + (self.missing is not None)
 
+    @property
+    def texts(self) -> list[str]:
+        """The distinct values as text, by code, that of missing left out."""
+        levels = self.levels
+        if levels.dtype == pl.Duration:
+            levels = levels.dt.to_string("iso")  # has no cast to text
+        return levels.cast(pl.String).to_list()
+
+    @property
+    def positions(self) -> npt.NDArray[np.float64]:
+        """Where each code stands between the smallest value (0) and the largest (1); missing: 2.
+
+        Numbers, dates and times stand where their values do, others in steps of their rank.
+        """
+        levels = self.levels.to_physical()
+        if not levels.dtype.is_numeric() or self.levels.dtype == pl.Categorical:
+            levels = pl.Series(range(len(levels)))
+        values = levels.cast(pl.Float64).to_numpy()
+        values = np.ldexp(values, -int(np.frexp(np.abs(values).max(initial=1.0))[1]))
+        span = float(np.ptp(values)) if len(values) else 0.0
+        values = (values - values.min(initial=np.inf)) / span if span > 0 else np.zeros(len(values))
+        return np.append(values, 2.0) if self.missing is not None else values
+
     def with_codes(self, codes: npt.NDArray[np.unsignedinteger[Any]]) -> Codes:
         """Other records over the same levels."""
         return replace(self, codes=codes)

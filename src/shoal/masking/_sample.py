@@ -1,0 +1,140 @@
+"""Sampling: only part of the records leaves, so that nobody knows who is in the release."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Annotated
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import InputError
+from shoal.masking._base import Masker, StepLog
+from shoal.parameters import OneOf, Real, Secret
+from shoal.randomness import SecretStream
+from shoal.table import Table
+
+Hashes = npt.NDArray[np.uint64]
+
+
+@dataclass(kw_only=True)
+class Sample(Masker):
+    """Release a share of the records.
+
+    Before a step that generalizes, it is *pre-sampling*: classes are formed in the sample, and
+    each stands for more people than it shows. After it, it is *post-sampling*: the classes are
+    those of the whole table, but the release itself may no longer be k-anonymous.
+
+    A record is chosen by a hash of its key under a secret, so that the same key and secret choose
+    the same records wherever and in whatever order they are read.
+
+    Parameters
+    ----------
+    fraction : float
+        The share of the records that stays, above 0 and below 1.
+    strategy : {"random", "stratified", "balanced", "bernoulli"}
+        ``"random"``: a simple random sample of floor(fraction × records).
+        ``"stratified"``: floor(fraction × size) of each class, so that nobody can be more certain
+        than ``fraction`` that a person of the class is in the release; a class whose share is
+        below one record vanishes.
+        ``"balanced"``: as many of each class as ``"stratified"``, taking away from the most
+        frequent value of the target, so that its values come into balance.
+        ``"bernoulli"``: each record with the probability ``fraction``, independently: what
+        differential privacy by sampling rests on.
+    random_state : int, optional
+        For tests only: a seed lets anyone who learns it tell who was left out.
+
+    Attributes
+    ----------
+    class_sizes_before_ : numpy.ndarray
+        Of each record that stays, how many records its class had before. Private.
+
+    References
+    ----------
+    Verdonck, De Boeck, Willocx, Lapon, Naessens (2022), The impact of data sampling in the
+    anonymization pipeline.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import Roles, Table
+    >>> frame = pl.DataFrame({"age": [30] * 5 + [40] * 8})
+    >>> table = Table(frame, Roles(quasi_identifiers=["age"]))
+    >>> masked = Sample(fraction=0.5, strategy="stratified").fit_transform(table)
+    >>> masked.classes.histogram
+    {2: 1, 4: 1}
+    """
+
+    fraction: Annotated[float, Real(above=0, below=1)]
+    strategy: Annotated[str, OneOf(("random", "stratified", "balanced", "bernoulli"))] = "random"
+    random_state: Annotated[int | None, Secret()] = None
+
+    method = "sample"
+    summary = "releases a share of the records, chosen at random"
+    reference = "Verdonck et al. 2022"
+    is_random = True
+
+    @property
+    def needs_columns(self) -> bool:
+        """Records are drawn; classes matter to some strategies and are looked up there."""
+        return False
+
+    def _mask(self, table: Table, columns: Sequence[str], log: StepLog) -> Table:
+        stream = SecretStream.from_state(self.random_state)
+        log.private["key"] = stream.key_hex
+        hashes = stream.keyed_hash(table.row_key, self.method)
+        if self.strategy == "bernoulli":
+            kept = hashes < np.uint64(int(_exact(self.fraction) * 2**64))
+        elif self.strategy == "random":
+            kept = np.zeros(len(table), np.bool_)
+            kept[np.argsort(hashes, kind="stable")[: self._quota(len(table))]] = True
+        else:
+            kept = self._of_classes(table, hashes)
+        self.class_sizes_before_ = table.classes.record_sizes[kept]
+        return table.keep(kept)
+
+    def _quota(self, size: int) -> int:
+        """How many of so many stay; exact, since a rounded product can be off by one."""
+        return int(_exact(self.fraction) * size)
+
+    def _of_classes(self, table: Table, hashes: Hashes) -> npt.NDArray[np.bool_]:
+        classes = table.classes
+        sizes, place = np.unique(classes.sizes, return_inverse=True)
+        quotas = np.array([self._quota(int(size)) for size in sizes], np.int64)[place]
+        # classes in random order, and within a class the records in random order
+        first = np.full(classes.count, np.iinfo(np.uint64).max)
+        np.minimum.at(first, classes.labels, hashes)
+        turn = np.empty(classes.count, np.int64)
+        turn[np.argsort(first, kind="stable")] = np.arange(classes.count)
+        order = np.lexsort((hashes, turn[classes.labels]))
+        by_turn = np.argsort(turn)
+        offsets = np.concatenate([[0], np.cumsum(classes.sizes[by_turn])])
+        if self.strategy == "stratified":
+            rank = np.arange(len(table)) - np.repeat(offsets[:-1], classes.sizes[by_turn])
+            kept = np.zeros(len(table), np.bool_)
+            kept[order] = rank < np.repeat(quotas[by_turn], classes.sizes[by_turn])
+            return kept
+        from shoal.kernels._balancing import balanced_removals
+
+        target = table.codes(self._target(table))
+        removals = (classes.sizes - quotas)[by_turn]
+        removed: npt.NDArray[np.bool_] = balanced_removals(
+            order, offsets, removals, target.codes.astype(np.int64), target.count
+        )
+        return ~removed
+
+    @staticmethod
+    def _target(table: Table) -> str:
+        if table.roles.target is None:
+            raise InputError(
+                "A balanced sample needs a target, whose values it balances; declare one in the "
+                "roles, or choose the strategy 'stratified'."
+            )
+        return table.roles.target
+
+
+def _exact(fraction: float) -> Fraction:
+    """The fraction as it is written: 0.1 is a tenth, not the double next to it."""
+    return Fraction(repr(float(fraction)))
