@@ -9,10 +9,12 @@ if TYPE_CHECKING:
     from shoal import risk, utility
     from shoal.masking import (
         AddNoise,
+        Generalize,
         Microaggregate,
         Pram,
         RankSwap,
         Recode,
+        Redraw,
         Round,
         Sample,
         Suppress,
@@ -20,30 +22,58 @@ if TYPE_CHECKING:
         TopBottomCode,
     )
     from shoal.measurement import Measurement
-    from shoal.models import KAnonymity, ProbabilisticKAnonymity
-    from shoal.table import Roles, Table, read, suggest_roles
+    from shoal.models import (
+        AlphaKAnonymity,
+        AverageRisk,
+        BetaLikeness,
+        DeltaDisclosure,
+        DeltaPresence,
+        DifferentialPrivacy,
+        KAnonymity,
+        KMap,
+        LDiversity,
+        PopulationUniqueness,
+        ProbabilisticKAnonymity,
+        TCloseness,
+    )
+    from shoal.table import Hierarchy, Roles, Table, read, suggest_roles
     from shoal.workflow import Assessment, Limit, Plan, Release, assess, protect, verify
+    from shoal.workflow._protector import Protector
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AddNoise",
+    "AlphaKAnonymity",
     "Assessment",
+    "AverageRisk",
+    "BetaLikeness",
+    "DeltaDisclosure",
+    "DeltaPresence",
+    "DifferentialPrivacy",
+    "Generalize",
+    "Hierarchy",
     "KAnonymity",
+    "KMap",
+    "LDiversity",
     "Limit",
     "Measurement",
     "Microaggregate",
     "Plan",
+    "PopulationUniqueness",
     "Pram",
     "ProbabilisticKAnonymity",
+    "Protector",
     "RankSwap",
     "Recode",
+    "Redraw",
     "Release",
     "Roles",
     "Round",
     "Sample",
     "Suppress",
     "Swap",
+    "TCloseness",
     "Table",
     "TopBottomCode",
     "assess",
@@ -60,10 +90,12 @@ __all__ = [
 _ROOMS = {
     "shoal.masking": (
         "AddNoise",
+        "Generalize",
         "Microaggregate",
         "Pram",
         "RankSwap",
         "Recode",
+        "Redraw",
         "Round",
         "Sample",
         "Suppress",
@@ -71,9 +103,23 @@ _ROOMS = {
         "TopBottomCode",
     ),
     "shoal.measurement": ("Measurement",),
-    "shoal.models": ("KAnonymity", "ProbabilisticKAnonymity"),
-    "shoal.table": ("Roles", "Table", "read", "suggest_roles"),
+    "shoal.models": (
+        "AlphaKAnonymity",
+        "AverageRisk",
+        "BetaLikeness",
+        "DeltaDisclosure",
+        "DeltaPresence",
+        "DifferentialPrivacy",
+        "KAnonymity",
+        "KMap",
+        "LDiversity",
+        "PopulationUniqueness",
+        "ProbabilisticKAnonymity",
+        "TCloseness",
+    ),
+    "shoal.table": ("Hierarchy", "Roles", "Table", "read", "suggest_roles"),
     "shoal.workflow": ("Assessment", "Limit", "Plan", "Release", "assess", "protect", "verify"),
+    "shoal.workflow._protector": ("Protector",),  # apart: it brings scikit-learn
 }
 
 

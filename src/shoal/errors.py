@@ -70,6 +70,10 @@ class ShoalWarning(UserWarning):
     """Base of every warning of Shoal."""
 
 
+class NothingLeftWarning(ShoalWarning):
+    """A step had to take away all that its columns say."""
+
+
 class SeedWarning(ShoalWarning):
     """A seed was given: whoever learns it can undo the randomness of the release."""
 

@@ -15,7 +15,7 @@ import math
 import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Self, get_args, get_type_hints
+from typing import Any, ClassVar, Protocol, Self, get_args, get_type_hints
 
 from shoal.errors import ParameterError, did_you_mean
 
@@ -107,6 +107,8 @@ class Text:
 class Condition(Text):
     """A condition over the cells of a row, as in SQL: private, since it may quote a cell."""
 
+    private: ClassVar[bool] = True
+
     def describe(self) -> str:
         return "a condition as in SQL"
 
@@ -129,8 +131,32 @@ class ColumnNames:
 
 
 @dataclass(frozen=True)
+class Population:
+    """A table of the population, or the path of its file; a plan holds the path alone."""
+
+    def accepts(self, value: Any) -> bool:
+        return Text().accepts(value) or callable(getattr(value, "class_sizes_in", None))
+
+    def describe(self) -> str:
+        return "a table or the path of its file"
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A hierarchy of values: an object that numbers the nodes above them, or the path of one."""
+
+    def accepts(self, value: Any) -> bool:
+        return Text().accepts(value) or callable(getattr(value, "codes", None))
+
+    def describe(self) -> str:
+        return "a hierarchy or the path of its file"
+
+
+@dataclass(frozen=True)
 class Secret:
     """A seed for repeatable tests: never in anything public, since it undoes the masking."""
+
+    private: ClassVar[bool] = True
 
     def accepts(self, value: Any) -> bool:
         return Integer(minimum=0).accepts(value)
@@ -156,7 +182,17 @@ class Parameter:
     @property
     def private(self) -> bool:
         """Whether the value must stay out of everything public."""
-        return isinstance(self.constraint, (Secret, Condition))
+        return getattr(self.constraint, "private", False)
+
+    def read(self, value: Any) -> Any:
+        """A value as a plan holds it, turned into what the method takes."""
+        reader = getattr(self.constraint, "read", None)
+        return value if reader is None else reader(value)
+
+    def relocated(self, value: Any, folder: Any) -> Any:
+        """A value as a plan holds it, with paths relative to the plan's folder made good."""
+        relocate = getattr(self.constraint, "relocate", None)
+        return value if relocate is None else relocate(value, folder)
 
 
 def parameters_of(cls: type) -> tuple[Parameter, ...]:
@@ -223,7 +259,7 @@ class Parametrized:
         missing = [p.name for p in parameters_of(cls) if p.required and p.name not in given]
         if missing:
             raise ParameterError(f"The {called} needs a value for '{missing[0]}'.")
-        return cls(**given)
+        return cls(**{p.name: p.read(given[p.name]) for p in parameters_of(cls) if p.name in given})
 
 
 def check_parameter_name(cls: type, name: str, *, called: str = "") -> str:

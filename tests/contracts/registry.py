@@ -148,7 +148,10 @@ class MaskerExample:
     #: Tables that the method rightly refuses, with the reason.
     refuses: dict[str, str] = field(default_factory=dict)
     #: Whether a row that comes later is mapped as the fitted ones were; else it stays as it is.
-    serves: bool = False
+    #: None: it gets what is released nearby.
+    serves: bool | None = False
+    #: Whether a column that changes becomes text.
+    into_text: bool = False
 
     @property
     def id(self) -> str:
@@ -170,6 +173,22 @@ _TOO_FEW = {"one row": "one record cannot be in a group of two"}
 
 MASKERS: list[MaskerExample] = [
     MaskerExample("add_noise", {"epsilon": 2.0}),
+    MaskerExample(
+        "generalize",
+        {"k": 2},
+        moves_missing="the root says nothing, also of a missing value",
+        refuses=_TOO_FEW,
+        serves=True,
+        into_text=True,
+    ),
+    MaskerExample(
+        "generalize",
+        {"algorithm": "mondrian", "k": 3},
+        moves_missing="a box may span missing values",
+        refuses=_TOO_FEW | dict.fromkeys(("two values",), "fewer than three records"),
+        serves=None,
+        into_text=True,
+    ),
     MaskerExample(
         "microaggregate",
         {"k": 2, "dissimilarity": "gower"},

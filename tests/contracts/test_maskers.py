@@ -74,8 +74,14 @@ def changed_columns(table, masked):
     return {
         name
         for name in table.columns
-        if name not in after.columns or before[name].ne_missing(after[name]).any()
+        if name not in after.columns or differs(before[name], after[name])
     }
+
+
+def differs(before, after):
+    if after.dtype == pl.String and before.dtype != pl.String:
+        return True  # generalized: no cell is what it was
+    return before.ne_missing(after).any()
 
 
 # -- the result
@@ -101,7 +107,8 @@ def test_result(example, name):
     assert masked.columns == left
     assert masked.roles == table.roles.without(masker.removed_columns_)
     for column in left:
-        assert kept_type(table, masked, column), (column, table.schema, masked.schema)
+        if not (example.into_text and column in masker.touched_):
+            assert kept_type(table, masked, column), (column, table.schema, masked.schema)
 
     # what was missing stays so
     before = original_rows(table, masked)
@@ -458,5 +465,5 @@ def test_new_rows_are_mapped_as_the_fitted_ones_were(example):
     assert served.columns == masked.columns
     if example.serves:
         assert served.frame.equals(masked.frame)
-    else:
+    elif example.serves is not None:
         assert served.frame.equals(table.frame)

@@ -2,26 +2,33 @@
 
 from shoal.masking._add_noise import AddNoise
 from shoal.masking._base import Masker, Progress, discover_maskers
+from shoal.masking._generalize import Generalize
 from shoal.masking._microaggregate import Microaggregate
 from shoal.masking._pram import Pram
 from shoal.masking._rank_swap import RankSwap
 from shoal.masking._recode import Recode
+from shoal.masking._redraw import Redraw
 from shoal.masking._round import Round
 from shoal.masking._sample import Sample
 from shoal.masking._suppress import Suppress
 from shoal.masking._swap import Swap
 from shoal.masking._top_bottom_code import TopBottomCode
+from shoal.masking.generalization._recoding import TOP, Scale
 
 __all__ = [
+    "TOP",
     "AddNoise",
+    "Generalize",
     "Masker",
     "Microaggregate",
     "Pram",
     "Progress",
     "RankSwap",
     "Recode",
+    "Redraw",
     "Round",
     "Sample",
+    "Scale",
     "Suppress",
     "Swap",
     "TopBottomCode",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
+
+import numpy as np
 
 from shoal.discovery import concrete_subclasses
 from shoal.errors import InputError, ParameterError, UnprotectedColumnWarning, quoted
@@ -101,6 +104,19 @@ class Masker(Parametrized, ABC):
         # a column that the table lacks is named here
         table.chosen([name for name in self.touched_ if name not in self.removed_columns_])
         return self._serve(table)
+
+    def without_records(self) -> Masker:
+        """A copy that can serve new rows and keeps nothing about any record it was fitted on."""
+        kept = copy.copy(self)
+        for name, value in vars(self).items():
+            if isinstance(value, np.ndarray):
+                delattr(kept, name)
+        kept.audit_ = {}
+        return kept
+
+    def scales(self, table: Table) -> Mapping[str, Any]:
+        """For columns that become texts, these texts as numbers; nothing for most methods."""
+        return {}
 
     def _serve(self, table: Table) -> Table:
         """New rows in the released domain; a method that only hides records leaves them."""

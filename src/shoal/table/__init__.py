@@ -3,12 +3,16 @@
 from shoal.table._classes import Classes, form_classes
 from shoal.table._encode import Codes
 from shoal.table._exchange import Exchange
+from shoal.table._features import features_of, frame_of_array
 from shoal.table._frames import Kind
 from shoal.table._grouped import Missing
 from shoal.table._read_table import read
 from shoal.table._released import read_records, read_released, records_as_parquet
 from shoal.table._roles import Roles
 from shoal.table._table import Numbers, Table
+from shoal.table.hierarchy._codes import HierarchyCodes
+from shoal.table.hierarchy._hierarchy import Hierarchy
+from shoal.table.hierarchy._rule import Unseen
 from shoal.table.storage._formats import FORMATS
 from shoal.table.suggestion._suggest import RoleSuggestion, suggest_roles
 
@@ -17,13 +21,18 @@ __all__ = [
     "Classes",
     "Codes",
     "Exchange",
+    "Hierarchy",
+    "HierarchyCodes",
     "Kind",
     "Missing",
     "Numbers",
     "RoleSuggestion",
     "Roles",
     "Table",
+    "Unseen",
+    "features_of",
     "form_classes",
+    "frame_of_array",
     "read",
     "read_records",
     "read_released",

@@ -67,19 +67,30 @@ class Codes:
         return levels.cast(pl.String).to_list()
 
     @property
-    def positions(self) -> npt.NDArray[np.float64]:
-        """Where each code stands between the smallest value (0) and the largest (1); missing: 2.
+    def numbers(self) -> npt.NDArray[np.float64]:
+        """Each code as a number: its value, a date's or time's count of units, else its rank.
 
-        Numbers, dates and times stand where their values do, others in steps of their rank.
+        A missing value is NaN.
         """
-        levels = self.levels.to_physical()
+        levels = self.levels
+        if not levels.dtype.is_numeric():
+            levels = levels.to_physical()
         if not levels.dtype.is_numeric() or self.levels.dtype == pl.Categorical:
-            levels = pl.Series(range(len(levels)))
+            levels = pl.Series(range(len(levels)), dtype=pl.Float64)
         values = levels.cast(pl.Float64).to_numpy()
-        values = np.ldexp(values, -int(np.frexp(np.abs(values).max(initial=1.0))[1]))
-        span = float(np.ptp(values)) if len(values) else 0.0
-        values = (values - values.min(initial=np.inf)) / span if span > 0 else np.zeros(len(values))
-        return np.append(values, 2.0) if self.missing is not None else values
+        return np.append(values, np.nan) if self.missing is not None else values
+
+    @property
+    def positions(self) -> npt.NDArray[np.float64]:
+        """Where each code stands between the smallest value (0) and the largest (1); missing: 2."""
+        values = self.numbers
+        values = np.ldexp(values, -int(np.frexp(np.nanmax(np.abs(values), initial=1.0))[1]))
+        lowest = np.nanmin(values, initial=np.inf)
+        span = np.nanmax(values, initial=-np.inf) - lowest
+        placed = (values - lowest) / span if span > 0 else np.zeros(len(values))
+        if self.missing is not None:
+            placed[self.missing] = 2.0
+        return placed
 
     def with_codes(self, codes: npt.NDArray[np.unsignedinteger[Any]]) -> Codes:
         """Other records over the same levels."""

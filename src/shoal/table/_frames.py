@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -36,6 +36,18 @@ class Origin:
             if categories is not None:
                 present = set(data[name].alias("").unique())
                 types[name] = _with_categories(dtype, [c for c in categories if c in present])
+        return Origin(self.library, types)
+
+    def without(self, names: Iterable[str]) -> Origin:
+        """Without the first types of columns that have become others."""
+        gone = set(names)
+        return Origin(self.library, {n: t for n, t in self.types.items() if n not in gone})
+
+    def as_text(self, name: str) -> Origin:
+        """Without the first type of a column that has become text, unless it was text before."""
+        types = dict(self.types)
+        if str(types.get(name)) not in ("String", "object", "str", "string", "large_string"):
+            types.pop(name, None)
         return Origin(self.library, types)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from shoal.errors import PlanError, RolesError, did_you_mean
 from shoal.masking import Masker, Progress, discover_maskers
 from shoal.models import PrivacyModel
+from shoal.parameters import parameters_of
 from shoal.table import Roles, Table
 from shoal.workflow._require import (
     Limit,
@@ -176,8 +177,11 @@ class Plan:
         return out
 
     @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> Plan:
-        """A plan from plain data, in the shape of its TOML form."""
+    def from_dict(cls, given: Mapping[str, Any], *, folder: Path | None = None) -> Plan:
+        """A plan from plain data, in the shape of its TOML form.
+
+        Paths in it are relative to ``folder``, where one is given.
+        """
         if not isinstance(given, Mapping):
             raise PlanError(f"A plan is a table of its parts; got {type(given).__name__}.")
         for part in given:
@@ -189,7 +193,7 @@ class Plan:
         if not isinstance(require, Mapping):
             raise PlanError("The part 'require' of a plan is a table: write it under [require].")
         return cls(
-            [_step_from(entry) for entry in _entries(given.get("steps", []))],
+            [_step_from(entry, folder) for entry in _entries(given.get("steps", []))],
             require=requirements_from_dict(require),
             roles=None if roles is None else Roles.from_dict(roles),
             keep_order=given.get("keep_order", False),
@@ -202,13 +206,13 @@ class Plan:
         return tomlkit.dumps(self.to_dict())
 
     @classmethod
-    def from_toml(cls, text: str) -> Plan:
-        """A plan from the text of a TOML file."""
+    def from_toml(cls, text: str, *, folder: Path | None = None) -> Plan:
+        """A plan from the text of a TOML file; paths in it are relative to ``folder``."""
         try:
             given = tomllib.loads(text)
         except tomllib.TOMLDecodeError as cause:
             raise PlanError(f"The plan is not valid TOML: {cause}.") from None
-        return cls.from_dict(given)
+        return cls.from_dict(given, folder=folder)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the plan as a TOML file."""
@@ -223,7 +227,7 @@ class Plan:
             raise PlanError(f"There is no plan at '{path}'.") from None
         except (OSError, UnicodeDecodeError):
             raise PlanError(f"The plan at '{path}' cannot be read as a UTF-8 text file.") from None
-        return cls.from_toml(text)
+        return cls.from_toml(text, folder=Path(path).parent)
 
 
 def _idle(step: Masker) -> StepRecord:
@@ -244,11 +248,15 @@ def _entries(steps: Any) -> list[Mapping[str, Any]]:
     return steps
 
 
-def _step_from(entry: Mapping[str, Any]) -> Masker:
+def _step_from(entry: Mapping[str, Any], folder: Path | None) -> Masker:
     methods = discover_maskers()
     method = entry.get("method")
     if method is None:
         raise PlanError(f"A step of the plan names no method. {did_you_mean('', methods)}")
     if not isinstance(method, str) or method not in methods:
         raise PlanError(f"There is no method '{method}'. {did_you_mean(str(method), methods)}")
-    return methods[method].from_plan({k: v for k, v in entry.items() if k != "method"})
+    given = {name: value for name, value in entry.items() if name != "method"}
+    for parameter in parameters_of(methods[method]) if folder is not None else ():
+        if parameter.name in given:
+            given[parameter.name] = parameter.relocated(given[parameter.name], folder)
+    return methods[method].from_plan(given)

@@ -15,7 +15,7 @@ from shoal.measurement import MeasureInfo, Measurement
 from shoal.models import PrivacyModel, discover_models
 from shoal.parameters import parameters_of
 from shoal.risk import discover_risks
-from shoal.table import Table
+from shoal.table import Hierarchy, Table
 from shoal.utility import discover_utilities
 from shoal.workflow._crowds import crowded_percent
 
@@ -199,7 +199,11 @@ def value_of(requirement: Requirement) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Lists for tuples and Python's numbers for numpy's, so that files can hold them."""
+    """Lists for tuples, tables for models, Python's numbers for numpy's: what files can hold."""
+    if isinstance(value, PrivacyModel):
+        return plain(requirements_to_dict([value]))
+    if isinstance(value, Hierarchy):
+        return plain(value.to_plan())
     if isinstance(value, Mapping):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

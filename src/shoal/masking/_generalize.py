@@ -1,0 +1,228 @@
+"""Generalization: values become coarser until every record is in a class that is safe."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import InputError, NothingLeftWarning, ParameterError, quoted
+from shoal.masking._base import Masker, StepLog
+from shoal.masking._groups_satisfy import Models, PrivacyModels
+from shoal.masking.generalization._demand import demand_of
+from shoal.masking.generalization._hierarchies import Hierarchies, Levels, hierarchies_for
+from shoal.masking.generalization._recoding import TOP, Recoding, Scale
+from shoal.masking.generalization._search import ALGORITHMS, LOSSES, search
+from shoal.masking.generalization._serving import Serving
+from shoal.parameters import ColumnNames, Flag, Integer, OneOf, Real
+from shoal.table import Hierarchy, Table
+
+
+@dataclass(kw_only=True)
+class Generalize(Masker):
+    """Replace values by coarser ones, so that each record shares its values with enough others.
+
+    ``"full-domain"`` gives each column one level of its hierarchy: the combination of levels with
+    the least loss, provably, while at most ``suppression_limit`` of the records are suppressed.
+    ``"mondrian"`` cuts the records into boxes, as small as the models allow, and releases the
+    box. ``"local"`` gives every class the least general values that it can have, so that equal
+    values may be released at different levels; nothing is suppressed.
+
+    Columns without a hierarchy get one that is proposed from the data; for Mondrian, numbers,
+    dates and times need none.
+
+    Parameters
+    ----------
+    algorithm : {"full-domain", "mondrian", "local"}
+        The search.
+    k : int, optional
+        The smallest class.
+    models : privacy model or list of privacy models, optional
+        What every class must satisfy besides, for example ``LDiversity(2)``.
+    hierarchies : dict, optional
+        The hierarchy of each column: a Hierarchy, the path of a file, or its kind as in a plan.
+    levels : dict, optional
+        The level of each column, instead of a search: the same whatever the data are, which is
+        what differential privacy by sampling needs. ``loss_`` is then the mean share of a
+        hierarchy that a cell stands for; full-domain only.
+    suppression_limit : float
+        The largest share of the records that may be suppressed; full-domain only.
+    loss : str
+        What the full-domain search makes small: ``"loss"``, ``"precision"``,
+        ``"discernibility"``, ``"discernibility-monotonic"``, ``"average-class-size"``,
+        ``"entropy"``, ``"entropy-monotonic"``, ``"ambiguity"`` or ``"kl-divergence"``.
+    suppressed : {"removed", "kept"}
+        Whether suppressed records leave the table, or stay with ``*`` in every column to
+        generalize and nothing in the sensitive columns. What stays is a class of its own.
+    keep_sensitive : bool
+        Leave their sensitive values to suppressed records that are kept.
+    relaxed : bool
+        For Mondrian: records with the value of a cut may go to either side.
+    extend : bool
+        Give values that a hierarchy lacks ``*`` at every level, instead of refusing them.
+    seconds : float
+        How long the search may go on where the lattice is too large for the provable optimum.
+    columns : list of str, optional
+        The columns to generalize; the quasi-identifiers without it.
+
+    Attributes
+    ----------
+    levels_ : dict
+        The level of each column; full-domain only.
+    loss_ : float
+        The loss of what was found.
+    suppressed_ : int
+        How many records were suppressed.
+    optimal_ : bool
+        Whether nothing better exists: what the full-domain search proves unless it says that the
+        lattice is too large.
+    lattice_ : dict
+        The part of the lattice that was looked at.
+    proposed_ : tuple of str
+        The columns whose hierarchy was proposed from the data.
+
+    References
+    ----------
+    Samarati (2001), Protecting respondents' identities in microdata release. LeFevre, DeWitt,
+    Ramakrishnan (2006), Mondrian multidimensional k-anonymity. Kohlmayer, Prasser, Eckert,
+    Kemper, Kuhn (2012), Flash: efficient, stable and optimal k-anonymity.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import Hierarchy, Roles, Table
+    >>> frame = pl.DataFrame({"age": [23, 25, 38, 31], "zip": ["1011", "1012", "2011", "2015"]})
+    >>> table = Table(frame, Roles(quasi_identifiers=["age", "zip"]))
+    >>> step = Generalize("full-domain", k=2, hierarchies={
+    ...     "age": Hierarchy.intervals([10, 20]), "zip": Hierarchy.prefixes([3, 1])})
+    >>> step.fit_transform(table).frame.rows()
+    [('[20, 30)', '101*'), ('[20, 30)', '101*'), ('[30, 40)', '201*'), ('[30, 40)', '201*')]
+    >>> step.levels_
+    {'age': 1, 'zip': 1}
+    """
+
+    algorithm: Annotated[str, OneOf(ALGORITHMS)] = field(default="full-domain", kw_only=False)
+    k: Annotated[int | None, Integer(minimum=2)] = None
+    models: Annotated[Models | None, PrivacyModels()] = None
+    hierarchies: Annotated[Mapping[str, Any] | None, Hierarchies()] = None
+    levels: Annotated[Mapping[str, int] | None, Levels()] = None
+    suppression_limit: Annotated[float, Real(minimum=0, maximum=1)] = 0.0
+    loss: Annotated[str, OneOf(LOSSES)] = "loss"
+    suppressed: Annotated[str, OneOf(("removed", "kept"))] = "removed"
+    keep_sensitive: Annotated[bool, Flag()] = False
+    relaxed: Annotated[bool, Flag()] = False
+    extend: Annotated[bool, Flag()] = False
+    seconds: Annotated[float, Real(above=0)] = 60.0
+    columns: Annotated[list[str] | None, ColumnNames()] = None
+
+    method = "generalize"
+    summary = "replaces values by coarser ones until every class is safe"
+    reference = "Samarati 2001; LeFevre et al. 2006; Kohlmayer et al. 2012"
+
+    def check_parameters(self) -> None:
+        """Also: something to satisfy, and no option that the algorithm ignores."""
+        super().check_parameters()
+        if self.k is None and self.models is None:
+            raise ParameterError("Generalize needs 'k' or 'models': what every class satisfies.")
+        for name, algorithm in (
+            ("levels", "full-domain"),
+            ("suppression_limit", "full-domain"),
+            ("loss", "full-domain"),
+            ("relaxed", "mondrian"),
+        ):
+            if name in self.changed_params() and self.algorithm != algorithm:
+                raise ParameterError(
+                    f"The '{name}' parameter of Generalize belongs to the algorithm "
+                    f"'{algorithm}', not to '{self.algorithm}'; leave it out."
+                )
+
+    def _mask(self, table: Table, columns: Sequence[str], log: StepLog) -> Table:
+        for name in columns:
+            if table.kind(name) == "float":
+                table.numbers(name)  # refuses infinite values, which have no middle and no width
+        demand = demand_of(self.k, self.models, table, columns)
+        chosen, self.proposed_ = hierarchies_for(
+            self.hierarchies, table, columns, ordered=self.algorithm == "mondrian"
+        )
+        if self.levels is not None and self.proposed_:
+            raise InputError(
+                f"Given levels need given hierarchies, and {quoted(self.proposed_)} has none: one "
+                "proposed from the data would depend on them."
+            )
+        if self.extend:
+            chosen = {name: one.covering(table, name) for name, one in chosen.items()}
+        coded = {name: hierarchy.codes(table, name) for name, hierarchy in chosen.items()}
+        found = search(self, table, columns, coded, demand, log)
+        self._keep_facts(found, chosen)
+        masked = self._recoded(table, columns, found)
+        for name in columns:
+            if name in found.columns:
+                log.touched.append(name)
+            else:
+                log.skipped[name] = "no value changes"
+        _warn_if_nothing_is_left(found, columns)
+        return masked
+
+    def _keep_facts(self, found: Recoding, hierarchies: Mapping[str, Hierarchy]) -> None:
+        self.levels_ = dict(found.levels)
+        self.loss_ = found.loss
+        self.suppressed_ = int(found.suppressed.sum())
+        self.optimal_ = found.optimal
+        self.lattice_ = dict(found.lattice)
+        self._serving = Serving(found.served, dict(hierarchies))
+
+    def _recoded(self, table: Table, columns: Sequence[str], found: Recoding) -> Table:
+        out = found.suppressed
+        if out.any() and self.suppressed == "removed":
+            kept = ~out
+            masked = table.keep(kept)
+            for name, column in found.columns.items():
+                masked = masked.with_labels(name, column.texts, column.of_row[kept])
+            return masked
+        masked = table
+        for name, column in found.columns.items():
+            masked = masked.with_labels(name, *_starred(column.texts, column.of_row, out))
+        if not out.any():
+            return masked
+        for name in (name for name in columns if name not in found.columns):
+            codes = table.codes(name)
+            texts = [*codes.texts, *([None] if codes.missing is not None else [])]
+            masked = masked.with_labels(name, *_starred(texts, codes.codes, out))
+        if not self.keep_sensitive:
+            masked = masked.blank(dict.fromkeys(table.roles.sensitive, out))
+        return masked
+
+    def _serve(self, table: Table) -> Table:
+        return self._serving.serve(table)
+
+    def scales(self, table: Table) -> dict[str, Scale]:
+        return self._serving.scales(table)
+
+
+def _starred(
+    texts: Sequence[str | None], codes: npt.NDArray[Any], out: npt.NDArray[np.bool_]
+) -> tuple[list[str | None], npt.NDArray[np.int64]]:
+    """The same column with ``*`` in the marked rows."""
+    return [*texts, TOP], np.where(out, len(texts), codes)
+
+
+def _warn_if_nothing_is_left(found: Recoding, columns: Sequence[str]) -> None:
+    kept = ~found.suppressed
+    empty = all(
+        name in found.columns
+        and {found.columns[name].texts[i] for i in np.unique(found.columns[name].of_row[kept])}
+        <= {TOP}
+        for name in columns
+    )
+    if empty:
+        warnings.warn(
+            "Every value of the columns to generalize had to become '*', so that nothing is left "
+            "of them; ask for less (a smaller k, a weaker model), allow more records to be "
+            "suppressed, or give finer hierarchies.",
+            NothingLeftWarning,
+            stacklevel=4,
+        )

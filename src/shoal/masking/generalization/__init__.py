@@ -1,0 +1,1 @@
+"""How records are generalized: the searches behind Generalize."""

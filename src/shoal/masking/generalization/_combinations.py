@@ -1,0 +1,84 @@
+"""The distinct combinations of a table: what a search works on instead of its records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.table import Codes, Table, form_classes
+
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Combinations:
+    """Which combinations of codes occur, and how often.
+
+    Parameters
+    ----------
+    codes : numpy.ndarray
+        A row per combination of quasi-identifiers, a column per quasi-identifier.
+    counts : numpy.ndarray
+        How many records have each combination.
+    of_row : numpy.ndarray
+        The combination of each record.
+    columns : list of Codes
+        The quasi-identifiers, encoded.
+    population : numpy.ndarray, optional
+        How many people of a population have each combination.
+    """
+
+    codes: npt.NDArray[np.int32]
+    counts: Integers
+    of_row: npt.NDArray[Any]
+    columns: list[Codes]
+    population: Integers | None = None
+
+    def with_secrets(self, secrets: npt.NDArray[np.int32]) -> Pairs:
+        """The distinct pairs of a combination and the sensitive values beside it."""
+        from shoal.kernels._grouping import dense_labels, first_rows
+
+        labels, count = self.of_row, len(self.counts)
+        for values in secrets:
+            # both numbers are at most that of the records, so that the key fits
+            width = np.uint64(int(values.max(initial=0)) + 1)
+            labels, count = dense_labels(
+                labels.astype(np.uint64) * width + values.astype(np.uint64)
+            )
+        rows = first_rows(labels, count)
+        counts = np.bincount(labels, minlength=count).astype(np.int64)
+        return Pairs(
+            self.of_row[rows].astype(np.int32),
+            np.ascontiguousarray(secrets[:, rows]),
+            counts,
+            labels,
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Pairs:
+    """Combinations together with the sensitive values that occur beside them."""
+
+    combination: npt.NDArray[np.int32]
+    secrets: npt.NDArray[np.int32]
+    counts: Integers
+    of_row: npt.NDArray[Any]
+
+
+def combinations_of(
+    table: Table, columns: Sequence[str], population: Table | None = None
+) -> Combinations:
+    """Count the combinations of some columns; a missing value is a value of its own."""
+    from shoal.kernels._grouping import first_rows
+
+    encoded = [table.codes(name) for name in columns]
+    groups = form_classes(encoded, len(table))
+    rows = first_rows(groups.labels, groups.count)
+    codes = np.empty((groups.count, len(columns)), np.int32)
+    for place, column in enumerate(encoded):
+        codes[:, place] = column.codes[rows]
+    return Combinations(codes, groups.sizes, groups.labels, encoded)

@@ -1,0 +1,74 @@
+"""What every class must satisfy, checked against what the whole table can reach."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import InputError, RequirementNotMet, quoted
+from shoal.models import (
+    KAnonymity,
+    PrivacyModel,
+    conditions_of,
+    population_of,
+    table_conditions,
+)
+from shoal.table import Table
+
+if TYPE_CHECKING:
+    from shoal.kernels._conditions import Conditions
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Demand:
+    """The conditions of every class, the sensitive values, and what a partition must satisfy."""
+
+    conditions: Conditions
+    secrets: npt.NDArray[np.int32]
+    of_partition: tuple[Callable[[npt.NDArray[np.int64]], bool], ...]
+    population: Table | None
+
+    def accepts_partition(self, sizes: npt.NDArray[np.int64]) -> bool:
+        """Whether classes of these sizes satisfy what is asked of a partition as a whole."""
+        return all(asked(sizes) for asked in self.of_partition)
+
+
+def demand_of(
+    k: int | None,
+    models: PrivacyModel | Sequence[PrivacyModel] | None,
+    table: Table,
+    columns: Sequence[str],
+) -> Demand:
+    """The models as a search asks them; refused where one class of all records fails them."""
+    given = [] if models is None else [models] if isinstance(models, PrivacyModel) else [*models]
+    asked = {condition.column for model in given for condition in model.conditions(table)}
+    both = [name for name in columns if name in asked]
+    if both:
+        raise InputError(
+            f"The models ask about {quoted(both)}, which is to be generalized; a column cannot "
+            "be both what is generalized and what is protected."
+        )
+    everything = [*given, *([] if k is None else [KAnonymity(k)])]
+    for model in everything:
+        model.check(table)
+        _refuse_what_no_class_reaches(model, table)
+    conditions, secrets = conditions_of(everything, table)
+    return Demand(conditions, secrets, table_conditions(given), population_of(given))
+
+
+def _refuse_what_no_class_reaches(model: PrivacyModel, table: Table) -> None:
+    """Generalizing everything to one class is the most that can be done."""
+    whole = table.drop(table.roles.quasi_identifiers)
+    if model.smallest_class == 1 and not model.conditions(table):
+        return  # speaks of the partition as a whole
+    if not model.holds(whole):
+        raise RequirementNotMet(
+            f"{model.title} cannot be reached: even with all {len(table)} records in one class "
+            f"the level is {model.level(whole):.4g} and {model.threshold:g} is asked for. Ask for "
+            f"at most {model.level(whole):.4g}, or take out the records that stand in the way. "
+            "Nothing was written."
+        )

@@ -1,0 +1,176 @@
+"""One level for each column: the best combination of all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import RequirementNotMet
+from shoal.masking._base import StepLog
+from shoal.masking.generalization._combinations import Combinations
+from shoal.masking.generalization._demand import Demand
+from shoal.masking.generalization._recoding import Recoding, Relabelling
+from shoal.masking.generalization._serving import ServedLevels
+from shoal.table import HierarchyCodes
+
+if TYPE_CHECKING:
+    from shoal.kernels._lattice import FullDomainSearch
+    from shoal.kernels._roll_up import Base
+
+
+def full_domain(
+    names: Sequence[str],
+    found: Combinations,
+    coded: Mapping[str, HierarchyCodes],
+    demand: Demand,
+    log: StepLog,
+    *,
+    limit: float,
+    loss: str,
+    seconds: float,
+) -> Recoding:
+    """Search the lattice of levels for the least loss within the suppression limit."""
+    from shoal.kernels._lattice import FullDomainSearch
+
+    trees = [coded[name] for name in names]
+    base = base_of(found, demand)
+    work = FullDomainSearch(
+        base,
+        [tree.maps for tree in trees],
+        [tree.leaves for tree in trees],
+        [tree.domain for tree in trees],
+        demand.conditions,
+        limit=math.floor(limit * len(found.of_row) + 1e-9),
+        loss=loss,
+        node_check=demand.accepts_partition if demand.of_partition else None,
+        seconds=seconds,
+    )
+    done = 0.0
+    while done < 1.0:
+        log.tell("Searching the lattice", done)
+        done = work.advance()
+    if work.levels is None:
+        raise RequirementNotMet(_closest(work, len(found.of_row), limit))
+    return _at(
+        names,
+        found,
+        coded,
+        demand,
+        work.levels,
+        loss=work.loss,
+        optimal=work.optimal,
+        lattice={"nodes": work.nodes, "bound": work.bound, **work.counters},
+    )
+
+
+def at_levels(
+    names: Sequence[str],
+    found: Combinations,
+    coded: Mapping[str, HierarchyCodes],
+    demand: Demand,
+    levels: Sequence[int],
+    *,
+    limit: float,
+) -> Recoding:
+    """No search: the levels are given, whatever the data are; classes that fail are suppressed."""
+    recoding = _at(names, found, coded, demand, levels, loss=np.nan, optimal=False, lattice={})
+    gone, records = int(recoding.suppressed.sum()), len(recoding.suppressed)
+    if gone > math.floor(limit * records + 1e-9):
+        raise RequirementNotMet(
+            f"At the given levels {gone} of {records} records are in classes that fail, and "
+            f"at most {limit:.1%} may be suppressed. Raise 'suppression_limit' to "
+            f"{gone / records:.4g} or more, or give higher levels. Nothing was written."
+        )
+    kept = ~recoding.suppressed
+    cells = [
+        (coded[name].leaves[level][coded[name].column.codes[kept]] - 1).sum()
+        / max(1.0, coded[name].domain - 1)
+        for name, level in zip(names, levels, strict=True)
+    ]
+    loss = (float(sum(cells)) + gone * len(names)) / (records * len(names))
+    return replace(recoding, loss=loss)
+
+
+def _at(
+    names: Sequence[str],
+    found: Combinations,
+    coded: Mapping[str, HierarchyCodes],
+    demand: Demand,
+    levels: Sequence[int],
+    **facts: Any,
+) -> Recoding:
+    """The records at some levels, with those marked whose class breaks a condition."""
+    level_of = dict(zip(names, levels, strict=True))
+    columns = {
+        name: Relabelling(list(tree.labels[level]), tree.maps[level][tree.column.codes])
+        for name, tree in coded.items()
+        if (level := level_of[name])
+    }
+    maps = [coded[name].maps[level] for name, level in level_of.items()]
+    gone = violating(base_of(found, demand), maps, demand)
+    return Recoding(
+        columns,
+        suppressed=gone[found.of_row],
+        served=ServedLevels(level_of),
+        levels=level_of,
+        **facts,
+    )
+
+
+def base_of(found: Combinations, demand: Demand) -> Base:
+    """The combinations as the kernels take them; with sensitive values where they matter."""
+    from shoal.kernels._roll_up import Base
+
+    none = np.empty(0, np.int32)
+    counts = found.counts.astype(np.int64)
+    population = np.zeros(len(counts), np.int64) if found.population is None else found.population
+    if not len(demand.secrets):
+        nothing = np.empty((0, 0), np.int32)
+        return Base(found.codes, counts, population, none, nothing, np.empty(0, np.int64))
+    pairs = found.with_secrets(demand.secrets)
+    return Base(found.codes, counts, population, pairs.combination, pairs.secrets, pairs.counts)
+
+
+def violating(
+    base: Base, maps: Sequence[npt.NDArray[Any]], demand: Demand
+) -> npt.NDArray[np.bool_]:
+    """Which combinations lie in a class that breaks a condition, at given levels."""
+    from shoal.kernels._grouping import dense_labels
+    from shoal.kernels._lattice_conditions import judged
+    from shoal.kernels._roll_up import Groups
+
+    labels, count = np.zeros(len(base.counts), np.int64), 1
+    for place, codes in enumerate(maps):
+        width = np.uint64(int(codes.max(initial=0)) + 1)
+        keys = labels.astype(np.uint64) * width + codes[base.tuples[:, place]].astype(np.uint64)
+        labels, count = dense_labels(keys)
+    weights = np.zeros((count, 2), np.int64)
+    np.add.at(weights, labels, np.column_stack([base.counts, base.population]))
+    secrets, values = len(base.pair_codes), max(1, demand.conditions.shares.shape[1])
+    groups = Groups(
+        np.empty((0, 0), np.uint64),
+        weights,
+        np.tile(labels[base.pair_tuple].astype(np.int32), secrets),
+        (base.pair_codes + values * np.arange(secrets)[:, None]).astype(np.int32).ravel(),
+        np.tile(base.pair_counts, secrets),
+    )
+    kept = judged(groups, demand.conditions, False)[0]
+    return ~kept[labels]
+
+
+def _closest(work: FullDomainSearch, records: int, limit: float) -> str:
+    """Why nothing was found, and what would do."""
+    most = f"at most {limit:.1%} of the {records} records may be suppressed"
+    if work.closest is None:
+        return f"No generalization satisfies the models where {most}. Nothing was written."
+    share = work.closest[1] / records
+    return (
+        f"No generalization satisfies the models where {most}: the closest one suppresses "
+        f"{work.closest[1]} ({share:.2%}). Raise 'suppression_limit' to {share:.4g} or more, or "
+        "relax the models. Nothing was written."
+    )

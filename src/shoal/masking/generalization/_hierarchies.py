@@ -1,0 +1,109 @@
+"""Which hierarchy each column has: the one that is given, or one proposed from the data."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from shoal.errors import InputError, did_you_mean, quoted
+from shoal.parameters import Integer
+from shoal.table import Hierarchy, HierarchyCodes, Table
+
+#: Columns of these kinds have an order that Mondrian can cut without a hierarchy.
+ORDERED_KINDS = ("integer", "float", "date", "datetime", "time", "duration")
+
+
+@dataclass(frozen=True)
+class Hierarchies:
+    """A hierarchy for some columns: a Hierarchy, the path of a file, or the kind of one."""
+
+    #: A path names folders of a machine, and a list of values may name people.
+    private: ClassVar[bool] = True
+
+    def accepts(self, value: Any) -> bool:
+        return (
+            isinstance(value, Mapping)
+            and all(isinstance(name, str) for name in value)
+            and all(
+                isinstance(one, (Hierarchy, str, os.PathLike, Mapping)) for one in value.values()
+            )
+        )
+
+    def describe(self) -> str:
+        return "a table of columns with their hierarchies"
+
+    def read(self, value: Any) -> Any:
+        """Hierarchies from plain data."""
+        if not isinstance(value, Mapping):
+            return value
+        return {name: Hierarchy.from_plan(one) for name, one in value.items()}
+
+    def relocate(self, value: Any, folder: Path) -> Any:
+        """Paths that were relative to a plan's folder, as this process finds them."""
+        if not isinstance(value, Mapping):
+            return value
+        return {
+            name: os.fspath(folder / one) if isinstance(one, str) else one
+            for name, one in value.items()
+        }
+
+
+@dataclass(frozen=True)
+class Levels:
+    """A level for each column."""
+
+    def accepts(self, value: Any) -> bool:
+        return (
+            isinstance(value, Mapping)
+            and len(value) > 0
+            and all(isinstance(name, str) for name in value)
+            and all(Integer(minimum=0).accepts(level) for level in value.values())
+        )
+
+    def describe(self) -> str:
+        return "a table of columns with their levels, each an integer ≥ 0"
+
+
+def fixed_levels(
+    given: Mapping[str, int], coded: Mapping[str, HierarchyCodes], columns: Sequence[str]
+) -> tuple[int, ...]:
+    """The level of every column to generalize, checked against its hierarchy."""
+    lacking = [name for name in columns if name not in given]
+    stray = [name for name in given if name not in columns]
+    if lacking or stray:
+        raise InputError(
+            f"'levels' names a level for each of the columns to generalize; it lacks "
+            f"{quoted(lacking) or 'none'} and has {quoted(stray) or 'none'} besides."
+        )
+    for name in columns:
+        if given[name] >= coded[name].levels:
+            raise InputError(
+                f"The hierarchy of column '{name}' has levels 0 to {coded[name].levels - 1}; got "
+                f"{given[name]}."
+            )
+    return tuple(given[name] for name in columns)
+
+
+def hierarchies_for(
+    given: Mapping[str, Any] | None, table: Table, columns: Sequence[str], *, ordered: bool
+) -> tuple[dict[str, Hierarchy], tuple[str, ...]]:
+    """The hierarchies of the columns, and which of them were proposed from the data.
+
+    With ``ordered`` numbers, dates and times need none.
+    """
+    named = {name: Hierarchy.from_plan(one) for name, one in (given or {}).items()}
+    for name in named:
+        if name not in columns:
+            raise InputError(
+                f"There is a hierarchy for '{name}', which is none of the columns to generalize. "
+                f"{did_you_mean(name, columns)}"
+            )
+    proposed = tuple(
+        name
+        for name in columns
+        if name not in named and not (ordered and table.kind(name) in ORDERED_KINDS)
+    )
+    return named | {name: Hierarchy.propose(table, name) for name in proposed}, proposed

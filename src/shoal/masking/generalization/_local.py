@@ -1,0 +1,77 @@
+"""Local recoding: every class at the lowest levels that it can have, nothing suppressed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.masking._base import StepLog
+from shoal.masking.generalization._combinations import Combinations
+from shoal.masking.generalization._demand import Demand
+from shoal.masking.generalization._full_domain import base_of
+from shoal.masking.generalization._recoding import Recoding, Relabelling
+from shoal.masking.generalization._serving import ServedBoxes, Spans, scale_of_nodes
+from shoal.table import HierarchyCodes
+
+
+def local(
+    names: Sequence[str],
+    found: Combinations,
+    coded: Mapping[str, HierarchyCodes],
+    demand: Demand,
+    log: StepLog,
+    *,
+    seconds: float,
+) -> Recoding:
+    """Peel the lattice: at each node the classes that are safe are finished there."""
+    from shoal.kernels._peel import PeelLattice
+
+    trees = [coded[name] for name in names]
+    base = base_of(found, demand)
+    work = PeelLattice(
+        base,
+        [tree.maps for tree in trees],
+        [tree.leaves for tree in trees],
+        [tree.domain for tree in trees],
+        demand.conditions,
+        seconds=seconds,
+    )
+    done = 0.0
+    while done < 1.0:
+        log.tell("Peeling the lattice", done)
+        done = work.advance()
+    if not work.feasible:  # the demand was checked, so this is a fault of ours
+        raise RuntimeError("local recoding found no classes")
+    units = found.of_row if not len(demand.secrets) else found.with_secrets(demand.secrets).of_row
+    tuples = np.arange(len(base.counts)) if not len(demand.secrets) else base.pair_tuple
+    class_of_row = work.labels[units]
+    # a combination of each class: its cells at the levels of the class are those of all
+    first = np.empty(len(work.levels), np.int64)
+    first[work.labels] = tuples
+    columns, spans = {}, {}
+    boxes = np.empty(work.levels.shape, np.int32)
+    losses = np.zeros(len(boxes))
+    for place, (name, tree) in enumerate(zip(names, trees, strict=True)):
+        values, levels = base.tuples[first, place], work.levels[:, place]
+        nodes, of_class = _distinct_nodes(tree, values, levels)
+        boxes[:, place] = of_class
+        losses += (tree.leaves[levels, values] - 1) / max(1.0, tree.domain - 1)
+        spans[name] = Spans([text for _, text in nodes], scale_of_nodes(tree, nodes), nodes=nodes)
+        if levels.any():
+            columns[name] = Relabelling(spans[name].texts, boxes[class_of_row, place])
+    served = ServedBoxes(spans, boxes[np.argsort(losses, kind="stable")], tuple(columns))
+    nobody = np.zeros(len(class_of_row), np.bool_)
+    return Recoding(columns, work.loss, nobody, served)
+
+
+def _distinct_nodes(
+    tree: HierarchyCodes, values: npt.NDArray[Any], levels: npt.NDArray[Any]
+) -> tuple[list[tuple[int, str | None]], npt.NDArray[np.int32]]:
+    """The different nodes that classes have in a column, and which one each class has."""
+    nodes = np.column_stack([levels, tree.maps[levels, values]])
+    distinct, of_class = np.unique(nodes, axis=0, return_inverse=True)
+    texts = [(int(level), tree.labels[level][node]) for level, node in distinct.tolist()]
+    return texts, of_class.ravel().astype(np.int32)

@@ -1,0 +1,181 @@
+"""Mondrian: multidimensional boxes, each as small as the models allow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.masking._base import StepLog
+from shoal.masking.generalization._combinations import Combinations
+from shoal.masking.generalization._demand import Demand
+from shoal.masking.generalization._recoding import TOP, Recoding, Relabelling, Scale
+from shoal.masking.generalization._serving import (
+    ServedBoxes,
+    Spans,
+    middles,
+    scale_of_nodes,
+)
+from shoal.table import Codes, HierarchyCodes
+
+if TYPE_CHECKING:
+    from shoal.kernels._mondrian_attributes import Attribute
+    from shoal.kernels._mondrian_boxes import MondrianBoxes
+
+Integers32 = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Axis:
+    """A column as Mondrian cuts it: its codes put in the order of ``back``."""
+
+    column: Codes
+    tree: HierarchyCodes | None
+    back: Integers32
+    attribute: Attribute
+
+    @cached_property
+    def places(self) -> Integers32:
+        """Where each code of the column stands in the order."""
+        places = np.empty_like(self.back)
+        places[self.back] = np.arange(len(self.back), dtype=np.int32)
+        return places
+
+    def spans(self, ends: npt.NDArray[Any]) -> Spans:
+        """What is released for boxes that reach from one place to another."""
+        first, last = self.back[ends[:, 0]], self.back[ends[:, 1]]
+        if self.tree is not None:
+            nodes = [_lowest(self.tree, *pair) for pair in zip(first, last, strict=True)]
+            return Spans([text for _, text in nodes], scale_of_nodes(self.tree, nodes), nodes=nodes)
+        numbers = self.column.numbers
+        missing = -1 if self.column.missing is None else self.column.missing
+        texts = [*self.column.texts, None]
+        shown = [
+            _interval(texts, low, high, missing) for low, high in zip(first, last, strict=True)
+        ]
+        reach = _reach(numbers, first, last, missing)
+        return Spans(
+            shown,
+            Scale(tuple(shown), middles(reach), numeric=True),
+            ends=reach,
+            unit=_unit(numbers),
+            gaps=last == missing,
+        )
+
+    def widths(self, ends: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        """The share of the column that each stretch takes, from 0 to 1."""
+        if self.tree is None:
+            positions = self.attribute.positions
+            return np.minimum(1.0, positions[ends[:, 1]] - positions[ends[:, 0]])
+        first, last = self.back[ends[:, 0]], self.back[ends[:, 1]]
+        heights = [_lowest(self.tree, *pair)[0] for pair in zip(first, last, strict=True)]
+        return np.array(self.attribute.widths[heights, ends[:, 0]])
+
+
+def _lowest(tree: HierarchyCodes, first: int, last: int) -> tuple[int, str | None]:
+    """The level and label of the lowest node over two values."""
+    level = int(np.argmax(tree.maps[:, first] == tree.maps[:, last]))
+    return level, tree.labels[level][tree.maps[level, first]]
+
+
+def _interval(texts: list[str | None], low: int, high: int, missing: int) -> str | None:
+    if low == high:
+        return texts[low]
+    return TOP if high == missing else f"[{texts[low]}, {texts[high]}]"
+
+
+def _unit(numbers: npt.NDArray[np.float64]) -> float:
+    """One over the width of a column; halves, since a width can be too large for a float."""
+    present = numbers[~np.isnan(numbers)] / 2
+    half = float(np.ptp(present)) if len(present) else 0.0
+    return 0.5 / half if half > 0 else 0.0
+
+
+def _reach(
+    numbers: npt.NDArray[np.float64], first: Integers32, last: Integers32, missing: int
+) -> npt.NDArray[np.float64]:
+    """The numbers between which a stretch lies; one that mixes in missing values has them all."""
+    ends = np.column_stack([numbers[first], numbers[last]])
+    mixed = (last == missing) & (first != missing)
+    ends[mixed] = [-np.inf, np.inf]
+    ends[first == missing] = [np.inf, -np.inf]
+    return ends
+
+
+def axis_of(column: Codes, tree: HierarchyCodes | None) -> Axis:
+    """A column in the order of its values or, under a tree, with the values of a node together."""
+    from shoal.kernels._mondrian_attributes import Attribute, ordered
+
+    if tree is None:
+        same = np.arange(column.count, dtype=np.int32)
+        return Axis(column, None, same, ordered(column.positions))
+    back = np.lexsort(tree.maps).astype(np.int32)  # by the last level first: the root, downwards
+    first, last = np.empty(tree.maps.shape, np.int32), np.empty(tree.maps.shape, np.int32)
+    for level, nodes in enumerate(tree.maps[:, back]):
+        starts = np.flatnonzero(np.diff(nodes, prepend=-1))
+        sizes = np.diff(starts, append=len(nodes))
+        first[level] = np.repeat(starts, sizes)
+        last[level] = np.repeat(starts + sizes - 1, sizes)
+    widths = (tree.leaves[:, back] - 1) / max(1.0, tree.domain - 1)
+    attribute = Attribute(np.arange(float(len(back))), first, last, np.ascontiguousarray(widths))
+    return Axis(column, tree, back, attribute)
+
+
+def mondrian(
+    names: Sequence[str],
+    found: Combinations,
+    coded: Mapping[str, HierarchyCodes],
+    demand: Demand,
+    log: StepLog,
+    *,
+    relaxed: bool,
+) -> Recoding:
+    """Cut the records into boxes that satisfy the demand."""
+    axes = [axis_of(column, coded.get(n)) for n, column in zip(names, found.columns, strict=True)]
+    work, of_row = _cut(axes, found, demand, log, relaxed)
+    box_of_row = work.labels[of_row]
+    sizes = np.bincount(box_of_row, minlength=len(work.lows))
+    columns, spans = {}, {}
+    boxes = np.empty(work.lows.shape, np.int32)
+    losses = np.zeros(len(boxes))
+    for place, (name, axis) in enumerate(zip(names, axes, strict=True)):
+        reach = np.column_stack([work.lows[:, place], work.highs[:, place]])
+        ends, of_box = np.unique(reach, axis=0, return_inverse=True)
+        boxes[:, place] = of_box.ravel()
+        losses += axis.widths(ends)[boxes[:, place]] / len(names)
+        spans[name] = axis.spans(ends)
+        if (ends[:, 0] != ends[:, 1]).any():
+            columns[name] = Relabelling(spans[name].texts, boxes[box_of_row, place])
+    # nodes of trees overlap: where a row lies in several boxes, the smallest says most
+    served = ServedBoxes(spans, boxes[np.argsort(losses, kind="stable")], tuple(columns))
+    nobody = np.zeros(len(box_of_row), np.bool_)
+    return Recoding(columns, float(losses @ sizes) / len(box_of_row), nobody, served)
+
+
+def _cut(
+    axes: Sequence[Axis], found: Combinations, demand: Demand, log: StepLog, relaxed: bool
+) -> tuple[MondrianBoxes, npt.NDArray[Any]]:
+    """Run the kernel; give it with what is cut for each record."""
+    from shoal.kernels._mondrian_boxes import MondrianBoxes
+
+    placed = np.column_stack([axis.places[found.codes[:, i]] for i, axis in enumerate(axes)])
+    if relaxed:
+        units, values = found.of_row, demand.secrets
+        counts = np.ones(len(units), np.int64)
+        of_row: npt.NDArray[Any] = np.arange(len(units))
+    else:
+        pairs = found.with_secrets(demand.secrets)
+        units, values, counts, of_row = pairs.combination, pairs.secrets, pairs.counts, pairs.of_row
+    attributes = [axis.attribute for axis in axes]
+    work = MondrianBoxes(
+        placed[units], counts, counts, values, attributes, demand.conditions, relaxed=relaxed
+    )
+    done = 0
+    while done < len(counts):
+        log.tell("Cutting", done / len(counts))
+        done = work.advance()
+    return work, of_row

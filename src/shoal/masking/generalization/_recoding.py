@@ -1,0 +1,76 @@
+"""What a search found: for each record and column, the text that is released."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.table import Hierarchy, Table
+
+#: The value that says nothing.
+TOP = "*"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Scale:
+    """The released texts of a column as numbers, for models that learn from them.
+
+    ``numbers`` has the middle of each text's interval where ``numeric``, and its rank otherwise.
+    """
+
+    texts: tuple[str | None, ...]
+    numbers: npt.NDArray[np.float64]
+    numeric: bool
+
+
+class Served(Protocol):
+    """How rows that come later are mapped into what was released; it holds no record."""
+
+    def apply(self, table: Table, hierarchies: Mapping[str, Hierarchy]) -> Table:
+        """The rows in the released domain."""
+
+    def scales(self, table: Table, hierarchies: Mapping[str, Hierarchy]) -> dict[str, Scale]:
+        """The texts that these rows can get, as numbers."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Relabelling:
+    """One released column: the different texts, and which one each record has."""
+
+    texts: list[str | None]
+    of_row: npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Recoding:
+    """A table generalized.
+
+    Parameters
+    ----------
+    columns : mapping
+        The columns that change; the others are released as they are.
+    loss : float
+        The information loss.
+    suppressed : numpy.ndarray
+        Which records are suppressed.
+    served : Served
+        How new rows are mapped; nothing in it is a record.
+    levels : mapping
+        The level of each column, where there is one level per column.
+    optimal : bool
+        Whether the search proves that nothing better exists.
+    lattice : mapping
+        The explored part of the lattice.
+    """
+
+    columns: Mapping[str, Relabelling]
+    loss: float
+    suppressed: npt.NDArray[np.bool_]
+    served: Served
+    levels: Mapping[str, int] = field(default_factory=dict)
+    optimal: bool = False
+    lattice: Mapping[str, Any] = field(default_factory=dict)

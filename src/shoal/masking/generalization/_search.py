@@ -1,0 +1,76 @@
+"""The searches by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from shoal.errors import InputError
+from shoal.masking._base import StepLog
+from shoal.masking.generalization._combinations import combinations_of
+from shoal.masking.generalization._demand import Demand
+from shoal.masking.generalization._full_domain import at_levels, full_domain
+from shoal.masking.generalization._hierarchies import fixed_levels
+from shoal.masking.generalization._local import local
+from shoal.masking.generalization._mondrian import mondrian
+from shoal.masking.generalization._recoding import Recoding
+from shoal.table import HierarchyCodes, Table
+
+ALGORITHMS = ("full-domain", "mondrian", "local")
+LOSSES = (
+    "loss",
+    "precision",
+    "discernibility",
+    "discernibility-monotonic",
+    "average-class-size",
+    "entropy",
+    "entropy-monotonic",
+    "ambiguity",
+    "kl-divergence",
+)
+
+
+class Settings(Protocol):
+    """The parameters of Generalize that a search reads."""
+
+    algorithm: str
+    levels: Mapping[str, int] | None
+    suppression_limit: float
+    loss: str
+    relaxed: bool
+    seconds: float
+
+
+def search(
+    settings: Settings,
+    table: Table,
+    names: Sequence[str],
+    coded: Mapping[str, HierarchyCodes],
+    demand: Demand,
+    log: StepLog,
+) -> Recoding:
+    """Generalize the named columns of a table so that every class satisfies the demand."""
+    found = combinations_of(table, names, demand.population)
+    if settings.levels is not None:
+        levels = fixed_levels(settings.levels, coded, names)
+        return at_levels(names, found, coded, demand, levels, limit=settings.suppression_limit)
+    if settings.algorithm == "full-domain":
+        return full_domain(
+            names,
+            found,
+            coded,
+            demand,
+            log,
+            limit=settings.suppression_limit,
+            loss=settings.loss,
+            seconds=settings.seconds,
+        )
+    if demand.of_partition or demand.population is not None:
+        raise InputError(
+            "Models of a whole partition or of a population are searched for by the algorithm "
+            f"'full-domain' only; '{settings.algorithm}' takes models of single classes. Require "
+            "the others of the release instead."
+        )
+    if settings.algorithm == "mondrian":
+        return mondrian(names, found, coded, demand, log, relaxed=settings.relaxed)
+    return local(names, found, coded, demand, log, seconds=settings.seconds)
