@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     )
     from shoal.measurement import Measurement
     from shoal.models import KAnonymity, ProbabilisticKAnonymity
-    from shoal.table import Roles, Table, read, suggest_roles
+    from shoal.table import Hierarchy, Roles, Table, read, suggest_roles
     from shoal.workflow import Assessment, Limit, Plan, Release, assess, protect, verify
 
 __version__ = "0.1.0"
@@ -28,6 +28,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AddNoise",
     "Assessment",
+    "Hierarchy",
     "KAnonymity",
     "Limit",
     "Measurement",
@@ -69,7 +70,7 @@ _ROOMS = {
     ),
     "shoal.measurement": ("Measurement",),
     "shoal.models": ("KAnonymity", "ProbabilisticKAnonymity"),
-    "shoal.table": ("Roles", "Table", "read", "suggest_roles"),
+    "shoal.table": ("Hierarchy", "Roles", "Table", "read", "suggest_roles"),
     "shoal.workflow": ("Assessment", "Limit", "Plan", "Release", "assess", "protect", "verify"),
 }
 

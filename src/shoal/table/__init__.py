@@ -9,6 +9,9 @@ from shoal.table._read_table import read
 from shoal.table._released import read_records, read_released, records_as_parquet
 from shoal.table._roles import Roles
 from shoal.table._table import Numbers, Table
+from shoal.table.hierarchy._codes import HierarchyCodes
+from shoal.table.hierarchy._hierarchy import Hierarchy
+from shoal.table.hierarchy._rule import Unseen
 from shoal.table.storage._formats import FORMATS
 from shoal.table.suggestion._suggest import RoleSuggestion, suggest_roles
 
@@ -17,12 +20,15 @@ __all__ = [
     "Classes",
     "Codes",
     "Exchange",
+    "Hierarchy",
+    "HierarchyCodes",
     "Kind",
     "Missing",
     "Numbers",
     "RoleSuggestion",
     "Roles",
     "Table",
+    "Unseen",
     "read",
     "read_records",
     "read_released",

@@ -38,6 +38,13 @@ class Origin:
                 types[name] = _with_categories(dtype, [c for c in categories if c in present])
         return Origin(self.library, types)
 
+    def as_text(self, name: str) -> Origin:
+        """Without the first type of a column that has become text, unless it was text before."""
+        types = dict(self.types)
+        if str(types.get(name)) not in ("String", "object", "str", "string", "large_string"):
+            types.pop(name, None)
+        return Origin(self.library, types)
+
 
 def _with_categories(dtype: Any, categories: list[Any]) -> Any:
     if isinstance(dtype, pl.DataType):

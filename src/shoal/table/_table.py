@@ -351,6 +351,15 @@ class Table(GroupedRows):
             changed.append(self._series(name).gather(taken))
         return self._derive(self._data.with_columns(changed))
 
+    def with_labels(
+        self, column: str, labels: Sequence[str | None], codes: npt.NDArray[np.integer[Any]]
+    ) -> Table:
+        """The column as text: in each row the label of its code; None makes it missing."""
+        text = pl.Series(self._series(column).name, labels, dtype=pl.String).gather(codes)
+        table = self._derive(self._data.with_columns(text))
+        vars(table)["_origin"] = self._origin.as_text(column)
+        return table
+
     def fill_numbers(self, columns: Mapping[str, npt.NDArray[np.float64]]) -> Table:
         """New values for numeric columns, also where a cell was missing; NaN makes it missing.
 

@@ -1,0 +1,1 @@
+"""Hierarchies: how the values of a column become coarser, level by level."""

@@ -1,0 +1,124 @@
+"""Intervals between given edges, such as age groups or quantiles."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from shoal.errors import InputError
+from shoal.table.hierarchy._grid import exact_number, plain, written
+from shoal.table.hierarchy._rule import Rule, Rung, Unseen, dense, numbers_of
+
+
+@dataclass(frozen=True)
+class Edges(Rule):
+    """Intervals that begin at edges; each level keeps some of the edges of the one below."""
+
+    edges: tuple[tuple[Decimal, ...], ...]
+
+    kind = "edges"
+
+    @property
+    def inner_levels(self) -> int:
+        return len(self.edges)
+
+    def rungs(self, values: pl.Series, unseen: Unseen) -> list[Rung]:
+        numbers = numbers_of(values)
+        rungs = []
+        for edges in self.edges:
+            cells, nodes = dense(_between(numbers, edges))
+            labels = [_label(edges, cell) for cell in cells.tolist()]
+            ends = np.array([-np.inf, *map(float, edges), np.inf])
+            rungs.append(Rung(nodes, labels, np.column_stack((ends[cells], ends[cells + 1]))))
+        return rungs
+
+    def to_plan(self) -> dict[str, Any]:
+        return {self.kind: [[plain(edge) for edge in edges] for edges in self.edges]}
+
+    def describe(self) -> str:
+        counts = ", ".join(str(len(edges) + 1) for edges in self.edges)
+        return f"{counts} intervals between given edges"
+
+
+def between(edges: Sequence[Any], *, levels: int | None = None) -> Edges:
+    """Intervals by one list of edges or by a list of lists, each a part of the one before."""
+    several = len(edges) > 0 and all(isinstance(one, (list, tuple)) for one in edges)
+    given = [list(one) for one in edges] if several else [list(edges)]
+    if several and levels is not None:
+        raise InputError("Edges for every level are given, so 'levels' has nothing to say.")
+    exact = [tuple(exact_number(edge, "edges") for edge in one) for one in given]
+    for one in exact:
+        if not one or any(low >= high for low, high in itertools.pairwise(one)):
+            raise InputError("The edges of a hierarchy must be ascending numbers, at least one.")
+    for finer, coarser in itertools.pairwise(exact):
+        lost = len(set(coarser) - set(finer))
+        if lost or len(coarser) >= len(finer):
+            raise InputError(
+                f"{lost} edges of a coarser level are not edges of the level below, or none is "
+                "left out there; levels nest only if each keeps a part of the edges of the one "
+                "before it."
+            )
+    if not several:
+        exact = halved(exact[0], 1 if levels is None else levels)
+    return Edges(tuple(exact))
+
+
+def halved(edges: tuple[Decimal, ...], levels: int) -> list[tuple[Decimal, ...]]:
+    """Level by level every second edge, until one is left or the levels are made."""
+    if levels < 1:
+        raise InputError(f"A hierarchy of intervals needs 'levels' of 1 or more; got {levels}.")
+    made = [edges]
+    while len(made) < levels and len(made[-1]) > 1:
+        made.append(made[-1][1::2])
+    return made
+
+
+def quantile_edges(values: Any, groups: Sequence[int]) -> Edges:
+    """Edges that part the values into groups of about equal size; equal values stay together."""
+    numbers = np.asarray(values, dtype=np.float64).ravel()
+    numbers = np.sort(numbers[~np.isnan(numbers)])
+    if not len(numbers) or np.isinf(numbers).any():
+        raise InputError("Quantiles need finite numbers; got none, or infinite ones among them.")
+    if not groups or any(not isinstance(g, (int, np.integer)) or g < 2 for g in groups):
+        raise InputError("The groups of quantiles must be whole numbers of 2 or more.")
+    if any(finer % coarser or finer == coarser for finer, coarser in itertools.pairwise(groups)):
+        raise InputError(
+            "The groups of quantiles must be divisors, each of the one before it, such as "
+            "8, 4, 2; other quantiles do not nest."
+        )
+    ladder: list[tuple[Decimal, ...]] = []
+    for count in groups:
+        places = [math.ceil(at * len(numbers) / count) for at in range(1, count)]
+        cuts = {float(numbers[min(place, len(numbers) - 1)]) for place in places}
+        edges = tuple(Decimal(repr(cut)) for cut in sorted(cuts) if cut > numbers[0])
+        if edges and (not ladder or len(edges) < len(ladder[-1])):
+            ladder.append(edges)
+    return Edges(tuple(ladder))
+
+
+def _between(numbers: npt.NDArray[Any], edges: Sequence[Decimal]) -> npt.NDArray[np.int64]:
+    """The number of edges that are not above each value."""
+    if numbers.dtype.kind == "f":
+        return np.searchsorted([float(edge) for edge in edges], numbers, side="right")
+    # as whole numbers: a float cannot tell the largest ones apart
+    ends = np.iinfo(numbers.dtype)
+    whole = [math.ceil(edge) for edge in edges]
+    below = sum(edge <= ends.min for edge in whole)
+    inside = np.array([edge for edge in whole if ends.min < edge <= ends.max], numbers.dtype)
+    return below + np.searchsorted(inside, numbers, side="right")
+
+
+def _label(edges: Sequence[Decimal], cell: int) -> str:
+    if cell == 0:
+        return f"<{written(edges[0])}"
+    if cell == len(edges):
+        return f">={written(edges[-1])}"
+    return f"[{written(edges[cell - 1])}, {written(edges[cell])})"

@@ -1,0 +1,187 @@
+"""Intervals of equal width, and rounding: both are grids, each level a coarser one."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from shoal.errors import InputError
+from shoal.table.hierarchy._rule import Floats, Rule, Rung, Unseen, dense, numbers_of
+
+_EXACT: Final = 700  # digits: products and sums of doubles written as decimals are not rounded
+_WHOLE: Final = 2.0**53  # beyond it a float cannot hold every whole number
+_MOST_CELLS: Final = 2.0**50  # beyond it a float cannot tell neighbouring cells apart
+
+
+@dataclass(frozen=True)
+class Grid(Rule):
+    """Cells of one width per level; the first level has the cell of a value, others join cells.
+
+    The cells of level ``n`` begin at multiples of ``widths[n]`` after ``-shifts[n]`` widths of
+    the level below. That each level is computed from the one below makes levels nest whatever the
+    rounding of floats does.
+    """
+
+    widths: tuple[Decimal, ...]
+    origin: Decimal
+    rounds: bool
+
+    kind = "intervals"
+
+    @property
+    def inner_levels(self) -> int:
+        return len(self.widths)
+
+    def rungs(self, values: pl.Series, unseen: Unseen) -> list[Rung]:
+        if not self.widths:
+            return []
+        with localcontext() as context:
+            context.prec = _EXACT
+            start = self.origin - self.widths[0] / 2 if self.rounds else self.origin
+            cells, nodes = _cells(numbers_of(values), self.widths[0], start)
+            rungs = [self._rung(0, cells, nodes, start)]
+            for level in range(1, len(self.widths)):
+                finer, width = self.widths[level - 1], self.widths[level]
+                joined = int(width / finer)
+                shift = joined // 2 if self.rounds else 0
+                start -= shift * finer
+                parents = [(cell + shift) // joined for cell in cells]
+                cells = sorted(set(parents))
+                place = {cell: at for at, cell in enumerate(cells)}
+                parent = np.array([place[cell] for cell in parents], np.int32)
+                nodes = parent[nodes] if len(parent) else nodes
+                rungs.append(self._rung(level, cells, nodes, start))
+        return rungs
+
+    def _rung(
+        self, level: int, cells: Sequence[int], nodes: npt.NDArray[np.int32], start: Decimal
+    ) -> Rung:
+        width = self.widths[level]
+        if self.rounds:
+            labels = [written(self.origin + width * cell) for cell in cells]
+        else:
+            labels = [
+                f"[{written(start + width * cell)}, {written(start + width * (cell + 1))})"
+                for cell in cells
+            ]
+        bounds = [(float(start + width * c), float(start + width * (c + 1))) for c in cells]
+        return Rung(nodes, labels, np.array(bounds, np.float64).reshape(-1, 2))
+
+    def to_plan(self) -> dict[str, Any]:
+        plan: dict[str, Any] = {
+            "rounding" if self.rounds else "intervals": [plain(width) for width in self.widths]
+        }
+        return plan | ({"origin": plain(self.origin)} if self.origin else {})
+
+    def describe(self) -> str:
+        widths = ", ".join(map(written, self.widths))
+        return f"rounded to {widths}" if self.rounds else f"intervals of {widths}"
+
+
+def grid(widths: Sequence[Any], *, origin: Any = 0, rounds: bool = False) -> Grid:
+    """A grid whose widths are checked: each a multiple of the one before."""
+    called = "bases" if rounds else "widths"
+    exact = tuple(exact_number(width, called) for width in widths)
+    if not exact or min(exact) <= 0:
+        raise InputError(f"The {called} of a hierarchy must be numbers above 0, at least one.")
+    for finer, coarser in itertools.pairwise(exact):
+        ratio = Fraction(coarser) / Fraction(finer)
+        if ratio.denominator != 1 or ratio < 2:
+            raise InputError(
+                f"The {called} of a hierarchy must be multiples, each of the one before it, so "
+                f"that levels nest; {written(coarser)} is no multiple of {written(finer)}. Take "
+                f"for example {written(finer)}, {written(2 * finer)}, {written(4 * finer)}."
+            )
+    return Grid(exact, exact_number(origin, "origin"), rounds)
+
+
+def exact_number(value: Any, called: str) -> Decimal:
+    """A finite number as the decimal that it is written as: 0.1 is a tenth."""
+    if not isinstance(value, bool) and isinstance(value, (int, float, Decimal, np.number)):
+        decimal = Decimal(str(value))
+        # what a float cannot hold, a column of floats cannot be compared with
+        if decimal.is_finite() and (decimal == 0 or 1e-300 < abs(float(decimal)) < 1e308):
+            return decimal
+    raise InputError(
+        f"The {called} of a hierarchy must be finite numbers of ordinary size; got "
+        f"{type(value).__name__}."
+    )
+
+
+def plain(value: Decimal) -> int | float:
+    """A decimal as a number of Python: whole where it is whole."""
+    return int(value) if value == value.to_integral_value() else float(value)
+
+
+def written(value: Decimal) -> str:
+    """A number for a label: no exponent unless it is very long, no zeros at its end.
+
+    Examples
+    --------
+    >>> written(Decimal("20.0")), written(Decimal("0.10")), written(Decimal("1e30"))
+    ('20', '0.1', '1e+30')
+    """
+    if value == 0:
+        return "0"
+    value = value.normalize()
+    return format(value, "f" if -12 < value.adjusted() < 21 else "").lower()
+
+
+def _cells(
+    values: npt.NDArray[Any], width: Decimal, start: Decimal
+) -> tuple[list[int], npt.NDArray[np.int32]]:
+    """The cells that hold a value, in ascending order, and the place of each value's cell."""
+    if not len(values):
+        return [], np.zeros(0, np.int32)
+    if values.dtype.kind in "iu" and width == width.to_integral_value():
+        return _whole_cells(values, int(width), int(start.to_integral_value("ROUND_CEILING")))
+    floats = values.astype(np.float64)
+    guess = np.floor((floats - float(start)) / float(width))
+    rounded = values.dtype.kind in "iu" and np.abs(floats).max() > _WHOLE
+    if rounded or not np.abs(guess).max() < _MOST_CELLS:
+        return _far_cells(values, width, start)
+    cells, nodes = dense(guess.astype(np.int64))
+    # the division may be off by one near an edge: the edges themselves decide
+    low, high = _edges(cells, width, start), _edges(cells + 1, width, start)
+    right = cells[nodes] - (floats < low[nodes]) + (floats >= high[nodes])
+    cells, nodes = dense(right)
+    return cells.tolist(), nodes
+
+
+def _edges(cells: npt.NDArray[np.int64], width: Decimal, start: Decimal) -> Floats:
+    return np.array([float(start + width * cell) for cell in cells.tolist()])
+
+
+def _whole_cells(
+    values: npt.NDArray[Any], width: int, start: int
+) -> tuple[list[int], npt.NDArray[np.int32]]:
+    """Cells of whole numbers, exact at both ends of 64 bits."""
+    lowest = int(values.min())
+    first, into = divmod(lowest - start, width)
+    # distances as unsigned words: exact even when the range exceeds half of all integers
+    far = values.view(np.uint64) - values.min().view(np.uint64)
+    if width > 2**64 - 1:
+        steps = (far >= width - into) if width - into < 2**64 else np.zeros(len(far), np.bool_)
+    else:
+        steps = far // np.uint64(width) + (far % np.uint64(width) >= np.uint64(width - into))
+    found, nodes = dense(steps.astype(np.uint64))
+    return [first + int(step) for step in found], nodes
+
+
+def _far_cells(
+    values: npt.NDArray[Any], width: Decimal, start: Decimal
+) -> tuple[list[int], npt.NDArray[np.int32]]:
+    """Cells by fractions, value by value: for numbers that are huge beside the width."""
+    exact, first = Fraction(width), Fraction(start)
+    found = [(Fraction(value) - first) // exact for value in values.tolist()]
+    cells = sorted(set(found))
+    place = {cell: at for at, cell in enumerate(cells)}
+    return cells, np.array([place[cell] for cell in found], np.int32)

@@ -1,0 +1,348 @@
+"""The hierarchy of a column: from its values, by coarser and coarser ones, to ``*``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from shoal.errors import InputError
+from shoal.table.hierarchy._codes import HierarchyCodes, codes_of
+from shoal.table.hierarchy._dates import calendar
+from shoal.table.hierarchy._edges import between, quantile_edges
+from shoal.table.hierarchy._grid import exact_number, grid
+from shoal.table.hierarchy._hierarchy_file import read_rows, text_of
+from shoal.table.hierarchy._listed import Listed, listed, ordered_rows, tree_rows
+from shoal.table.hierarchy._prefixes import prefixes
+from shoal.table.hierarchy._rule import ROOT, Rule, Suppression, Unseen
+from shoal.table.storage._plain_text import as_text
+
+if TYPE_CHECKING:
+    from shoal.table._table import Table
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Hierarchy:
+    """How the values of a column become coarser, level by level; frozen.
+
+    Level 0 is the value itself, the last level is ``*``, which says nothing, and each value of a
+    level has one coarser value on the next. Make one with the methods below that name a kind.
+
+    Hierarchies of numbers, dates and prefixes are functions: any value has its place. One that
+    lists its values (from a file, rows, an ordered list, a tree) refuses a value that it lacks,
+    unless ``unseen="top"`` gives it ``*`` at every level but 0, or ``unseen="nearest"`` the place
+    of the nearest number or date. A missing value stays missing up to the last level.
+
+    References
+    ----------
+    Samarati (2001), Protecting Respondents' Identities in Microdata Release, section 4
+    (domain and value generalization hierarchies).
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import Table
+    >>> table = Table(pl.DataFrame({"age": [23, 38, 41]}))
+    >>> ages = Hierarchy.intervals([10, 20])
+    >>> ages
+    Hierarchy: 4 levels, intervals of 10, 20
+    >>> ages.generalize(table, "age", 1).frame["age"].to_list()
+    ['[20, 30)', '[30, 40)', '[40, 50)']
+    >>> ages.generalize(table, "age", 2).frame["age"].to_list()
+    ['[20, 40)', '[20, 40)', '[40, 60)']
+    """
+
+    _rule: Rule
+    #: The file that it was read from, as it was named.
+    source: str | None = field(default=None)
+
+    # -- kinds
+
+    @classmethod
+    def from_csv(
+        cls,
+        path: str | os.PathLike[str],
+        separator: str | None = None,
+        header: bool | None = None,
+        *,
+        encoding: str | None = None,
+    ) -> Hierarchy:
+        """Read a file with a value and its coarser labels on each line, as ARX has them.
+
+        Separator, a line of names and a byte order mark are found out. A file that does not end
+        in one root gets it; whatever the file calls its root, it is ``*`` here.
+        """
+        rows = read_rows(path, separator=separator, header=header, encoding=encoding)
+        return cls(listed(rows), os.fspath(path))
+
+    @classmethod
+    def from_rows(cls, rows: Iterable[Sequence[Any]]) -> Hierarchy:
+        """A list of rows, each a value and its labels from level 1 on; the root may be left out."""
+        return cls(listed(rows))
+
+    @classmethod
+    def intervals(
+        cls,
+        width: float | Sequence[float] | None = None,
+        *,
+        edges: Sequence[Any] | None = None,
+        origin: float = 0,
+        levels: int | None = None,
+    ) -> Hierarchy:
+        """Intervals ``[low, high)`` of equal width, or between given edges.
+
+        Parameters
+        ----------
+        width : number or list of numbers
+            The width at each level, each a multiple of the one before. For one number, ``levels``
+            says how often it is doubled.
+        edges : list of numbers or list of such lists
+            Where intervals begin, ascending; below the first and from the last on they are open.
+            A list for each level keeps a part of the one before. For one list, ``levels`` says
+            how often every second edge is left out.
+        origin : number
+            Where an interval of equal width begins.
+        levels : int, optional
+            The number of levels with intervals; 1 where not given.
+
+        Examples
+        --------
+        >>> Hierarchy.intervals(5, levels=3)
+        Hierarchy: 5 levels, intervals of 5, 10, 20
+        >>> Hierarchy.intervals(edges=[[18, 30, 50, 65], [18, 65]])
+        Hierarchy: 4 levels, 5, 3 intervals between given edges
+        """
+        if (width is None) == (edges is None):
+            raise InputError("A hierarchy of intervals needs a 'width' or 'edges', one of the two.")
+        if edges is not None:
+            if origin:
+                raise InputError("Edges say where intervals begin, so 'origin' has nothing to say.")
+            return cls(between(edges, levels=levels))
+        if isinstance(width, Sequence):
+            if levels is not None:
+                raise InputError("A width for every level is given; leave 'levels' out.")
+            return cls(grid(width, origin=origin))
+        if levels is not None and levels < 1:
+            raise InputError(f"A hierarchy of intervals needs 'levels' of 1 or more; got {levels}.")
+        first = exact_number(width, "widths")
+        return cls(grid([first * 2**n for n in range(levels or 1)], origin=origin))
+
+    @classmethod
+    def quantiles(cls, values: Any, groups: Sequence[int] = (8, 4, 2)) -> Hierarchy:
+        """Intervals with about equally many of the given numbers, in ``groups`` at each level.
+
+        Each number of groups divides the one before it. Edges are values of the data, so that a
+        release shows some of them.
+
+        Examples
+        --------
+        >>> Hierarchy.quantiles(range(100), groups=(4, 2)).to_plan()
+        {'edges': [[25, 50, 75], [50]]}
+        """
+        edges = quantile_edges(values, groups)
+        return cls(edges if edges.edges else Suppression())
+
+    @classmethod
+    def rounding(cls, bases: Sequence[float]) -> Hierarchy:
+        """Numbers rounded to multiples of a base, half up; each base a multiple of the one before.
+
+        Each level rounds the level below and not the value, since otherwise levels would not
+        nest: 12.5 is 15 by fives, and so 20 by tens.
+
+        Examples
+        --------
+        >>> Hierarchy.rounding([5, 10])
+        Hierarchy: 4 levels, rounded to 5, 10
+        """
+        return cls(grid(bases, rounds=True))
+
+    @classmethod
+    def prefixes(cls, lengths: Sequence[int], *, pad: int | None = None) -> Hierarchy:
+        """The first characters of a code are kept, the others masked: 12345, 1234*, 123**.
+
+        Parameters
+        ----------
+        lengths : list of int
+            How many characters are kept at each level, from many to few.
+        pad : int, optional
+            The digits of a full code, where a column of whole numbers has lost leading zeros.
+        """
+        return cls(prefixes(lengths, pad=pad))
+
+    @classmethod
+    def dates(cls, units: Sequence[str] = ("month", "quarter", "year", "decade")) -> Hierarchy:
+        """Dates by calendar units, from fine to coarse.
+
+        The units are minute, hour, day, month, quarter, year, decade and century. Weeks (by ISO
+        8601) lie in no month or year, so ``week`` can only be followed by ``iso-year``. Times of
+        day have minutes and hours.
+        """
+        return cls(calendar(units))
+
+    @classmethod
+    def ordered(
+        cls, values: Sequence[Any], *, fan_out: int = 2, groups: Sequence[int] | None = None
+    ) -> Hierarchy:
+        """An ordered list: ``fan_out`` neighbours are joined at each level, until one is left.
+
+        ``groups`` are the sizes of the groups of level 1, where they are not all ``fan_out``.
+
+        Examples
+        --------
+        >>> Hierarchy.ordered(["low", "medium", "high"], groups=[1, 2]).to_plan()["rows"]
+        [['low', 'low', '*'], ['medium', 'medium..high', '*'], ['high', 'medium..high', '*']]
+        """
+        return cls(listed(ordered_rows(values, fan_out=fan_out, groups=groups)))
+
+    @classmethod
+    def tree(cls, branches: Mapping[str, Any]) -> Hierarchy:
+        """A tree: labels with trees or lists of values below them; None marks a value by itself.
+
+        Examples
+        --------
+        >>> Hierarchy.tree({"Europe": {"West": ["FR"], "East": ["PL"]}, "Asia": ["JP"]})
+        Hierarchy: 4 levels, a list of 3 values
+        """
+        return cls(listed(tree_rows(branches)))
+
+    @classmethod
+    def suppression(cls) -> Hierarchy:
+        """The value itself or ``*``, with nothing between."""
+        return cls(Suppression())
+
+    @classmethod
+    def propose(cls, table: Table, column: str, *, kind: str | None = None) -> Hierarchy:
+        """A hierarchy that fits the values of a column; a first guess to look at and to edit.
+
+        Numbers get intervals, dates calendar units, codes such as postcodes prefixes. Other texts
+        get a list in which rare values are joined, or the neighbours where an order is seen. Such
+        a list names values of the table, also rare ones: keep it as private as the table. Texts
+        that are nearly all different are not listed; they can only be suppressed.
+
+        ``kind`` asks for another hierarchy than the one that fits best: intervals, sizes (edges at
+        1, 2 and 5 times powers of ten), quantiles, rounding, dates, prefixes, ordered (by value),
+        frequency (rare values joined) or suppression.
+        """
+        from shoal.table.hierarchy._propose import proposed
+
+        return cls(proposed(table, column, kind))
+
+    # -- what it is
+
+    @property
+    def levels(self) -> int:
+        """The number of levels, the value itself and the root included."""
+        return self._rule.inner_levels + 2
+
+    @property
+    def is_function(self) -> bool:
+        """Whether any value has its place, so that no value is listed."""
+        return not isinstance(self._rule, Listed)
+
+    @property
+    def rows(self) -> tuple[tuple[str, ...], ...]:
+        """The listed values, each with its labels up to the root; none for a function."""
+        listing = self._rule.rows if isinstance(self._rule, Listed) else ()
+        return tuple((*row, ROOT) for row in listing)
+
+    def __repr__(self) -> str:
+        return f"Hierarchy: {self.levels} levels, {self._rule.describe()}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Hierarchy) and self._rule == other._rule
+
+    def __hash__(self) -> int:
+        return hash(self._rule)
+
+    # -- on a table
+
+    def codes(self, table: Table, column: str, *, unseen: Unseen = "refuse") -> HierarchyCodes:
+        """The column at every level as arrays; InputError if values are not covered."""
+        if unseen not in ("refuse", "top", "nearest"):
+            raise InputError(f"unseen must be 'refuse', 'top' or 'nearest'; got '{unseen}'.")
+        return codes_of(self._rule, table, column, unseen)
+
+    def uncovered(self, table: Table, column: str) -> int:
+        """How many different values of a column the hierarchy lacks; missing is never lacking."""
+        if not isinstance(self._rule, Listed):
+            return 0
+        return int(self._rule.uncovered(table.codes(column).levels).sum())
+
+    def generalize(
+        self, table: Table, column: str, level: int, *, unseen: Unseen = "refuse"
+    ) -> Table:
+        """The table with the column at one level: text, unless the level is 0."""
+        if isinstance(level, bool) or not 0 <= level < self.levels:
+            raise InputError(
+                f"The hierarchy of column '{column}' has levels 0 to {self.levels - 1}; "
+                f"got {level}."
+            )
+        coded = self.codes(table, column, unseen=unseen)
+        if level == 0:
+            return table
+        codes = coded.maps[level][coded.column.codes]
+        return table.with_labels(column, coded.labels[level], codes)
+
+    def extended(self, values: Iterable[Any]) -> Hierarchy:
+        """With further values, which have ``*`` at every level above 0; a function has them all."""
+        if not isinstance(self._rule, Listed):
+            return self
+        texts = as_text(pl.Series(list(values), strict=False)).drop_nulls().to_list()
+        return Hierarchy(self._rule.extended(texts))
+
+    def covering(self, table: Table, column: str) -> Hierarchy:
+        """The hierarchy, extended by the values of a column that it lacks."""
+        if not isinstance(self._rule, Listed):
+            return self
+        values = table.codes(column).levels
+        absent = self._rule.uncovered(values)
+        if not absent.any():
+            return self
+        return Hierarchy(self._rule.extended(as_text(values.filter(pl.Series(absent))).to_list()))
+
+    def listed(self, table: Table, column: str) -> Hierarchy:
+        """A list of the values of a column with their labels, for a file that people edit.
+
+        It names all values of the column: keep it as private as the table. A list stays as it is.
+        """
+        if not self.is_function:
+            return self
+        coded = self.codes(table, column)
+        columns = [
+            [coded.labels[level][node] for node in coded.maps[level][: len(coded.column.levels)]]
+            for level in range(coded.levels)
+        ]
+        return Hierarchy.from_rows(zip(*columns, strict=True))
+
+    # -- files and plans
+
+    def to_csv_text(self, separator: str = ";") -> str:
+        """The text of a file that :meth:`from_csv` reads; for a function, see :meth:`listed`."""
+        if self.is_function:
+            raise InputError(
+                "This hierarchy is a function and lists no values; write it into the plan, or "
+                "take hierarchy.listed(table, column)."
+            )
+        return text_of(self.rows, separator)
+
+    def to_csv(self, path: str | os.PathLike[str], separator: str = ";") -> None:
+        """Write a file that :meth:`from_csv` reads, which only its owner may read."""
+        text = self.to_csv_text(separator)
+        place = Path(path)
+        place.touch(mode=0o600)
+        place.write_text(text, encoding="utf-8", newline="")
+
+    def to_plan(self) -> str | dict[str, Any]:
+        """The hierarchy in a plan: the path of its file, or its kind with its options."""
+        return self.source if self.source is not None else self._rule.to_plan()
+
+    @classmethod
+    def from_plan(cls, value: Any, folder: str | os.PathLike[str] | None = None) -> Hierarchy:
+        """A hierarchy from a plan; a path is relative to ``folder``, that of the plan."""
+        from shoal.table.hierarchy._from_plan import from_plan
+
+        return from_plan(value, folder)

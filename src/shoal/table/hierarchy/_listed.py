@@ -1,0 +1,253 @@
+"""Hierarchies that list their values: from files, rows, ordered lists and trees."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from shoal.errors import InputError
+from shoal.table._frames import kind_of
+from shoal.table.hierarchy._leaves import leaves_as, positions
+from shoal.table.hierarchy._rule import ROOT, Rule, Rung, Unseen, bounds_of_values, dense
+
+Row = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Listed(Rule):
+    """Values with their coarser labels; each row begins with a value and leaves out the root."""
+
+    rows: tuple[Row, ...]
+
+    kind = "rows"
+
+    @property
+    def inner_levels(self) -> int:
+        return len(self.rows[0]) - 1
+
+    def size(self, values: pl.Series) -> int:
+        return len(self.rows)
+
+    @cached_property
+    def leaves(self) -> pl.Series:
+        """The values, as the text that they were given as."""
+        return pl.Series([row[0] for row in self.rows], dtype=pl.String)
+
+    @cached_property
+    def _nodes(self) -> list[tuple[npt.NDArray[np.int64], list[str]]]:
+        """For each inner level the node of each leaf, and the labels in order of appearance."""
+        found = []
+        for level in range(1, len(self.rows[0])):
+            place: dict[str, int] = {}
+            nodes = [place.setdefault(row[level], len(place)) for row in self.rows]
+            found.append((np.array(nodes, np.int64), list(place)))
+        return found
+
+    def uncovered(self, values: pl.Series) -> npt.NDArray[np.bool_]:
+        """Which of the values the list does not have."""
+        return positions(values, self.leaves) < 0
+
+    def rungs(self, values: pl.Series, unseen: Unseen) -> list[Rung]:
+        at = positions(values, self.leaves)
+        absent = int((at < 0).sum())
+        if absent and unseen == "refuse":
+            raise InputError(
+                f"The hierarchy of column '{values.name}' lacks {absent} of its {len(at)} values; "
+                "add them to it, or take hierarchy.covering(table, column), which puts them "
+                f"directly under '{ROOT}'."
+            )
+        if absent and unseen == "nearest":
+            at = self._nearest(values, at)
+        quantities = bounds_of_values(values) is not None
+        numbers = bounds_of_values(leaves_as(self.leaves, values.dtype)) if quantities else None
+        return [
+            self._rung(at, nodes, labels, None if numbers is None else numbers[:, 0])
+            for nodes, labels in self._nodes
+        ]
+
+    def _rung(
+        self,
+        at: npt.NDArray[np.int64],
+        node_of_leaf: npt.NDArray[np.int64],
+        labels: list[str],
+        numbers: npt.NDArray[np.float64] | None,
+    ) -> Rung:
+        labels = labels if ROOT in labels else [*labels, ROOT]
+        root = labels.index(ROOT)
+        leaves = np.bincount(node_of_leaf, minlength=len(labels)).astype(np.float64)
+        nodes = np.where(at < 0, root, node_of_leaf[at])
+        present, dense_nodes = dense(nodes)
+        if numbers is None:
+            return Rung(dense_nodes, [labels[n] for n in present], None, leaves[present])
+        bounds = np.full((len(labels), 2), np.nan)
+        np.fmin.at(bounds[:, 0], node_of_leaf, numbers)
+        np.fmax.at(bounds[:, 1], node_of_leaf, numbers)
+        bounds[root] = -np.inf, np.inf
+        # values come in ascending order, so nodes do in the order of their first value
+        _, first = np.unique(nodes, return_index=True)
+        order = np.argsort(first, kind="stable")
+        rank = np.empty(len(order), np.int32)
+        rank[order] = np.arange(len(order), dtype=np.int32)
+        present = present[order]
+        return Rung(
+            rank[dense_nodes], [labels[n] for n in present], bounds[present], leaves[present]
+        )
+
+    def _nearest(self, values: pl.Series, at: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Values that are not listed at the leaf that is nearest, the lower one of two."""
+        known = bounds_of_values(leaves_as(self.leaves, values.dtype))
+        given = bounds_of_values(values)
+        if known is None or given is None:
+            raise InputError(
+                f"Column '{values.name}' is {kind_of(values.dtype)}, where no value is nearest; "
+                "take unseen='top'."
+            )
+        order = np.argsort(known[:, 0], kind="stable")
+        order = order[: int((~np.isnan(known[:, 0])).sum())]  # NaN comes last
+        if not len(order):
+            return at
+        line = known[order, 0]
+        above = np.searchsorted(line, given[:, 0]).clip(1, max(len(line) - 1, 1))
+        above = above.clip(0, len(line) - 1)
+        below = (above - 1).clip(0)
+        lower = given[:, 0] - line[below] <= line[above] - given[:, 0]
+        return np.where(at < 0, order[np.where(lower, below, above)], at)
+
+    def extended(self, values: Iterable[str]) -> Listed:
+        """With further values directly under the root."""
+        known = {row[0] for row in self.rows}
+        new = [value for value in dict.fromkeys(values) if value not in known]
+        return Listed((*self.rows, *((value, *[ROOT] * self.inner_levels) for value in new)))
+
+    def to_plan(self) -> dict[str, Any]:
+        return {self.kind: [[*row, ROOT] for row in self.rows]}
+
+    def describe(self) -> str:
+        return f"a list of {len(self.rows)} value{'s' * (len(self.rows) != 1)}"
+
+
+def listed(rows: Iterable[Sequence[Any]]) -> Listed:
+    """A list that is checked: equal lengths, no value twice, levels that nest, one root."""
+    texts = [tuple(map(_text, row)) for row in rows]
+    if not texts:
+        raise InputError("A hierarchy needs at least one row.")
+    width = max(len(row) for row in texts)
+    short = sum(len(row) != width for row in texts)
+    if short or width == 0:
+        raise InputError(
+            f"{short} of the {len(texts)} rows of the hierarchy have fewer than {width} levels; "
+            "give every row all levels."
+        )
+    texts = list(dict.fromkeys(_without_root(texts, width)))
+    twice = len(texts) - len({row[0] for row in texts})
+    if twice:
+        raise InputError(
+            f"{twice} values of the hierarchy come again with other levels; keep one row of each."
+        )
+    _check_nesting(texts)
+    return Listed(tuple(texts))
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        raise InputError(
+            "A row of the hierarchy has an empty value; a missing value needs no row, since it "
+            "stays missing up to the root."
+        )
+    return ("true" if value else "false") if isinstance(value, (bool, np.bool_)) else str(value)
+
+
+def _without_root(rows: list[Row], width: int) -> list[Row]:
+    """The rows up to the level below the root, which a list may have or leave out."""
+    last = [row[-1] for row in rows]
+    if width > 1 and len(set(last)) == 1:
+        return [row[:-1] for row in rows]
+    if width > 1 and ROOT in last:
+        others = sum(label != ROOT for label in last)
+        raise InputError(
+            f"{others} of the {len(rows)} rows of the hierarchy do not end in '{ROOT}' as the "
+            "others do; a hierarchy has one root."
+        )
+    return rows
+
+
+def _check_nesting(rows: list[Row]) -> None:
+    for level in range(1, len(rows[0]) - 1):
+        parents = Counter(child for child, _ in {(row[level], row[level + 1]) for row in rows})
+        broken = sum(count > 1 for count in parents.values())
+        if broken:
+            raise InputError(
+                f"{broken} labels of level {level} of the hierarchy have more than one parent at "
+                f"level {level + 1}, so that the levels do not nest; name them differently, or "
+                "give each one parent."
+            )
+
+
+def ordered_rows(values: Sequence[Any], *, fan_out: int, groups: Sequence[int] | None) -> list[Row]:
+    """Rows of an ordered list: neighbours are joined, then neighbouring groups, up to one."""
+    texts = [_text(value) for value in values]
+    if len(set(texts)) != len(texts) or not texts:
+        raise InputError("An ordered list needs different values, at least one.")
+    if isinstance(fan_out, bool) or not isinstance(fan_out, int) or fan_out < 2:
+        raise InputError("'fan_out' of an ordered list must be a whole number of 2 or more.")
+    if groups is not None and (sum(groups) != len(texts) or min(groups) < 1):
+        raise InputError(
+            f"The groups of an ordered list must be sizes of 1 or more that sum up to its "
+            f"{len(texts)} values; they sum up to {sum(groups)}."
+        )
+    sizes = list(groups) if groups is not None else _joined([1] * len(texts), fan_out)
+    columns = [texts]
+    while len(sizes) > 1:
+        ends = list(itertools.accumulate(sizes))
+        labels: dict[str, int] = {}
+        for end, size in zip(ends, sizes, strict=True):
+            first, last = texts[end - size], texts[end - 1]
+            label = first if size == 1 else f"{first}..{last}"
+            while label in labels:
+                label = f"({label})"  # a value that looks like the name of a group
+            labels[label] = size
+        columns.append([label for label, size in labels.items() for _ in range(size)])
+        sizes = _joined(sizes, fan_out)
+    return [(*row, ROOT) for row in zip(*columns, strict=True)]
+
+
+def _joined(sizes: Sequence[int], fan_out: int) -> list[int]:
+    return [sum(sizes[at : at + fan_out]) for at in range(0, len(sizes), fan_out)]
+
+
+def tree_rows(branches: Mapping[str, Any]) -> list[Row]:
+    """Rows of a tree: a mapping of labels to further mappings, to lists of values, or to None."""
+    paths = list(_paths(branches, ()))
+    if not paths:
+        raise InputError("A tree needs at least one value.")
+    depth = max(map(len, paths))
+    rows = []
+    for path in paths:
+        above, leaf = path[:-1], path[-1]
+        # a short branch repeats its lowest label: the tree is levelled from the root
+        lowest = above[-1] if above else leaf
+        rows.append((leaf, *[lowest] * (depth - len(path)), *reversed(above), ROOT))
+    return rows
+
+
+def _paths(branches: Any, above: Row) -> Iterable[Row]:
+    if isinstance(branches, Mapping):
+        for label, below in branches.items():
+            name = (*above, _text(label))
+            yield from [name] if below is None else _paths(below, name)
+    elif isinstance(branches, Iterable) and not isinstance(branches, (str, bytes)):
+        for leaf in branches:
+            yield (*above, _text(leaf))
+    else:
+        raise InputError(
+            "A tree is a mapping of labels to mappings, to lists of values, or to None; got "
+            f"{type(branches).__name__}."
+        )
