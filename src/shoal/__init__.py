@@ -22,20 +22,7 @@ if TYPE_CHECKING:
         TopBottomCode,
     )
     from shoal.measurement import Measurement
-    from shoal.models import (
-        AlphaKAnonymity,
-        AverageRisk,
-        BetaLikeness,
-        DeltaDisclosure,
-        DeltaPresence,
-        DifferentialPrivacy,
-        KAnonymity,
-        KMap,
-        LDiversity,
-        PopulationUniqueness,
-        ProbabilisticKAnonymity,
-        TCloseness,
-    )
+    from shoal.models import KAnonymity, ProbabilisticKAnonymity
     from shoal.table import Hierarchy, Roles, Table, read, suggest_roles
     from shoal.workflow import Assessment, Limit, Plan, Release, assess, protect, verify
     from shoal.workflow._protector import Protector
@@ -46,12 +33,6 @@ __all__ = [
     "AddNoise",
     "AlphaKAnonymity",
     "Assessment",
-    "AverageRisk",
-    "BetaLikeness",
-    "DeltaDisclosure",
-    "DeltaPresence",
-    "DifferentialPrivacy",
-    "Generalize",
     "Hierarchy",
     "KAnonymity",
     "KMap",
@@ -103,20 +84,7 @@ _ROOMS = {
         "TopBottomCode",
     ),
     "shoal.measurement": ("Measurement",),
-    "shoal.models": (
-        "AlphaKAnonymity",
-        "AverageRisk",
-        "BetaLikeness",
-        "DeltaDisclosure",
-        "DeltaPresence",
-        "DifferentialPrivacy",
-        "KAnonymity",
-        "KMap",
-        "LDiversity",
-        "PopulationUniqueness",
-        "ProbabilisticKAnonymity",
-        "TCloseness",
-    ),
+    "shoal.models": ("KAnonymity", "ProbabilisticKAnonymity"),
     "shoal.table": ("Hierarchy", "Roles", "Table", "read", "suggest_roles"),
     "shoal.workflow": ("Assessment", "Limit", "Plan", "Release", "assess", "protect", "verify"),
     "shoal.workflow._protector": ("Protector",),  # apart: it brings scikit-learn

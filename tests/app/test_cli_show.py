@@ -16,7 +16,7 @@ from shoal.app.cli._progress import Working
 from shoal.app.cli._sources import Reading, kind_of_source, split_names
 from shoal.errors import ReadError, ShoalError, ShoalWarning
 
-COMMANDS = ["demo", "roles", "init", "assess", "protect", "verify", "methods"]
+COMMANDS = ["demo", "roles", "init", "hierarchy", "assess", "protect", "verify", "methods"]
 ANSI = "\x1b["
 
 

@@ -9,6 +9,7 @@ import typer
 from shoal.app.cli._assess import assess
 from shoal.app.cli._demo import demo
 from shoal.app.cli._errors import Command, Group
+from shoal.app.cli._hierarchy import hierarchy
 from shoal.app.cli._init import init
 from shoal.app.cli._methods import methods
 from shoal.app.cli._protect import protect
@@ -45,7 +46,7 @@ app = typer.Typer(
     epilog=_EXAMPLES,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, roles, init, assess, protect, verify, methods):
+for command in (demo, roles, init, hierarchy, assess, protect, verify, methods):
     app.command(
         cls=Command,
         help=_flowing(command.__doc__),

@@ -35,11 +35,15 @@ def _check_folder(path: Path) -> None:
         raise InputError(f"There is no folder '{folder}' to write into; make it first.")
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a text file in one step: whoever looks finds all of it or none."""
+def write_whole(path: Path, text: str, *, private: bool = False) -> None:
+    """Write a text file in one step: whoever looks finds all of it or none.
+
+    Only its owner may read a private one.
+    """
     partial = path.with_name(f".{path.name}.partial-{secrets.token_hex(4)}")
     try:
-        with partial.open("x", encoding="utf-8", newline="\n") as file:
+        partial.touch(mode=0o600 if private else 0o666, exist_ok=False)
+        with partial.open("w", encoding="utf-8", newline="") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())

@@ -10,6 +10,7 @@ import typer
 
 from shoal.app.cli._files import check_new, write_whole
 from shoal.app.cli._first_plan import FirstPlan, first_plan
+from shoal.app.cli._hierarchy_files import ProposedHierarchies, propose_hierarchies
 from shoal.app.cli._next import shown_source, with_examples
 from shoal.app.cli._progress import Working
 from shoal.app.cli._show import (
@@ -44,7 +45,8 @@ def init(
     """Write a first plan to edit: suggested roles, steps that fit the columns, a requirement.
 
     Every line of the plan is explained in it. It runs as it is, but the roles are a guess that
-    someone who knows the data has to check.
+    someone who knows the data has to check. Hierarchies that list values of the quasi-identifiers
+    are written into the folder 'hierarchies' beside the plan; a file that is there already stays.
     """
     from shoal import suggest_roles
 
@@ -55,12 +57,15 @@ def init(
         suggestion = suggest_roles(loaded)
         working("Trying steps", 0.6)
         plan = first_plan(loaded, suggestion.roles)
-        write_whole(out, plan.text)
+        working("Proposing hierarchies", 0.9)
+        hierarchies = propose_hierarchies(loaded, plan.roles.quasi_identifiers, out)
+        write_whole(out, plan.text + hierarchies.text())
     if as_json:
         facts = {"plan": out, "roles": plan.roles.to_dict(), "k": plan.k, "lost": plan.lost}
-        print_json(facts)
+        print_json(facts | {"hierarchies": hierarchies.in_plan, "files": hierarchies.written})
         return
     _show(plan, out)
+    _show_hierarchies(hierarchies)
     heading("Next: check the roles in the plan, then")
     source, words = shlex.quote(str(out)), shown_source(data, reading)
     command_line("shoal assess", *words, "--plan", source)
@@ -91,3 +96,15 @@ def _show(plan: FirstPlan, out: Path) -> None:
             f"As it is, the plan takes out {percent(plan.lost)} of the records to leave nobody in "
             f"a crowd of fewer than {count(plan.k, 'record')}."
         )
+
+
+def _show_hierarchies(hierarchies: ProposedHierarchies) -> None:
+    if hierarchies.written:
+        say()
+        say(
+            f"Hierarchies are in {listed(hierarchies.written)}: they list values of the table, so "
+            "keep them as private as the table."
+        )
+    if hierarchies.kept:
+        say()
+        say(f"Left as they were: {listed(hierarchies.kept)}.")

@@ -128,7 +128,8 @@ def _days(keys: npt.NDArray[np.int64], unit: str) -> npt.NDArray[np.float64]:
         fourth = (keys - 1970).astype("datetime64[Y]").astype("datetime64[D]").astype(np.int64) + 3
         return ((fourth + _MONDAY) // 7 * 7 - _MONDAY).astype(np.float64)
     if unit in _CLOCK:
-        return keys.astype(np.float64) * (_CLOCK[unit] / 86_400)
+        per_day = 86_400 // _CLOCK[unit]
+        return keys // per_day + (keys % per_day).astype(np.float64) / per_day
     code, joined = _NUMPY[unit]
     number = keys * joined - 1970 if code == "Y" else keys * joined
     return number.astype(f"datetime64[{code}]").astype("datetime64[D]").astype(np.float64)
@@ -163,5 +164,4 @@ def _clock_rung(values: pl.Series, unit: str) -> Rung:
     seconds = _CLOCK[unit]
     keys, nodes = dense(values.to_physical().to_numpy() // (seconds * 10**9))
     labels = [f"{at // 3600:02d}:{at % 3600 // 60:02d}" for at in (keys * seconds).tolist()]
-    bounds = np.column_stack((keys, keys + 1)) * (seconds / 86_400)
-    return Rung(nodes, labels, bounds)
+    return Rung(nodes, labels, np.column_stack((_days(keys, unit), _days(keys + 1, unit))))

@@ -17,6 +17,7 @@ from shoal.errors import InputError
 from shoal.table.hierarchy._rule import Floats, Rule, Rung, Unseen, dense, numbers_of
 
 _EXACT: Final = 700  # digits: products and sums of doubles written as decimals are not rounded
+_WHOLE: Final = 2.0**53  # beyond it a float cannot hold every whole number
 _MOST_CELLS: Final = 2.0**50  # beyond it a float cannot tell neighbouring cells apart
 
 
@@ -144,7 +145,8 @@ def _cells(
         return _whole_cells(values, int(width), int(start.to_integral_value("ROUND_CEILING")))
     floats = values.astype(np.float64)
     guess = np.floor((floats - float(start)) / float(width))
-    if values.dtype.kind in "iu" or not np.abs(guess).max() < _MOST_CELLS:
+    rounded = values.dtype.kind in "iu" and np.abs(floats).max() > _WHOLE
+    if rounded or not np.abs(guess).max() < _MOST_CELLS:
         return _far_cells(values, width, start)
     cells, nodes = dense(guess.astype(np.int64))
     # the division may be off by one near an edge: the edges themselves decide

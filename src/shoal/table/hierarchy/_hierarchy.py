@@ -18,7 +18,7 @@ from shoal.table.hierarchy._grid import exact_number, grid
 from shoal.table.hierarchy._hierarchy_file import read_rows, text_of
 from shoal.table.hierarchy._listed import Listed, listed, ordered_rows, tree_rows
 from shoal.table.hierarchy._prefixes import prefixes
-from shoal.table.hierarchy._rule import Rule, Suppression, Unseen
+from shoal.table.hierarchy._rule import ROOT, Rule, Suppression, Unseen
 from shoal.table.storage._plain_text import as_text
 
 if TYPE_CHECKING:
@@ -215,17 +215,21 @@ class Hierarchy:
         return cls(Suppression())
 
     @classmethod
-    def propose(cls, table: Table, column: str) -> Hierarchy:
+    def propose(cls, table: Table, column: str, *, kind: str | None = None) -> Hierarchy:
         """A hierarchy that fits the values of a column; a first guess to look at and to edit.
 
         Numbers get intervals, dates calendar units, codes such as postcodes prefixes. Other texts
         get a list in which rare values are joined, or the neighbours where an order is seen. Such
         a list names values of the table, also rare ones: keep it as private as the table. Texts
         that are nearly all different are not listed; they can only be suppressed.
+
+        ``kind`` asks for another hierarchy than the one that fits best: intervals, sizes (edges at
+        1, 2 and 5 times powers of ten), quantiles, rounding, dates, prefixes, ordered (by value),
+        frequency (rare values joined) or suppression.
         """
         from shoal.table.hierarchy._propose import proposed
 
-        return cls(proposed(table, column))
+        return cls(proposed(table, column, kind))
 
     # -- what it is
 
@@ -238,6 +242,12 @@ class Hierarchy:
     def is_function(self) -> bool:
         """Whether any value has its place, so that no value is listed."""
         return not isinstance(self._rule, Listed)
+
+    @property
+    def rows(self) -> tuple[tuple[str, ...], ...]:
+        """The listed values, each with its labels up to the root; none for a function."""
+        listing = self._rule.rows if isinstance(self._rule, Listed) else ()
+        return tuple((*row, ROOT) for row in listing)
 
     def __repr__(self) -> str:
         return f"Hierarchy: {self.levels} levels, {self._rule.describe()}"
@@ -297,9 +307,11 @@ class Hierarchy:
     def listed(self, table: Table, column: str) -> Hierarchy:
         """A list of the values of a column with their labels, for a file that people edit.
 
-        It names all values of the column: keep it as private as the table.
+        It names all values of the column: keep it as private as the table. A list stays as it is.
         """
-        coded = self.codes(table, column, unseen="top")
+        if not self.is_function:
+            return self
+        coded = self.codes(table, column)
         columns = [
             [coded.labels[level][node] for node in coded.maps[level][: len(coded.column.levels)]]
             for level in range(coded.levels)
@@ -310,12 +322,12 @@ class Hierarchy:
 
     def to_csv_text(self, separator: str = ";") -> str:
         """The text of a file that :meth:`from_csv` reads; for a function, see :meth:`listed`."""
-        if not isinstance(self._rule, Listed):
+        if self.is_function:
             raise InputError(
                 "This hierarchy is a function and lists no values; write it into the plan, or "
                 "take hierarchy.listed(table, column)."
             )
-        return text_of(self._rule.to_plan()["rows"], separator)
+        return text_of(self.rows, separator)
 
     def to_csv(self, path: str | os.PathLike[str], separator: str = ";") -> None:
         """Write a file that :meth:`from_csv` reads, which only its owner may read."""

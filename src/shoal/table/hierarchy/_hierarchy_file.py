@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from shoal.errors import ReadError
+from shoal.table.hierarchy._rule import ROOT
 from shoal.table.storage._text import load_text
 
 #: Tried in this order: labels such as [0, 5) hold commas, few hold semicolons.
@@ -41,6 +42,9 @@ def read_rows(
             f"fields than the first one, which has {width} with the separator {separator!r}; mend "
             "them, or give another separator=."
         )
+    if all(field.startswith(" ") for row in rows for field in row[1:]):
+        # "value; label; *": the blank belongs to the separator
+        rows = [[row[0], *(field.strip() for field in row[1:])] for row in rows]
     named = _has_names(rows) if header is None else header
     if named and len(rows) == 1:
         raise ReadError(f"The hierarchy '{place}' has a line of names and no values.")
@@ -73,10 +77,8 @@ def _has_names(rows: Sequence[Sequence[str]]) -> bool:
         return False
     if all(_LEVEL.fullmatch(name.strip()) for name in first):
         return True
-    if len(first) < 2:
-        return False
-    roots = {row[-1] for row in rest}
-    if len(roots) > 1 or first[-1] in roots or not any(map(str.isalpha, first[-1])):
+    # only under a root that is plain to see: a value taken for a name would be lost
+    if {row[-1] for row in rest} != {ROOT} or not any(map(str.isalpha, first[-1])):
         return False
     labels = [{row[level] for row in rest} for level in range(len(first))]
     return not any(name in known for name, known in zip(first, labels, strict=True))

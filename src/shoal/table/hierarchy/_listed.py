@@ -146,8 +146,6 @@ def listed(rows: Iterable[Sequence[Any]]) -> Listed:
             f"{short} of the {len(texts)} rows of the hierarchy have fewer than {width} levels; "
             "give every row all levels."
         )
-    # a coarser label may be written with blanks around it, a value may have them
-    texts = [(row[0], *(label.strip() for label in row[1:])) for row in texts]
     texts = list(dict.fromkeys(_without_root(texts, width)))
     twice = len(texts) - len({row[0] for row in texts})
     if twice:
@@ -209,11 +207,14 @@ def ordered_rows(values: Sequence[Any], *, fan_out: int, groups: Sequence[int] |
     columns = [texts]
     while len(sizes) > 1:
         ends = list(itertools.accumulate(sizes))
-        labels = []
+        labels: dict[str, int] = {}
         for end, size in zip(ends, sizes, strict=True):
             first, last = texts[end - size], texts[end - 1]
-            labels += [first if size == 1 else f"{first}..{last}"] * size
-        columns.append(labels)
+            label = first if size == 1 else f"{first}..{last}"
+            while label in labels:
+                label = f"({label})"  # a value that looks like the name of a group
+            labels[label] = size
+        columns.append([label for label, size in labels.items() for _ in range(size)])
         sizes = _joined(sizes, fan_out)
     return [(*row, ROOT) for row in zip(*columns, strict=True)]
 

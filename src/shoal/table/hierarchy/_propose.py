@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,12 +11,20 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from shoal.errors import InputError, did_you_mean
 from shoal.table._frames import kind_of
-from shoal.table.hierarchy._dates import calendar
-from shoal.table.hierarchy._edges import Edges
-from shoal.table.hierarchy._grid import grid
-from shoal.table.hierarchy._propose_text import is_code, pruned_prefixes, text_rule
+from shoal.table.hierarchy._dates import Dates, calendar
+from shoal.table.hierarchy._edges import Edges, quantile_edges
+from shoal.table.hierarchy._grid import Grid, grid
+from shoal.table.hierarchy._propose_text import (
+    frequency_rule,
+    is_code,
+    ordered_rule,
+    pruned_prefixes,
+    text_rule,
+)
 from shoal.table.hierarchy._rule import Rule, Rung, Suppression, numbers_of, useful_levels
+from shoal.table.storage._plain_text import as_text
 from shoal.table.suggestion._column_names import words_of
 
 if TYPE_CHECKING:
@@ -25,66 +34,114 @@ _CELLS: Final = 20  # about as many intervals at level 1
 _FEWEST: Final = 3  # intervals of the coarsest level, at most
 _CROWDED: Final = 0.8  # a share of the records in one interval that says: too wide
 _DECADES: Final = 6
+_WIDEST: Final = 1e307
 _CALENDAR: Final = ("hour", "day", "month", "quarter", "year", "decade")
 _POSTCODE_WORDS: Final = frozenset(
-    "zip zipcode postal postalcode postcode postcodes plz postleitzahl cep cap".split()
+    "zip zipcode postal postalcode postcode postcodes plz postleitzahl cep".split()
 )
 
 
-def proposed(table: Table, column: str) -> Rule:
-    """The rule that fits a column."""
+#: What can be asked for instead of what fits best.
+KINDS: Final = (
+    "intervals",
+    "sizes",
+    "quantiles",
+    "rounding",
+    "dates",
+    "prefixes",
+    "ordered",
+    "frequency",
+    "suppression",
+)
+
+
+def proposed(table: Table, column: str, kind: str | None = None) -> Rule:
+    """The rule that fits a column, or the best one of a kind."""
+    if kind is not None and kind not in KINDS:
+        raise InputError(f"There is no kind of hierarchy '{kind}'. {did_you_mean(kind, KINDS)}")
     coded = table.codes(column)
     values = coded.levels
-    if len(values) < 3:
+    if len(values) < 3 or kind == "suppression":
         return Suppression()  # one value has nothing coarser, and two only the root
     records = np.bincount(coded.codes, minlength=coded.count)[: len(values)]
+    return _fitting(values, records) if kind is None else _of_kind(kind, values, records)
+
+
+def _fitting(values: pl.Series, records: npt.NDArray[np.int64]) -> Rule:
     kind = kind_of(values.dtype)
     if kind in ("date", "datetime", "time"):
-        return _date_rule(values, kind)
+        return _date_rule(values)
+    postcode = not _POSTCODE_WORDS.isdisjoint(words_of(values.name))
     if kind == "text":
-        return text_rule(values, records, code=_says_postcode(column) or is_code(values))
-    if kind == "integer" and _says_postcode(column) and int(_lowest(values)) >= 0:
-        return pruned_prefixes(values, pad=len(str(_highest(values)))) or Suppression()
+        return text_rule(values, records, code=postcode or is_code(values))
+    if kind == "integer" and postcode and values[0] >= 0:
+        return _prefix_rule(values)
     return _number_rule(values, records)
 
 
-def _says_postcode(column: str) -> bool:
-    return not _POSTCODE_WORDS.isdisjoint(words_of(column))
+def _of_kind(kind: str, values: pl.Series, records: npt.NDArray[np.int64]) -> Rule:
+    if kind == "dates":
+        return _date_rule(values)
+    if kind == "prefixes":
+        return _prefix_rule(values)
+    if kind == "ordered":
+        return ordered_rule(as_text(values).to_list())
+    if kind == "frequency":
+        return frequency_rule(as_text(values).to_list(), records)
+    if kind == "quantiles":
+        return _useful(quantile_edges(np.repeat(numbers_of(values), records), (8, 4, 2)), values)
+    numbers = numbers_of(values)
+    if kind == "sizes":
+        return _useful(_by_size(numbers), values)
+    return _useful(grid(_widths(numbers), rounds=kind == "rounding"), values)
 
 
-def _lowest(values: pl.Series) -> Any:
-    return values[0]  # distinct values come in ascending order
+def _prefix_rule(values: pl.Series) -> Rule:
+    whole = kind_of(values.dtype) == "integer"
+    return pruned_prefixes(values, pad=len(str(values[-1])) if whole else None) or Suppression()
 
 
-def _highest(values: pl.Series) -> Any:
-    return values[-1]
-
-
-def _date_rule(values: pl.Series, kind: str) -> Rule:
+def _date_rule(values: pl.Series) -> Rule:
     """The units that join something and leave more than one."""
-    units = ("hour",) if kind == "time" else _CALENDAR if kind == "datetime" else _CALENDAR[2:]
-    useful = useful_levels(calendar(units).rungs(values, "refuse"), len(values))
-    return calendar([units[level] for level in useful]) if useful else Suppression()
+    first = {"time": "hour", "date": "month"}.get(kind_of(values.dtype), "hour")
+    units = _CALENDAR[_CALENDAR.index(first) :] if kind_of(values.dtype) != "time" else (first,)
+    return _useful(calendar(units), values)
+
+
+def _useful(rule: Edges | Grid | Dates, values: pl.Series) -> Rule:
+    """The same without levels that join nothing or everything."""
+    kept = useful_levels(rule.rungs(values, "refuse"), len(values))
+    if not kept:
+        return Suppression()
+    if isinstance(rule, Grid):
+        return replace(rule, widths=tuple(rule.widths[level] for level in kept))
+    if isinstance(rule, Edges):
+        return Edges(tuple(rule.edges[level] for level in kept))
+    return Dates(tuple(rule.units[level] for level in kept))
 
 
 def _number_rule(values: pl.Series, records: npt.NDArray[np.int64]) -> Rule:
     numbers = numbers_of(values)
-    low, high = (Decimal(str(end)) for end in (numbers[0], numbers[-1]))
-    whole = numbers.dtype.kind in "iu" or bool((numbers == np.round(numbers)).all())
-    span = high - low
-    first = max(_round_up(span / _CELLS), Decimal(2 if whole else "1e-299"))
+    widths = _widths(numbers)
+    if float(widths[-1]) < _WIDEST:
+        even = grid(widths)
+        if len(numbers) <= _CELLS or not _is_crowded(even.rungs(values, "refuse")[0], records):
+            return _useful(even, values)
+    return _useful(_by_size(numbers), values)
+
+
+def _widths(numbers: npt.NDArray[Any]) -> list[Decimal]:
+    """A round width for about twenty intervals, doubled until few are left."""
+    span = Decimal(str(numbers[-1])) - Decimal(str(numbers[0]))  # distinct values ascend
+    first = max(_round_up(span / _CELLS), Decimal(2 if _is_whole(numbers) else "1e-299"))
     widths = [first]
     while 2 * widths[-1] * (_FEWEST - 1) <= span:
         widths.append(2 * widths[-1])
-    if float(widths[-1]) < 1e307:
-        even = grid(widths)
-        rungs = even.rungs(values, "refuse")
-        if len(numbers) <= _CELLS or not _is_crowded(rungs[0], records):
-            useful = useful_levels(rungs, len(values))
-            return grid([widths[level] for level in useful]) if useful else Suppression()
-    by_size = _by_size(low, high, whole)
-    useful = useful_levels(by_size.rungs(values, "refuse"), len(values))
-    return Edges(tuple(by_size.edges[level] for level in useful)) if useful else Suppression()
+    return widths
+
+
+def _is_whole(numbers: npt.NDArray[Any]) -> bool:
+    return numbers.dtype.kind in "iu" or bool((numbers == np.round(numbers)).all())
 
 
 def _is_crowded(rung: Rung, records: npt.NDArray[np.int64]) -> bool:
@@ -95,10 +152,11 @@ def _is_crowded(rung: Rung, records: npt.NDArray[np.int64]) -> bool:
     return several and cells[fullest] > _CROWDED * records.sum()
 
 
-def _by_size(low: Decimal, high: Decimal, whole: bool) -> Edges:
+def _by_size(numbers: npt.NDArray[Any]) -> Edges:
     """Edges at 1, 2 and 5 times powers of ten on both sides of 0, for numbers of all sizes."""
+    low, high = (Decimal(str(end)) for end in (numbers[0], numbers[-1]))
     largest = max(abs(low), abs(high)).adjusted()
-    smallest = max(largest - _DECADES, 0 if whole else -290)
+    smallest = max(largest - _DECADES, 0 if _is_whole(numbers) else -290)
     powers = range(smallest, min(largest, 306) + 1)
     fine = [Decimal(lead).scaleb(power) for power in powers for lead in (1, 2, 5)]
     ladder = [fine]

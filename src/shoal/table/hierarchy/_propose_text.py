@@ -62,9 +62,14 @@ def text_rule(values: pl.Series, records: npt.NDArray[np.int64], *, code: bool) 
     texts = values.to_list()
     order = _scale_order(texts) or _number_order(texts)
     if order is not None:
-        fan_out = max(2, math.ceil(len(order) ** (1 / _ORDERED_LEVELS)))
-        return listed(ordered_rows(order, fan_out=fan_out, groups=None))
-    return _by_frequency(texts, records)
+        return ordered_rule(order)
+    return frequency_rule(texts, records)
+
+
+def ordered_rule(order: Sequence[str]) -> Rule:
+    """A list whose neighbours are joined, by twos unless that takes too many levels."""
+    fan_out = max(2, math.ceil(len(order) ** (1 / _ORDERED_LEVELS)))
+    return listed(ordered_rows(order, fan_out=fan_out, groups=None))
 
 
 def is_code(values: pl.Series) -> bool:
@@ -115,20 +120,20 @@ def _number_order(texts: Sequence[str]) -> list[str] | None:
     return [text for _, text in sorted(zip(numbers, texts, strict=True))]
 
 
-def _by_frequency(texts: Sequence[str], records: npt.NDArray[np.int64]) -> Rule:
+def frequency_rule(texts: Sequence[str], records: npt.NDArray[np.int64]) -> Rule:
     """A list in which rare values are joined, more of them at each level."""
     other = "(other)"
     while other in texts:
         other = f"({other})"
     order = np.argsort(-records, kind="stable")
     shares = records[order] / max(int(records.sum()), 1)
-    joined = [int((shares < limit).sum()) for limit in _RARE]
-    if not any(1 < count < len(texts) for count in joined):
-        joined = [len(texts) // 2]  # all about equally frequent: the rarer half
+    joined = {int((shares < limit).sum()) for limit in _RARE}
+    if not any(len(texts) <= 4 * count <= 3 * len(texts) for count in joined):
+        joined.add(len(texts) // 2)  # or the rarer half, where the limits make too large a step
     names = [texts[at] for at in order]
     columns = [names]
     before = 1
-    for count in joined:
+    for count in sorted(joined):
         if before < count < len(texts):
             columns.append([*names[: len(texts) - count], *[other] * count])
             before = count

@@ -1,0 +1,136 @@
+"""``shoal hierarchy``: how the values of a column can become coarser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shoal.app.cli._files import check_new, write_whole
+from shoal.app.cli._hierarchy_files import in_plan
+from shoal.app.cli._next import with_examples
+from shoal.app.cli._progress import Working
+from shoal.app.cli._show import (
+    console,
+    count,
+    heading,
+    note,
+    number,
+    print_json,
+    printable,
+    say,
+    show,
+    table,
+)
+from shoal.app.cli._sources import AsJson, Data, Force, Reading, reads_data
+
+if TYPE_CHECKING:
+    from shoal.table import Hierarchy, HierarchyCodes
+
+_SHOWN = 8
+_LABELS = 4
+
+
+@with_examples("""
+shoal hierarchy people.csv age
+shoal hierarchy people.csv income --kind quantiles
+shoal hierarchy people.csv occupation --out hierarchies/occupation.csv
+""")
+@reads_data
+def hierarchy(
+    data: Data,
+    column: Annotated[
+        str, typer.Argument(metavar="COLUMN", show_default=False, help="The column.")
+    ],
+    reading: Reading,
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KIND",
+            show_default=False,
+            help="Another kind than the one that fits best: intervals, sizes, quantiles, "
+            "rounding, dates, prefixes, ordered, frequency or suppression.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            show_default=False,
+            help="Write it as a CSV file to edit: one line for each value of the column.",
+        ),
+    ] = None,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Propose a hierarchy for a column, and show its levels.
+
+    Level 0 is the value itself, the last level is * for every value. Numbers get intervals, dates
+    calendar units, postcodes prefixes; other values are joined by their order or because they are
+    rare. A list names values of the table, also rare ones: keep it as private as the table.
+    """
+    from shoal.table import Hierarchy
+
+    if out is not None:
+        check_new(out, force=force)
+    with Working("Reading the data") as working:
+        loaded = reading.read(data)
+        working("Comparing values", 0.7)
+        found = Hierarchy.propose(loaded, column, kind=kind)
+        codes = found.codes(loaded, column)
+        if out is not None:
+            write_whole(out, found.listed(loaded, column).to_csv_text(), private=True)
+    if as_json:
+        print_json(_facts(column, found, codes, out))
+        return
+    _show(column, found, codes)
+    if out is not None:
+        heading(f"Wrote {printable(out)}")
+        say(
+            f"It lists {count(len(codes.column.levels), 'value')} of the table: keep it as private "
+            "as the table."
+        )
+    heading("In a plan")
+    named = found.to_plan() if found.is_function or out is None else out.as_posix()
+    if found.is_function or out is not None:
+        console().print(f"  {printable(in_plan(column, named))}", soft_wrap=True)
+    else:
+        say("Write it with --out FILE, and give the path of the file relative to the plan.")
+
+
+def _facts(
+    column: str, found: Hierarchy, codes: HierarchyCodes, out: Path | None
+) -> dict[str, Any]:
+    return {
+        "column": column,
+        "hierarchy": found.to_plan(),
+        "is_function": found.is_function,
+        "levels": [
+            {"level": level, "nodes": codes.nodes(level)}
+            | ({} if level == 0 else {"labels": list(codes.labels[level])})
+            for level in range(codes.levels)
+        ],
+        "file": out,
+    }
+
+
+def _show(column: str, found: Hierarchy, codes: HierarchyCodes) -> None:
+    heading(f"Hierarchy of {printable(column)}: {str(found).partition(', ')[2]}")
+    rows = []
+    for level in range(codes.levels):
+        labels = [label for label in codes.labels[level] if label is not None]
+        # level 0 are cells of the table, which a function need not show
+        said = "the values themselves" if level == 0 else ", ".join(labels[:_LABELS])
+        more = f" and {len(labels) - _LABELS:,} more" if level and len(labels) > _LABELS else ""
+        rows.append((str(level), number(codes.nodes(level)), said + more))
+    show(table(("level", "values", "such as"), rows, numeric=(0, 1)))
+    if codes.column.missing is not None:
+        say("A missing value stays missing up to the last level, and counts as one value.")
+    if found.is_function:
+        return
+    heading("First lines")
+    head = [f"level {level}" for level in range(codes.levels)]
+    show(table(head, found.rows[:_SHOWN]))
+    if len(found.rows) > _SHOWN:
+        note(f"{count(len(found.rows) - _SHOWN, 'further line')}; --out FILE writes all of them.")

@@ -1,0 +1,165 @@
+"""`shoal hierarchy` shows and writes one; `shoal init` writes those of the quasi-identifiers."""
+
+from __future__ import annotations
+
+import json
+import stat
+import tomllib
+
+import pytest
+
+from shoal import Hierarchy, read
+from shoal.app.cli._hierarchy_files import in_plan, propose_hierarchies
+from shoal.app.demo import PEOPLE
+
+
+@pytest.fixture
+def towns(tmp_path):
+    names = ["Bern"] * 60 + ["Jena"] * 30 + ["Kiel"] * 6 + ["Graz"] * 4
+    rows = "".join(f"{20 + n % 60},{name},person {n * n}\n" for n, name in enumerate(names))
+    path = tmp_path / "data.csv"
+    path.write_text(f"age,town,note\n{rows}")
+    return path
+
+
+def test_a_function_shows_levels_and_no_cell(shoal, towns):
+    result = shoal("hierarchy", towns, "age")
+    assert result.exit_code == 0, result.stderr
+    assert "intervals of 5, 10, 20" in result.stdout
+    assert "[20, 25), [25, 30), [30, 35), [35, 40) and 8 more" in result.stdout
+    assert "age = { intervals = [5, 10, 20] }" in result.stdout
+    assert "First lines" not in result.stdout
+
+
+def test_a_list_shows_its_first_lines(shoal, towns):
+    result = shoal("hierarchy", towns, "town")
+    assert result.exit_code == 0, result.stderr
+    assert "a list of 4 values" in result.stdout
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert ["Kiel", "(other)", "*"] in [line[:1] + line[-2:] for line in lines if line]
+    assert "--out FILE" in result.stdout
+
+
+def test_texts_that_all_differ_are_not_printed(shoal, towns):
+    result = shoal("hierarchy", towns, "note")
+    assert result.exit_code == 0, result.stderr
+    assert "person" not in result.stdout
+    assert "note = { suppression = true }" in result.stdout
+
+
+def test_a_file_is_written_for_its_owner_alone(shoal, towns, tmp_path):
+    result = shoal("hierarchy", towns, "town", "--out", "town.csv")
+    assert result.exit_code == 0, result.stderr
+    assert "as private as the table" in " ".join(result.stdout.split())
+    assert 'town = "town.csv"' in result.stdout
+    path = tmp_path / "town.csv"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    table = read(towns)
+    assert Hierarchy.from_csv(path) == Hierarchy.propose(table, "town")
+    assert shoal("hierarchy", towns, "age", "--out", "town.csv").exit_code == 2
+    assert shoal("hierarchy", towns, "age", "--out", "town.csv", "--force").exit_code == 0
+    assert Hierarchy.from_csv(path) == Hierarchy.intervals([5, 10, 20]).listed(table, "age")
+
+
+def test_the_facts_as_json(shoal, towns):
+    facts = json.loads(shoal("hierarchy", towns, "age", "--kind", "rounding", "--json").stdout)
+    assert facts["hierarchy"] == {"rounding": [5, 10, 20]}
+    assert facts["levels"][0] == {"level": 0, "nodes": 60}
+    assert facts["levels"][3]["labels"] == ["20", "40", "60", "80"]
+    assert facts["is_function"] is True
+    assert facts["file"] is None
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (("agee",), "Did you mean 'age'?"),
+        (("age", "--kind", "interval"), "Did you mean 'intervals'?"),
+        (("town", "--kind", "quantiles"), "hierarchy of numbers does not fit"),
+        (("age", "--out", "no/age.csv"), "no folder"),
+    ],
+)
+def test_a_wrong_call_is_refused_in_a_sentence(shoal, towns, words, part):
+    result = shoal("hierarchy", towns, *words)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert part in result.stderr
+
+
+# -- beside a first plan
+
+
+def proposals_of(text):
+    """The lines of a first plan that are commented out, as TOML."""
+    block = text[text.index("# [steps.hierarchies]") :]
+    lines = [line.removeprefix("# ") for line in block.splitlines()[1:]]
+    return tomllib.loads("\n".join(lines))
+
+
+def test_init_proposes_one_for_every_quasi_identifier(shoal, tmp_path):
+    result = shoal("init", PEOPLE, "--json")
+    assert result.exit_code == 0, result.stderr
+    facts = json.loads(result.stdout)
+    text = (tmp_path / "plan.toml").read_text()
+    found = proposals_of(text)
+    assert found == facts["hierarchies"]
+    assert list(found) == facts["roles"]["quasi_identifiers"]
+    table = read(PEOPLE)
+    for column, value in found.items():
+        made = Hierarchy.from_plan(value, tmp_path)
+        assert made == Hierarchy.propose(table, column)
+        assert made.uncovered(table, column) == 0
+    files = sorted((tmp_path / "hierarchies").iterdir())
+    assert [f"hierarchies/{file.name}" for file in files] == sorted(facts["files"])
+    assert files
+    assert all(stat.S_IMODE(file.stat().st_mode) == 0o600 for file in files)
+
+
+def test_init_says_where_they_are_and_never_replaces_one(shoal, tmp_path):
+    first = shoal("init", PEOPLE)
+    assert "as private as the table" in " ".join(first.stdout.split())
+    path = tmp_path / "hierarchies" / "occupation.csv"
+    path.write_text("mine")
+    second = shoal("init", PEOPLE, "--force")
+    assert second.exit_code == 0, second.stderr
+    assert "Left as they were" in second.stdout
+    assert path.read_text() == "mine"
+
+
+def test_a_file_in_the_place_of_the_folder_is_told(shoal, tmp_path):
+    (tmp_path / "hierarchies").write_text("mine")
+    result = shoal("init", PEOPLE)
+    assert result.exit_code == 2
+    assert "'hierarchies' is a file" in result.stderr
+    assert not (tmp_path / "plan.toml").exists()
+
+
+def test_names_of_columns_become_names_of_files(tmp_path):
+    import polars as pl
+
+    from shoal import Table
+
+    values = list("aaaabbbccd") * 10
+    names = ["home town", "Home/Town", "../up", "größe", "a\nb", "..."]
+    table = Table(pl.DataFrame(dict.fromkeys(names, values)))
+    made = propose_hierarchies(table, names, tmp_path / "plan.toml")
+    files = [path.name for path in made.written]
+    assert files == [
+        "home_town.csv",
+        "Home_Town_2.csv",
+        "up.csv",
+        "größe.csv",
+        "a_b.csv",
+        "column.csv",
+    ]
+    assert all(path.parent == tmp_path / "hierarchies" for path in made.written)
+    assert proposals_of(made.text()) == dict(made.in_plan)
+    assert propose_hierarchies(table, [], tmp_path / "plan.toml").text() == ""
+
+
+@pytest.mark.parametrize("column", ["age", "home town", 'a"b', "c\nd", "é = 1 # [x]"])
+def test_a_line_of_a_plan_reads_back(column):
+    for value in ("hierarchies/a.csv", {"edges": [[1, 2.5], [2.5]]}, {"prefixes": [2], "pad": 5}):
+        line = in_plan(column, value)
+        assert "\n" not in line
+        assert tomllib.loads(line) == {column: value}
