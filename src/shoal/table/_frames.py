@@ -38,6 +38,11 @@ class Origin:
                 types[name] = _with_categories(dtype, [c for c in categories if c in present])
         return Origin(self.library, types)
 
+    def without(self, names: Iterable[str]) -> Origin:
+        """Without the first types of columns that have become others."""
+        gone = set(names)
+        return Origin(self.library, {n: t for n, t in self.types.items() if n not in gone})
+
     def as_text(self, name: str) -> Origin:
         """Without the first type of a column that has become text, unless it was text before."""
         types = dict(self.types)
