@@ -16,10 +16,13 @@ if TYPE_CHECKING:
 
 FOLDER: Final = "hierarchies"
 _ABOUT: Final = """\
-# How values can become coarser, proposed for every quasi-identifier: level by level up to *.
-# A step that takes hierarchies has these lines below it, without the marks. Paths are relative
-# to this file. A file lists values of the table: keep it as private as the table.
-# [steps.hierarchies]
+
+# How values become coarser, proposed from the data: level by level up to *. Edit at will. Paths
+# are relative to this file. A file lists values of the table: keep it as private as the table.
+[steps.hierarchies]
+"""
+_ORDERED: Final = """\
+# Mondrian cuts numbers and dates where it needs to; the other algorithms can use these.
 """
 
 
@@ -31,12 +34,13 @@ class ProposedHierarchies:
     written: tuple[Path, ...] = ()
     kept: tuple[Path, ...] = ()
 
-    def text(self) -> str:
-        """The lines for the plan, all of them comments."""
-        if not self.in_plan:
-            return ""
-        lines = (f"# {in_plan(column, value)}\n" for column, value in self.in_plan.items())
-        return f"\n{_ABOUT}{''.join(lines)}"
+    def text(self, table: Table) -> str:
+        """The lines below a step that generalizes by Mondrian."""
+        ordered = [n for n in self.in_plan if table.kind(n) not in ("text", "boolean")]
+        lines = [f"{in_plan(n, v)}\n" for n, v in self.in_plan.items() if n not in ordered]
+        if ordered:
+            lines += [_ORDERED, *(f"# {in_plan(n, self.in_plan[n])}\n" for n in ordered)]
+        return f"{_ABOUT}{''.join(lines)}"
 
 
 def in_plan(column: str, value: str | Mapping[str, Any]) -> str:

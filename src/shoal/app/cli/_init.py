@@ -10,7 +10,7 @@ import typer
 
 from shoal.app.cli._files import check_new, write_whole
 from shoal.app.cli._first_plan import FirstPlan, first_plan
-from shoal.app.cli._hierarchy_files import ProposedHierarchies, propose_hierarchies
+from shoal.app.cli._hierarchy_files import ProposedHierarchies
 from shoal.app.cli._next import shown_source, with_examples
 from shoal.app.cli._progress import Working
 from shoal.app.cli._show import (
@@ -18,7 +18,6 @@ from shoal.app.cli._show import (
     count,
     heading,
     listed,
-    percent,
     print_json,
     printable,
     say,
@@ -55,17 +54,16 @@ def init(
         loaded = reading.read(data)
         working("Comparing columns", 0.3)
         suggestion = suggest_roles(loaded)
-        working("Trying steps", 0.6)
-        plan = first_plan(loaded, suggestion.roles)
-        working("Proposing hierarchies", 0.9)
-        hierarchies = propose_hierarchies(loaded, plan.roles.quasi_identifiers, out)
-        write_whole(out, plan.text + hierarchies.text())
+        working("Proposing hierarchies", 0.7)
+        plan = first_plan(loaded, suggestion.roles, out)
+        write_whole(out, plan.text)
     if as_json:
-        facts = {"plan": out, "roles": plan.roles.to_dict(), "k": plan.k, "lost": plan.lost}
-        print_json(facts | {"hierarchies": hierarchies.in_plan, "files": hierarchies.written})
+        facts = {"plan": out, "roles": plan.roles.to_dict(), "k": plan.k}
+        found = plan.hierarchies
+        print_json(facts | {"hierarchies": found.in_plan, "files": found.written})
         return
     _show(plan, out)
-    _show_hierarchies(hierarchies)
+    _show_hierarchies(plan.hierarchies)
     heading("Next: check the roles in the plan, then")
     source, words = shlex.quote(str(out)), shown_source(data, reading)
     command_line("shoal assess", *words, "--plan", source)
@@ -86,15 +84,15 @@ def _show(plan: FirstPlan, out: Path) -> None:
             )
         )
     say()
-    if plan.lost is None:
+    if plan.runs:
         say(
-            "No column looks like a quasi-identifier: name those that an intruder may know in "
-            "the plan, or it cannot run."
+            "As it is, the plan makes values coarser until nobody stands in a crowd of fewer than "
+            f"{count(plan.k, 'record')}; no record is taken out."
         )
     else:
         say(
-            f"As it is, the plan takes out {percent(plan.lost)} of the records to leave nobody in "
-            f"a crowd of fewer than {count(plan.k, 'record')}."
+            "No column looks like a quasi-identifier: name those that an intruder may know in "
+            "the plan, or it cannot run."
         )
 
 

@@ -39,11 +39,12 @@ k_anonymity = {k}  # nobody stands in a crowd of fewer than {k}
 
 @dataclass(frozen=True)
 class StepText:
-    """One step of a plan: a remark, the method and its parameters."""
+    """One step of a plan: a remark, the method, its parameters, and the tables below them."""
 
     remark: str
     method: str
     parameters: dict[str, Any]
+    below: str = ""
 
 
 def plan_text(
@@ -52,7 +53,6 @@ def plan_text(
     k: int,
     *,
     others: Sequence[str] = (),
-    lost: float | None = None,
 ) -> str:
     """The plan as TOML with a remark on every part; ``others`` are the columns without a role.
 
@@ -69,7 +69,7 @@ def plan_text(
     columns = ["age"]
     <BLANKLINE>
     """
-    written = [_step(step, lost) for step in steps]
+    written = [_step(step) for step in steps]
     return "\n".join([_HEAD, _roles_text(roles, others), *written, _REQUIRE.format(k=k)])
 
 
@@ -87,14 +87,12 @@ def _roles_text(roles: Roles, others: Sequence[str]) -> str:
     return _ROLES + "".join(lines)
 
 
-def _step(step: StepText, lost: float | None) -> str:
+def _step(step: StepText) -> str:
     remark = f"# {step.remark}\n"
-    if "min_class_size" in step.parameters and lost is not None:
-        remark += f"# On the table this was written for: {100 * lost:.1f} % of the records.\n"
     parameters = "".join(
         f"{name} = {_value(value, name)}\n" for name, value in step.parameters.items()
     )
-    return f'{remark}[[steps]]\nmethod = "{step.method}"\n{parameters}'
+    return f'{remark}[[steps]]\nmethod = "{step.method}"\n{parameters}{step.below}'
 
 
 def _value(value: Any, name: str) -> str:
