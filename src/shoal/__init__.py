@@ -19,7 +19,19 @@ if TYPE_CHECKING:
         TopBottomCode,
     )
     from shoal.measurement import Measurement
-    from shoal.models import KAnonymity, ProbabilisticKAnonymity
+    from shoal.models import (
+        AlphaKAnonymity,
+        AverageRisk,
+        BetaLikeness,
+        DeltaDisclosure,
+        DeltaPresence,
+        KAnonymity,
+        KMap,
+        LDiversity,
+        PopulationUniqueness,
+        ProbabilisticKAnonymity,
+        TCloseness,
+    )
     from shoal.table import Roles, Table, read, suggest_roles
     from shoal.workflow import Assessment, Limit, Plan, Release, assess, protect, verify
 
@@ -27,12 +39,20 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AddNoise",
+    "AlphaKAnonymity",
     "Assessment",
+    "AverageRisk",
+    "BetaLikeness",
+    "DeltaDisclosure",
+    "DeltaPresence",
     "KAnonymity",
+    "KMap",
+    "LDiversity",
     "Limit",
     "Measurement",
     "Microaggregate",
     "Plan",
+    "PopulationUniqueness",
     "Pram",
     "ProbabilisticKAnonymity",
     "RankSwap",
@@ -42,6 +62,7 @@ __all__ = [
     "Round",
     "Suppress",
     "Swap",
+    "TCloseness",
     "Table",
     "TopBottomCode",
     "assess",
@@ -68,7 +89,19 @@ _ROOMS = {
         "TopBottomCode",
     ),
     "shoal.measurement": ("Measurement",),
-    "shoal.models": ("KAnonymity", "ProbabilisticKAnonymity"),
+    "shoal.models": (
+        "AlphaKAnonymity",
+        "AverageRisk",
+        "BetaLikeness",
+        "DeltaDisclosure",
+        "DeltaPresence",
+        "KAnonymity",
+        "KMap",
+        "LDiversity",
+        "PopulationUniqueness",
+        "ProbabilisticKAnonymity",
+        "TCloseness",
+    ),
     "shoal.table": ("Roles", "Table", "read", "suggest_roles"),
     "shoal.workflow": ("Assessment", "Limit", "Plan", "Release", "assess", "protect", "verify"),
 }

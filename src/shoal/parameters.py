@@ -130,6 +130,28 @@ class ColumnNames:
 
 
 @dataclass(frozen=True)
+class Population:
+    """A table of the population, or the path of its file; a plan holds the path alone."""
+
+    def accepts(self, value: Any) -> bool:
+        return Text().accepts(value) or callable(getattr(value, "class_sizes_in", None))
+
+    def describe(self) -> str:
+        return "a table or the path of its file"
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A hierarchy of values: an object that numbers the nodes above them, or the path of one."""
+
+    def accepts(self, value: Any) -> bool:
+        return Text().accepts(value) or callable(getattr(value, "codes", None))
+
+    def describe(self) -> str:
+        return "a hierarchy or the path of its file"
+
+
+@dataclass(frozen=True)
 class Secret:
     """A seed for repeatable tests: never in anything public, since it undoes the masking."""
 

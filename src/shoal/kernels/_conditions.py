@@ -109,9 +109,11 @@ def shortfall(conditions: Any, i: int, size: int, population: int, counts: Any) 
         return _above(_tree_distance(own, shares, values, size, tree, height), bound)
     if kind == LARGEST_SHARE:
         return _above(_largest(own, values) / size, bound)
-    if kind == DISCLOSURE:
+    if kind == DISCLOSURE:  # strictly below its bound
         furthest = _largest_log_ratio(own, shares, values, size)
-        return 1.0 if furthest == np.inf else _above(furthest, bound)
+        if furthest == np.inf:
+            return 1.0
+        return 0.0 if furthest < bound - HAIR else (furthest - bound + HAIR) / bound + HAIR
     return _likeness_shortfall(own, shares, values, size, bound, kind == ENHANCED_LIKENESS)
 
 

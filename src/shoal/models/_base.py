@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,39 @@ import numpy.typing as npt
 from shoal.discovery import concrete_subclasses
 from shoal.parameters import Parametrized, parameters_of
 from shoal.table import Table
+
+#: Sums of shares are rounded; a level that misses its bound by less than this meets it.
+HAIR = 1e-9
+
+#: What a condition can be about, by the names of the kernels.
+Kind = Literal[
+    "distinct",
+    "entropy",
+    "recursive",
+    "equal",
+    "ordered",
+    "hierarchical",
+    "largest_share",
+    "likeness",
+    "enhanced_likeness",
+    "disclosure",
+    "in_population",
+    "presence",
+]
+
+
+class Condition(NamedTuple):
+    """One thing that a model asks of every group of records, for searches that form groups.
+
+    ``tree[height, value]`` numbers the node above each value of the column, from the values
+    themselves up to one root; only ``hierarchical`` has one.
+    """
+
+    kind: Kind
+    bound: float
+    column: str | None = None
+    extra: float = 0.0
+    tree: npt.NDArray[np.int64] | None = None
 
 
 class PrivacyModel(Parametrized, ABC):
@@ -21,10 +54,16 @@ class PrivacyModel(Parametrized, ABC):
     reference: ClassVar[str]
     #: Whether the model may hold by what only the private half of a release records.
     needs_audit: ClassVar[bool] = False
+    #: Whether a higher or a lower level is the better one.
+    direction: ClassVar[Literal["higher", "lower"]] = "higher"
 
     @abstractmethod
     def level(self, table: Table) -> float:
-        """How far the table goes in this model, in the unit of its first parameter."""
+        """How far the table goes in this model, in the unit of its first parameter.
+
+        It is the best value of that parameter with which the model would hold, and infinite
+        where lower is better and no value would do.
+        """
 
     @abstractmethod
     def violations(self, table: Table) -> npt.NDArray[np.bool_]:
@@ -36,6 +75,21 @@ class PrivacyModel(Parametrized, ABC):
 
     def check(self, table: Table) -> None:
         """Raise InputError if no masking of this table could ever satisfy the model."""
+
+    def accepts(self, level: Any) -> Any:
+        """Whether a level (or each of an array of levels) is as good as the threshold or better."""
+        if self.direction == "higher":
+            return level >= self.threshold - HAIR
+        return level <= self.threshold + HAIR
+
+    @property
+    def smallest_class(self) -> int:
+        """The fewest records that a class may have; 1 where the model does not say."""
+        return 1
+
+    def conditions(self, table: Table) -> tuple[Condition, ...]:
+        """What the model asks of each group of records, for searches that form groups."""
+        return ()
 
     @property
     def threshold(self) -> Any:

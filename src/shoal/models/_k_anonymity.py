@@ -59,6 +59,11 @@ class KAnonymity(PrivacyModel):
         """Which records are in a class smaller than k."""
         return table.class_sizes(self.missing) < self.k
 
+    @property
+    def smallest_class(self) -> int:
+        """``k``; classes of that size hold in both readings of missing values."""
+        return self.k
+
     def check(self, table: Table) -> None:
         """Raise InputError when k exceeds the number of records."""
         if self.k > len(table):

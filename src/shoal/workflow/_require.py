@@ -199,11 +199,13 @@ def value_of(requirement: Requirement) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Lists for tuples and Python's numbers for numpy's, so that files can hold them."""
+    """Lists, tables and Python's numbers for what stands for them, so that files can hold it."""
     if isinstance(value, Mapping):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
+    if callable(getattr(value, "to_plan", None)):  # a hierarchy
+        return plain(value.to_plan())
     if isinstance(value, numbers.Real) and not isinstance(value, (bool, int)):
         return int(value) if isinstance(value, numbers.Integral) else float(value)
     return value

@@ -1,0 +1,62 @@
+"""A limit on the average risk: how many records an intruder who links all of them gets right."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from shoal.errors import InputError
+from shoal.models._partition_model import Integers, PartitionModel
+from shoal.parameters import Real
+from shoal.table import Table
+
+
+@dataclass(frozen=True)
+class AverageRisk(PartitionModel):
+    """The mean over all records of 1 / (size of the record's class) is at most ``max``.
+
+    This mean is the number of classes over the number of records: the share of links that an
+    intruder who knows everybody in the table gets right on average. Single records may be unique.
+
+    Parameters
+    ----------
+    max : float
+        The largest average that is allowed, above 0 and at most 1.
+
+    References
+    ----------
+    Dankar, El Emam (2010), A method for evaluating marketer re-identification risk.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import Roles, Table
+    >>> table = Table(pl.DataFrame({"age": [30, 30, 30, 30, 41]}), Roles(quasi_identifiers=["age"]))
+    >>> AverageRisk(0.5).level(table), AverageRisk(0.5).holds(table)
+    (0.4, True)
+    """
+
+    max: Annotated[float, Real(above=0, maximum=1)]
+
+    model = "average_risk"
+    title = "average risk"
+    reference = "Dankar and El Emam 2010"
+
+    def level_of_sizes(self, sizes: Integers) -> float:
+        """The number of classes over the number of records."""
+        return len(sizes) / int(sizes.sum()) if len(sizes) else 0.0
+
+    def check(self, table: Table) -> None:
+        """Raise InputError when not even one class of all records would do."""
+        if not self.accepts(1 / len(table) if len(table) else 1.0):
+            raise InputError(
+                f"An average risk of {self.max:g} cannot be reached by a table that has "
+                f"{len(table)} records; choose at least 1 / {len(table)}."
+            )
+
+    def explain(self, table: Table) -> str:
+        """How the average stands."""
+        return (
+            f"the {self.title} must be at most {self.max} and is {self.level(table):.4g} "
+            f"({table.classes.count} classes of {len(table)} records)"
+        )

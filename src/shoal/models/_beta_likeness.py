@@ -1,0 +1,82 @@
+"""β-likeness: no sensitive value is much more frequent in a class than in the table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from shoal.models._base import HAIR, Condition
+from shoal.models._sensitive_model import ClassValues, Floats, SensitiveModel
+from shoal.parameters import Flag, Real, Text
+from shoal.table import Table
+
+
+@dataclass(frozen=True)
+class BetaLikeness(SensitiveModel):
+    """In no class does the share of a sensitive value exceed 1 + ``beta`` times its share overall.
+
+    The gain is relative, (p - q) / q with the share q in the table and p in the class, so rare
+    values are protected as well as frequent ones. A value that is rarer in a class does not
+    count. The enhanced form also asks for a gain of at most -ln(q), which keeps frequent values
+    from filling a class. Several sensitive columns are each taken on their own. A missing
+    sensitive value is a value of its own. Sampling weights play no part.
+
+    Parameters
+    ----------
+    beta : float
+        The largest relative gain that is allowed, above 0.
+    enhanced : bool
+        Whether the gain of a value is also bounded by -ln of its share in the table.
+    column : str, optional
+        The sensitive column; by default all of them.
+
+    References
+    ----------
+    Cao, Karras (2012), Publishing microdata with a robust privacy guarantee, PVLDB 5(11), which
+    defines basic and enhanced β-likeness.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import Roles, Table
+    >>> frame = pl.DataFrame({"age": [30, 30, 41, 41], "ill": ["flu", "flu", "flu", "gout"]})
+    >>> table = Table(frame, Roles(quasi_identifiers=["age"], sensitive=["ill"]))
+    >>> BetaLikeness(1).level(table), BetaLikeness(1).holds(table)
+    (1.0, True)
+    >>> BetaLikeness(1, enhanced=True).violations(table).tolist()
+    [True, True, False, False]
+    """
+
+    beta: Annotated[float, Real(above=0)]
+    enhanced: Annotated[bool, Flag()] = False
+    column: Annotated[str | None, Text()] = None
+
+    model = "beta_likeness"
+    title = "β-likeness"
+    reference = "Cao and Karras 2012"
+    direction = "lower"
+
+    def class_levels(self, values: ClassValues) -> Floats:
+        """The largest gain in each class; infinite where the enhanced form allows no beta."""
+        before = values.overall_shares[values.values]
+        gains = np.maximum((values.shares - before) / before, 0.0)
+        if self.enhanced:
+            gains[gains > -np.log(before) + HAIR] = np.inf
+        return values.largest(gains)
+
+    def conditions(self, table: Table) -> tuple[Condition, ...]:
+        """One condition per sensitive column."""
+        return tuple(
+            Condition("enhanced_likeness" if self.enhanced else "likeness", self.beta, name)
+            for name in self.columns(table)
+        )
+
+    def asks(self) -> str:
+        """What must hold in a class."""
+        also = " and at most -ln of its share in the table" if self.enhanced else ""
+        return (
+            f"that the share of a sensitive value grows by at most beta = {self.beta} of itself"
+            f"{also} from the table to a class"
+        )

@@ -1,0 +1,76 @@
+"""δ-disclosure privacy: every sensitive value is about as frequent in a class as in the table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+
+from shoal.models._base import HAIR, Condition
+from shoal.models._sensitive_model import ClassValues, Floats, SensitiveModel
+from shoal.parameters import Real, Text
+from shoal.table import Table
+
+
+@dataclass(frozen=True)
+class DeltaDisclosure(SensitiveModel):
+    """In every class the logarithm of each value's share differs by less than ``delta``.
+
+    The natural logarithm of p / q, with the share q of a value in the table and p in the class,
+    lies strictly between -delta and delta. A value of the table that a class lacks has p = 0, so
+    every class must have every value. Several sensitive columns are each taken on their own. A
+    missing sensitive value is a value of its own. Sampling weights play no part.
+
+    Parameters
+    ----------
+    delta : float
+        The bound of the difference, above 0; the difference must be smaller.
+    column : str, optional
+        The sensitive column; by default all of them.
+
+    References
+    ----------
+    Brickell, Shmatikov (2008), The cost of privacy: destruction of data-mining utility in
+    anonymized data publishing, KDD.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import Roles, Table
+    >>> frame = pl.DataFrame({"age": [30] * 3 + [41] * 3, "ill": [*"aab", *"abb"]})
+    >>> table = Table(frame, Roles(quasi_identifiers=["age"], sensitive=["ill"]))
+    >>> DeltaDisclosure(0.5).holds(table), round(DeltaDisclosure(0.5).level(table), 4)
+    (True, 0.4055)
+    """
+
+    delta: Annotated[float, Real(above=0)]
+    column: Annotated[str | None, Text()] = None
+
+    model = "delta_disclosure"
+    title = "δ-disclosure privacy"
+    reference = "Brickell and Shmatikov 2008"
+    direction = "lower"
+
+    def accepts(self, level: Any) -> Any:
+        """Whether a level is strictly below delta, as the definition has it."""
+        return level < self.delta - HAIR
+
+    def class_levels(self, values: ClassValues) -> Floats:
+        """The largest difference in each class; infinite where a class lacks a value."""
+        before = values.overall_shares[values.values]
+        levels = values.largest(np.abs(np.log(values.shares / before)))
+        found = values.total(np.ones(len(values.counts)))
+        levels[found < len(values.overall)] = np.inf
+        return levels
+
+    def conditions(self, table: Table) -> tuple[Condition, ...]:
+        """One condition per sensitive column."""
+        return tuple(Condition("disclosure", self.delta, name) for name in self.columns(table))
+
+    def asks(self) -> str:
+        """What must hold in a class."""
+        return (
+            "that the logarithm of the share of every sensitive value in a class is less than "
+            f"delta = {self.delta} away from that in the table"
+        )

@@ -1,0 +1,127 @@
+"""l-diversity: every class has several sensitive values, well represented."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import numpy as np
+
+from shoal.errors import InputError, ParameterError
+from shoal.models._base import HAIR, Condition
+from shoal.models._sensitive_model import ClassValues, Floats, SensitiveModel
+from shoal.parameters import OneOf, Real, Text
+from shoal.table import Table
+
+
+@dataclass(frozen=True)
+class LDiversity(SensitiveModel):
+    """Every class of equal quasi-identifiers has at least ``l`` well-represented sensitive values.
+
+    Several sensitive columns are each taken on their own, and all must be diverse. A missing
+    sensitive value is a value of its own. Sampling weights play no part: the intruder sees records.
+
+    Parameters
+    ----------
+    l : float
+        How many values a class needs; above 1, and a whole number unless the kind is "entropy".
+    kind : {"distinct", "entropy", "recursive"}
+        What well represented means: "distinct", that there are l different values; "entropy",
+        that the entropy of the values is at least log(l), so that they are as uncertain as l
+        equally frequent ones; "recursive", that the most frequent value is rarer than ``c`` times
+        all from the l-th most frequent on together.
+    c : float, optional
+        The factor of the recursive kind, above 0; smaller is stricter.
+    column : str, optional
+        The sensitive column; by default all of them.
+
+    References
+    ----------
+    Machanavajjhala, Kifer, Gehrke, Venkitasubramaniam (2007), l-diversity: privacy beyond
+    k-anonymity, ACM TKDD 1(1), definitions 4.1 (entropy) and 4.2 (recursive).
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import Roles, Table
+    >>> frame = pl.DataFrame({"age": [30] * 4 + [41] * 2, "ill": [*"aabc", *"aa"]})
+    >>> table = Table(frame, Roles(quasi_identifiers=["age"], sensitive=["ill"]))
+    >>> LDiversity(2).level(table), LDiversity(2).violations(table).tolist()
+    (1.0, [False, False, False, False, True, True])
+    >>> LDiversity(2, kind="recursive", c=1.5).holds(table.keep(table.numbers("age").values < 41))
+    True
+    """
+
+    l: Annotated[float, Real(above=1)]  # noqa: E741 - its name everywhere
+    kind: Annotated[
+        Literal["distinct", "entropy", "recursive"], OneOf(("distinct", "entropy", "recursive"))
+    ] = "distinct"
+    c: Annotated[float | None, Real(above=0)] = None
+    column: Annotated[str | None, Text()] = None
+
+    model = "l_diversity"
+    title = "l-diversity"
+    reference = "Machanavajjhala et al. 2007"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.kind != "entropy" and self.l != int(self.l):
+            raise ParameterError(
+                f"The 'l' parameter of LDiversity counts values, so it is a whole number with the "
+                f"kind '{self.kind}'. Got {self.l!r} instead."
+            )
+        if (self.c is None) == (self.kind == "recursive"):
+            raise ParameterError(
+                "The recursive kind of LDiversity needs a factor 'c'; the other kinds take none."
+            )
+
+    def class_levels(self, values: ClassValues) -> Floats:
+        """The largest l that each class satisfies in a column."""
+        if self.kind == "distinct":
+            return values.total(np.ones(len(values.counts)))
+        if self.kind == "entropy":
+            return np.exp(values.total(-values.shares * np.log(values.shares)))
+        assert self.c is not None
+        return _recursive_levels(values, self.c)
+
+    def check(self, table: Table) -> None:
+        """Raise InputError when a column has fewer than l values in the whole table."""
+        for name in self.columns(table):
+            found = table.codes(name).count
+            if found < self.l:
+                raise InputError(
+                    f"l = {self.l:g} is larger than the number of different values of column "
+                    f"'{name}', which is {found}; choose l of at most {found}."
+                )
+
+    def conditions(self, table: Table) -> tuple[Condition, ...]:
+        """One condition per sensitive column."""
+        return tuple(
+            Condition(self.kind, self.l, name, self.c or 0.0) for name in self.columns(table)
+        )
+
+    def asks(self) -> str:
+        """What must hold in a class."""
+        if self.kind == "distinct":
+            return f"for at least {self.l:g} different sensitive values in a class (l = {self.l})"
+        if self.kind == "entropy":
+            return (
+                f"that the values of a class are as uncertain as {self.l:g} equally frequent ones "
+                f"(entropy of at least {math.log(self.l):.4g}, l = {self.l})"
+            )
+        return (
+            f"that the most frequent value of a class is rarer than {self.c:g} times all from the "
+            f"{self.l:g}th most frequent on (c = {self.c}, l = {self.l})"
+        )
+
+
+def _recursive_levels(values: ClassValues, c: float) -> Floats:
+    """For each class the largest l with r1 < c (r_l + … + r_m), r being descending counts."""
+    order = np.lexsort((-values.counts, values.owners))
+    counts = values.counts[order].astype(np.float64)
+    before = np.cumsum(counts) - counts  # of all pairs before, also of other classes
+    tails = values.sizes - (before - before[values.starts][values.owners])
+    first = counts[values.starts][values.owners]
+    # tails shrink along a class, so the number that are long enough is the last of them
+    return values.total((first < c * tails - HAIR).astype(np.float64))
