@@ -2,7 +2,7 @@
 
 A method, model or measure without an entry here fails the suite (``test_registry.py``), and so
 does an entry for something that no longer exists. What a contract does not ask of somebody is
-said here too, with the reason.
+said here too, with the reason. The models have their examples in ``model_examples.py``.
 """
 
 from __future__ import annotations
@@ -29,11 +29,15 @@ from shoal.parameters import (
     Integer,
     OneOf,
     Parameter,
+    Population,
     Real,
     Secret,
     Text,
+    Tree,
     parameters_of,
 )
+
+from .model_examples import CONSISTENT
 
 # -- the people that everybody is tried on
 
@@ -252,35 +256,6 @@ def masked_by(masker: Masker, table: Table) -> Table:
         return masker.fit_transform(table)
 
 
-# -- models
-
-
-@dataclass(frozen=True)
-class ModelExample:
-    """A model by its parameters; a level of at least its threshold is enough."""
-
-    model: str
-    parameters: dict[str, Any]
-    #: The same model, unsatisfiable on a table of so many records.
-    impossible: Callable[[int], dict[str, Any]] | None = None
-
-    @property
-    def id(self) -> str:
-        said = ",".join(f"{name}={value}" for name, value in self.parameters.items())
-        return f"{self.model}({said})"
-
-    def make(self) -> PrivacyModel:
-        return discover_models()[self.model](**self.parameters)
-
-
-MODELS: list[ModelExample] = [
-    ModelExample("k_anonymity", {"k": k, "missing": missing}, lambda n: {"k": n + 1})
-    for k in (2, 3, 13)
-    for missing in ("own", "wildcard")
-] + [
-    ModelExample("probabilistic_k_anonymity", {"k": k}, lambda n: {"k": n + 1}) for k in (2, 3, 13)
-]
-
 # -- measures
 
 
@@ -353,7 +328,7 @@ def values_of(constraint: Constraint) -> st.SearchStrategy[Any]:
             return st.sampled_from(choices)
         case Flag():
             return st.booleans()
-        case Text():
+        case Text() | Population() | Tree():
             return st.text(min_size=1).filter(str.strip)
         case ColumnNames():
             return st.lists(st.text(min_size=1), min_size=1, max_size=4, unique=True)
@@ -394,4 +369,4 @@ def models(draw: st.DrawFn, model: str) -> PrivacyModel:
     given: dict[str, Any] = {}
     for parameter in parameters_of(cls):
         given |= _drawn(draw, parameter)
-    return cls(**given)
+    return cls(**CONSISTENT.get(model, dict)(given))

@@ -11,7 +11,8 @@ from shoal.masking import Masker, discover_maskers
 from shoal.models import PrivacyModel, discover_models
 from shoal.workflow import discover_all_measures
 
-from .registry import MASKERS, MEASURES, MODELS
+from .model_examples import MODELS
+from .registry import MASKERS, MEASURES
 
 EXAMPLES = {
     "methods": (discover_maskers, {example.method for example in MASKERS}),

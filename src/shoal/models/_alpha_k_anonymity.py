@@ -34,7 +34,7 @@ class AlphaKAnonymity(SensitiveModel):
     References
     ----------
     Wong, Li, Fu, Wang (2006), (α, k)-anonymity: an enhanced k-anonymity model for privacy
-    preserving data publishing, KDD, definitions 2 and 3.
+    preserving data publishing, KDD.
 
     Examples
     --------

@@ -34,8 +34,8 @@ class BetaLikeness(SensitiveModel):
 
     References
     ----------
-    Cao, Karras (2012), Publishing microdata with a robust privacy guarantee, PVLDB 5(11),
-    definitions 2 (basic) and 3 (enhanced).
+    Cao, Karras (2012), Publishing microdata with a robust privacy guarantee, PVLDB 5(11), which
+    defines basic and enhanced β-likeness.
 
     Examples
     --------

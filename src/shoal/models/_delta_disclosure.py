@@ -32,7 +32,7 @@ class DeltaDisclosure(SensitiveModel):
     References
     ----------
     Brickell, Shmatikov (2008), The cost of privacy: destruction of data-mining utility in
-    anonymized data publishing, KDD, definition 3.
+    anonymized data publishing, KDD.
 
     Examples
     --------

@@ -38,7 +38,7 @@ class DeltaPresence(PopulationModel):
     References
     ----------
     Nergiz, Atzori, Clifton (2007), Hiding the presence of individuals from shared databases,
-    SIGMOD, definition 2.
+    SIGMOD.
 
     Examples
     --------

@@ -32,8 +32,8 @@ class KMap(PopulationModel):
 
     References
     ----------
-    Sweeney (2002), k-anonymity: a model for protecting privacy, section 2 (k-map). El Emam,
-    Dankar (2008), Protecting privacy using k-anonymity, section 2.
+    Sweeney (2001), Computational disclosure control: a primer on data privacy protection. El
+    Emam, Dankar (2008), Protecting privacy using k-anonymity, JAMIA 15(5).
 
     Examples
     --------
@@ -54,7 +54,7 @@ class KMap(PopulationModel):
 
     model = "k_map"
     title = "k-map"
-    reference = "Sweeney 2002"
+    reference = "Sweeney 2001; El Emam and Dankar 2008"
 
     def level(self, table: Table) -> int:
         """The fewest people that a record fits; 0 for a table without records."""

@@ -56,6 +56,11 @@ class ProbabilisticKAnonymity(PrivacyModel):
     reference = "Soria-Comas and Domingo-Ferrer 2012"
     needs_audit = True
 
+    @property
+    def smallest_class(self) -> int:
+        """``k``: a k-anonymous table satisfies it."""
+        return self.k
+
     def level(self, table: Table) -> int:
         """The k that holds for every record; 0 for a table without records."""
         crowd = self._crowds(table)

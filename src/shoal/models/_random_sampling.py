@@ -33,9 +33,9 @@ def smallest_class_for(epsilon: float, delta: float, *, sampling: float) -> int:
 
     References
     ----------
-    Li, Qardaji, Su (2012), On sampling, anonymization, and differential privacy, ASIACCS,
-    theorem 5. Bild, Kuhn, Prasser (2018), SafePub: a truthful data anonymization algorithm with
-    strong privacy guarantees, PoPETs 2018(1), section 4.
+    Li, Qardaji, Su (2012), On sampling, anonymization, and differential privacy, ASIACCS. Bild,
+    Kuhn, Prasser (2018), SafePub: a truthful data anonymization algorithm with strong privacy
+    guarantees, PoPETs 2018(1).
 
     Examples
     --------

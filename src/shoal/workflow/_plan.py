@@ -102,6 +102,13 @@ class Plan:
                     "A requirement of a plan is a privacy model or a limit; got "
                     f"{type(requirement).__name__}. Write for example sh.KAnonymity(5)."
                 )
+            held = [n for n, v in vars(requirement).items() if isinstance(v, Table)]
+            if held:
+                raise PlanError(
+                    f"The '{held[0]}' of {type(requirement).__name__} is a table in memory, which "
+                    "is private and which a plan cannot hold; save it and give the path of its "
+                    "file."
+                )
         if self.roles is not None and not isinstance(self.roles, Roles):
             raise PlanError(f"The roles of a plan are a Roles; got {type(self.roles).__name__}.")
         if not isinstance(self.keep_order, bool):

@@ -15,7 +15,7 @@ from shoal.measurement import MeasureInfo, Measurement
 from shoal.models import PrivacyModel, discover_models
 from shoal.parameters import parameters_of
 from shoal.risk import discover_risks
-from shoal.table import Hierarchy, Table
+from shoal.table import Table
 from shoal.utility import discover_utilities
 from shoal.workflow._crowds import crowded_percent
 
@@ -202,12 +202,12 @@ def plain(value: Any) -> Any:
     """Lists for tuples, tables for models, Python's numbers for numpy's: what files can hold."""
     if isinstance(value, PrivacyModel):
         return plain(requirements_to_dict([value]))
-    if isinstance(value, Hierarchy):
-        return plain(value.to_plan())
     if isinstance(value, Mapping):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
+    if callable(getattr(value, "to_plan", None)):  # a hierarchy
+        return plain(value.to_plan())
     if isinstance(value, numbers.Real) and not isinstance(value, (bool, int)):
         return int(value) if isinstance(value, numbers.Integral) else float(value)
     return value
