@@ -22,7 +22,20 @@ if TYPE_CHECKING:
         TopBottomCode,
     )
     from shoal.measurement import Measurement
-    from shoal.models import KAnonymity, ProbabilisticKAnonymity
+    from shoal.models import (
+        AlphaKAnonymity,
+        AverageRisk,
+        BetaLikeness,
+        DeltaDisclosure,
+        DeltaPresence,
+        DifferentialPrivacy,
+        KAnonymity,
+        KMap,
+        LDiversity,
+        PopulationUniqueness,
+        ProbabilisticKAnonymity,
+        TCloseness,
+    )
     from shoal.table import Hierarchy, Roles, Table, read, suggest_roles
     from shoal.workflow import Assessment, Limit, Plan, Release, assess, protect, verify
     from shoal.workflow._protector import Protector
@@ -31,14 +44,23 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AddNoise",
+    "AlphaKAnonymity",
     "Assessment",
+    "AverageRisk",
+    "BetaLikeness",
+    "DeltaDisclosure",
+    "DeltaPresence",
+    "DifferentialPrivacy",
     "Generalize",
     "Hierarchy",
     "KAnonymity",
+    "KMap",
+    "LDiversity",
     "Limit",
     "Measurement",
     "Microaggregate",
     "Plan",
+    "PopulationUniqueness",
     "Pram",
     "ProbabilisticKAnonymity",
     "Protector",
@@ -51,6 +73,7 @@ __all__ = [
     "Sample",
     "Suppress",
     "Swap",
+    "TCloseness",
     "Table",
     "TopBottomCode",
     "assess",
@@ -80,7 +103,20 @@ _ROOMS = {
         "TopBottomCode",
     ),
     "shoal.measurement": ("Measurement",),
-    "shoal.models": ("KAnonymity", "ProbabilisticKAnonymity"),
+    "shoal.models": (
+        "AlphaKAnonymity",
+        "AverageRisk",
+        "BetaLikeness",
+        "DeltaDisclosure",
+        "DeltaPresence",
+        "DifferentialPrivacy",
+        "KAnonymity",
+        "KMap",
+        "LDiversity",
+        "PopulationUniqueness",
+        "ProbabilisticKAnonymity",
+        "TCloseness",
+    ),
     "shoal.table": ("Hierarchy", "Roles", "Table", "read", "suggest_roles"),
     "shoal.workflow": ("Assessment", "Limit", "Plan", "Release", "assess", "protect", "verify"),
     "shoal.workflow._protector": ("Protector",),  # apart: it brings scikit-learn

@@ -24,6 +24,8 @@ class ModelExample:
     impossible: Callable[[int], dict[str, Any]] | str
     #: Why records that are all different need not violate it.
     holds_apart: str = ""
+    #: Why it is the steps that make it hold, and not what the table looks like.
+    by_steps: str = ""
 
     @property
     def id(self) -> str:
@@ -76,6 +78,12 @@ MODELS: list[ModelExample] = [
         {"delta_max": 0.9, "delta_min": 0.4, "population": "everyone.csv"},
         "whether a share can be reached depends on the population, which is masked too",
         holds_apart="half of the people of every class are in the table",
+    ),
+    ModelExample(
+        "differential_privacy",
+        {"epsilon": 1.0, "delta": 1e-6},
+        "whether a class is large enough depends on the sampling",
+        by_steps="records must have been drawn by chance and generalized blindly",
     ),
     ModelExample("k_map", {"k": 3, "population": "everyone.csv"}, lambda n: {"k": 2 * n + 1}),
     ModelExample("l_diversity", {"l": 2}, lambda n: {"l": n + 1}),

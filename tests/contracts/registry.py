@@ -237,6 +237,11 @@ MASKERS: list[MaskerExample] = [
     MaskerExample("top_bottom_code", {"fence": 1.5}, serves=True),
 ]
 
+#: Methods that the contract cannot be asked of, with the reason; they have tests of their own.
+APART: dict[str, str] = {
+    "redraw": "it draws sensitive values anew, which takes a table with classes that hold a model",
+}
+
 #: Only one of these parameters is given at a time.
 EXCLUSIVE: dict[str, tuple[str, ...]] = {
     "suppress": ("max_distinct", "min_count", "min_class_size", "where"),

@@ -12,10 +12,10 @@ from shoal.models import PrivacyModel, discover_models
 from shoal.workflow import discover_all_measures
 
 from .model_examples import MODELS
-from .registry import MASKERS, MEASURES
+from .registry import APART, MASKERS, MEASURES
 
 EXAMPLES = {
-    "methods": (discover_maskers, {example.method for example in MASKERS}),
+    "methods": (discover_maskers, {*APART, *(example.method for example in MASKERS)}),
     "models": (discover_models, {example.model for example in MODELS}),
     "measures": (discover_all_measures, {example.name for example in MEASURES}),
 }

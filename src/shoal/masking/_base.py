@@ -14,7 +14,7 @@ import numpy as np
 from shoal.discovery import concrete_subclasses
 from shoal.errors import InputError, ParameterError, UnprotectedColumnWarning, quoted
 from shoal.parameters import Parametrized
-from shoal.table import Table
+from shoal.table import OTHER, Course, Table
 
 Progress = Callable[[str, float], None]
 
@@ -82,6 +82,7 @@ class Masker(Parametrized, ABC):
             )
         log = StepLog(progress=progress)
         masked = self._mask(table, columns, log)
+        masked = masked.on_course(self._course(table.course, log))
         self.touched_ = tuple(log.touched)
         self.skipped_ = dict(log.skipped)
         self.removed_columns_ = tuple(log.removed_columns)
@@ -121,6 +122,10 @@ class Masker(Parametrized, ABC):
     def _serve(self, table: Table) -> Table:
         """New rows in the released domain; a method that only hides records leaves them."""
         return table
+
+    def _course(self, before: Course, log: StepLog) -> Course:
+        """The course of the masked table; only a step that is blind to the data goes on with it."""
+        return OTHER
 
     @property
     def needs_columns(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from shoal.masking.generalization._recoding import TOP, Recoding, Scale
 from shoal.masking.generalization._search import ALGORITHMS, LOSSES, search
 from shoal.masking.generalization._serving import Serving
 from shoal.parameters import ColumnNames, Flag, Integer, OneOf, Real
-from shoal.table import Hierarchy, Table
+from shoal.table import OTHER, Course, Hierarchy, Table
 
 
 @dataclass(kw_only=True)
@@ -166,6 +166,13 @@ class Generalize(Masker):
                 log.skipped[name] = "no value changes"
         _warn_if_nothing_is_left(found, columns)
         return masked
+
+    def _course(self, before: Course, log: StepLog) -> Course:
+        """Given levels do not depend on the data; classes that are too small were taken out."""
+        blind = self.levels is not None and not self.extend and self.suppressed == "removed"
+        if blind and self.models is None and before.state == "sampled":
+            return replace(before, state="generalized")
+        return OTHER
 
     def _keep_facts(self, found: Recoding, hierarchies: Mapping[str, Hierarchy]) -> None:
         self.levels_ = dict(found.levels)

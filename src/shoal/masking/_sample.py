@@ -14,7 +14,7 @@ from shoal.errors import InputError
 from shoal.masking._base import Masker, StepLog
 from shoal.parameters import OneOf, Real, Secret
 from shoal.randomness import SecretStream
-from shoal.table import Table
+from shoal.table import OTHER, Course, Table
 
 Hashes = npt.NDArray[np.uint64]
 
@@ -94,6 +94,13 @@ class Sample(Masker):
             kept = self._of_classes(table, hashes)
         self.class_sizes_before_ = table.classes.record_sizes[kept]
         return table.keep(kept)
+
+    def _course(self, before: Course, log: StepLog) -> Course:
+        if self.strategy != "bernoulli" or before != Course():
+            return OTHER
+        return Course(
+            "sampled", self.fraction, "seed" if self.random_state is not None else "entropy"
+        )
 
     def _quota(self, size: int) -> int:
         """How many of so many stay; exact, since a rounded product can be off by one."""

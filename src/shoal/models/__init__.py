@@ -7,6 +7,7 @@ from shoal.models._beta_likeness import BetaLikeness
 from shoal.models._conditions import conditions_of, population_of, table_conditions
 from shoal.models._delta_disclosure import DeltaDisclosure
 from shoal.models._delta_presence import DeltaPresence
+from shoal.models._differential_privacy import DifferentialPrivacy
 from shoal.models._k_anonymity import KAnonymity
 from shoal.models._k_map import KMap
 from shoal.models._l_diversity import LDiversity
@@ -22,6 +23,7 @@ __all__ = [
     "Condition",
     "DeltaDisclosure",
     "DeltaPresence",
+    "DifferentialPrivacy",
     "KAnonymity",
     "KMap",
     "LDiversity",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -13,7 +12,7 @@ from shoal.errors import ParameterError
 from shoal.models._base import Condition
 from shoal.models._sensitive_model import ClassValues, Floats, Integers, SensitiveModel, summed
 from shoal.parameters import OneOf, Real, Text, Tree
-from shoal.table import Table
+from shoal.table import Hierarchy, Table
 
 
 @dataclass(frozen=True)
@@ -115,7 +114,7 @@ class TCloseness(SensitiveModel):
 
 def _loaded(written: Any) -> Any:
     """A hierarchy as a plan writes it: a path, or a table with its kind and options."""
-    return import_module("shoal.table").Hierarchy.from_plan(written)
+    return Hierarchy.from_plan(written)
 
 
 def tree_of(maps: Any) -> Integers:

@@ -1,6 +1,7 @@
 """Tables about people: the only folder that knows data frames."""
 
 from shoal.table._classes import Classes, form_classes
+from shoal.table._course import OTHER, Course
 from shoal.table._encode import Codes
 from shoal.table._exchange import Exchange
 from shoal.table._features import features_of, frame_of_array
@@ -18,8 +19,10 @@ from shoal.table.suggestion._suggest import RoleSuggestion, suggest_roles
 
 __all__ = [
     "FORMATS",
+    "OTHER",
     "Classes",
     "Codes",
+    "Course",
     "Exchange",
     "Hierarchy",
     "HierarchyCodes",

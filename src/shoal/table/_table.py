@@ -14,11 +14,13 @@ import polars as pl
 
 from shoal.errors import InputError, did_you_mean, quoted
 from shoal.table._checks import check_roles
+from shoal.table._course import Course
 from shoal.table._encode import Codes, encode
 from shoal.table._exchange import Exchange
 from shoal.table._frames import Kind, Origin, in_type_of, kind_of, to_polars
 from shoal.table._grouped import GroupedRows
 from shoal.table._identifying import identifying_columns
+from shoal.table._recorded import RecordedRows
 from shoal.table._roles import Roles
 from shoal.table._scrub import scrubbed
 from shoal.table.storage._write import schema_of, write_frame
@@ -32,7 +34,7 @@ class Numbers:
     present: npt.NDArray[np.bool_]
 
 
-class Table(GroupedRows):
+class Table(GroupedRows, RecordedRows):
     """A frame about people with the roles of its columns; frozen.
 
     Every row carries a private key from reading on: its position in the input. Samples are
@@ -62,7 +64,6 @@ class Table(GroupedRows):
     _roles: Roles
     _row_key: npt.NDArray[np.int64]
     _lineage: str
-    _exchanges: tuple[Exchange, ...]
 
     def __init__(self, frame: Any, roles: Roles | None = None) -> None:
         if isinstance(frame, Table):
@@ -81,6 +82,7 @@ class Table(GroupedRows):
         row_key: npt.NDArray[np.int64],
         lineage: str,
         exchanges: tuple[Exchange, ...] = (),
+        course: Course = Course(),  # noqa: B008
     ) -> None:
         row_key.flags.writeable = False
         vars(self).update(
@@ -90,6 +92,7 @@ class Table(GroupedRows):
             _row_key=row_key,
             _lineage=lineage,
             _exchanges=exchanges,
+            _course=course,
         )
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -266,6 +269,7 @@ class Table(GroupedRows):
             self._row_key if row_key is None else row_key,
             self._lineage,
             self._exchanges if exchanges is None else exchanges,
+            self._course,
         )
         return table
 
@@ -378,23 +382,3 @@ class Table(GroupedRows):
                 new = pl.Series(name, whole).set(gaps, None)
             changed.append(in_type_of(old, new))
         return self._derive(self._data.with_columns(changed))
-
-    # -- exchanges: the private record of swaps
-
-    @property
-    def exchanges(self) -> tuple[Exchange, ...]:
-        """Which rows exchanged values in which columns. Never publish it."""
-        return self._exchanges
-
-    def with_exchange(self, exchange: Exchange) -> Table:
-        """The same table with one more exchange on record."""
-        return self._derive(self._data, exchanges=(*self._exchanges, exchange))
-
-    def on_record(self, row_key: npt.NDArray[np.int64], exchanges: tuple[Exchange, ...]) -> Table:
-        """The same rows with the keys and exchanges that an audit has of them."""
-        lengths = {len(row_key), *(len(exchange.groups) for exchange in exchanges)}
-        if lengths != {len(self)}:
-            raise InputError("The audit is of another number of rows than the table has.")
-        return self._derive(
-            self._data, row_key=np.array(row_key, dtype=np.int64), exchanges=exchanges
-        )

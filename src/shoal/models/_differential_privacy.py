@@ -1,0 +1,133 @@
+"""(ε, δ)-differential privacy by random sampling and generalization that is blind to the data."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import InputError, quoted
+from shoal.models._base import PrivacyModel
+from shoal.models._random_sampling import delta_for_class, smallest_class_for
+from shoal.parameters import Real
+from shoal.table import Table
+
+
+@dataclass(frozen=True)
+class DifferentialPrivacy(PrivacyModel):
+    """What is released would be nearly as likely without any one person.
+
+    It holds by construction: each record was drawn with a known probability, independently
+    (``Sample(strategy="bernoulli")``, first of all); every column was generalized to levels that
+    were fixed without looking at the data (``Generalize(levels=...)``); and records in classes of
+    fewer than k were taken out, where k follows from ``epsilon``, ``delta`` and the probability.
+    Whether that was so is on record in the private half of a release.
+
+    Every column that leaves must be a quasi-identifier: a column left as it is would tell of a
+    person whatever the others hide.
+
+    Parameters
+    ----------
+    epsilon : float
+        How much more likely a release may become by one person's record: e to this power.
+    delta : float
+        With what probability it may become more likely than that.
+
+    References
+    ----------
+    Li, Qardaji, Su (2012), On sampling, anonymization, and differential privacy. Bild, Kuhn,
+    Prasser (2018), SafePub: a truthful data anonymization algorithm with strong privacy
+    guarantees.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import Generalize, Hierarchy, Plan, Roles, Sample, Table
+    >>> table = Table(pl.DataFrame({"age": [20, 35] * 500}), Roles(quasi_identifiers=["age"]))
+    >>> model = DifferentialPrivacy(1.0, 1e-6)
+    >>> model.smallest_class_at(0.1)
+    9
+    >>> tens = Hierarchy.intervals([10])
+    >>> steps = [Sample(fraction=0.1, strategy="bernoulli"), Generalize(
+    ...     k=9, hierarchies={"age": tens}, levels={"age": 1}, suppression_limit=1.0)]
+    >>> masked, _ = Plan(steps).apply(table)
+    >>> model.holds(masked), model.holds(table)
+    (True, False)
+    """
+
+    epsilon: Annotated[float, Real(above=0)]
+    delta: Annotated[float, Real(above=0, below=1)]
+
+    model = "differential_privacy"
+    title = "differential privacy by sampling"
+    reference = "Li et al. 2012; Bild et al. 2018"
+    needs_audit = True
+    direction = "lower"
+
+    def smallest_class_at(self, sampling: float) -> int:
+        """The k that classes need where each record was drawn with this probability."""
+        return smallest_class_for(self.epsilon, self.delta, sampling=sampling)
+
+    def level(self, table: Table) -> float:
+        """The smallest ε that holds with this δ; infinite where the table was not made so."""
+        if len(table) == 0:
+            return 0.0
+        smallest = int(table.class_sizes().min())
+        fraction = self._drawn_with(table)
+        if fraction is None:
+            return math.inf
+        low = -math.log1p(-fraction) * (1 + 1e-12)  # below it no class is large enough
+        high = max(2 * low, 1.0)
+        if delta_for_class(smallest, low, sampling=fraction) <= self.delta:
+            return low
+        while delta_for_class(smallest, high, sampling=fraction) > self.delta:
+            high *= 2
+            if high > 500:
+                return math.inf
+        for _ in range(60):
+            middle = (low + high) / 2
+            enough = delta_for_class(smallest, middle, sampling=fraction) <= self.delta
+            low, high = (low, middle) if enough else (middle, high)
+        return high
+
+    def violations(self, table: Table) -> npt.NDArray[np.bool_]:
+        """Which records are in classes that are too small; all where it was not made so."""
+        fraction = self._drawn_with(table)
+        if fraction is None or fraction > -math.expm1(-self.epsilon):
+            return np.ones(len(table), np.bool_)
+        return table.class_sizes() < self.smallest_class_at(fraction)
+
+    def _drawn_with(self, table: Table) -> float | None:
+        """The probability with which the records were drawn, if all was done as it has to be."""
+        course = table.course
+        covered = set(table.columns) == set(table.roles.quasi_identifiers)
+        if course.state != "generalized" or course.origin != "entropy" or not covered:
+            return None
+        return course.fraction
+
+    def check(self, table: Table) -> None:
+        """Raise InputError where a column would leave without being generalized."""
+        kept = [*table.roles.identifiers, *table.roles.quasi_identifiers]
+        others = [name for name in table.columns if name not in kept]
+        if others:
+            raise InputError(
+                f"{self.title} covers quasi-identifiers only, and {quoted(others)} would leave "
+                "beside them; declare them as quasi-identifiers with hierarchies, or take them "
+                "out of the table."
+            )
+
+    def explain(self, table: Table) -> str:
+        """Why it does not hold, or with which ε it does."""
+        if self._drawn_with(table) is None:
+            return (
+                f"{self.title} with ε = {self.epsilon} asks for a plan of two steps: 'sample' with "
+                "the strategy 'bernoulli' and no seed, then 'generalize' with given 'levels', over "
+                "all columns; the table was made in another way"
+            )
+        return (
+            f"{self.title} with ε = {self.epsilon:g} and δ = {self.delta:g} is asked for; the "
+            f"sampling and the smallest class give ε = {self.level(table):.4g}"
+        )
