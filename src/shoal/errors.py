@@ -82,6 +82,10 @@ class UnprotectedColumnWarning(ShoalWarning):
     """A column reaches the release exactly as it came."""
 
 
+class DisclosureWarning(ShoalWarning):
+    """An attack that the claim does not cover was tried, and it succeeds."""
+
+
 def quoted(names: Iterable[object], limit: int = 12) -> str:
     """Column names for a message: quoted, comma separated, shortened after ``limit``.
 

@@ -287,6 +287,8 @@ def _max(values: Any) -> float:
 
 
 MEASURES: list[MeasureExample] = [
+    MeasureExample("distance_linkage", {}, _mean),
+    MeasureExample("distance_linkage", {"sample": 10_000, "random_state": 1}, _mean),
     MeasureExample("journalist_risk", {"sampling_fraction": 0.25}, _max),
     MeasureExample("journalist_risk", {"population": "twice"}, _max),
     MeasureExample("marketer_risk", {}, _mean),
@@ -303,6 +305,7 @@ MEASURES: list[MeasureExample] = [
 
 #: Measures whose best value on an unmasked table is not their best value, with the reason.
 NOT_BEST_WHEN_UNMASKED: dict[str, str] = {
+    "distance_linkage": "it is a risk: every record of an unmasked table is nearest to itself",
     "unchanged_records": "it is a risk: every record of an unmasked table is unchanged",
 }
 

@@ -327,6 +327,59 @@ class TestWhatItSays:
         assert words.step_in_words("round", {}).startswith("This step rounds numbers")
 
 
+class TestSwapped:
+    """What protects a swapped table is read first, and it is not its crowds."""
+
+    NASTY = "<b>\u202ecode"
+
+    def page(self, tmp_path: Path, **how: Any) -> Page:
+        frame = people().with_columns(pl.int_range(1200).alias(self.NASTY))
+        roles = ROLES.replacing(insensitive=["income", self.NASTY])
+        plan = Plan([Swap(k=3, **how)], require=[ProbabilisticKAnonymity(3)])
+        return Page(page_of(Table(frame, roles), plan, tmp_path))
+
+    def test_the_headline_has_the_k_of_the_swap(self, tmp_path: Path) -> None:
+        text = self.page(tmp_path).text.replace("\u00a0", " ")
+        assert "a link by the quasi-identifiers is right with a chance of at most 1 in 3" in text
+        assert "(k = 3, by swapping), and the requirement was met." in text
+        assert "some stand alone (k = 1)" not in text
+        assert "the smallest crowd, k " not in text
+        assert re.search(r"links that were right when tried about \d+ % \(95 %: \d+ to \d+\)", text)
+        assert "Crowds are not what protects this table" in text
+        assert "the k of the swap needs the private half" in text
+
+    def test_of_secrets(self, tmp_path: Path) -> None:
+        text = self.page(tmp_path, informed=True).text.replace("\u00a0", " ")
+        assert "a sensitive value is that of its record with a chance of at most 1 in 3" in text
+        assert re.search(r"sensitive values still at their own record about \d+ %", text)
+
+    def test_what_gets_around_it_is_told_with_its_columns(self, tmp_path: Path) -> None:
+        page = self.page(tmp_path)
+        text = page.text.replace("\u00a0", " ")
+        told = "Whoever knows these columns, which were not swapped, finds about 100 % of the"
+        assert text.count(told) == 2, "beside the claim, and among what not to conclude"
+        assert "“1 in 3 holds whatever is known.”" in text
+        assert "<b>\ufffdcode" in text
+        assert "\u202e" not in text
+
+    def test_where_nothing_does_it_says_so(self, tmp_path: Path) -> None:
+        random = np.random.default_rng(1)
+        frame = pl.DataFrame({name: random.normal(size=400) for name in ("x", "wage")})
+        roles = Roles(quasi_identifiers=["x"], sensitive=["wage"])
+        plan = Plan([Swap(k=4)], require=[ProbabilisticKAnonymity(4)])
+        text = Page(page_of(Table(frame, roles), plan, tmp_path)).text
+        assert "none gives clearly more than it promises" in text
+        assert "holds whatever is known" not in text
+
+    def test_an_assessment_begins_with_it(self) -> None:
+        original = Table(people(), ROLES)
+        found = assess(Swap(k=3).fit_transform(original), original=original)
+        text = Page(assessment_page(found)).text.replace("\u00a0", " ")
+        assert re.search(
+            r"1,200 records, swapped within groups of at least 3: [\d.]+ % right", text
+        )
+
+
 class TestWhatNotToConclude:
     @staticmethod
     def text(plan: Plan, tmp_path: Path, roles: Roles = ROLES) -> str:

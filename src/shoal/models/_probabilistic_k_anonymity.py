@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -25,7 +26,8 @@ class ProbabilisticKAnonymity(PrivacyModel):
     groups, and no quasi-identifier was left out.
 
     What 1/k covers is linkage by the swapped columns. It does not cover columns left in place,
-    correlations that tell who is who within a group, or groups whose members have equal values.
+    correlations that tell who is who within a group, or groups whose members have equal values;
+    ``sh.assess`` against the original measures each of these.
 
     Parameters
     ----------
@@ -74,11 +76,8 @@ class ProbabilisticKAnonymity(PrivacyModel):
         """Among how many records each one may be, by its class or by its exchanges."""
         crowds = table.class_sizes()
         for protected in (table.roles.quasi_identifiers, table.roles.sensitive):
-            blocks = [e for e in table.exchanges if set(e.columns) & set(protected)]
-            covered = {name for exchange in blocks for name in exchange.columns}
-            if protected and set(protected) <= covered:
-                sizes = np.min([_crowd_of(exchange, table.row_key) for exchange in blocks], axis=0)
-                crowds = np.maximum(crowds, sizes)
+            if swapped_blocks(table, protected):
+                crowds = np.maximum(crowds, swapped_crowds(table, protected))
         return crowds
 
     def check(self, table: Table) -> None:
@@ -97,6 +96,20 @@ class ProbabilisticKAnonymity(PrivacyModel):
             f"{self.k}; {short} of {len(table)} records are in smaller classes and were not "
             "swapped within groups of that size in all quasi-identifiers"
         )
+
+
+def swapped_blocks(table: Table, protected: Sequence[str]) -> list[Exchange]:
+    """The exchanges of some columns, if they cover all of them; none of them otherwise."""
+    blocks = [e for e in table.exchanges if set(e.columns) & set(protected)]
+    covered = {name for exchange in blocks for name in exchange.columns}
+    return blocks if set(protected) <= covered else []
+
+
+def swapped_crowds(table: Table, protected: Sequence[str]) -> npt.NDArray[np.int64]:
+    """The smallest group in which each record exchanged some of the columns; 1 where none did."""
+    blocks = swapped_blocks(table, protected)
+    sizes = [_crowd_of(exchange, table.row_key) for exchange in blocks]
+    return np.min(sizes, axis=0) if sizes else np.ones(len(table), np.int64)
 
 
 def _crowd_of(exchange: Exchange, row_key: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

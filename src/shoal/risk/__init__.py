@@ -9,14 +9,20 @@ from shoal.risk._classes import (
     records_at_risk,
     uniqueness,
 )
+from shoal.risk._distance_linkage import distance_linkage
+from shoal.risk._swapped_groups import group_disclosure, own_values, rank_matching
 from shoal.risk._unchanged import unchanged_records
 
 __all__ = [
     "discover_risks",
+    "distance_linkage",
+    "group_disclosure",
     "journalist_risk",
     "marketer_risk",
+    "own_values",
     "population_sizes",
     "prosecutor_risk",
+    "rank_matching",
     "records_at_risk",
     "unchanged_records",
     "uniqueness",

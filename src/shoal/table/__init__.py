@@ -10,6 +10,7 @@ from shoal.table._grouped import Missing
 from shoal.table._read_table import read
 from shoal.table._released import read_records, read_released, records_as_parquet
 from shoal.table._roles import Roles
+from shoal.table._stacked import stacked_codes
 from shoal.table._table import Numbers, Table
 from shoal.table.hierarchy._codes import HierarchyCodes
 from shoal.table.hierarchy._hierarchy import Hierarchy
@@ -40,5 +41,6 @@ __all__ = [
     "read_records",
     "read_released",
     "records_as_parquet",
+    "stacked_codes",
     "suggest_roles",
 ]

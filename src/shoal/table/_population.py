@@ -20,7 +20,7 @@ def counted_in(
     wildcard: bool,
 ) -> npt.NDArray[np.int64]:
     """How many rows of ``population`` agree with each row of ``sample``, column by column."""
-    both = [_stacked(above, below) for above, below in zip(sample, population, strict=True)]
+    both = [stacked(above, below) for above, below in zip(sample, population, strict=True)]
     outside = np.repeat([0.0, 1.0], rows)
     if wildcard:
         counts = wildcard_weight_sums([encode(column) for column in both], sum(rows), outside)
@@ -29,7 +29,8 @@ def counted_in(
     return counts[: rows[0]].astype(np.int64)
 
 
-def _stacked(above: pl.Series, below: pl.Series) -> pl.Series:
+def stacked(above: pl.Series, below: pl.Series) -> pl.Series:
+    """One column above the other, in a type in which both can be compared."""
     if above.dtype != below.dtype:
         above, below = (series.cast(_shared(above.dtype, below.dtype)) for series in (above, below))
     return pl.concat([above, below])

@@ -5,6 +5,7 @@ from shoal.workflow._assess import Assessment, ClassFacts, assess
 from shoal.workflow._plan import Plan, StepRecord
 from shoal.workflow._protect import Release, protect
 from shoal.workflow._require import Claim, Limit, discover_all_measures
+from shoal.workflow._swapping import Leak, Swapping
 from shoal.workflow._verification import Check, Verification
 from shoal.workflow._verify import verify
 
@@ -13,11 +14,13 @@ __all__ = [
     "Check",
     "Claim",
     "ClassFacts",
+    "Leak",
     "Limit",
     "Plan",
     "Progress",
     "Release",
     "StepRecord",
+    "Swapping",
     "Verification",
     "assess",
     "discover_all_measures",

@@ -16,8 +16,10 @@ from shoal.measurement import MeasureInfo, Measurement
 from shoal.table import Missing, Table
 from shoal.workflow._profile import SIZE_LIMITS
 from shoal.workflow._require import discover_all_measures
+from shoal.workflow._swapping import Swapping, swapping_of
 
 _POPULATION_MEASURES = ("journalist_risk",)
+_PAIRING_MEASURES = ("distance_linkage", "unchanged_records")
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,8 @@ class Assessment:
     """What was found out about a table. It prints, and it has a JSON and an HTML form.
 
     ``assessment["marketer_risk"]`` is one Measurement; ``classes`` are the numbers of the classes;
-    ``notes`` say what was left out and how to ask for it. No value of a cell is in it, but counts
+    ``notes`` say what was left out and how to ask for it; ``swapping`` is what a swap protects, and
+    what gets around it, measured by attack. No value of a cell is in it, but counts
     of the original are: it is made for the steward, not for the public.
     """
 
@@ -48,6 +51,7 @@ class Assessment:
     classes: ClassFacts
     measurements: Mapping[str, Measurement]
     notes: tuple[str, ...] = ()
+    swapping: Swapping | None = None
 
     @property
     def k(self) -> int:
@@ -79,6 +83,7 @@ class Assessment:
             },
             "measurements": {n: m.to_dict() for n, m in self.measurements.items()},
             "notes": list(self.notes),
+            "swapping": None if self.swapping is None else self.swapping.to_dict(),
         }
 
     def to_json(self) -> str:
@@ -106,9 +111,17 @@ class Assessment:
         ]
         infos = discover_all_measures()
         for name, found in self.measurements.items():
-            lines.append(f"{infos[name].title}: {found.value:.4g} ({found.direction} is better)")
+            lines.append(f"{infos[name].title}: {found.value:.4g} ({_reading(found)})")
         lines += [f"note: {note}" for note in self.notes]
         return "\n".join(lines)
+
+
+def _reading(found: Measurement) -> str:
+    """What is needed to read a value, in a few words."""
+    better = f"{found.direction} is better"
+    if found.interval is None:
+        return better
+    return f"95 % {found.interval[0]:.4g} to {found.interval[1]:.4g}; {better}"
 
 
 def assess(
@@ -181,6 +194,8 @@ def assess(
             continue
         tables = (original, table) if info.needs_original else (table,)
         found[info.name] = info.function(*tables, **options.get(info.name, {}))
+    swapping = None if original is None or measures else swapping_of(original, table)
+    notes += swapping.sentences if swapping is not None else []
     return Assessment(
         rows=len(table),
         columns=len(table.columns),
@@ -189,6 +204,7 @@ def assess(
         classes=class_facts(table, missing),
         measurements=found,
         notes=tuple(notes),
+        swapping=swapping,
     )
 
 
@@ -249,6 +265,10 @@ def _reason_to_leave_out(
         return "give a population table, a sampling fraction or a weight column"
     if info.needs_original and original is None:
         return "it compares with the original; give it as original"
-    if info.name == "unchanged_records" and original is not None and not table.pairs_with(original):
+    if original is None or info.name not in _PAIRING_MEASURES:
+        return None
+    if not table.pairs_with(original):
         return "the rows of the two tables cannot be paired, since they were read apart"
+    if info.name == "distance_linkage" and not original.roles.quasi_identifiers:
+        return "the original has no quasi-identifiers to link by"
     return None

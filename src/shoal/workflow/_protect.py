@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import (
+    DisclosureWarning,
     InputError,
     RequirementNotMet,
     RolesError,
@@ -127,8 +128,9 @@ def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Re
         order = SecretStream.from_state(None).derive("row-order").permutation(len(masked))
         masked = masked.reorder(order)
     masked = masked.scrubbed()
-    before = assess(table, progress=progress)
+    before = assess(table, original=table, progress=progress)  # what no masking at all gives
     after = assess(masked, original=table, progress=progress)
+    _warn_about_leaks(after)
     if progress:
         progress("Comparing the columns", 0.9)
     return Release(
@@ -213,3 +215,10 @@ def _warn_about_columns_left_in_place(masked: Table, records: list[StepRecord]) 
         UnprotectedColumnWarning,
         stacklevel=3,
     )
+
+
+def _warn_about_leaks(after: Assessment) -> None:
+    for leak in after.swapping.leaks if after.swapping is not None else ():
+        warnings.warn(
+            f"What the swap does not cover: {leak.sentence()}.", DisclosureWarning, stacklevel=3
+        )

@@ -133,6 +133,7 @@ def public_facts(release: Release, *, data_file: Path, format: str) -> dict[str,
         "methods": _public_steps(release.steps),
         "claims": [claim.to_dict() for claim in release.claims],
         "measured": {"k": classes.k, "classes": classes.count, **measured},
+        "swapping": None if release.after.swapping is None else release.after.swapping.public(),
     }
 
 

@@ -19,6 +19,10 @@ from shoal.table import Table
 from shoal.utility import discover_utilities
 from shoal.workflow._crowds import crowded_percent
 
+#: What plans call a measure, where it is not the name of its function.
+_PLAN_NAMES = {"distance_linkage": "linkage_rate"}
+_MEASURE_NAMES = {spoken: name for name, spoken in _PLAN_NAMES.items()}
+
 
 @cache
 def discover_all_measures() -> dict[str, MeasureInfo]:
@@ -56,6 +60,7 @@ class Limit:
 
     def __post_init__(self) -> None:
         known = discover_all_measures()
+        object.__setattr__(self, "measure", _MEASURE_NAMES.get(self.measure, self.measure))
         if self.measure not in known:
             raise ParameterError(
                 f"There is no measure '{self.measure}'. {did_you_mean(self.measure, known)}"
@@ -73,7 +78,9 @@ class Limit:
         known = [
             p.name
             for p in declared
-            if p.kind is p.KEYWORD_ONLY and "Table" not in str(p.annotation)
+            if p.kind is p.KEYWORD_ONLY
+            and "Table" not in str(p.annotation)
+            and p.name != "random_state"
         ]
         for name, value in self.options.items():
             if name not in known:
@@ -81,10 +88,11 @@ class Limit:
                     f"The measure '{self.measure}' has no option '{name}'. "
                     f"{did_you_mean(name, known)}"
                 )
-            if not isinstance(value, str) and not _is_number(value):
+            names = isinstance(value, list) and all(isinstance(one, str) for one in value)
+            if not isinstance(value, str) and not names and not _is_number(value):
                 raise ParameterError(
-                    f"The option '{name}' of a limit of '{self.measure}' must be a number or a "
-                    f"text, so that a plan can hold it; got {type(value).__name__}."
+                    f"The option '{name}' of a limit of '{self.measure}' must be a number, a text "
+                    f"or a list of texts, so that a plan can hold it; got {type(value).__name__}."
                 )
 
     @property
@@ -94,7 +102,8 @@ class Limit:
     @property
     def key(self) -> str:
         """The name of the limit in a plan."""
-        return f"{'max' if self.at_most is not None else 'min'}_{self.measure}"
+        spoken = _PLAN_NAMES.get(self.measure, self.measure)
+        return f"{'max' if self.at_most is not None else 'min'}_{spoken}"
 
     @property
     def threshold(self) -> float:
@@ -120,7 +129,10 @@ Requirement = PrivacyModel | Limit
 
 @dataclass(frozen=True)
 class Claim:
-    """A requirement with what was measured on the masked table."""
+    """A requirement with what was measured on the masked table.
+
+    ``rows`` is the number of records, or of persons, that the value is a share of.
+    """
 
     requirement: Requirement
     measured: float
@@ -172,8 +184,11 @@ def make_claim(requirement: Requirement, masked: Table, original: Table | None) 
             f"the {requirement.info.title} must be {bound} {requirement.threshold:g} and is "
             f"{found.value:.4g}"
         )
+        if found.interval is not None:
+            sentence += f" (95 % {found.interval[0]:.4g} to {found.interval[1]:.4g})"
         holds = requirement.accepts(found.value)
-        return Claim(requirement, found.value, holds, sentence, len(masked))
+        people = found.details.get("persons", len(masked))
+        return Claim(requirement, found.value, holds, sentence, people)
     return Claim(
         requirement,
         requirement.level(masked),
@@ -246,15 +261,18 @@ def requirement_from(key: str, value: Any) -> Requirement:
         given = value if isinstance(value, Mapping) else {_first_parameter(model): value}
         return model.from_params(given, called=f"requirement '{key}'")
     bound, _, measure = key.partition("_")
+    measure = _MEASURE_NAMES.get(measure, measure)
     if bound in ("max", "min") and measure in measures:
         options = dict(value) if isinstance(value, Mapping) else {"value": value}
         number = options.pop("value", None)
         which = "at_most" if bound == "max" else "at_least"
         return Limit(measure, options=options, **{which: number})
-    if key in measures:
-        bound = "max" if measures[key].direction == "lower" else "min"
-        raise PlanError(f"There is no requirement '{key}'. Did you mean '{bound}_{key}'?")
-    known = [*models, *(f"max_{m}" for m in measures), *(f"min_{m}" for m in measures)]
+    spoken = [_PLAN_NAMES.get(name, name) for name in measures]
+    if (name := _MEASURE_NAMES.get(key, key)) in measures:
+        bound = "max" if measures[name].direction == "lower" else "min"
+        said = f"{bound}_{_PLAN_NAMES.get(name, name)}"
+        raise PlanError(f"There is no requirement '{key}'. Did you mean '{said}'?")
+    known = [*models, *(f"max_{m}" for m in spoken), *(f"min_{m}" for m in spoken)]
     raise PlanError(f"There is no requirement '{key}'. {did_you_mean(key, known)}")
 
 

@@ -20,6 +20,7 @@ from shoal.models import PrivacyModel
 from shoal.table import Exchange, Roles, Table, read_records, read_released
 from shoal.workflow._release import FORMAT_VERSION, PUBLIC_MEASURES
 from shoal.workflow._require import Limit, discover_all_measures, make_claim, requirement_from
+from shoal.workflow._swapping import swapping_of
 from shoal.workflow._verification import (
     AUTHENTICITY,
     CLAIM,
@@ -218,6 +219,8 @@ def _paired(
     if pairs:
         checks.run("records left unmasked", lambda: _same_unchanged(private, *pairs[0]))
         checks.run("columns left as they were", lambda: _same_untouched(facts, *pairs[0]))
+        if facts.get("swapping") is not None:
+            checks.run("attacks on the swap", lambda: _same_attacks(facts["swapping"], *pairs[0]))
     return pairs[0] if pairs else None
 
 
@@ -235,6 +238,13 @@ def _same_untouched(facts: Mapping[str, Any], original: Table, masked: Table) ->
     if moved:
         return False, f"{len(moved)} columns differ from the original, though no step touched them"
     return True, f"{len(left)} columns that no step touched equal the original"
+
+
+def _same_attacks(stated: Any, original: Table, masked: Table) -> tuple[bool, str]:
+    """The attacks on a swap, tried again."""
+    found = swapping_of(original, masked)
+    same = found is not None and found.public() == stated
+    return same, "the linkage and every leak as stated" if same else "the release states others"
 
 
 def _with_exchanges(private: Path, masked: Table, checks: Checks) -> Table:

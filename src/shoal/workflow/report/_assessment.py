@@ -83,6 +83,9 @@ def _facts(assessment: Assessment) -> dict[str, Any]:
 
 def _verdict(assessment: Assessment) -> str:
     rows = _words.counted(assessment.rows, "record")
+    if assessment.swapping is not None:
+        sentence = assessment.swapping.sentence
+        return f"{rows}, {sentence}."
     alone = assessment.classes.uniques
     if alone:
         share = _words.percent(100 * alone / assessment.rows)

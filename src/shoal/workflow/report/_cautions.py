@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from shoal.workflow.report import _words
+from shoal.workflow.report._swapping import SwapWords, swap_words
 
 if TYPE_CHECKING:
     from shoal.workflow._protect import Release
@@ -26,8 +27,9 @@ class Caution:
 
 def cautions_about_people(release: Release, facts: Mapping[str, Any]) -> list[Caution]:
     """What does not follow for the people in the table."""
+    swapped = swap_words(release, facts)
     return [
-        *_about_risk(facts),
+        *(_about_risk(facts) if swapped is None else _about_swap(swapped)),
         *_about_claims(release, facts),
         *_about_knowledge(release),
         *_about_steps(facts),
@@ -62,6 +64,24 @@ def _about_risk(facts: Mapping[str, Any]) -> Iterator[Caution]:
         f"record it is, is right with a chance of up to {_words.chance(risk)}, on average "
         f"{_words.percent(100 * measured['marketer_risk'])}.",
     )
+
+
+def _about_swap(swapped: SwapWords) -> Iterator[Caution]:
+    if swapped.measured is None:
+        tried = "The table is too small to tell how often that was right."
+    else:
+        tried = f"When it was tried, that was right for {swapped.measured}."
+    who = (
+        "Somebody who finds the record of a person and takes its sensitive value for the person's"
+        if swapped.informed
+        else "Somebody who knows the quasi-identifiers of a person and takes the nearest record"
+    )
+    yield Caution(
+        "There is no risk left.",
+        f"{who} is right with a chance of up to 1 in {swapped.k:,}. {tried}",
+    )
+    for sentence, columns in swapped.leaks:
+        yield Caution(f"1 in {swapped.k:,} holds whatever is known.", sentence, columns)
 
 
 def _about_claims(release: Release, facts: Mapping[str, Any]) -> Iterator[Caution]:
@@ -132,7 +152,7 @@ def _about_steps(facts: Mapping[str, Any]) -> Iterator[Caution]:
         yield Caution(
             "Whoever finds a matching record has found the person.",
             "Values were exchanged among similar records, so a match may be another person's; the "
-            "sizes of crowds and the chances above do not know of it. The bound of one in k is "
+            "sizes of crowds do not know of it. The bound of one in k is "
             "for links by the swapped columns alone: columns that stayed in place link a record "
             "as before, and strong correlations narrow down who is who. Swapped columns:",
             _columns_of(swapped),

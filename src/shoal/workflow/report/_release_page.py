@@ -11,6 +11,7 @@ from shoal.workflow._require import Claim, Limit
 from shoal.workflow.report import _figures, _words
 from shoal.workflow.report._cautions import cautions_about_numbers, cautions_about_people
 from shoal.workflow.report._render import clean, render
+from shoal.workflow.report._swapping import swap_words
 
 if TYPE_CHECKING:
     from shoal.workflow._protect import Release
@@ -47,12 +48,14 @@ def release_page(release: Release, facts: Mapping[str, Any]) -> str:
     True
     """
     sizes = release.class_sizes
+    swapped = swap_words(release, facts)
     return render(
         "release.html.j2",
         facts=facts,
         verdict=verdict(release, facts),
         quasi=release.masked.roles.quasi_identifiers,
-        shoal=_figures.shoal(release.after.k),
+        swapped=swapped,
+        shoal=_figures.shoal(release.after.k if swapped is None else swapped.k),
         highest_risk=_words.chance(facts["measured"]["prosecutor_risk"]),
         claims=[claim_in_words(claim) for claim in release.claims],
         steps=_steps(facts["methods"]),
@@ -78,7 +81,10 @@ def verdict(release: Release, facts: Mapping[str, Any]) -> str:
         f"{_words.counted(len(facts['data']['columns']), 'column')} "
         f"{'was' if rows == 1 else 'were'} released"
     )
-    if not release.masked.roles.quasi_identifiers:
+    swapped = swap_words(release, facts)
+    if swapped is not None:
+        hidden = swapped.hidden
+    elif not release.masked.roles.quasi_identifiers:
         hidden = "without any quasi-identifier"
     elif k > 1:
         others = _words.counted(k - 1, "other").replace(_words.SPACE, " ")

@@ -1,0 +1,226 @@
+"""What a swap promises and what it does not: measured by attack, with the size of each leak.
+
+One in k is the chance of a link by the swapped columns under the draw alone. Three things leak
+more, and each is tried: columns that stayed in place, correlations that tell who is who within a
+group, and groups that have only one value of what they should hide.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from shoal.errors import quoted
+from shoal.measurement import Measurement
+from shoal.models import swapped_blocks, swapped_crowds
+from shoal.risk import distance_linkage, group_disclosure, own_values, rank_matching
+from shoal.table import Table
+from shoal.workflow._crowds import crowded_percent, share_step
+
+LeakKind = Literal["columns-left-in-place", "correlation", "groups-of-one-value"]
+
+#: A correlation leaks where even the lower end of the interval is so many times 1/k.
+MARGIN = 1.25
+#: So many sensitive columns are attacked, in their order; each attack reads all known columns.
+MOST_SECRETS = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Leak:
+    """One way around a swap that was tried and works.
+
+    ``columns`` are those that leak; ``found`` is the attack by the worst of them.
+    """
+
+    kind: LeakKind
+    columns: tuple[str, ...]
+    found: Measurement
+    k: int
+
+    def sentence(self, *, size: str | None = None, named: str | None = None) -> str:
+        """The leak in words; size and columns in other words where the exact ones do not fit."""
+        size = f"{100 * self.found.value:.3g} %" if size is None else size
+        plural = len(self.columns) > 1
+        named = f"the column{'s' * plural} {quoted(self.columns)}" if named is None else named
+        if self.kind == "columns-left-in-place":
+            stayed = "were" if plural else "was"
+            return (
+                f"whoever knows {named}, which {stayed} not swapped, finds {size} of the persons; "
+                f"the swap promises 1 in {self.k}"
+            )
+        up_to = "up to " if plural else ""
+        if self.kind == "correlation":
+            return (
+                f"matching by rank within the groups, by what other columns tell of {named}, is "
+                f"right for {up_to}{size} of the persons; the swap alone would give 1 in {self.k}"
+            )
+        return (
+            f"{up_to}{size} of the records are in groups with only one value of {named}: it is "
+            "disclosed, whoever is who"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "columns": list(self.columns), **self.found.to_dict()}
+
+    def public(self) -> dict[str, Any]:
+        """The leak as the public may see it: its share in steps of a crowd."""
+        return {"kind": self.kind, "columns": list(self.columns), **_in_steps(self.found)}
+
+
+@dataclass(frozen=True, eq=False)
+class Swapping:
+    """What protects a swapped table: ``k`` from its groups, the linkage that was measured, leaks.
+
+    ``informed`` says whether the sensitive columns were swapped, and not the quasi-identifiers.
+    The values of a group can be read off the release: ``widths`` has for each swapped column of
+    numbers the median, over records, of what they span, in standard deviations.
+    """
+
+    k: int
+    columns: tuple[str, ...]
+    informed: bool
+    linkage: Measurement
+    leaks: tuple[Leak, ...]
+    widths: Mapping[str, float]
+
+    @property
+    def sentence(self) -> str:
+        """The measured linkage beside its bound."""
+        low, high = self.linkage.interval or (self.linkage.value, self.linkage.value)
+        what = "sensitive values still at their own person" if self.informed else "right links"
+        return (
+            f"swapped within groups of at least {self.k}: {100 * self.linkage.value:.3g} % "
+            f"{what} (95 % {100 * low:.3g} to {100 * high:.3g} %), where 1 in {self.k} is the bound"
+        )
+
+    @property
+    def sentences(self) -> list[str]:
+        """All of it, for the steward."""
+        told = [self.sentence]
+        if self.widths:
+            name = min(self.widths, key=lambda column: self.widths[column])
+            told.append(
+                "the groups tell between which values a sensitive value lies: at the median they "
+                f"span {self.widths[name]:.2g} standard deviations of '{name}', the narrowest"
+            )
+        told += [f"what the swap does not cover: {leak.sentence()}" for leak in self.leaks]
+        return told
+
+    def to_dict(self) -> dict[str, Any]:
+        """All facts, exact; for the steward."""
+        return {
+            "k": self.k,
+            "columns": list(self.columns),
+            "informed": self.informed,
+            "linkage": self.linkage.to_dict(),
+            "widths": dict(self.widths),
+            "leaks": [leak.to_dict() for leak in self.leaks],
+        }
+
+    def public(self) -> dict[str, Any]:
+        """The facts as in ``release.json``: shares in steps of a crowd."""
+        return {
+            "k": self.k,
+            "columns": list(self.columns),
+            "swapped": "sensitive" if self.informed else "quasi_identifiers",
+            "linkage": _in_steps(self.linkage),
+            "widths": {name: float(f"{width:.2g}") for name, width in self.widths.items()},
+            "leaks": [leak.public() for leak in self.leaks],
+        }
+
+
+def swapping_of(original: Table, masked: Table) -> Swapping | None:
+    """What protects a swapped table; None where it is its classes, or nothing, and no swap."""
+    if not masked.exchanges or not masked.pairs_with(original) or len(masked) == 0:
+        return None
+    quasi, sensitive = masked.roles.quasi_identifiers, masked.roles.sensitive
+    by_hints, by_secrets = _smallest_crowd(masked, quasi), _smallest_crowd(masked, sensitive)
+    k, informed = max(by_hints, by_secrets), by_secrets > by_hints
+    known = [name for name in quasi if name in original.columns]
+    if k <= masked.classes.k or not (known or informed):
+        return None
+    blocks = swapped_blocks(masked, sensitive if informed else quasi)
+    if informed:
+        linkage = own_values(masked, blocks)
+    else:
+        linkage = distance_linkage(original, masked, known=known)
+    columns = tuple(dict.fromkeys(name for block in blocks for name in block.columns))
+    disclosed = {name: group_disclosure(masked, name) for name in masked.roles.sensitive}
+    widths = {
+        name: found.details["median_width"]
+        for name, found in disclosed.items()
+        if name in columns and "median_width" in found.details
+    }
+    leaks = [
+        *_left_in_place(original, masked, informed, max(linkage.value, 1 / k), k),
+        *_correlations(original, masked, informed, k),
+        *_worst("groups-of-one-value", [(n, m) for n, m in disclosed.items() if m.value > 0], k),
+    ]
+    return Swapping(k, columns, informed, linkage, tuple(leaks), widths)
+
+
+def _smallest_crowd(masked: Table, protected: Sequence[str]) -> int:
+    """Among how many records each one is at least, by its class or the swap of some columns."""
+    return int(np.maximum(masked.class_sizes(), swapped_crowds(masked, protected)).min())
+
+
+def _left_in_place(
+    original: Table, masked: Table, informed: bool, bound: float, k: int
+) -> Iterator[Leak]:
+    """Columns that link more persons than the swapped ones do, and than 1 in k."""
+    quasi, sensitive = masked.roles.quasi_identifiers, masked.roles.sensitive
+    moved = {name for exchange in masked.exchanges for name in exchange.columns}
+    left = [name for name in masked.columns if name not in moved and name in original.columns]
+    others = [name for name in left if name not in sensitive and name not in quasi]
+    secrets = [name for name in left if name in sensitive]
+    tried = []
+    if informed and others:  # rows are found by what was not swapped, and tell the others
+        tried.append([name for name in left if name in quasi])
+    elif not informed:
+        tried.append(others)
+        if len(secrets) > 1:  # who knows all but one secret is after that one
+            tried.append([name for name in left if name != secrets[0]])
+    for known in tried:
+        if known:
+            found = distance_linkage(original, masked, known=known)
+            if found.interval is not None and found.interval[0] > bound:
+                yield Leak("columns-left-in-place", tuple(known), found, k)
+                return
+
+
+def _correlations(original: Table, masked: Table, informed: bool, k: int) -> Iterator[Leak]:
+    """Secrets that matching by rank finds clearly more often than 1 in k."""
+    quasi, sensitive = masked.roles.quasi_identifiers, masked.roles.sensitive
+    found = []
+    for secret in sensitive[:MOST_SECRETS]:
+        known = [*quasi, *sensitive] if informed else quasi
+        known = [name for name in known if name != secret and name in original.columns]
+        if known:
+            attack = rank_matching(original, masked, secret, known=known)
+            if attack.interval is not None and attack.interval[0] > MARGIN / k:
+                found.append((secret, attack))
+    yield from _worst("correlation", found, k)
+
+
+def _worst(kind: LeakKind, found: Sequence[tuple[str, Measurement]], k: int) -> Iterator[Leak]:
+    if found:
+        ranked = sorted(found, key=lambda pair: -pair[1].value)
+        yield Leak(kind, tuple(name for name, _ in ranked), ranked[0][1], k)
+
+
+def _in_steps(found: Measurement) -> dict[str, Any]:
+    """A share and its interval in percents that stand for crowds; None where not even that."""
+    people = int(found.details["persons"])
+    step = share_step(people)
+    interval = None
+    if step is not None and found.interval is not None:
+        low, high = found.interval
+        interval = [
+            step * math.floor(100 * low / step),
+            min(100, step * math.ceil(100 * high / step)),
+        ]
+    return {"percent": crowded_percent(found.value, people), "interval": interval}

@@ -1,0 +1,33 @@
+"""Pairs of records against the search for the nearest record, bit by bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from shoal.kernels._mixed_linkage import NearestRecords
+from shoal.kernels._mixed_pairs import pair_gaps
+from shoal.kernels._mixed_records import mixed_records
+
+
+@pytest.mark.parametrize("squared", [False, True])
+@pytest.mark.parametrize("mean", [False, True])
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_the_gap_of_the_nearest_is_found_again(squared, mean, missing):
+    """Values without a short binary form, so that another order of adding would show."""
+    random = np.random.default_rng(7)
+    numeric = random.normal(size=(300, 5)) / 3
+    numeric[random.random(numeric.shape) < missing] = np.nan
+    codes = random.integers(0, 4, (300, 3))
+    codes[random.random(codes.shape) < missing] = -1
+    records = mixed_records(
+        numeric, codes, weights=np.array([0.1, 1 / 3, 0.7, 0.0, 2.1]), squared=squared, mean=mean
+    )
+    rows, candidates = np.arange(120), np.arange(120, 300)
+    link = NearestRecords(records, rows, candidates)
+    while link.advance() < len(rows):
+        pass
+    np.testing.assert_array_equal(pair_gaps(records, rows, link.nearest), link.gaps)
+    for candidate in candidates[::20]:
+        others = np.full(len(rows), candidate)
+        assert (pair_gaps(records, rows, others) >= link.gaps).all()
