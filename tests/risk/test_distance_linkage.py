@@ -8,7 +8,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal import Limit, Plan, ProbabilisticKAnonymity, Roles, Round, Suppress, Swap, Table, protect
+from shoal import (
+    Generalize,
+    Hierarchy,
+    Limit,
+    Plan,
+    ProbabilisticKAnonymity,
+    Roles,
+    Round,
+    Suppress,
+    Swap,
+    Table,
+    protect,
+)
 from shoal.errors import InputError, ParameterError, PlanError, RequirementNotMet
 from shoal.risk import distance_linkage
 from shoal.risk._interval import independent_trials, wilson
@@ -150,14 +162,17 @@ class TestWorkedByHand:
         original = table([1.0, np.inf, np.inf, -np.inf])
         assert distance_linkage(original, original).per_record.tolist() == [1, 0.5, 0.5, 1]
 
-    def test_a_column_of_another_type_is_compared_as_text_and_told(self):
-        original = table([1, 2, 3])
-        as_text = table(["1", "2", "z"])
-        masked = as_text.on_record(original.row_key, ())
-        masked = original.drop(["x"])._derive(masked._data, roles=masked.roles)
+    def test_an_intruder_knows_how_values_became_coarser(self):
+        """Two people of [0, 10) hide each other; who is alone in an interval is found."""
+        original = table([1, 7, 23])
+        masked = Generalize(
+            k=2, hierarchies={"x": Hierarchy.intervals([10])}, suppression_limit=0.5
+        ).fit_transform(original)
         found = distance_linkage(original, masked)
-        assert found.per_record.tolist() == pytest.approx([1, 1, 1 / 3])
-        assert "'x' have another type" in found.warnings[0]
+        assert found.per_record.tolist() == [0.5, 0.5, 0.0]
+        assert "'x' were made coarser" in found.warnings[0]
+        alone = Hierarchy.intervals([10]).generalize(original, "x", 1)
+        assert distance_linkage(original, alone).per_record.tolist() == [0.5, 0.5, 1.0]
 
 
 @pytest.fixture(scope="module")

@@ -87,11 +87,11 @@ def distance_linkage(
             f"Euclidean distance compares numbers, but {quoted(nominal)} is not numeric in both "
             "tables; choose the dissimilarity 'gower', or name other columns as known."
         )
-    records = _records(who, numeric, nominal, squared=dissimilarity == "euclidean")
+    records, coarser = _records(who, numeric, nominal, squared=dissimilarity == "euclidean")
     return who.judge(
         "distance_linkage",
         _chances(records, len(who.persons), who.own),
-        _about_types(original, masked, nominal),
+        _about_coarser(coarser),
     )
 
 
@@ -113,8 +113,8 @@ def _chances(records: MixedRecords, persons: int, own: Integers) -> Floats:
 
 def _records(
     who: Intruder, numeric: Sequence[str], nominal: Sequence[str], *, squared: bool
-) -> MixedRecords:
-    """The persons, then all masked records, compared in the scale of the original."""
+) -> tuple[MixedRecords, list[str]]:
+    """The persons, then all masked records, in the scale of the original; and what is coarser."""
     from shoal.kernels._mixed_records import mixed_records
 
     rows = np.concatenate([who.persons, len(who.original) + np.arange(len(who.masked))])
@@ -126,9 +126,17 @@ def _records(
         weights[place] = _weight(before[~np.isnan(before)], squared)
         values[:, place] = column[rows]
     codes = np.empty((len(rows), len(nominal)), np.int64)
+    coarser = []
     for place, name in enumerate(nominal):
-        codes[:, place] = stacked_codes(name, who.original, who.masked)[rows]
-    return mixed_records(values, codes, weights=weights, squared=squared)
+        both = stacked_codes(name, who.original, who.masked)
+        codes[:, place] = both[rows]
+        before, after = both[: len(who.original)], both[len(who.original) :]
+        if not np.isin(after[after >= 0], before).all():
+            # Values that the original has not: an intruder maps what is known to them, and is
+            # taken to find the one that the person got.
+            coarser.append(name)
+            codes[: len(who.persons), place] = np.where(who.own >= 0, after[who.own], -1)
+    return mixed_records(values, codes, weights=weights, squared=squared), coarser
 
 
 def _weight(before: Floats, squared: bool) -> float:
@@ -139,11 +147,10 @@ def _weight(before: Floats, squared: bool) -> float:
     return 1.0 / scale if scale > 0 else 0.0
 
 
-def _about_types(original: Table, masked: Table, nominal: Sequence[str]) -> tuple[str, ...]:
-    other = [name for name in nominal if original.kind(name) != masked.kind(name)]
-    if not other:
+def _about_coarser(names: Sequence[str]) -> tuple[str, ...]:
+    if not names:
         return ()
     return (
-        f"The columns {quoted(other)} have another type than in the original, so that only "
-        "values that read the same count as equal.",
+        f"The columns {quoted(names)} were made coarser: the intruder is taken to know which "
+        "released value a person has in them.",
     )

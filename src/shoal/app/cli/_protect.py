@@ -165,6 +165,8 @@ def show_before_and_after(before: Assessment, after: Assessment) -> None:
     infos = discover_all_measures()
     heading("Before and after")
     rows: list[tuple[object, ...]] = [("smallest class (k)", before.k, after.k, "higher")]
+    if after.swapping is not None:
+        rows.append(("k by swapping", "-", after.swapping.k, "higher"))
     for name, found in after.measurements.items():
         earlier = before.measurements.get(name)
         start = earlier.value if earlier is not None else found.baseline
