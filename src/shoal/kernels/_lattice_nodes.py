@@ -1,0 +1,195 @@
+"""The nodes of a generalization lattice as a search sees them: one visit each, and the best."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.kernels._conditions import Conditions
+from shoal.kernels._lattice_conditions import judged, needs_everyone, upward_closed
+from shoal.kernels._lattice_losses import Loss
+from shoal.kernels._roll_up import (
+    RECORDS,
+    Base,
+    Codes,
+    Floats,
+    Groups,
+    Integers,
+    Slots,
+    bottom,
+    coding,
+    generalized,
+    projected,
+)
+
+NodeCheck = Callable[[Integers], bool]
+
+_MOST_KEPT = 5_000  # visited nodes that are remembered
+_SHARED = 3  # attributes that a shared table generalises
+_TABLES = 4  # shared tables are kept as long as they are no larger than so many of the bottom
+
+
+class Visit(NamedTuple):
+    """What was found at a node."""
+
+    levels: tuple[int, ...]
+    feasible: bool
+    suppressed: int
+    loss: float  # NaN where the floor was enough to see that it is not needed
+    floor: float  # the least that this node and all above it can cost
+
+
+class Lattice:
+    """Group tables, conditions and the loss of one problem, and the best node so far.
+
+    ``monotone`` says that every node above a feasible one is feasible, apart from
+    ``node_check``. ``closest`` is the visit with the fewest records to suppress.
+    """
+
+    def __init__(
+        self,
+        base: Base,
+        maps: Sequence[Codes],
+        leaves: Sequence[Floats],
+        domains: Sequence[float],
+        conditions: Conditions,
+        limit: int,
+        loss: str,
+        node_check: NodeCheck | None,
+    ) -> None:
+        self.code = coding(maps, leaves)
+        self.heights = np.array([len(steps) - 1 for steps in maps], np.int64)
+        self.conditions, self.limit, self._node_check = conditions, limit, node_check
+        self.everyone = needs_everyone(conditions)
+        self.slots = Slots(max(len(base.tuples), base.pair_codes.size))
+        self.bottom = bottom(base, self.code, conditions.shares.shape[1])
+        self._tables: dict[tuple[int, ...], Groups] = {}
+        self.loss = Loss(loss, base, self.code, self.heights, domains)
+        #: What a projection can be judged by: if it fails, so does every node with these levels.
+        self.projectable = conditions if limit == 0 else upward_closed(conditions)
+        self.monotone = limit == 0 or len(self.projectable.kinds) == len(conditions.kinds)
+        self.best: Visit | None = None
+        self._least = math.inf  # the loss of the best, rounded
+        self.closest: Visit | None = None
+        self.visits: list[Visit] = []
+        self.visited = 0
+        self.rows = 0  # group-table rows read
+
+    @property
+    def top(self) -> Integers:
+        """The levels of the most general node."""
+        return self.heights
+
+    def size(self) -> float:
+        """How many nodes there are, as a float: it may be astronomic."""
+        return float(np.prod(self.heights + 1.0))
+
+    def at(self, levels: Integers) -> Groups:
+        """The group table of a node, from that of the bottom."""
+        self.rows += len(self.bottom.weights)
+        return generalized(self.bottom, self.code, 0 * levels, levels, self.slots)
+
+    def near(self, levels: Integers, order: Integers) -> Groups:
+        """The same by way of the node that generalises the first few attributes of ``order``.
+
+        Many nodes share it, so its table is kept; it is small where these have most values.
+        """
+        via = np.zeros_like(levels)
+        via[order[:_SHARED]] = levels[order[:_SHARED]]
+        key = tuple(via.tolist())
+        if key not in self._tables:
+            table = self.at(via)
+            held = sum(len(other.weights) for other in self._tables.values())
+            if held + len(table.weights) > _TABLES * len(self.bottom.weights):
+                self._tables.clear()
+            self._tables[key] = table
+        table = self._tables[key]
+        self.rows += len(table.weights)
+        return generalized(table, self.code, via, levels, self.slots)
+
+    def by_values(self) -> Integers:
+        """The attributes, those with most values in the table first."""
+        code, keys = self.code, self.bottom.keys
+        values = [
+            np.count_nonzero(np.bincount(((keys[:, word] >> shift) & mask).astype(np.int64)))
+            for word, shift, mask in zip(code.words, code.shifts, code.masks)
+        ]
+        return np.argsort(-np.array(values, np.int64), kind="stable")
+
+    def hopeless(self, groups: Groups, levels: Integers, fixed: Integers) -> bool:
+        """Whether no node that differs from this one in other attributes than ``fixed`` is best.
+
+        Without the others the classes are unions of those of all these nodes, so what fails an
+        upward closed condition there fails it in all of them.
+        """
+        table = projected(groups, self.code, fixed, self.slots)
+        self.rows += len(groups.weights)
+        _, suppressed, possible = judged(table, self.projectable, self.everyone)
+        if suppressed > self.limit or not possible:
+            return True
+        return self.loss.by_level and self.settled(
+            self.loss.at_least_above(suppressed, levels), levels
+        )
+
+    def visit(self, groups: Groups, levels: Integers) -> Visit:
+        """Judge a node by its group table, and keep it if it is the best."""
+        kept, suppressed, possible = judged(groups, self.conditions, self.everyone)
+        feasible = bool(possible) and suppressed <= self.limit
+        loss, floor = math.nan, math.nan
+        if not self.loss.by_level or (
+            feasible and self._beats(self.loss.at_least(suppressed, levels), levels)
+        ):
+            loss, floor = self.loss.of(groups, kept, suppressed, levels)
+        else:
+            floor = self.loss.floor(levels)
+        better = feasible and self._beats(loss, levels)
+        if better and self._node_check is not None:
+            better = feasible = bool(self._node_check(groups.weights[kept, RECORDS]))
+        visit = Visit(tuple(levels.tolist()), feasible, int(suppressed), loss, floor)
+        if better:
+            self.best, self._least = visit, rounded(loss)
+        if self.closest is None or visit.suppressed < self.closest.suppressed:
+            self.closest = visit
+        self.visited += 1
+        if len(self.visits) < _MOST_KEPT:
+            self.visits.append(visit)
+        return visit
+
+    def settled(self, floor: float, levels: Integers) -> bool:
+        """Whether neither this node nor one above it can be better than the best."""
+        return self.best is not None and not self._beats(floor, levels)
+
+    def _beats(self, loss: float, levels: Integers) -> bool:
+        """Less loss; if equal, the lower sum of levels, and then the lexicographic order."""
+        if self.best is None:
+            return True
+        if abs(loss - self._least) > 1e-11 * abs(self._least):
+            return loss < self._least
+        if rounded(loss) != self._least:
+            return rounded(loss) < self._least
+        return (int(levels.sum()), tuple(levels.tolist())) < (
+            sum(self.best.levels),
+            self.best.levels,
+        )
+
+
+def rounded(loss: float) -> float:
+    """Twelve digits: losses that are equal but for the order of a sum are equal."""
+    return float(f"{loss:.11e}") if math.isfinite(loss) else loss
+
+
+def explored(visits: list[Visit], attributes: int) -> npt.NDArray[np.void]:
+    """The visits as one record each, for drawing."""
+    kind = np.dtype(
+        [
+            ("levels", np.int16, (attributes,)),
+            ("feasible", np.bool_),
+            ("suppressed", np.int64),
+            ("loss", np.float64),
+        ]
+    )
+    return np.array([visit[:4] for visit in visits], kind)

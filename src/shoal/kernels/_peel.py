@@ -1,0 +1,345 @@
+"""Local recoding by peeling the lattice: nothing suppressed, every class at its own levels.
+
+The nodes of the lattice are walked in order of their loss. At each of them, the classes among the
+records still left that hold every condition are finished: they are released at the levels of that
+node. So most records get fine levels and only the odd ones coarse ones. Who is left at the end
+joins the class where that costs least, which is generalised to cover them.
+
+Then the classes are refined: costly ones are dissolved into others, and members move to where
+they cost less, as long as every class holds its conditions. No step makes the loss higher.
+
+Classes are parted by their members, not by their cells: cells of two classes may cover each
+other, and where all cells are equal the two are one class of the release. That class holds the
+conditions as well, since all of them are closed under union.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.kernels._compile import njit
+from shoal.kernels._conditions import IN_POPULATION, PRESENCE, Conditions
+from shoal.kernels._grouping import _SALT
+from shoal.kernels._lattice_conditions import judged
+from shoal.kernels._peel_classes import (
+    SIZE,
+    Classes,
+    Units,
+    attach,
+    fit,
+    no_classes,
+    terrain,
+)
+from shoal.kernels._peel_refine import dissolve_costly, join_nearest, move_members, unite
+from shoal.kernels._roll_up import (
+    Base,
+    Codes,
+    Coding,
+    Floats,
+    Groups,
+    Integers,
+    Keys,
+    _merge,
+    _recoded,
+    coding,
+)
+
+_PORTION = 0.05  # seconds
+_NODES = 64  # peeled in one call
+_SOME = 64  # classes or units looked at in one call
+
+
+class PeelLattice:
+    """Classes of records, each generalised as little as it can be; nothing is suppressed.
+
+    Parameters
+    ----------
+    base, maps, leaves, domains, conditions
+        As for :class:`shoal.kernels._lattice.FullDomainSearch`. Conditions about a population
+        are refused: where classes overlap, a person belongs to none.
+    max_nodes : int
+        The most nodes of the lattice that are walked, from the lowest loss on. Records that none
+        of them puts into a class join the nearest.
+    seconds : float
+        The most time for refining; 0 for none.
+
+    Attributes
+    ----------
+    labels : array of int32
+        The class of each unit: of each pair of ``base`` if there are pairs, else of each tuple.
+        Equal records can be in different classes only where their sensitive values differ.
+    levels : array of shape (classes, attributes)
+        The level of each attribute in each class.
+    loss : float
+        The mean over all cells of (values under it - 1) / (values of the hierarchy - 1).
+    feasible : bool
+        False where not even one class of all records holds every condition, or where some
+        records have no common level; ``labels`` are -1 then.
+
+    Examples
+    --------
+    Three towns in two regions; the two of the first region are released as the region.
+
+    >>> from shoal.kernels._conditions import only_size
+    >>> none = np.empty(0, np.int32)
+    >>> base = Base(
+    ...     np.array([[0], [1], [2]], np.int32), np.array([1, 1, 2]), np.zeros(3, np.int64),
+    ...     none, none.reshape(0, 0), none.astype(np.int64),
+    ... )
+    >>> maps = [np.array([[0, 1, 2], [0, 0, 1], [0, 0, 0]], np.int32)]
+    >>> leaves = [np.array([[1.0, 1.0, 1.0], [2.0, 2.0, 1.0], [3.0, 3.0, 3.0]])]
+    >>> peeling = PeelLattice(base, maps, leaves, [3.0], only_size(2))
+    >>> while peeling.advance() < 1:
+    ...     pass
+    >>> peeling.labels.tolist(), peeling.levels.tolist(), peeling.loss
+    ([1, 1, 0], [[0], [1]], 0.25)
+    """
+
+    def __init__(
+        self,
+        base: Base,
+        maps: Sequence[Codes],
+        leaves: Sequence[Floats],
+        domains: Sequence[float],
+        conditions: Conditions,
+        *,
+        max_nodes: int = 50_000,
+        seconds: float = 1.0,
+    ) -> None:
+        if np.isin(conditions.kinds, (IN_POPULATION, PRESENCE)).any():
+            raise ValueError("Local recoding has no classes of a population.")
+        self._code = coding(maps, leaves)
+        self._heights = np.array([len(steps) - 1 for steps in maps], np.int64)
+        self._ground = terrain(self._code, self._heights, np.asarray(domains, np.float64))
+        self._conditions = conditions
+        self._units = _units(base, conditions)
+        self._max_nodes, self._seconds = max_nodes, seconds
+        self._classes = no_classes(len(self._units.weights), 0, len(maps), conditions)
+        self.nodes = 0
+        self.feasible = True
+        self.progress = 0.0
+        self._steps = self._run()
+
+    def advance(self) -> float:
+        """Do about 50 ms of work; give how much is done, 1 at the end."""
+        end = time.monotonic() + _PORTION
+        for progress in self._steps:
+            self.progress = max(self.progress, min(progress, 0.999))
+            if time.monotonic() > end:
+                return self.progress
+        self.progress = 1.0
+        return 1.0
+
+    def _run(self) -> Iterator[float]:
+        labels = np.full(len(self._units.weights), -1, np.int32)
+        for share in self._peel(labels):
+            yield 0.5 * share
+        self._classes = classes = self._formed(labels)
+        left = np.flatnonzero((classes.of_unit < 0) & (self._units.weights > 0))
+        for first in range(0, len(left), _SOME):
+            some = left[first : first + _SOME]
+            join_nearest(self._units, classes, self._ground, self._conditions, some)
+            yield 0.5
+        self.feasible = bool(unite(self._units, classes, self._ground, self._conditions))
+        if self.feasible:
+            yield from self._refine(time.monotonic())
+
+    def _peel(self, labels: Codes) -> Iterator[float]:
+        """Finish classes node by node; gives the share of records that are."""
+        units, everyone = self._units, max(1, int(self._units.weights.sum()))
+        left = np.flatnonzero(units.weights)
+        slots = np.zeros(_slots(len(left)), np.uint64)
+        keys = _keys(units, self._code)
+        state = np.zeros(2, np.int64)  # classes finished, and the turn of the slots
+        for nodes in _in_order_of_cost(self._node_costs(), self._heights, self._max_nodes):
+            left, used = _peel(
+                nodes, keys, units, self._conditions, self._code, left, slots, state, labels, _SALT
+            )
+            self.nodes += int(used)
+            remaining = int(units.weights[left].sum())
+            if remaining < max(1, self._conditions.smallest):
+                return
+            yield 1.0 - remaining / everyone
+
+    def _formed(self, labels: Codes) -> Classes:
+        """Classes of what was peeled, and room for one more."""
+        most = int(labels.max(initial=-1)) + 2
+        classes = no_classes(len(labels), most, len(self._heights), self._conditions)
+        _fill(self._units, classes, self._ground, labels)
+        return classes
+
+    def _node_costs(self) -> Floats:
+        """What each attribute costs at each level, the mean over all records."""
+        units, ground = self._units, self._ground
+        costs = np.zeros((len(self._heights), int(self._heights.max(initial=0)) + 1))
+        for j, height in enumerate(self._heights):
+            for level in range(height + 1):
+                cells = ground.flat[ground.to_level[j, level] + units.codes[:, j]]
+                paid = ground.cell_costs[ground.at_level[j, level] + cells]
+                costs[j, level] = paid @ units.weights / max(1, units.weights.sum())
+        return costs
+
+    def _refine(self, start: float) -> Iterator[float]:
+        """Dissolve and move until nothing is gained, or the time is over."""
+        gain = math.inf
+        while gain > 0.0:
+            gain = 0.0
+            order = np.argsort(-self._classes.costs, kind="stable")
+            for step in (dissolve_costly, move_members):
+                for first in range(0, len(order), _SOME):
+                    spent = time.monotonic() - start
+                    if spent >= self._seconds:
+                        return
+                    some = order[first : first + _SOME]
+                    gain += step(self._units, self._classes, self._ground, self._conditions, some)
+                    yield 0.5 + 0.5 * spent / self._seconds
+
+    @property
+    def labels(self) -> Codes:
+        """The class of each unit, numbered from 0; -1 without records or without a solution."""
+        of_unit = self._classes.of_unit
+        if not self.feasible:
+            return np.full(len(of_unit), -1, np.int32)
+        number = np.cumsum(self._classes.heads[:, SIZE] > 0) - 1
+        return np.where(of_unit < 0, -1, number[of_unit]).astype(np.int32)
+
+    @property
+    def levels(self) -> Integers:
+        """The level of each attribute in each class."""
+        return self._classes.levels[self._classes.heads[:, SIZE] > 0]
+
+    @property
+    def loss(self) -> float:
+        """The mean over all cells of what they cost, 0 to 1."""
+        records, attributes = int(self._units.weights.sum()), len(self._heights)
+        total = float(self._classes.costs @ self._classes.heads[:, SIZE])
+        return total / max(1, records * attributes) if self.feasible else math.inf
+
+
+def _units(base: Base, conditions: Conditions) -> Units:
+    """Tuples, or pairs where conditions need them."""
+    if len(conditions.kinds):
+        codes = base.tuples[base.pair_tuple]
+        values = np.ascontiguousarray(base.pair_codes.T.astype(np.int32))
+        return Units(np.ascontiguousarray(codes), base.pair_counts.astype(np.int64), values)
+    none = np.zeros((len(base.counts), 0), np.int32)
+    return Units(np.ascontiguousarray(base.tuples), base.counts.astype(np.int64), none)
+
+
+def _keys(units: Units, code: Coding) -> Keys:
+    keys = np.zeros((len(units.weights), int(code.words.max(initial=0)) + 1), np.uint64)
+    for j in range(units.codes.shape[1]):
+        keys[:, code.words[j]] |= units.codes[:, j].astype(np.uint64) << code.shifts[j]
+    return keys
+
+
+def _slots(entries: int) -> int:
+    return 1 << max(4, (2 * entries - 1).bit_length())
+
+
+def _in_order_of_cost(costs: Floats, heights: Integers, most: int) -> Iterator[Integers]:
+    """The nodes of the lattice, cheapest first, some at a time; at most ``most`` of them.
+
+    A heap: a node is followed by those one level up in its last raised attribute or a later one,
+    each reached from one node only. It takes no more nodes once it had ``most``.
+    """
+    queue = [(float(costs[:, 0].sum()), (0,) * len(heights), 0)]
+    room = most - 1
+    some: list[tuple[int, ...]] = []
+    while queue:
+        cost, levels, first = heapq.heappop(queue)
+        some.append(levels)
+        if len(some) == _NODES:
+            yield np.array(some, np.int64)
+            some = []
+        for j in range(first, len(heights)):
+            if levels[j] < heights[j] and room > 0:
+                higher = (*levels[:j], levels[j] + 1, *levels[j + 1 :])
+                added = float(costs[j, levels[j] + 1] - costs[j, levels[j]])
+                heapq.heappush(queue, (cost + max(0.0, added), higher, j))
+                room -= 1
+    if some:
+        yield np.array(some, np.int64).reshape(len(some), len(heights))
+
+
+@njit(cache=True)
+def _peel(
+    nodes: Integers,
+    keys: Keys,
+    units: Any,
+    conditions: Any,
+    code: Any,
+    left: Integers,
+    slots: Keys,
+    state: Integers,
+    labels: Codes,
+    salt: np.uint64,
+) -> tuple[Integers, int]:
+    """Finish classes at some nodes; give who is left, and at how many nodes there were some."""
+    used = 0
+    for node in range(len(nodes)):
+        changed = np.flatnonzero(nodes[node])
+        starts = np.empty(len(changed), np.int64)
+        for i in range(len(changed)):
+            starts[i] = code.to_level[changed[i], nodes[node, changed[i]]]
+        here = _recoded(keys[left], code.words, code.shifts, code.masks, code.flat, changed, starts)
+        weights = np.zeros((len(left), 2), np.int64)
+        weights[:, 0] = units.weights[left]
+        state[1] += 1
+        merged, sums, group = _merge(here, weights, slots, state[1], salt)
+        kept = _holding(merged, sums, group, units, left, conditions)
+        number = np.full(len(kept), -1, np.int64)
+        still = 0
+        for i in range(len(left)):
+            if not kept[group[i]]:
+                left[still] = left[i]
+                still += 1
+                continue
+            if number[group[i]] < 0:
+                number[group[i]] = state[0]
+                state[0] += 1
+            labels[left[i]] = number[group[i]]
+        used += still < len(left)
+        left = left[:still]
+        if still == 0:
+            break
+    return left, used
+
+
+@njit(cache=True)
+def _holding(
+    merged: Keys, sums: Integers, group: Codes, units: Any, left: Integers, conditions: Any
+) -> npt.NDArray[np.bool_]:
+    """Which groups of the units that are left hold every condition."""
+    columns = units.values.shape[1]
+    values = conditions.shares.shape[1]
+    pair_group = np.empty(len(left) * columns, np.int32)
+    pair_value = np.empty(len(left) * columns, np.int32)
+    pair_counts = np.empty(len(left) * columns, np.int64)
+    at = 0
+    for i in range(len(left)):
+        for column in range(columns):
+            pair_group[at] = group[i]
+            pair_value[at] = column * values + units.values[left[i], column]
+            pair_counts[at] = units.weights[left[i]]
+            at += 1
+    groups = Groups(merged, sums, pair_group, pair_value, pair_counts)
+    return judged(groups, conditions, False)[0]
+
+
+@njit(cache=True)
+def _fill(units: Any, classes: Any, ground: Any, labels: Codes) -> None:
+    """Put each unit into its class, and give the classes their levels."""
+    for unit in range(len(labels)):
+        if labels[unit] >= 0:
+            attach(units, classes, unit, np.int64(labels[unit]))
+    for label in range(len(classes.costs)):
+        if classes.heads[label, SIZE] > 0:
+            fit(units, classes, ground, label)
