@@ -85,8 +85,9 @@ class Loss:
         self.ignores_suppression = self._kind in (_DISCERNIBILITY_MONOTONIC, _ENTROPY_MONOTONIC)
         shape = len(heights), int(heights.max(initial=0)) + 1
         self._leaf_sums, self._largest = np.zeros(shape), np.zeros(shape)
-        self.terms = self._terms(base) if self.by_level else np.zeros(shape)
-        self._floors = self._suffix_least(base) if self.by_level else self.terms
+        counts = [_value_counts(base, j, code) for j in range(len(heights) * self.by_level)]
+        self.terms = self._terms(counts) if self.by_level else np.zeros(shape)
+        self._floors = self._suffix_least(counts) if self.by_level else self.terms
         self._term_lists, self._floor_lists = self.terms.tolist(), self._floors.tolist()
         self._input = _negative_entropy(base.counts, self.records)
         self._nested = _leaves_add_up(code, heights, self._domains)
@@ -156,11 +157,11 @@ class Loss:
         share = np.divide(sums - self.records, most, out=np.zeros_like(sums), where=most > 0)
         return np.floor(np.maximum(share, 0.0) * _DECIMALS) / _DECIMALS
 
-    def _terms(self, base: Base) -> Floats:
+    def _terms(self, value_counts: list[Floats]) -> Floats:
         """What each attribute adds at each level."""
         terms = np.zeros_like(self._leaf_sums)
         for j, height in enumerate(self._heights):
-            counts = _value_counts(base, j, self._code)
+            counts = value_counts[j]
             for level in range(height + 1):
                 codes, leaves = _at(self._code, j, level, len(counts))
                 self._leaf_sums[j, level] = counts @ leaves[codes]
@@ -174,13 +175,13 @@ class Loss:
             terms = np.log1p(self._normalised(self._leaf_sums, domains))
         return terms
 
-    def _suffix_least(self, base: Base) -> Floats:
+    def _suffix_least(self, value_counts: list[Floats]) -> Floats:
         """The terms as a bound for all higher levels: no record costs more than suppressed."""
         floors = self.terms.copy()
         if self._kind == _SHARES:
             floors = np.minimum(floors, math.log1p(1.0))
             for j, height in enumerate(self._heights):
-                counts = _value_counts(base, j, self._code)
+                counts = value_counts[j]
                 for level in range(height + 1):
                     codes, leaves = _at(self._code, j, level, len(counts))
                     if leaves.max(initial=0.0) > self._domains[j]:

@@ -115,7 +115,7 @@ class Lattice:
         """The attributes, those with most values in the table first."""
         code, keys = self.code, self.bottom.keys
         values = [
-            len(np.unique((keys[:, word] >> shift) & mask))
+            np.count_nonzero(np.bincount(((keys[:, word] >> shift) & mask).astype(np.int64)))
             for word, shift, mask in zip(code.words, code.shifts, code.masks)
         ]
         return np.argsort(-np.array(values, np.int64), kind="stable")

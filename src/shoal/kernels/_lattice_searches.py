@@ -97,7 +97,7 @@ def descend(lattice: Lattice, start: Integers, lowest: Integers) -> Iterator[Non
     down. This gives no optimum, but a good node soon.
     """
     levels, terms = start.copy(), lattice.loss.terms
-    rows = np.arange(len(levels))
+    rows, order = np.arange(len(levels)), lattice.by_values()
     tried = set()
     moved = True
     while moved:
@@ -116,7 +116,7 @@ def descend(lattice: Lattice, start: Integers, lowest: Integers) -> Iterator[Non
                     if lattice.loss.by_level and lattice.settled(lattice.loss.floor(node), node):
                         break
                     before = lattice.best
-                    lattice.visit(lattice.at(node), node)
+                    lattice.visit(lattice.near(node, order), node)
                     yield
                     if lattice.best is before:
                         break

@@ -37,7 +37,7 @@ from shoal.kernels._peel_classes import (
     no_classes,
     terrain,
 )
-from shoal.kernels._peel_refine import dissolve_costly, move_members, place, pool, settle
+from shoal.kernels._peel_refine import dissolve_costly, join_nearest, move_members, unite
 from shoal.kernels._roll_up import (
     Base,
     Codes,
@@ -53,11 +53,7 @@ from shoal.kernels._roll_up import (
 
 _PORTION = 0.05  # seconds
 _NODES = 64  # peeled in one call
-_SOME = 64  # classes looked at in one call
-_AGAIN = 2_000  # nodes that are walked when peeling again
-_COSTLY_SHARES = (0.1, 0.2, 0.4)  # of the classes, pooled when peeling again
-_LENT = 2  # times the smallest size: what a unit can lend one by one
-_LEAST_GAIN = 1e-9
+_SOME = 64  # classes or units looked at in one call
 
 
 class PeelLattice:
@@ -69,7 +65,8 @@ class PeelLattice:
         As for :class:`shoal.kernels._lattice.FullDomainSearch`. Conditions about a population
         are refused: where classes overlap, a person belongs to none.
     max_nodes : int
-        The most nodes of the lattice that are walked, from the lowest loss on.
+        The most nodes of the lattice that are walked, from the lowest loss on. Records that none
+        of them puts into a class join the nearest.
     seconds : float
         The most time for refining; 0 for none.
 
@@ -123,10 +120,7 @@ class PeelLattice:
         self._ground = terrain(self._code, self._heights, np.asarray(domains, np.float64))
         self._conditions = conditions
         self._units = _units(base, conditions)
-        self._origins = np.arange(len(self._units.weights))
         self._max_nodes, self._seconds = max_nodes, seconds
-        self._known: list[Integers] = []
-        self._unknown = _in_order_of_cost(self._node_costs(), self._heights, max_nodes)
         self._classes = no_classes(len(self._units.weights), 0, len(maps), conditions)
         self.nodes = 0
         self.feasible = True
@@ -144,64 +138,41 @@ class PeelLattice:
         return 1.0
 
     def _run(self) -> Iterator[float]:
-        whole = self._units
-        labels = np.full(len(whole.weights), -1, np.int32)
-        used = np.zeros(1, np.int64)
-        for share in self._peel(whole, np.flatnonzero(whole.weights), labels, used):
+        labels = np.full(len(self._units.weights), -1, np.int32)
+        for share in self._peel(labels):
             yield 0.5 * share
-        self.nodes = int(used[0])
-        self._origins, self._units = _in_pieces(whole, self._conditions.smallest)
-        self._classes = classes = self._formed(labels[self._origins])
+        self._classes = classes = self._formed(labels)
         left = np.flatnonzero((classes.of_unit < 0) & (self._units.weights > 0))
-        self.feasible = bool(place(self._units, classes, self._ground, self._conditions, left))
+        for first in range(0, len(left), _SOME):
+            some = left[first : first + _SOME]
+            join_nearest(self._units, classes, self._ground, self._conditions, some)
+            yield 0.5
+        self.feasible = bool(unite(self._units, classes, self._ground, self._conditions))
         if self.feasible:
             yield from self._refine(time.monotonic())
 
-    def _peel(
-        self,
-        units: Units,
-        left: Integers,
-        labels: Codes,
-        used: Integers,
-        paid: Floats | None = None,
-    ) -> Iterator[float]:
+    def _peel(self, labels: Codes) -> Iterator[float]:
         """Finish classes node by node; gives the share of records that are."""
-        most = self._max_nodes if paid is None else min(self._max_nodes, _AGAIN)
-        if paid is None:
-            paid = np.full(len(units.weights), np.inf)
-        left = left.copy()  # it is shortened in place
-        everyone = max(1, int(units.weights[left].sum()))
+        units, everyone = self._units, max(1, int(self._units.weights.sum()))
+        left = np.flatnonzero(units.weights)
         slots = np.zeros(_slots(len(left)), np.uint64)
         keys = _keys(units, self._code)
-        state = np.array([int(labels.max(initial=-1)) + 1, 0], np.int64)  # classes, and the turn
-        for nodes in self._nodes_in_order(most):
-            left, count = _peel(
-                nodes, keys, units, self._conditions, self._code, left, slots, state, labels,
-                self._ground, paid, _SALT,
-            )  # fmt: skip
-            used += count
+        state = np.zeros(2, np.int64)  # classes finished, and the turn of the slots
+        for nodes in _in_order_of_cost(self._node_costs(), self._heights, self._max_nodes):
+            left, used = _peel(
+                nodes, keys, units, self._conditions, self._code, left, slots, state, labels, _SALT
+            )
+            self.nodes += int(used)
             remaining = int(units.weights[left].sum())
             if remaining < max(1, self._conditions.smallest):
                 return
             yield 1.0 - remaining / everyone
 
-    def _nodes_in_order(self, most: int) -> Iterator[Integers]:
-        """The cheapest nodes first; they are kept, since the walk is repeated."""
-        for portion in range(-(-most // _NODES)):
-            if portion == len(self._known):
-                more = next(self._unknown, None)
-                if more is None:
-                    return
-                self._known.append(more)
-            yield self._known[portion]
-
     def _formed(self, labels: Codes) -> Classes:
-        """Classes of what was peeled, and room for all there can be and one more."""
-        units, smallest = self._units, max(1, self._conditions.smallest)
-        most = int(units.weights.sum()) // smallest + 2
-        most = min(most, len(units.weights) + 2)
-        classes = no_classes(len(labels), most, units.codes.shape[1], self._conditions)
-        _fill(units, classes, self._ground, labels)
+        """Classes of what was peeled, and room for one more."""
+        most = int(labels.max(initial=-1)) + 2
+        classes = no_classes(len(labels), most, len(self._heights), self._conditions)
+        _fill(self._units, classes, self._ground, labels)
         return classes
 
     def _node_costs(self) -> Floats:
@@ -216,68 +187,23 @@ class PeelLattice:
         return costs
 
     def _refine(self, start: float) -> Iterator[float]:
-        """Peel again, dissolve and move until nothing is gained, or the time is over."""
+        """Dissolve and move until nothing is gained, or the time is over."""
         gain = math.inf
-        while gain > _LEAST_GAIN:
-            before = self._total()
-            for share in _COSTLY_SHARES:
-                if self._late(start):
-                    return
-                yield from self._peel_again(share, start)
+        while gain > 0.0:
+            gain = 0.0
             order = np.argsort(-self._classes.costs, kind="stable")
             for step in (dissolve_costly, move_members):
                 for first in range(0, len(order), _SOME):
-                    if self._late(start):
+                    spent = time.monotonic() - start
+                    if spent >= self._seconds:
                         return
                     some = order[first : first + _SOME]
-                    step(self._units, self._classes, self._ground, self._conditions, some)
-                    yield self._share(start)
-            gain = before - self._total()
-
-    def _peel_again(self, share: float, start: float) -> Iterator[float]:
-        """Pool the costliest classes with all that others can spare, and peel the pool.
-
-        What then is nowhere better returns to the class that spared it, or joins the nearest.
-        """
-        units, classes = self._units, self._classes
-        saved = [array.copy() for array in classes]
-        before = self._total()
-        paid, homes = np.full(len(units.weights), np.nan), classes.of_unit.copy()
-        alive = classes.heads[:, SIZE] > 0
-        costly = alive & (classes.costs >= np.quantile(classes.costs[alive], 1.0 - share))
-        pool(units, classes, self._ground, self._conditions, costly, paid)
-        labels = np.full(len(units.weights), -1, np.int32)
-        left = np.flatnonzero(~np.isnan(paid))
-        for _ in self._peel(units, left, labels, np.zeros(1, np.int64), paid):
-            yield self._share(start)
-        homeless = settle(units, classes, self._ground, labels, homes, costly, left)
-        placed = place(units, classes, self._ground, self._conditions, homeless)
-        if not placed or self._total() > before - _LEAST_GAIN:
-            for array, old in zip(classes, saved):
-                array[:] = old
-
-    def _total(self) -> float:
-        return float(self._classes.costs @ self._classes.heads[:, SIZE])
-
-    def _late(self, start: float) -> bool:
-        return time.monotonic() - start > self._seconds
-
-    def _share(self, start: float) -> float:
-        return 0.5 + 0.5 * (time.monotonic() - start) / max(self._seconds, 1e-9)
-
-    @property
-    def units(self) -> Integers:
-        """The unit of each piece."""
-        return self._origins
-
-    @property
-    def counts(self) -> Integers:
-        """The records of each piece."""
-        return self._units.weights
+                    gain += step(self._units, self._classes, self._ground, self._conditions, some)
+                    yield 0.5 + 0.5 * spent / self._seconds
 
     @property
     def labels(self) -> Codes:
-        """The class of each piece, numbered from 0; all -1 where there is no solution."""
+        """The class of each unit, numbered from 0; -1 without records or without a solution."""
         of_unit = self._classes.of_unit
         if not self.feasible:
             return np.full(len(of_unit), -1, np.int32)
@@ -318,41 +244,27 @@ def _slots(entries: int) -> int:
     return 1 << max(4, (2 * entries - 1).bit_length())
 
 
-def _in_pieces(units: Units, smallest: int) -> tuple[Integers, Units]:
-    """Units that are larger than a class need be, parted so that some of them can be lent.
-
-    Gives the unit of each piece, and the pieces. A unit keeps at least ``smallest`` together.
-    """
-    spare = np.clip(units.weights - max(1, smallest), 0, _LENT * max(1, smallest))
-    origins = np.concatenate(
-        [np.arange(len(units.weights)), np.repeat(np.arange(len(units.weights)), spare)]
-    )
-    weights = np.concatenate([units.weights - spare, np.ones(int(spare.sum()), np.int64)])
-    return origins, Units(units.codes[origins], weights, units.values[origins])
-
-
 def _in_order_of_cost(costs: Floats, heights: Integers, most: int) -> Iterator[Integers]:
     """The nodes of the lattice, cheapest first, some at a time; at most ``most`` of them.
 
     A heap: a node is followed by those one level up in its last raised attribute or a later one,
-    each reached from one node only.
+    each reached from one node only. It takes no more nodes once it had ``most``.
     """
-    levels = (0,) * len(heights)
-    queue = [(float(costs[:, 0].sum()), levels, 0)]
+    queue = [(float(costs[:, 0].sum()), (0,) * len(heights), 0)]
+    room = most - 1
     some: list[tuple[int, ...]] = []
-    for _ in range(most):
-        if not queue:
-            break
+    while queue:
         cost, levels, first = heapq.heappop(queue)
         some.append(levels)
         if len(some) == _NODES:
             yield np.array(some, np.int64)
             some = []
         for j in range(first, len(heights)):
-            if levels[j] < heights[j]:
+            if levels[j] < heights[j] and room > 0:
                 higher = (*levels[:j], levels[j] + 1, *levels[j + 1 :])
                 added = float(costs[j, levels[j] + 1] - costs[j, levels[j]])
                 heapq.heappush(queue, (cost + max(0.0, added), higher, j))
+                room -= 1
     if some:
         yield np.array(some, np.int64).reshape(len(some), len(heights))
 
@@ -368,14 +280,9 @@ def _peel(
     slots: Keys,
     state: Integers,
     labels: Codes,
-    ground: Any,
-    paid: Floats,
     salt: np.uint64,
 ) -> tuple[Integers, int]:
-    """Finish classes at some nodes; give who is left, and at how many nodes there were some.
-
-    ``paid`` is what each record of a unit costs where it is now: a class must cost less.
-    """
+    """Finish classes at some nodes; give who is left, and at how many nodes there were some."""
     used = 0
     for node in range(len(nodes)):
         changed = np.flatnonzero(nodes[node])
@@ -388,7 +295,6 @@ def _peel(
         state[1] += 1
         merged, sums, group = _merge(here, weights, slots, state[1], salt)
         kept = _holding(merged, sums, group, units, left, conditions)
-        _unless_dearer(kept, merged, sums, group, units, left, code, ground, nodes[node], paid)
         number = np.full(len(kept), -1, np.int64)
         still = 0
         for i in range(len(left)):
@@ -426,32 +332,6 @@ def _holding(
             at += 1
     groups = Groups(merged, sums, pair_group, pair_value, pair_counts)
     return judged(groups, conditions, False)[0]
-
-
-@njit(cache=True)
-def _unless_dearer(
-    kept: Any,
-    merged: Keys,
-    sums: Integers,
-    group: Codes,
-    units: Any,
-    left: Integers,
-    code: Any,
-    ground: Any,
-    levels: Integers,
-    paid: Floats,
-) -> None:
-    """Keep only groups that cost less than their units do where they are."""
-    now = np.zeros(len(kept))
-    for i in range(len(left)):
-        now[group[i]] += paid[left[i]] * units.weights[left[i]]
-    for label in range(len(kept)):
-        if kept[label] and now[label] < np.inf:
-            cost = 0.0
-            for j in range(len(levels)):
-                cell = np.int64((merged[label, code.words[j]] >> code.shifts[j]) & code.masks[j])
-                cost += ground.cell_costs[ground.at_level[j, levels[j]] + cell]
-            kept[label] = cost * sums[label, 0] < now[label] - _LEAST_GAIN
 
 
 @njit(cache=True)

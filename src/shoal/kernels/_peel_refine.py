@@ -31,22 +31,23 @@ _LEAST_GAIN = 1e-9
 
 
 @njit(cache=True)
-def place(units: Any, classes: Any, ground: Any, conditions: Any, left: Integers) -> bool:
-    """Let each unit join the class where it costs least; whether all have found one.
+def join_nearest(units: Any, classes: Any, ground: Any, conditions: Any, left: Integers) -> None:
+    """Let each unit join the class where it costs least.
 
-    Those that break the conditions of every class become one together, which takes in the
-    nearest other classes until it holds. At least one class must be without members.
+    Those that break the conditions of every class go into the last one, which is nobody's.
     """
-    together = np.int64(0)
-    while classes.heads[together, SIZE] > 0:
-        together += 1
+    together = len(classes.costs) - 1
     for unit in left:
         label, _ = nearest(units, classes, ground, conditions, unit, together, np.inf)
-        if label < 0:
-            attach(units, classes, unit, together)
-        else:
+        if label >= 0:
             widen(units, classes, ground, unit, label)
-            attach(units, classes, unit, label)
+        attach(units, classes, unit, label if label >= 0 else together)
+
+
+@njit(cache=True)
+def unite(units: Any, classes: Any, ground: Any, conditions: Any) -> bool:
+    """Let the last class take in the nearest others until it holds; whether that was possible."""
+    together = len(classes.costs) - 1
     if classes.heads[together, SIZE] == 0:
         return True
     if not fit(units, classes, ground, together):
@@ -161,45 +162,6 @@ def move_members(units: Any, classes: Any, ground: Any, conditions: Any, labels:
             attach(units, classes, unit, target)
             gain += freed - added
     return gain
-
-
-@njit(cache=True)
-def pool(units: Any, classes: Any, ground: Any, conditions: Any, costly: Any, paid: Any) -> None:
-    """Take apart the costly classes, and take from the others what they can spare.
-
-    ``paid`` gets what each record of a pooled unit cost where it was.
-    """
-    for label in range(len(classes.costs)):
-        if classes.heads[label, SIZE] == 0:
-            continue
-        for unit in _members(classes, label):
-            if costly[label] or (
-                classes.heads[label, MEMBERS] > 1
-                and holds_with(units, classes, conditions, label, unit, -1)
-            ):
-                detach(units, classes, unit)
-                paid[unit] = classes.costs[label]
-
-
-@njit(cache=True)
-def settle(
-    units: Any, classes: Any, ground: Any, labels: Any, homes: Any, costly: Any, pooled: Integers
-) -> Integers:
-    """Put the pooled units into new classes or back; give those whose class is no more."""
-    vacant = np.flatnonzero(classes.heads[:, SIZE] == 0)
-    homeless = np.empty(len(pooled), np.int64)
-    left = 0
-    for unit in pooled:
-        if labels[unit] >= 0:
-            attach(units, classes, unit, vacant[labels[unit]])
-        elif costly[homes[unit]]:
-            homeless[left] = unit
-            left += 1
-        else:
-            attach(units, classes, unit, np.int64(homes[unit]))
-    for label in range(labels[pooled].max() + 1 if len(pooled) else 0):
-        fit(units, classes, ground, vacant[label])
-    return homeless[:left]
 
 
 @njit(cache=True)
