@@ -159,6 +159,11 @@ class Parameter:
         """Whether the value must stay out of everything public."""
         return isinstance(self.constraint, (Secret, Condition))
 
+    def read(self, value: Any) -> Any:
+        """A value as a plan holds it, turned into what the method takes."""
+        reader = getattr(self.constraint, "read", None)
+        return value if reader is None else reader(value)
+
 
 def parameters_of(cls: type) -> tuple[Parameter, ...]:
     """The declared parameters of a method or model, in order."""
@@ -224,7 +229,7 @@ class Parametrized:
         missing = [p.name for p in parameters_of(cls) if p.required and p.name not in given]
         if missing:
             raise ParameterError(f"The {called} needs a value for '{missing[0]}'.")
-        return cls(**given)
+        return cls(**{p.name: p.read(given[p.name]) for p in parameters_of(cls) if p.name in given})
 
 
 def check_parameter_name(cls: type, name: str, *, called: str = "") -> str:

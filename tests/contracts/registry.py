@@ -21,7 +21,8 @@ from hypothesis import strategies as st
 from shoal import Roles, Table
 from shoal.errors import ShoalWarning
 from shoal.masking import Masker, discover_maskers
-from shoal.models import PrivacyModel, discover_models
+from shoal.masking._groups_satisfy import PrivacyModels
+from shoal.models import KAnonymity, PrivacyModel, discover_models
 from shoal.parameters import (
     ColumnNames,
     Constraint,
@@ -210,6 +211,9 @@ MASKERS: list[MaskerExample] = [
     MaskerExample("top_bottom_code", {"fence": 1.5}),
 ]
 
+#: The parameter that may be given without its name: it is the first one and says what is meant.
+FIRST_BY_PLACE = ("microaggregate", "swap")
+
 #: Only one of these parameters is given at a time.
 EXCLUSIVE: dict[str, tuple[str, ...]] = {
     "suppress": ("max_distinct", "min_count", "min_class_size", "where"),
@@ -340,6 +344,9 @@ def values_of(constraint: Constraint) -> st.SearchStrategy[Any]:
             return st.lists(st.text(min_size=1), min_size=1, max_size=4, unique=True)
         case Secret():
             return st.integers(0, 2**70)
+        case PrivacyModels():
+            models = st.builds(KAnonymity, st.integers(2, 99))
+            return models | st.lists(models, min_size=1, max_size=3)
     raise NotImplementedError(f"no strategy for {type(constraint).__name__}: write one here")
 
 

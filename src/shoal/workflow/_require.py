@@ -199,7 +199,9 @@ def value_of(requirement: Requirement) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Lists for tuples and Python's numbers for numpy's, so that files can hold them."""
+    """Lists for tuples, tables for models, Python's numbers for numpy's: what files can hold."""
+    if isinstance(value, PrivacyModel):
+        return plain(requirements_to_dict([value]))
     if isinstance(value, Mapping):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

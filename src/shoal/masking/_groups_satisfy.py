@@ -1,0 +1,124 @@
+"""What groups must satisfy beyond their size: privacy models, given to methods that form groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import InputError, ParameterError, did_you_mean
+from shoal.models import PrivacyModel, discover_models
+from shoal.parameters import parameters_of
+from shoal.table import Roles, Table
+
+if TYPE_CHECKING:
+    from shoal.kernels._conditions import Conditions
+    from shoal.kernels._diverse_group import Sensitive
+
+Models = PrivacyModel | list[PrivacyModel]
+
+_OF_A_POPULATION = ("in_population", "presence")
+
+
+@dataclass(frozen=True)
+class PrivacyModels:
+    """A privacy model, or a list of them; in a plan a table as under ``[require]``."""
+
+    def accepts(self, value: Any) -> bool:
+        given = value if isinstance(value, list) else [value]
+        return len(given) > 0 and all(isinstance(model, PrivacyModel) for model in given)
+
+    def describe(self) -> str:
+        return "a privacy model or a list of them, for example LDiversity(2)"
+
+    def read(self, value: Any) -> Any:
+        """Models from plain data; what is neither a table nor a list of tables is left as it is."""
+        if isinstance(value, Mapping):
+            models = _models_of(value)
+            return models[0] if len(models) == 1 else models
+        if isinstance(value, list) and all(isinstance(item, Mapping) for item in value):
+            return [model for item in value for model in _models_of(item)]
+        return value
+
+
+def _models_of(given: Mapping[str, Any]) -> list[PrivacyModel]:
+    known = discover_models()
+    models = []
+    for name, value in given.items():
+        if name not in known:
+            raise ParameterError(
+                f"There is no privacy model '{name}' for 'groups_satisfy'. "
+                f"{did_you_mean(name, known)}"
+            )
+        for one in value if isinstance(value, list) else [value]:
+            first = parameters_of(known[name])[0].name
+            parameters = one if isinstance(one, Mapping) else {first: one}
+            models.append(known[name].from_params(parameters, called=f"model '{name}'"))
+    return models
+
+
+class Demand:
+    """What groups must satisfy, as the kernels take it."""
+
+    def __init__(self, conditions: Conditions, codes: npt.NDArray[np.int32]) -> None:
+        from shoal.kernels._diverse_group import sensitive_of
+
+        self.conditions = conditions
+        self.codes = codes
+        self.sensitive: Sensitive = sensitive_of(codes)
+
+
+def demand_of(models: Models | None, table: Table, k: int) -> Demand | None:
+    """The models as conditions on groups of at least k; None where there are none.
+
+    Raises InputError for a model that asks nothing of a single group, and where not even all
+    records as one group satisfy the models, since groups can only be as good as that.
+    """
+    if models is None:
+        return None
+    from shoal.models import conditions_of
+
+    given = models if isinstance(models, list) else [models]
+    for model in given:
+        _check_kind(model, table)
+        model.check(table)
+        _check_whole(model, table)
+    return Demand(*conditions_of(given, table, smallest=k))
+
+
+def masked_and_asked(models: Models | None, table: Table, columns: Sequence[str]) -> list[str]:
+    """The columns that the models are about and that a method gives one value per group."""
+    given = [] if models is None else models if isinstance(models, list) else [models]
+    asked = {condition.column for model in given for condition in model.conditions(table)}
+    return [name for name in columns if name in asked]
+
+
+def _check_kind(model: PrivacyModel, table: Table) -> None:
+    asked = model.conditions(table)
+    if model.smallest_class > 1 and not asked:
+        return
+    if not asked or any(condition.kind in _OF_A_POPULATION for condition in asked):
+        raise InputError(
+            f"'groups_satisfy' takes models that ask something of the records of each group, and "
+            f"{model.title} does not; require it of the release instead."
+        )
+
+
+def _check_whole(model: PrivacyModel, table: Table) -> None:
+    from shoal.kernels._conditions import holds
+    from shoal.models import conditions_of
+
+    conditions, codes = conditions_of([model], table)
+    counts = np.zeros((len(codes), max(1, conditions.shares.shape[1])), np.int64)
+    for column, values in zip(counts, codes, strict=True):
+        column += np.bincount(values, minlength=len(column))
+    if not holds(conditions, len(table), len(table), counts):
+        whole = table.with_roles(Roles(sensitive=table.roles.sensitive))
+        raise InputError(
+            f"No groups can satisfy {model.title}: already all {len(table)} records as one group "
+            f"reach {model.level(whole):.4g} and {model.threshold:g} is asked for; relax "
+            f"'groups_satisfy'."
+        )
