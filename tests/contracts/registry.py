@@ -18,10 +18,12 @@ import numpy as np
 import polars as pl
 from hypothesis import strategies as st
 
-from shoal import Roles, Table
+from shoal import Hierarchy, Roles, Table
 from shoal.errors import ShoalWarning
 from shoal.masking import Masker, discover_maskers
-from shoal.models import PrivacyModel, discover_models
+from shoal.masking._groups_satisfy import PrivacyModels
+from shoal.masking.generalization._hierarchies import Hierarchies, Levels
+from shoal.models import KAnonymity, LDiversity, PrivacyModel, discover_models
 from shoal.parameters import (
     ColumnNames,
     Constraint,
@@ -242,6 +244,14 @@ APART: dict[str, str] = {
     "redraw": "it draws sensitive values anew, which takes a table with classes that hold a model",
 }
 
+#: The parameter that may be given without its name: it is the first one and says what is meant.
+FIRST_BY_PLACE: dict[str, Any] = {
+    "generalize": "mondrian",
+    "microaggregate": 2,
+    "redraw": LDiversity(2),
+    "swap": 2,
+}
+
 #: Only one of these parameters is given at a time.
 EXCLUSIVE: dict[str, tuple[str, ...]] = {
     "suppress": ("max_distinct", "min_count", "min_class_size", "where"),
@@ -251,6 +261,34 @@ EXCLUSIVE: dict[str, tuple[str, ...]] = {
 ONLY_WITH: dict[tuple[str, str], tuple[str, ...]] = {
     ("suppress", "target"): ("where",),
     ("suppress", "columns"): ("max_distinct", "min_count", "where"),
+}
+
+
+def _suppression(given: dict[str, Any]) -> dict[str, Any]:
+    """A rule over records names no columns."""
+    if given.get("target") == "records":
+        given.pop("columns", None)
+    return given
+
+
+def _generalization(given: dict[str, Any]) -> dict[str, Any]:
+    """There is something to satisfy, and no option of another algorithm."""
+    algorithm = given.get("algorithm", "full-domain")
+    for name, owner in (
+        ("levels", "full-domain"),
+        ("suppression_limit", "full-domain"),
+        ("loss", "full-domain"),
+        ("relaxed", "mondrian"),
+    ):
+        if algorithm != owner:
+            given.pop(name, None)
+    return given if {"k", "models"} & set(given) else {"k": 2, **given}
+
+
+#: What the parameters of a method have to do with each other.
+CONSISTENT_METHODS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "generalize": _generalization,
+    "suppress": _suppression,
 }
 
 
@@ -342,6 +380,15 @@ def values_of(constraint: Constraint) -> st.SearchStrategy[Any]:
             return st.lists(st.text(min_size=1), min_size=1, max_size=4, unique=True)
         case Secret():
             return st.integers(0, 2**70)
+        case Hierarchies():
+            kinds = st.sampled_from([Hierarchy.intervals([5, 10]), Hierarchy.prefixes([2])])
+            return st.dictionaries(st.text(min_size=1), kinds, min_size=1, max_size=3)
+        case Levels():
+            levels = st.integers(0, 5)
+            return st.dictionaries(st.text(min_size=1), levels, min_size=1, max_size=3)
+        case PrivacyModels():
+            models = st.builds(KAnonymity, st.integers(2, 99))
+            return models | st.lists(models, min_size=1, max_size=3)
     raise NotImplementedError(f"no strategy for {type(constraint).__name__}: write one here")
 
 
@@ -365,9 +412,7 @@ def maskers(draw: st.DrawFn, method: str) -> Masker:
         needed = ONLY_WITH.get((method, name))
         if name not in exclusive and (needed is None or any(other in given for other in needed)):
             given |= _drawn(draw, parameter)
-    if given.get("target") == "records":
-        given.pop("columns", None)
-    return cls(**given)
+    return cls(**CONSISTENT_METHODS.get(method, dict)(given))
 
 
 @st.composite

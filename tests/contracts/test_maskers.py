@@ -25,6 +25,7 @@ from shoal.parameters import Flag, parameters_of
 
 from .registry import (
     AWKWARD,
+    FIRST_BY_PLACE,
     MASKERS,
     QUASI_IDENTIFIERS,
     ROLES,
@@ -404,8 +405,12 @@ def test_scikit_learn_can_clone_it(example):
 
 @each_class
 def test_options_are_keyword_only(cls):
-    with pytest.raises(TypeError):
-        cls(1)
+    first = FIRST_BY_PLACE.get(cls.method)
+    with pytest.raises(TypeError, match="positional argument"):
+        cls(first or 2, *([] if first is None else [2]))
+    if first is not None:
+        needed = {"k": 2} if cls.method == "generalize" else {}
+        assert next(iter(cls(first, **needed).get_params().values())) == first
 
 
 @each_class

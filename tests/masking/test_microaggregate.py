@@ -72,7 +72,7 @@ def test_numbers_are_k_anonymous(partition, k, refine):
 
 
 @pytest.mark.parametrize("k", [2, 5])
-@pytest.mark.parametrize("partition", ["mdav", "mdav-random"])
+@pytest.mark.parametrize("partition", ["mdav", "mdav-random", "v-mdav", "mondrian"])
 @pytest.mark.parametrize("dissimilarity", ["gower", "ahmad-dey", "ahmad-dey-squared"])
 def test_mixed_records_are_k_anonymous(dissimilarity, partition, k):
     for frame in (numbers(), mixed(), with_gaps(mixed())):
@@ -81,11 +81,46 @@ def test_mixed_records_are_k_anonymous(dissimilarity, partition, k):
         assert after.frame.schema == frame.schema
 
 
+@pytest.mark.parametrize("dissimilarity", ["gower", "ahmad-dey", "ahmad-dey-squared"])
+def test_refined_mixed_records_are_k_anonymous(dissimilarity):
+    for frame in (mixed(), with_gaps(mixed())):
+        options = {"k": 5, "dissimilarity": dissimilarity}
+        _, rough = masked(frame, **options)
+        after, method = masked(frame, refine=True, refine_seconds=0.05, **options)
+        assert_anonymous(after, method, 5)
+        assert as_sets(method.groups_) != as_sets(rough.groups_)
+
+
 @pytest.mark.parametrize("partition", ["individual-ranking", "optimal", *NUMERIC])
 def test_one_column_is_k_anonymous(partition):
     for name in "xyz":
         after, method = masked(numbers().select(name), k=4, partition=partition)
         assert_anonymous(after, method, 4)
+
+
+def test_any_ordered_column_is_ranked():
+    """Dates, booleans and numbers under any dissimilarity; text has no order to rank."""
+    for name in ("born", "member", "x"):
+        frame = with_gaps(mixed()).select(name)
+        after, method = masked(frame, k=4, partition="individual-ranking", dissimilarity="gower")
+        assert np.unique(method.groups_, return_counts=True)[1].min() >= 4
+        values = frame[name].to_physical().cast(pl.Float64).fill_null(np.inf).to_numpy()
+        order = np.argsort(values, kind="stable")
+        assert (np.diff(method.groups_[order]) >= 0).all()  # neighbouring ranks
+        assert KAnonymity(4).holds(after)
+    with pytest.raises(InputError, match=r"order of values.*'town'"):
+        masked(mixed().select("town"), k=4, partition="individual-ranking", dissimilarity="gower")
+    with pytest.raises(InputError, match="for one column; got 7"):
+        masked(mixed(), k=4, partition="individual-ranking", dissimilarity="gower")
+
+
+def test_a_million_different_values():
+    """Ahmad and Dey compare each two of them: refused before memory is used."""
+    frame = pl.DataFrame({"town": pl.int_range(10**6, eager=True).cast(pl.String)})
+    frame = frame.with_columns(age=pl.Series(np.arange(10**6) % 90))
+    for dissimilarity in ("ahmad-dey", "ahmad-dey-squared"):
+        with pytest.raises(InputError, match=r"'town' has 1000000 different values.*'gower'"):
+            masked(frame, k=5, dissimilarity=dissimilarity)
 
 
 def as_sets(groups):
@@ -236,9 +271,9 @@ def test_bad_input_is_named():
     with pytest.raises(InputError, match=r"'sex'.* not numeric"):
         masked(frame, k=2)
     with pytest.raises(InputError, match="'euclidean' only"):
-        masked(frame, k=2, dissimilarity="gower", partition="v-mdav")
+        masked(frame, k=2, dissimilarity="gower", partition="mu-approx")
     with pytest.raises(InputError, match="'euclidean' only"):
-        masked(frame, k=2, dissimilarity="gower", refine=True)
+        masked(frame.select("x"), k=2, dissimilarity="gower", partition="optimal")
     with pytest.raises(InputError, match="is for one column; got 3"):
         masked(numbers(8), k=2, partition="optimal")
     with pytest.raises(InputError, match="no columns to work on"):

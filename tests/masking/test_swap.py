@@ -54,7 +54,7 @@ def assert_permuted_within(before, after, columns, groups):
 
 
 @pytest.mark.parametrize("dissimilarity", ["gower", "ahmad-dey", "ahmad-dey-squared"])
-@pytest.mark.parametrize("partition", ["mdav", "mdav-random"])
+@pytest.mark.parametrize("partition", ["mdav", "mdav-random", "v-mdav", "mondrian"])
 @pytest.mark.parametrize("k", [2, 7])
 def test_quasi_identifiers_travel_together(k, partition, dissimilarity):
     table = mixed()
@@ -309,7 +309,7 @@ def test_what_is_needed_is_named():
             plain.with_roles(Roles(quasi_identifiers=["age", "income"]))
         )
     with pytest.raises(InputError, match="'euclidean' only"):
-        Swap(k=3, partition="mondrian").fit_transform(plain)
+        Swap(k=3, partition="mu-approx").fit_transform(plain)
 
 
 def test_an_infinite_value_is_refused():

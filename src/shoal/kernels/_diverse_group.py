@@ -31,6 +31,7 @@ _FEWEST = 8
 _CELLS = 1 << 19  # counts that a step may look at, before it weighs fewer profiles
 _WORTHWHILE = 0.02  # the share of the shortfall that an exchange must take away, so that they end
 _ROUNDING = 1e-12
+_ROUGHLY = 1e-9  # rates that differ by a smaller share are equal: rounding must not choose
 
 SIZE, TICK = 0, 1
 """What ``Group.state`` has: how many members there are, and a number that marks profiles."""
@@ -244,6 +245,8 @@ def improve(
 
 @njit(cache=True)
 def _is_better(gain: float, cost: float, other_gain: float, other_cost: float) -> bool:
-    """Whether a gain is larger per cost, or at the same rate simply larger."""
+    """Whether a gain is larger per cost, or at the same rate larger, by more than rounding."""
     one, two = gain * other_cost, other_gain * cost
-    return one > two or (one == two and gain > other_gain)
+    if abs(one - two) > _ROUGHLY * max(one, two):
+        return one > two
+    return gain > other_gain * (1.0 + _ROUGHLY)

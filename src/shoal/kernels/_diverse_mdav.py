@@ -44,7 +44,7 @@ from shoal.kernels._diverse_merge import settled
 from shoal.kernels._lanes import WIDTH
 from shoal.kernels._mixed_centroid import Centroid, centroid_of, leave, set_centroid
 from shoal.kernels._mixed_distance import Floats, Integers, set_query
-from shoal.kernels._mixed_records import MixedRecords, squared_euclidean
+from shoal.kernels._mixed_records import MixedRecords, squared_euclidean, with_lonely_codes
 from shoal.kernels._mixed_tree import Tree, compare_all, forget, furthest, grow, nearest, tighten
 
 Labels = npt.NDArray[np.int32]
@@ -98,6 +98,7 @@ class DiverseMdav:
         codes: npt.NDArray[np.integer[Any]],
     ) -> None:
         records = space if isinstance(space, MixedRecords) else squared_euclidean(space)
+        records = with_lonely_codes(records)
         rows = records.values.shape[1]
         self.labels: Labels = np.full(rows, -1, np.int32)
         self._records, self._k = records, k
@@ -116,13 +117,14 @@ class DiverseMdav:
     def advance(self) -> int:
         """Form groups for a fraction of a second; give how many records have one."""
         state = self._state
-        _find_fair_size(self._conditions, self._counts, state, self._k)
+        self._find_fair_size()
         if state[_LEFT] >= 2 * state[_FAIR]:
             if self._tree is None or state[_LEFT] <= self._stop:
                 rows = np.flatnonzero(self.labels < 0)
                 self._tree = grow(self._records, rows)
                 self._stop = len(rows) // 2 if len(rows) > _SMALL else 0
             self._form(self._tree)
+            self._find_fair_size()
         if state[_STUCK]:
             self.labels = settled(self._records, self.labels, self._conditions, self._sensitive)
             state[_LEFT] = 0
@@ -130,6 +132,9 @@ class DiverseMdav:
             self.labels[self.labels < 0] = state[_GROUPS]
             state[_LEFT] = 0
         return len(self.labels) - int(state[_LEFT])
+
+    def _find_fair_size(self) -> None:
+        _find_fair_size(self._conditions, self._counts, self._state, self._k)
 
     def _form(self, tree: Tree) -> None:
         _form_groups(
@@ -181,7 +186,7 @@ def _form_groups(
         set_centroid(tree.query, centroid)
         for _ in range(2 if state[_LEFT] >= 3 * state[_FAIR] else 1):
             if state[_STUCK] == 1 or state[_LEFT] < 2 * state[_FAIR]:
-                return
+                break
             # The query is the centroid first, and then the seed of the first group.
             seed, visits = furthest(tree, records.measure)
             met += visits

@@ -189,6 +189,8 @@ def _merge(
 ) -> None:
     """Let every group that misses a condition take in the nearest other one, until it does not."""
     alive = len(lists.heads)
+    for group in range(alive):
+        _move_centre(tree, lists, records, values, centre_codes, group)
     for group in range(len(lists.heads)):
         while (
             lists.heads[group] >= 0
@@ -197,7 +199,6 @@ def _merge(
         ):
             set_query(tree.query, records.measure, values, centre_codes, group)
             compare_all(tree, records.measure, gaps)
-            gaps[group] = np.inf
             nearest = -1
             for other in range(len(gaps)):
                 if other != group and lists.heads[other] >= 0:
@@ -210,12 +211,20 @@ def _merge(
                 row = after
             lists.heads[nearest] = -1
             alive -= 1
-            _set_centre(lists, records, values, centre_codes, group)
-            leaf, lane = tree.places[group] // WIDTH, tree.places[group] % WIDTH
-            for column in range(len(values)):
-                tree.values[leaf, column, lane] = values[column, group]
-            for column in range(len(centre_codes)):
-                tree.codes[leaf, column, lane] = centre_codes[column, group]
+            _move_centre(tree, lists, records, values, centre_codes, group)
+
+
+@njit(cache=True)
+def _move_centre(
+    tree: Tree, lists: Lists, records: MixedRecords, values: Floats, codes: Codes, group: int
+) -> None:
+    """Compute a centre anew, also in its leaf; boxes stay, since nobody asks them."""
+    _set_centre(lists, records, values, codes, group)
+    leaf, lane = tree.places[group] // WIDTH, tree.places[group] % WIDTH
+    for column in range(len(values)):
+        tree.values[leaf, column, lane] = values[column, group]
+    for column in range(len(codes)):
+        tree.codes[leaf, column, lane] = codes[column, group]
 
 
 @njit(cache=True)

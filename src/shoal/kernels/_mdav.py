@@ -58,7 +58,7 @@ class Mdav:
 
     def __init__(self, points: Floats, k: int, *, starts: Rows | None = None) -> None:
         # Always one kind of array, or numba would compile everything again for another.
-        points = _within_range(np.require(points, np.float64, ["C", "A", "W"]))
+        points = within_range(np.require(points, np.float64, ["C", "A", "W"]))
         columns = points.shape[1]
         self._points = points
         self._k = k
@@ -183,7 +183,7 @@ def _run(search: Mdav) -> Rows:
     return search.labels
 
 
-def _within_range(points: Floats) -> Floats:
+def within_range(points: Floats) -> Floats:
     """Scaled by a power of two if squares could leave the range of numbers, else as they are."""
     largest = max(points.max(), -points.min())
     if largest == 0 or 1e-100 < largest < 1e100:

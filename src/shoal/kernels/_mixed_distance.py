@@ -41,6 +41,7 @@ class Measure(NamedTuple):
     tables: Floats  # of the nominal columns, one after the other; empty where it is 0 or 1
     starts: Integers  # where the table of each nominal column starts
     levels: Integers  # how many codes each nominal column has
+    lonely: Integers  # from which code on no two records have the same; or as many as levels
     spans: Codes  # how to find the windows that cover so many codes: see :func:`_extreme`
     bases: Integers  # where spans and windows of each nominal column start, in two rows
     presence: Integers  # of numeric, then nominal columns: its further column, or -1
@@ -141,7 +142,8 @@ def _finished(sums: Any, shared: Any, measure: Measure) -> Any:
 def lower_bounds(query: Query, measure: Measure, edges: Edges, code_edges: Codes, node: int) -> Any:
     """What the dissimilarities of the query and the records in 16 boxes do not fall below.
 
-    A column that only some records of a box have adds nothing, but counts as shared.
+    A column that only some records of a box have adds nothing, but counts as shared. Where
+    ``measure.lonely`` is set, a record that the query was taken from is not meant.
     """
     sums, shared = floats(0.0), integers(0)
     numeric = len(query.values)
@@ -166,7 +168,10 @@ def lower_bounds(query: Query, measure: Measure, edges: Edges, code_edges: Codes
             if len(measure.tables) == 0:
                 first = load(code_edges, node, 2 * column)
                 last = load(code_edges, node, 2 * column + 1)
-                misses = misses + (((first > code) | (last < code)) & all_have)
+                if code >= measure.lonely[column]:
+                    misses = misses + all_have
+                else:
+                    misses = misses + (((first > code) | (last < code)) & all_have)
             else:
                 entry = 0.0 - _extreme(query.windows, measure, code_edges, node, column)
                 differing = differing + choose(all_have, entry, 0.0)

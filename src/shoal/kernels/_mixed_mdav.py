@@ -18,7 +18,7 @@ from shoal.kernels._compile import njit
 from shoal.kernels._lanes import WIDTH
 from shoal.kernels._mixed_centroid import Centroid, centroid_of, leave, set_centroid
 from shoal.kernels._mixed_distance import Floats, Integers, set_query
-from shoal.kernels._mixed_records import MixedRecords
+from shoal.kernels._mixed_records import MixedRecords, with_lonely_codes
 from shoal.kernels._mixed_tree import Tree, forget, furthest, grow, nearest, tighten
 
 Labels = npt.NDArray[np.int32]
@@ -34,7 +34,7 @@ class _Partition:
     def __init__(self, records: MixedRecords, k: int) -> None:
         rows = records.values.shape[1]
         self.labels: Labels = np.full(rows, -1, np.int32)
-        self._records, self._k = records, k
+        self._records, self._k = with_lonely_codes(records), k
         self._state = np.array([rows, 0, 0])
         self._gaps, self._found = np.empty(k - 1), np.empty(k - 1)
         self._tree: Tree | None = None

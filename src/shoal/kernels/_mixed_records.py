@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from shoal.kernels._grouping import group
 from shoal.kernels._lanes import WIDTH
+from shoal.kernels._mdav import within_range
 from shoal.kernels._mixed_distance import Codes, Floats, Integers, Measure, spans_of
 
 _RARE = 2 * WIDTH  # a pattern of missing values that fewer records have is not kept apart
@@ -47,6 +48,18 @@ def gower(numeric: Floats, codes: npt.NDArray[Any]) -> MixedRecords:
         ranges[column] = np.ptp(present) if len(present) else 0.0
     weights = np.divide(1.0, ranges, out=np.zeros_like(ranges), where=ranges > 0)
     return mixed_records(numeric, codes, weights=weights)
+
+
+def squared_euclidean(points: Floats) -> MixedRecords:
+    """Points under the square of Euclidean distance, which orders them as the distance does.
+
+    Examples
+    --------
+    >>> squared_euclidean(np.array([[1.0, 2.0], [4.0, 6.0]])).measure.squared
+    True
+    """
+    points, none = within_range(points), np.empty((len(points), 0), np.int64)
+    return mixed_records(points, none, weights=np.ones(points.shape[1]), squared=True, mean=False)
 
 
 def mixed_records(
@@ -105,12 +118,30 @@ def mixed_records(
         np.concatenate([np.empty(0), *map(np.ravel, entries)]),
         np.cumsum([0, *[size * size for size in levels]])[:-1],
         np.array(levels, np.int64),
+        np.array(levels, np.int64),
         *spans_of(np.array(levels if tables else [], np.int64), code_type),
         presence,
         max([1.0, *terms.tolist(), *(float(table.max()) for table in entries)]),
     )
     ranked = np.concatenate([np.empty(0, np.int64), *order])
     return MixedRecords(values, ranks, _patterns(ranks[len(given) :]), ranked, measure)
+
+
+def with_lonely_codes(records: MixedRecords) -> MixedRecords:
+    """The same records for searches in which nobody is compared with themselves.
+
+    Codes that one record has alone differ from all others. A bound that knows it is tight even
+    where a column has a million different values; without it, such a column hides all others.
+    """
+    measure = records.measure
+    lonely = measure.levels.copy()
+    if len(measure.tables) == 0:
+        for column, at in enumerate(measure.presence[len(records.values) :]):
+            codes = records.codes[column]
+            have = codes if at < 0 else codes[records.codes[at] != 0]
+            counts = np.bincount(have, minlength=int(lonely[column]))
+            lonely[column] = np.count_nonzero(counts > 1)  # ranks go by frequency
+    return records._replace(measure=measure._replace(lonely=lonely))
 
 
 def _ranked(

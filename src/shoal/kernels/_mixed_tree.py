@@ -79,7 +79,7 @@ def dissimilarities(records: MixedRecords, row: int) -> Floats:
     rows = records.values.shape[1]
     tree, found = grow(records, np.arange(rows)), np.empty(rows)
     set_query(tree.query, records.measure, records.values, records.codes, row)
-    _compare_all(tree, records.measure, found)
+    compare_all(tree, records.measure, found)
     return found
 
 
@@ -162,7 +162,7 @@ def _fill(
 
 
 @njit(cache=True)
-def _compare_all(tree: Tree, measure: Measure, found: Floats) -> None:
+def compare_all(tree: Tree, measure: Measure, found: Floats) -> None:
     """The dissimilarity of the query and every row."""
     for leaf in range(len(tree.values)):
         store(distances(tree.query, measure, tree.values, tree.codes, leaf), tree.query.room, 0, 0)

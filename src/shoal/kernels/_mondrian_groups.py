@@ -106,7 +106,7 @@ def _advance(
             cells -= (end - start) * (len(columns) + 4)
             for column in range(len(columns)):
                 widths[column] = scales[column] * _width(columns[column, start:end])
-            lower = _cut(columns, rows, start, end, k, widths, values, places)
+            lower = cut(columns, rows, start, end, k, widths, values, places)
         if lower > 0:
             stack[top, 0], stack[top, 1] = start + lower, end
             stack[top + 1, 0], stack[top + 1, 1] = start, start + lower
@@ -129,7 +129,7 @@ def _width(values: Values) -> float:
 
 
 @njit(cache=True)
-def _cut(
+def cut(
     columns: Columns,
     rows: Rows,
     start: int,

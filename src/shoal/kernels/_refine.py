@@ -115,7 +115,7 @@ class Refinement:
     @property
     def labels(self) -> Rows:
         """The group of each record, numbered by their first records."""
-        return _by_first_record(self._groups.rows[:, LABEL], len(self._groups.heads))
+        return by_first_record(self._groups.rows[:, LABEL], len(self._groups.heads))
 
     def sum_of_squares(self) -> float:
         """The within-group sum of squares, each group's computed from its members."""
@@ -267,7 +267,7 @@ def _form(groups: Groups, group: int, size: int, left: int, seed: int) -> None:
 
 
 @njit(cache=True)
-def _by_first_record(labels: Integers, groups: int) -> Rows:
+def by_first_record(labels: Integers, groups: int) -> Rows:
     number = np.full(groups, -1, np.int32)
     renamed = np.empty(len(labels), np.int32)
     found = 0

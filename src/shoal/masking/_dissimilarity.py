@@ -19,6 +19,7 @@ Floats = npt.NDArray[np.float64]
 
 DISSIMILARITIES = ("euclidean", "gower", "ahmad-dey", "ahmad-dey-squared")
 _NUMERIC = ("integer", "float")
+_LEVELS = 2_000  # of a category: Ahmad and Dey compare each two of them, column by column
 _BINS = 5  # Ahmad and Dey leave the number open; five bins of equal width
 
 
@@ -29,6 +30,16 @@ class Space:
     rows: int
     points: Floats | None = None
     mixed: MixedRecords | None = None
+
+    @property
+    def records(self) -> MixedRecords:
+        """The records for kernels of mixed type; points under the square of their distance."""
+        from shoal.kernels._mixed_records import squared_euclidean
+
+        if self.mixed is not None:
+            return self.mixed
+        assert self.points is not None
+        return squared_euclidean(self.points)
 
 
 def space_of(
@@ -44,9 +55,22 @@ def space_of(
         return Space(len(table), points=_points(table, columns, standardize))
     numeric = [name for name in columns if table.kind(name) in _NUMERIC]
     nominal = [name for name in columns if name not in numeric]
+    if dissimilarity != "gower":
+        _check_levels(table, nominal)
     values = _matrix([_with_gaps(table, name) for name in numeric], len(table))
     codes = _matrix([_codes(table, name) for name in nominal], len(table))
     return Space(len(table), mixed=_mixed(values, codes, dissimilarity))
+
+
+def _check_levels(table: Table, nominal: Sequence[str]) -> None:
+    """Before memory is used: a table of all pairs of values of a column grows as their square."""
+    for name in nominal:
+        if (found := table.distinct(name)) > _LEVELS:
+            raise InputError(
+                f"Column '{name}' has {found} different values, and Ahmad and Dey's dissimilarity "
+                f"compares each two of at most {_LEVELS}; choose the dissimilarity 'gower', recode "
+                "the column, or leave it out."
+            )
 
 
 def _mixed(values: Floats, codes: npt.NDArray[Any], dissimilarity: str) -> MixedRecords:

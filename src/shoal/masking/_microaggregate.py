@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from shoal.errors import InputError, quoted
 from shoal.masking._base import Masker, StepLog
 from shoal.masking._dissimilarity import DISSIMILARITIES
+from shoal.masking._groups_satisfy import Models, PrivacyModels, masked_and_asked
 from shoal.masking._partitions import PARTITIONS, form_groups
 from shoal.parameters import ColumnNames, Flag, Integer, OneOf, Real
 from shoal.randomness import SecretStream
@@ -48,6 +50,9 @@ class Microaggregate(Masker):
         values, which reproduces the published tables.
     gamma : float
         For ``"v-mdav"``: how eagerly a group takes in further records.
+    groups_satisfy : privacy model or list of privacy models, optional
+        What every group must satisfy besides its size, for example ``LDiversity(2)``: with
+        ``"mdav"`` groups are formed so, with other partitions groups that fail merge.
     columns : list of str, optional
         The columns to mask; the quasi-identifiers without it.
 
@@ -60,7 +65,8 @@ class Microaggregate(Masker):
     ----------
     Domingo-Ferrer, Torra (2005), Ordinal, continuous and heterogeneous k-anonymity through
     microaggregation. Soria-Comas, Domingo-Ferrer (2012), Probabilistic k-anonymity through
-    microaggregation and data swapping, section IV.
+    microaggregation and data swapping, section IV. Soria-Comas, Domingo-Ferrer, Sánchez, Martínez
+    (2015), t-closeness through microaggregation, for groups that satisfy more.
 
     Examples
     --------
@@ -68,18 +74,19 @@ class Microaggregate(Masker):
     >>> from shoal import Roles, Table
     >>> frame = pl.DataFrame({"age": [20, 22, 61, 63], "sex": ["f", "f", "m", "m"]})
     >>> table = Table(frame, Roles(quasi_identifiers=["age", "sex"]))
-    >>> step = Microaggregate(k=2, dissimilarity="gower")
+    >>> step = Microaggregate(2, dissimilarity="gower")
     >>> step.fit_transform(table).frame["age"].to_list()
     [21, 21, 62, 62]
     """
 
-    k: Annotated[int, Integer(minimum=2)]
+    k: Annotated[int, Integer(minimum=2)] = field(kw_only=False)
     partition: Annotated[str, OneOf(PARTITIONS)] = "mdav"
     dissimilarity: Annotated[str, OneOf(DISSIMILARITIES)] = "euclidean"
     refine: Annotated[bool, Flag()] = False
     refine_seconds: Annotated[float, Real(above=0)] = 1.0
     standardize: Annotated[bool, Flag()] = True
     gamma: Annotated[float, Real(minimum=0)] = 0.2
+    groups_satisfy: Annotated[Models | None, PrivacyModels()] = None
     columns: Annotated[list[str] | None, ColumnNames()] = None
 
     method = "microaggregate"
@@ -87,6 +94,12 @@ class Microaggregate(Masker):
     reference = "Domingo-Ferrer and Torra 2005; Soria-Comas and Domingo-Ferrer 2012"
 
     def _mask(self, table: Table, columns: Sequence[str], log: StepLog) -> Table:
+        asked = masked_and_asked(self.groups_satisfy, table, columns)
+        if asked:
+            raise InputError(
+                f"'groups_satisfy' is about {quoted(asked)}, of which a group has one value after "
+                "microaggregation; leave it out of the columns to mask."
+            )
         stream = SecretStream.from_state(None)
         self.groups_ = form_groups(table, columns, self, stream, log)
         masked = aggregate(table, columns, self.groups_)

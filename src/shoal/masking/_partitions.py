@@ -12,6 +12,8 @@ import numpy.typing as npt
 from shoal.errors import InputError
 from shoal.masking._base import StepLog
 from shoal.masking._dissimilarity import Space, space_of
+from shoal.masking._estimate import with_estimate
+from shoal.masking._groups_satisfy import Demand, Models, demand_of
 from shoal.randomness import SecretStream
 from shoal.table import Table
 
@@ -43,6 +45,7 @@ class Grouping(Protocol):
     refine: bool
     refine_seconds: float
     gamma: float
+    groups_satisfy: Models | None
 
 
 class Portions(Protocol):
@@ -52,6 +55,12 @@ class Portions(Protocol):
     def labels(self) -> Labels: ...
 
     def advance(self) -> int: ...
+
+
+class Search(Portions, Protocol):
+    """A local search, which random words can push on from where it came to rest."""
+
+    def perturb(self, words: npt.NDArray[np.uint64]) -> int: ...
 
 
 def check_size(k: int, table: Table) -> None:
@@ -68,11 +77,31 @@ def form_groups(
 ) -> Labels:
     """Put the records of a table into groups of at least k by their similarity in columns."""
     check_size(settings.k, table)
+    demand = demand_of(settings.groups_satisfy, table, settings.k)
     space = space_of(table, columns, settings.dissimilarity, standardize=settings.standardize)
-    labels = _PARTITION[settings.partition](space, settings, stream.derive("starts"), log)
+    log = _with_estimate(log, space, settings, stream)
+    if settings.partition == "individual-ranking" and space.points is None:
+        labels = rank_labels(_ranks(table, columns), settings.k)
+        labels = labels if demand is None else _merged(space, labels, demand)
+    elif demand is not None and settings.partition == "mdav":
+        labels = _diverse_mdav(space, settings, demand, log)
+    else:
+        labels = _PARTITION[settings.partition](space, settings, stream.derive("starts"), log)
+        labels = labels if demand is None else _merged(space, labels, demand)
     if settings.refine:
-        labels = _refined(space, labels, settings, stream.derive("refine"), log)
+        labels = _refined(space, labels, settings, demand, stream.derive("refine"), log)
     return labels
+
+
+def _with_estimate(log: StepLog, space: Space, settings: Grouping, stream: SecretStream) -> StepLog:
+    """The log, saying beforehand how long a long run will take."""
+    partition = _PARTITION[settings.partition]
+    return with_estimate(
+        log,
+        space,
+        lambda part, quiet: partition(part, settings, stream.derive("pilot"), quiet),
+        stream.derive("pilot", "rows"),
+    )
 
 
 def _run(work: Portions, rows: int, log: StepLog, label: str) -> Labels:
@@ -87,8 +116,9 @@ def _run(work: Portions, rows: int, log: StepLog, label: str) -> Labels:
 def _points(space: Space, partition: str) -> npt.NDArray[np.float64]:
     if space.points is None:
         raise InputError(
-            f"The partition '{partition}' works with the dissimilarity 'euclidean' only; choose "
-            "'mdav' or 'mdav-random' for records of mixed type."
+            f"The partition '{partition}' is defined by squared distances between numbers, so it "
+            "works with the dissimilarity 'euclidean' only; choose 'mdav', 'mdav-random', "
+            "'v-mdav' or 'mondrian' for records of mixed type."
         )
     return space.points
 
@@ -98,13 +128,17 @@ def _records(space: Space) -> MixedRecords:
     return space.mixed
 
 
-def _one_column(space: Space, partition: str) -> npt.NDArray[np.float64]:
-    points = _points(space, partition)
-    if points.shape[1] != 1:
+def _check_one(columns: int, partition: str) -> None:
+    if columns != 1:
         raise InputError(
-            f"The partition '{partition}' is for one column; got {points.shape[1]}. Use one step "
+            f"The partition '{partition}' is for one column; got {columns}. Use one step "
             "per column, or another partition."
         )
+
+
+def _one_column(space: Space, partition: str) -> npt.NDArray[np.float64]:
+    points = _points(space, partition)
+    _check_one(points.shape[1], partition)
     return np.ascontiguousarray(points[:, 0])
 
 
@@ -119,6 +153,22 @@ def _mdav(space: Space, settings: Grouping, stream: SecretStream, log: StepLog) 
 
         work = MixedMdav(_records(space), settings.k)
     return _run(work, space.rows, log, "Forming groups")
+
+
+def _diverse_mdav(space: Space, settings: Grouping, demand: Demand, log: StepLog) -> Labels:
+    from shoal.kernels._diverse_mdav import DiverseMdav
+
+    records = space.points if space.mixed is None else space.mixed
+    assert records is not None
+    work = DiverseMdav(records, settings.k, demand.conditions, demand.codes)
+    return _run(work, space.rows, log, "Forming groups")
+
+
+def _merged(space: Space, labels: Labels, demand: Demand) -> Labels:
+    """Groups that miss a condition merged with others nearby."""
+    from shoal.kernels._diverse_merge import settled
+
+    return settled(space.records, labels, demand.conditions, demand.sensitive)
 
 
 def _mdav_random(space: Space, settings: Grouping, stream: SecretStream, log: StepLog) -> Labels:
@@ -136,9 +186,15 @@ def _mdav_random(space: Space, settings: Grouping, stream: SecretStream, log: St
 
 
 def _v_mdav(space: Space, settings: Grouping, stream: SecretStream, log: StepLog) -> Labels:
-    from shoal.kernels._v_mdav import VMdav
+    work: Portions
+    if space.points is not None:
+        from shoal.kernels._v_mdav import VMdav
 
-    work = VMdav(_points(space, "v-mdav"), settings.k, settings.gamma)
+        work = VMdav(space.points, settings.k, settings.gamma)
+    else:
+        from shoal.kernels._mixed_v_mdav import MixedVMdav
+
+        work = MixedVMdav(_records(space), settings.k, settings.gamma)
     return _run(work, space.rows, log, "Forming groups")
 
 
@@ -151,9 +207,16 @@ def _mu_approx(space: Space, settings: Grouping, stream: SecretStream, log: Step
 
 
 def _mondrian(space: Space, settings: Grouping, stream: SecretStream, log: StepLog) -> Labels:
-    from shoal.kernels._mondrian_groups import Mondrian
+    work: Portions
+    if space.points is not None:
+        from shoal.kernels._mondrian_groups import Mondrian
 
-    return _run(Mondrian(_points(space, "mondrian"), settings.k), space.rows, log, "Cutting")
+        work = Mondrian(space.points, settings.k)
+    else:
+        from shoal.kernels._mixed_mondrian import MixedMondrian
+
+        work = MixedMondrian(_records(space), settings.k)
+    return _run(work, space.rows, log, "Cutting")
 
 
 def _optimal(space: Space, settings: Grouping, stream: SecretStream, log: StepLog) -> Labels:
@@ -170,21 +233,31 @@ def rank_labels(values: npt.NDArray[np.float64], k: int) -> Labels:
     return labels_of(*individual_ranking(values, k))
 
 
+def _ranks(table: Table, columns: Sequence[str]) -> npt.NDArray[np.float64]:
+    """The one column that is ranked, of numbers, dates, times or booleans; missing values last."""
+    _check_one(len(columns), "individual-ranking")
+    if table.kind(columns[0]) == "text":
+        raise InputError(
+            f"The partition 'individual-ranking' needs an order of values, which text in column "
+            f"'{columns[0]}' does not have; choose 'mdav', or name a column of numbers or dates."
+        )
+    return table.codes(columns[0]).codes.astype(np.float64)
+
+
 def _ranking(space: Space, settings: Grouping, stream: SecretStream, log: StepLog) -> Labels:
     return rank_labels(_one_column(space, "individual-ranking"), settings.k)
 
 
 def _refined(
-    space: Space, labels: Labels, settings: Grouping, stream: SecretStream, log: StepLog
+    space: Space,
+    labels: Labels,
+    settings: Grouping,
+    demand: Demand | None,
+    stream: SecretStream,
+    log: StepLog,
 ) -> Labels:
     """The groups after local search: to the end of the first descent, or of the time."""
-    from shoal.kernels._refine import Refinement
-
-    if space.points is None:
-        raise InputError(
-            "Groups are refined under the dissimilarity 'euclidean' only; leave 'refine' out."
-        )
-    work = Refinement(space.points, labels, settings.k)
+    work = _local_search(space, labels, settings.k, demand)
     settled = work.advance()  # before the clock starts: the first call may have to compile
     start = time.monotonic()
     while (elapsed := time.monotonic() - start) < settings.refine_seconds:
@@ -194,6 +267,19 @@ def _refined(
         else:
             work.perturb(stream.words(_WORDS))
     return work.labels
+
+
+def _local_search(space: Space, labels: Labels, k: int, demand: Demand | None) -> Search:
+    """On squared distances to centres where that suffices, which is faster; else on pairs."""
+    if space.points is not None and demand is None:
+        from shoal.kernels._refine import Refinement
+
+        return Refinement(space.points, labels, k)
+    from shoal.kernels._mixed_refine import MixedRefinement
+
+    if demand is None:
+        return MixedRefinement(space.records, labels, k)
+    return MixedRefinement(space.records, labels, k, demand.conditions, demand.codes)
 
 
 _PARTITION: dict[str, Callable[[Space, Any, SecretStream, StepLog], Labels]] = {

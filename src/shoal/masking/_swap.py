@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 
 import numpy as np
@@ -13,6 +13,7 @@ from shoal.errors import InputError
 from shoal.masking._base import Masker, StepLog
 from shoal.masking._blocks import blocks_by_information
 from shoal.masking._dissimilarity import DISSIMILARITIES
+from shoal.masking._groups_satisfy import Models, PrivacyModels
 from shoal.masking._partitions import PARTITIONS, check_size, form_groups, rank_labels
 from shoal.parameters import ColumnNames, Flag, Integer, OneOf, Real, Secret
 from shoal.randomness import SecretStream
@@ -59,6 +60,10 @@ class Swap(Masker):
         How long the local search may go on.
     gamma : float
         For ``"v-mdav"``: how eagerly a group takes in further records.
+    groups_satisfy : privacy model or list of privacy models, optional
+        What every group must satisfy besides its size, for example ``LDiversity(2)``, so that no
+        group has one sensitive value only; as for Microaggregate. Informed, the column that is
+        swapped is among those asked about, and groups are not of neighbouring ranks.
     columns : list of str, optional
         The columns to swap; the quasi-identifiers (informed: the sensitive columns) without it.
     random_state : int, optional
@@ -83,12 +88,12 @@ class Swap(Masker):
     >>> from shoal import Roles, Table
     >>> frame = pl.DataFrame({"age": [20, 22, 61, 63], "ill": ["flu", "gout", "flu", "ok"]})
     >>> table = Table(frame, Roles(quasi_identifiers=["age"], sensitive=["ill"]))
-    >>> swapped = Swap(k=2).fit_transform(table).frame
+    >>> swapped = Swap(2).fit_transform(table).frame
     >>> sorted(swapped["age"][:2]), sorted(swapped["age"][2:])
     ([20, 22], [61, 63])
     """
 
-    k: Annotated[int, Integer(minimum=2)]
+    k: Annotated[int, Integer(minimum=2)] = field(kw_only=False)
     partition: Annotated[str, OneOf(PARTITIONS)] = "mdav"
     dissimilarity: Annotated[str, OneOf(DISSIMILARITIES)] = "gower"
     blocks: Annotated[str, OneOf(("joint", "mutual-information"))] = "joint"
@@ -97,6 +102,7 @@ class Swap(Masker):
     refine: Annotated[bool, Flag()] = False
     refine_seconds: Annotated[float, Real(above=0)] = 1.0
     gamma: Annotated[float, Real(minimum=0)] = 0.2
+    groups_satisfy: Annotated[Models | None, PrivacyModels()] = None
     columns: Annotated[list[str] | None, ColumnNames()] = None
     random_state: Annotated[int | None, Secret()] = None
 
@@ -152,6 +158,11 @@ class Swap(Masker):
             raise InputError(
                 "Swapping for informed intruders needs sensitive columns; declare them in the "
                 "roles or name columns."
+            )
+        if self.partition == "individual-ranking" and self.groups_satisfy is not None:
+            raise InputError(
+                "Groups of neighbouring ranks are alike in the secret, so they do not satisfy "
+                "conditions on it; leave 'groups_satisfy' out, or choose the partition 'mdav'."
             )
         known = [*table.roles.quasi_identifiers, *table.roles.sensitive]
         known = [name for name in table.columns if name in {*known, *secrets}]

@@ -68,9 +68,23 @@ def example_call(cls: type) -> Any:
     ]
     if not calls:
         return None
-    first = min(calls, key=lambda call: (call.lineno, call.col_offset))
-    values = [ast.literal_eval(value) for value in first.args]
-    return cls(*values, **{w.arg: ast.literal_eval(w.value) for w in first.keywords if w.arg})
+    return _made(min(calls, key=lambda call: (call.lineno, call.col_offset)), cls)
+
+
+def _made(node: ast.AST, cls: Any = None) -> Any:
+    """What an expression of literals and calls of the front door's names stands for."""
+    if isinstance(node, ast.Dict):
+        keys = [_made(key) for key in node.keys if key is not None]
+        return dict(zip(keys, map(_made, node.values), strict=True))
+    if not isinstance(node, ast.Call):
+        return ast.literal_eval(node)
+    import shoal
+
+    maker = cls or getattr(shoal, ast.unparse(node.func).partition(".")[0])
+    if isinstance(node.func, ast.Attribute):
+        maker = getattr(maker, node.func.attr)
+    given = {word.arg: _made(word.value) for word in node.keywords if word.arg}
+    return maker(*map(_made, node.args), **given)
 
 
 def _sections(doc: str) -> dict[str, str]:
