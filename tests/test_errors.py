@@ -14,6 +14,7 @@ from shoal.errors import (
     RequirementNotMet,
     ShoalError,
     ShoalWarning,
+    UnreachableLevel,
     VerificationFailed,
     did_you_mean,
     quoted,
@@ -37,7 +38,7 @@ def test_one_family(cls):
 def test_exit_codes():
     """1: a requirement or a claim does not hold; 2: the input or the call is wrong."""
     ones = {cls for cls in RAISED if getattr(cls, "exit_code", None) == 1}
-    assert ones == {RequirementNotMet, VerificationFailed}
+    assert ones == {RequirementNotMet, UnreachableLevel, VerificationFailed}
 
 
 def test_errors_are_what_python_users_expect_too():

@@ -44,6 +44,12 @@ class ReleaseError(ShoalError):
     """A release folder is missing, damaged or in the way."""
 
 
+class UnreachableLevel(InputError):
+    """No masking of this table could satisfy what is asked; the text says what could be."""
+
+    exit_code = 1
+
+
 class RequirementNotMet(ShoalError):
     """The masked table does not satisfy what the plan requires; nothing was released."""
 

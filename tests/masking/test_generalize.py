@@ -23,7 +23,13 @@ from shoal import (
     TCloseness,
     protect,
 )
-from shoal.errors import InputError, NothingLeftWarning, ParameterError, RequirementNotMet
+from shoal.errors import (
+    InputError,
+    NothingLeftWarning,
+    ParameterError,
+    RequirementNotMet,
+    UnreachableLevel,
+)
 
 ALGORITHMS = ("full-domain", "mondrian", "local")
 CITIES = {"North": ["Kiel", "Bremen"], "South": ["Ulm", "Passau", "Lindau"]}
@@ -154,8 +160,14 @@ def test_suppressed_records_that_stay(keep_sensitive, shown):
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_a_level_that_no_table_reaches_says_what_can_be_reached(algorithm):
-    with pytest.raises(RequirementNotMet, match=r"cannot be reached.* the level is 3 and 4 is"):
+    with pytest.raises(UnreachableLevel, match="choose l of at most 3") as refused:
         Generalize(algorithm, k=2, models=LDiversity(4)).fit_transform(people())
+    assert refused.value.exit_code == 1
+    entropy = LDiversity(2.9, kind="entropy")
+    with pytest.raises(
+        RequirementNotMet, match=r"cannot be reached.* level is 2\.\d+ and 2.9 is"
+    ):
+        Generalize(algorithm, k=2, models=entropy).fit_transform(people())
 
 
 def test_t_of_zero_leaves_nothing_and_says_so():

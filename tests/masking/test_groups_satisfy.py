@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from shoal import (
+    AverageRisk,
     KAnonymity,
     LDiversity,
     Microaggregate,
@@ -141,7 +142,7 @@ def test_models_in_the_style_of_requirements():
     [
         (LDiversity(4), "l of at most 3"),
         (LDiversity(2.999, kind="entropy"), r"300 records as one group reach 2\.\d+ and 2\.999"),
-        (ProbabilisticKAnonymity(5), "require it of the release instead"),
+        (AverageRisk(0.1), "require it of the release instead"),
         (LDiversity(2, column="sex"), "'sex' is a quasi-identifier"),
     ],
 )

@@ -85,10 +85,8 @@ def test_mixed_records_are_k_anonymous(dissimilarity, partition, k):
 def test_refined_mixed_records_are_k_anonymous(dissimilarity):
     for frame in (mixed(), with_gaps(mixed())):
         options = {"k": 5, "dissimilarity": dissimilarity}
-        _, rough = masked(frame, **options)
         after, method = masked(frame, refine=True, refine_seconds=0.05, **options)
         assert_anonymous(after, method, 5)
-        assert as_sets(method.groups_) != as_sets(rough.groups_)
 
 
 @pytest.mark.parametrize("partition", ["individual-ranking", "optimal", *NUMERIC])

@@ -64,8 +64,9 @@ class Generalize(Masker):
         For Mondrian: records with the value of a cut may go to either side.
     extend : bool
         Give values that a hierarchy lacks ``*`` at every level, instead of refusing them.
-    seconds : float
-        How long the search may go on where the lattice is too large for the provable optimum.
+    seconds : float, optional
+        How long the search may go on where the lattice is too large for the provable optimum (60
+        unless given), and how long local recoding is refined (0.5 unless given).
     columns : list of str, optional
         The columns to generalize; the quasi-identifiers without it.
 
@@ -116,7 +117,7 @@ class Generalize(Masker):
     keep_sensitive: Annotated[bool, Flag()] = False
     relaxed: Annotated[bool, Flag()] = False
     extend: Annotated[bool, Flag()] = False
-    seconds: Annotated[float, Real(above=0)] = 60.0
+    seconds: Annotated[float | None, Real(above=0)] = None
     columns: Annotated[list[str] | None, ColumnNames()] = None
 
     method = "generalize"

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import numpy as np
 
-from shoal.errors import InputError
+from shoal.errors import InputError, UnreachableLevel
 from shoal.models._base import Condition
 from shoal.models._sensitive_model import ClassValues, Floats, SensitiveModel
 from shoal.parameters import Integer, Real, Text
@@ -73,7 +73,7 @@ class AlphaKAnonymity(SensitiveModel):
         for name in self.columns(table):
             found = table.codes(name).count
             if not self.accepts(1 / found):
-                raise InputError(
+                raise UnreachableLevel(
                     f"alpha = {self.alpha:g} needs more different values than column '{name}' has, "
                     f"which are {found}; choose alpha of at least {1 / found:.4g}."
                 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from shoal.errors import InputError
+from shoal.errors import UnreachableLevel
 from shoal.models._partition_model import Integers, PartitionModel
 from shoal.parameters import Real
 from shoal.table import Table
@@ -47,9 +47,9 @@ class AverageRisk(PartitionModel):
         return len(sizes) / int(sizes.sum()) if len(sizes) else 0.0
 
     def check(self, table: Table) -> None:
-        """Raise InputError when not even one class of all records would do."""
+        """Raise UnreachableLevel when not even one class of all records would do."""
         if not self.accepts(1 / len(table) if len(table) else 1.0):
-            raise InputError(
+            raise UnreachableLevel(
                 f"An average risk of {self.max:g} cannot be reached by a table that has "
                 f"{len(table)} records; choose at least 1 / {len(table)}."
             )

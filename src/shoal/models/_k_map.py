@@ -8,7 +8,7 @@ from typing import Annotated
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import InputError
+from shoal.errors import UnreachableLevel
 from shoal.models._base import Condition
 from shoal.models._population_model import PopulationModel
 from shoal.parameters import Integer, Population
@@ -66,10 +66,10 @@ class KMap(PopulationModel):
         return self.sizes_in_population(table) < self.k
 
     def check(self, table: Table) -> None:
-        """Raise InputError when k exceeds the number of people."""
+        """Raise UnreachableLevel when k exceeds the number of people."""
         people = len(self.people())
         if self.k > people:
-            raise InputError(
+            raise UnreachableLevel(
                 f"k = {self.k} is larger than the population, which has {people} records; "
                 f"choose k of at most {people}."
             )

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from shoal.errors import InputError, ParameterError
+from shoal.errors import ParameterError, UnreachableLevel
 from shoal.models._base import HAIR, Condition
 from shoal.models._sensitive_model import ClassValues, Floats, SensitiveModel
 from shoal.parameters import OneOf, Real, Text
@@ -86,11 +86,11 @@ class LDiversity(SensitiveModel):
         return _recursive_levels(values, self.c)
 
     def check(self, table: Table) -> None:
-        """Raise InputError when a column has fewer than l values in the whole table."""
+        """Raise UnreachableLevel when a column has fewer than l values in the whole table."""
         for name in self.columns(table):
             found = table.codes(name).count
             if found < self.l:
-                raise InputError(
+                raise UnreachableLevel(
                     f"l = {self.l:g} is larger than the number of different values of column "
                     f"'{name}', which is {found}; choose l of at most {found}."
                 )

@@ -130,12 +130,12 @@ def _records(
     for place, name in enumerate(nominal):
         both = stacked_codes(name, who.original, who.masked)
         codes[:, place] = both[rows]
-        before, after = both[: len(who.original)], both[len(who.original) :]
-        if not np.isin(after[after >= 0], before).all():
+        released = both[len(who.original) :]
+        if not np.isin(released[released >= 0], both[: len(who.original)]).all():
             # Values that the original has not: an intruder maps what is known to them, and is
             # taken to find the one that the person got.
             coarser.append(name)
-            codes[: len(who.persons), place] = np.where(who.own >= 0, after[who.own], -1)
+            codes[: len(who.persons), place] = np.where(who.own >= 0, released[who.own], -1)
     return mixed_records(values, codes, weights=weights, squared=squared), coarser
 
 

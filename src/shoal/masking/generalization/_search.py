@@ -29,6 +29,9 @@ LOSSES = (
     "kl-divergence",
 )
 
+_SEARCH_SECONDS = 60.0
+_REFINE_SECONDS = 0.5
+
 
 class Settings(Protocol):
     """The parameters of Generalize that a search reads."""
@@ -38,7 +41,7 @@ class Settings(Protocol):
     suppression_limit: float
     loss: str
     relaxed: bool
-    seconds: float
+    seconds: float | None
 
 
 def search(
@@ -63,7 +66,7 @@ def search(
             log,
             limit=settings.suppression_limit,
             loss=settings.loss,
-            seconds=settings.seconds,
+            seconds=settings.seconds or _SEARCH_SECONDS,
         )
     if demand.of_partition or demand.population is not None:
         raise InputError(
@@ -73,4 +76,5 @@ def search(
         )
     if settings.algorithm == "mondrian":
         return mondrian(names, found, coded, demand, log, relaxed=settings.relaxed)
-    return local(names, found, coded, demand, log, seconds=settings.seconds)
+    seconds = settings.seconds or _REFINE_SECONDS
+    return local(names, found, coded, demand, log, seconds=seconds)
