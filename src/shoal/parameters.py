@@ -134,6 +134,8 @@ class ColumnNames:
 class Population:
     """A table of the population, or the path of its file; a plan holds the path alone."""
 
+    private: ClassVar[bool] = True
+
     def accepts(self, value: Any) -> bool:
         return Text().accepts(value) or callable(getattr(value, "class_sizes_in", None))
 
@@ -144,6 +146,9 @@ class Population:
 @dataclass(frozen=True)
 class Tree:
     """A hierarchy of values: an object that numbers the nodes above them, or the path of one."""
+
+    #: A path names folders of a machine, and a list of values may name people.
+    private: ClassVar[bool] = True
 
     def accepts(self, value: Any) -> bool:
         return Text().accepts(value) or callable(getattr(value, "codes", None))

@@ -12,16 +12,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal import (
+    DifferentialPrivacy,
     Generalize,
     Hierarchy,
     KAnonymity,
+    KMap,
     LDiversity,
     Plan,
     Roles,
+    Sample,
     Suppress,
     Table,
     TCloseness,
     protect,
+    verify,
 )
 from shoal.errors import (
     InputError,
@@ -164,9 +168,7 @@ def test_a_level_that_no_table_reaches_says_what_can_be_reached(algorithm):
         Generalize(algorithm, k=2, models=LDiversity(4)).fit_transform(people())
     assert refused.value.exit_code == 1
     entropy = LDiversity(2.9, kind="entropy")
-    with pytest.raises(
-        RequirementNotMet, match=r"cannot be reached.* level is 2\.\d+ and 2.9 is"
-    ):
+    with pytest.raises(RequirementNotMet, match=r"cannot be reached.* level is 2\.\d+ and 2.9 is"):
         Generalize(algorithm, k=2, models=entropy).fit_transform(people())
 
 
@@ -299,3 +301,79 @@ def test_other_steps_work_on_generalized_columns():
     masked, records = plan.apply(people())
     assert KAnonymity(4).holds(masked)
     assert [record.method for record in records] == ["generalize", "suppress"]
+
+
+# -- a population
+
+
+def test_a_search_counts_classes_in_a_population():
+    """k-map: alone in the table, but one of many in the population."""
+    rng = np.random.default_rng(4)
+    everyone = pl.DataFrame({"age": rng.integers(18, 90, 2000)})
+    table = Table(everyone[:60], Roles(quasi_identifiers=["age"]))
+    model = KMap(20, population=Table(everyone))
+    tens = {"age": Hierarchy.intervals([5, 10, 30, 90])}
+    step, masked = generalized(table, models=model, hierarchies=tens)
+    in_population = HIERARCHIES["age"].generalize(Table(everyone), "age", step.levels_["age"])
+    sizes = in_population.frame["age"].value_counts()
+    people = dict(zip(sizes["age"], sizes["count"], strict=True))
+    assert min(people[age] for age in masked.frame["age"]) >= 20
+    assert masked.classes.k < 20  # what k-anonymity would have asked for
+    lower = max(0, step.levels_["age"] - 1)
+    finer = tens["age"].generalize(Table(everyone), "age", lower).frame["age"].value_counts()
+    finer = dict(zip(finer["age"], finer["count"], strict=True))
+    own = tens["age"].generalize(table, "age", lower).frame["age"]
+    assert step.levels_["age"] == 0 or min(finer[age] for age in own) < 20
+
+
+def test_k_map_is_required_of_a_generalized_release(tmp_path):
+    """The population is masked as the table was; its path stays out of the public half."""
+    everyone = people(1500)
+    path = tmp_path / "everyone.parquet"
+    everyone.frame.write_parquet(path)
+    table = Table(everyone.frame[:100], everyone.roles)
+    plan = Plan(
+        [Generalize(k=2, hierarchies=HIERARCHIES)], require=[KMap(10, population=str(path))]
+    )
+    release = protect(table, plan)
+    (claim,) = release.claims
+    assert claim.holds
+    assert claim.measured >= 10
+    release.save(tmp_path / "out")
+    assert str(tmp_path) not in (tmp_path / "out" / "public" / "release.json").read_text()
+    verified = verify(tmp_path / "out")
+    assert verified.holds
+    assert {c.name: c.status for c in verified.checks}["claim k_map"] == "skipped"
+
+
+def test_differential_privacy_through_a_release(tmp_path):
+    ages = pl.DataFrame({"age": np.random.default_rng(0).integers(18, 90, 3000)})
+    table = Table(ages, Roles(quasi_identifiers=["age"]))
+    steps = [
+        Sample(fraction=0.1, strategy="bernoulli"),
+        Generalize(
+            k=9,
+            hierarchies={"age": Hierarchy.intervals([10])},
+            levels={"age": 1},
+            suppression_limit=1.0,
+        ),
+    ]
+    plan = Plan(steps, require=[DifferentialPrivacy(1.0, 1e-6)])
+    release = protect(table, plan)
+    release.save(tmp_path / "out")
+    checks = {c.name: c.status for c in verify(tmp_path / "out").checks}
+    assert checks["claim differential_privacy"] == "passed"
+    (tmp_path / "public").mkdir()
+    for file in (tmp_path / "out" / "public").iterdir():
+        (tmp_path / "public" / file.name).write_bytes(file.read_bytes())
+    checks = {c.name: c.status for c in verify(tmp_path / "public").checks}
+    assert checks["claim differential_privacy"] == "skipped"
+    for wrong in (
+        steps[::-1],
+        [Sample(fraction=0.1), steps[1]],
+        [steps[0], Generalize(k=9, hierarchies={"age": Hierarchy.intervals([10])})],
+        [steps[0], steps[1], Suppress(min_class_size=12)],
+    ):
+        with warnings.catch_warnings(), pytest.raises(RequirementNotMet, match="in another way"):
+            warnings.simplefilter("ignore", NothingLeftWarning)
+            protect(table, Plan(wrong, require=[DifferentialPrivacy(1.0, 1e-6)]))

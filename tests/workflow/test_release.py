@@ -80,6 +80,7 @@ def test_the_two_halves(out):
             "measured": 5,
             "holds": True,
             "needs_original": False,
+            "private_parameters": False,
         }
     ]
     assert facts["measured"]["k"] == 5

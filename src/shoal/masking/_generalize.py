@@ -19,7 +19,7 @@ from shoal.masking.generalization._recoding import TOP, Recoding, Scale
 from shoal.masking.generalization._search import ALGORITHMS, LOSSES, search
 from shoal.masking.generalization._serving import Serving
 from shoal.parameters import ColumnNames, Flag, Integer, OneOf, Real
-from shoal.table import OTHER, Course, Hierarchy, Table
+from shoal.table import OTHER, Course, Hierarchy, Table, stacked_table
 
 
 @dataclass(kw_only=True)
@@ -146,8 +146,11 @@ class Generalize(Masker):
             if table.kind(name) == "float":
                 table.numbers(name)  # refuses infinite values, which have no middle and no width
         demand = demand_of(self.k, self.models, table, columns)
+        everyone = table
+        if demand.population is not None:
+            everyone = stacked_table(table, demand.population, columns)
         chosen, self.proposed_ = hierarchies_for(
-            self.hierarchies, table, columns, ordered=self.algorithm == "mondrian"
+            self.hierarchies, everyone, columns, ordered=self.algorithm == "mondrian"
         )
         if self.levels is not None and self.proposed_:
             raise InputError(
@@ -155,9 +158,9 @@ class Generalize(Masker):
                 "proposed from the data would depend on them."
             )
         if self.extend:
-            chosen = {name: one.covering(table, name) for name, one in chosen.items()}
-        coded = {name: hierarchy.codes(table, name) for name, hierarchy in chosen.items()}
-        found = search(self, table, columns, coded, demand, log)
+            chosen = {name: one.covering(everyone, name) for name, one in chosen.items()}
+        coded = {name: hierarchy.codes(everyone, name) for name, hierarchy in chosen.items()}
+        found = search(self, everyone, columns, coded, demand, log)
         self._keep_facts(found, chosen)
         masked = self._recoded(table, columns, found)
         for name in columns:

@@ -11,6 +11,7 @@ from shoal.models._differential_privacy import DifferentialPrivacy
 from shoal.models._k_anonymity import KAnonymity
 from shoal.models._k_map import KMap
 from shoal.models._l_diversity import LDiversity
+from shoal.models._population_model import PopulationModel
 from shoal.models._population_uniqueness import PopulationUniqueness
 from shoal.models._probabilistic_k_anonymity import (
     ProbabilisticKAnonymity,
@@ -31,6 +32,7 @@ __all__ = [
     "KAnonymity",
     "KMap",
     "LDiversity",
+    "PopulationModel",
     "PopulationUniqueness",
     "PrivacyModel",
     "ProbabilisticKAnonymity",

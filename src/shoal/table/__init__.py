@@ -10,7 +10,7 @@ from shoal.table._grouped import Missing
 from shoal.table._read_table import read
 from shoal.table._released import read_records, read_released, records_as_parquet
 from shoal.table._roles import Roles
-from shoal.table._stacked import stacked_codes
+from shoal.table._stacked import stacked_codes, stacked_table
 from shoal.table._table import Numbers, Table
 from shoal.table.hierarchy._codes import HierarchyCodes
 from shoal.table.hierarchy._hierarchy import Hierarchy
@@ -42,5 +42,6 @@ __all__ = [
     "read_released",
     "records_as_parquet",
     "stacked_codes",
+    "stacked_table",
     "suggest_roles",
 ]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
+from shoal.errors import InputError, quoted
 from shoal.table._encode import encode
 from shoal.table._population import stacked
 
@@ -33,3 +36,25 @@ def stacked_codes(column: str, above: Table, below: Table) -> npt.NDArray[np.int
     if both.missing is not None:
         codes[codes == both.missing] = -1
     return codes
+
+
+def stacked_table(above: Table, below: Table, columns: Sequence[str]) -> Table:
+    """Some columns of two tables, the rows of the one above those of the other.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal.table import Table
+    >>> above, below = (Table(pl.DataFrame({"x": x, "y": x})) for x in ([1, 2], [3]))
+    >>> stacked_table(above, below, ["x"]).frame["x"].to_list()
+    [1, 2, 3]
+    """
+    from shoal.table._table import Table
+
+    lacking = [name for name in columns if name not in below.columns]
+    if lacking:
+        raise InputError(
+            f"The population has no column {quoted(lacking)}; it needs all quasi-identifiers."
+        )
+    both = [stacked(above._series(name), below._series(name)) for name in columns]
+    return Table(pl.DataFrame(both))

@@ -166,6 +166,12 @@ class Plan:
                 break
         return table, records
 
+    def served(self, table: Table) -> Table:
+        """Rows that come after :meth:`apply`, mapped into the released domain."""
+        for step in self.steps:
+            table = step.transform(table)
+        return table
+
     # -- the TOML form
 
     def to_dict(self) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from shoal.table import Table
 from shoal.workflow._assess import Assessment, assess, check_assessable
 from shoal.workflow._plan import Plan, StepRecord
 from shoal.workflow._profile import Bar, ColumnProfile, class_size_profile, column_profiles
-from shoal.workflow._require import Claim, make_claim
+from shoal.workflow._require import Claim, make_claim, plain, value_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +120,9 @@ def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Re
         )
     if progress:
         progress("Verifying what the plan requires", 0.0)
-    claims = tuple(make_claim(requirement, masked, table) for requirement in plan.require)
+    claims = tuple(
+        make_claim(requirement, masked, table, served=plan.served) for requirement in plan.require
+    )
     refuse_unless_all_hold(claims)
     _warn_if_untouched(records, table)
     _warn_about_columns_left_in_place(masked, records)
@@ -148,6 +150,8 @@ def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Re
             "plan": plan.to_dict(),
             "roles": table.roles.to_dict(),
             "steps": [dict(record.private) for record in records],
+            "requirements": [plain(value_of(requirement)) for requirement in plan.require],
+            "course": masked.course.to_dict(),
         },
     )
 

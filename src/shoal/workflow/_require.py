@@ -5,17 +5,17 @@ from __future__ import annotations
 import inspect
 import math
 import numbers
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
 from shoal.errors import InputError, ParameterError, PlanError, did_you_mean
 from shoal.measurement import MeasureInfo, Measurement
-from shoal.models import PrivacyModel, discover_models
+from shoal.models import PopulationModel, PrivacyModel, discover_models
 from shoal.parameters import parameters_of
 from shoal.risk import discover_risks
-from shoal.table import Table
+from shoal.table import Roles, Table
 from shoal.utility import discover_utilities
 from shoal.workflow._crowds import crowded_percent
 
@@ -167,16 +167,26 @@ class Claim:
         """The claim as in ``release.json``."""
         return {
             "claim": self.key,
-            "requirement": plain(value_of(self.requirement)),
+            "requirement": plain(value_of(self.requirement, public=True)),
             "required": plain(self.requirement.threshold),
             "measured": self.published,
             "holds": self.holds,
             "needs_original": self.needs_original,
+            "private_parameters": has_private_parameters(self.requirement),
         }
 
 
-def make_claim(requirement: Requirement, masked: Table, original: Table | None) -> Claim:
-    """Measure a requirement; nothing here took part in the masking."""
+def make_claim(
+    requirement: Requirement,
+    masked: Table,
+    original: Table | None,
+    *,
+    served: Callable[[Table], Table] | None = None,
+) -> Claim:
+    """Measure a requirement; nothing here took part in the masking.
+
+    ``served`` maps rows of a population into the domain of the masked table.
+    """
     if isinstance(requirement, Limit):
         found = requirement.run(masked, original)
         bound = "at most" if requirement.at_most is not None else "at least"
@@ -189,13 +199,15 @@ def make_claim(requirement: Requirement, masked: Table, original: Table | None) 
         holds = requirement.accepts(found.value)
         people = found.details.get("persons", len(masked))
         return Claim(requirement, found.value, holds, sentence, people)
-    return Claim(
-        requirement,
-        requirement.level(masked),
-        requirement.holds(masked),
-        requirement.explain(masked),
-        len(masked),
-    )
+    asked = requirement
+    if isinstance(asked, PopulationModel) and served is not None:
+        people = asked.people()
+        names = masked.roles.quasi_identifiers
+        people = people.with_roles(Roles(quasi_identifiers=names))
+        model: Any = asked  # each of these models is a dataclass; their base is not
+        asked = replace(model, population=served(people))
+    level, holds = asked.level(masked), asked.holds(masked)
+    return Claim(requirement, level, holds, asked.explain(masked), len(masked))
 
 
 def key_of(requirement: Requirement) -> str:
@@ -203,13 +215,20 @@ def key_of(requirement: Requirement) -> str:
     return requirement.key if isinstance(requirement, Limit) else requirement.model
 
 
-def value_of(requirement: Requirement) -> Any:
+def has_private_parameters(requirement: Requirement) -> bool:
+    """Whether the public half cannot say all of a requirement."""
+    return not isinstance(requirement, Limit) and (
+        requirement.changed_params() != requirement.changed_params(public=True)
+    )
+
+
+def value_of(requirement: Requirement, *, public: bool = False) -> Any:
     """The value of a requirement in a plan: one number, or a table where there is more to say."""
     if isinstance(requirement, Limit):
         if not requirement.options:
             return requirement.threshold
         return {"value": requirement.threshold, **requirement.options}
-    changed = requirement.changed_params()
+    changed = requirement.changed_params(public=public)
     return next(iter(changed.values())) if len(changed) == 1 else changed
 
 

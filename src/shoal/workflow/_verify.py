@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import InputError, ReleaseError
-from shoal.models import PrivacyModel
-from shoal.table import Exchange, Roles, Table, read_records, read_released
+from shoal.models import PopulationModel, discover_models
+from shoal.table import OTHER, Course, Exchange, Roles, Table, read_records, read_released
 from shoal.workflow._release import FORMAT_VERSION, PUBLIC_MEASURES
 from shoal.workflow._require import Limit, discover_all_measures, make_claim, requirement_from
 from shoal.workflow._swapping import swapping_of
@@ -94,13 +94,13 @@ def verify(folder: str | os.PathLike[str], *, original: Table | None = None) -> 
         checks.append(Check("columns and rows", "failed", "the data cannot be read as recorded"))
         return Verification(tuple(checks))
     if place.private is not None:
-        masked = _with_exchanges(place.private, masked, checks)
+        masked = _on_course(place.private, _with_exchanges(place.private, masked, checks))
     checks.run("columns and rows", lambda: _same_shape(masked, facts))
     checks.run("class sizes counted twice", lambda: _same_counts(masked))
     paired = _paired(place.private, facts, masked, original, checks)
-    for recorded in _recorded_claims(facts):
+    for number, recorded in enumerate(_recorded_claims(facts)):
         name = f"{CLAIM}{recorded.get('claim')}"
-        checks.run(name, functools.partial(_claim, recorded, masked, paired, place.private))
+        checks.run(name, functools.partial(_claim, recorded, masked, paired, place.private, number))
     checks.run("measured values", lambda: _same_measures(masked, facts))
     if (private := place.private) is not None:
         checks.run("private files are private", lambda: _modes(private))
@@ -273,6 +273,14 @@ def _with_exchanges(private: Path, masked: Table, checks: Checks) -> Table:
     return found[0] if found else masked
 
 
+def _on_course(private: Path, masked: Table) -> Table:
+    """The table with the course that the audit says it took."""
+    try:
+        return masked.on_course(Course(**_audit(private)["course"]))
+    except (OSError, ValueError, RecursionError, AttributeError, TypeError, KeyError):
+        return masked.on_course(OTHER)  # another check says that the audit is damaged
+
+
 def _swapped(private: Path) -> bool:
     try:
         return bool(_audit(private).get("exchanges"))
@@ -285,10 +293,19 @@ def _claim(
     masked: Table,
     paired: tuple[Table, Table] | None,
     private: Path | None,
+    number: int,
 ) -> tuple[bool | None, str]:
-    requirement = requirement_from(clean(recorded["claim"]), recorded["requirement"])
-    if private is None and isinstance(requirement, PrivacyModel) and requirement.needs_audit:
-        return None, "the groups behind it are in the private half"
+    key, value = clean(recorded["claim"]), recorded["requirement"]
+    model = discover_models().get(key)
+    if model is not None and issubclass(model, PopulationModel):
+        return None, "the population is private, and has to be masked as the release was"
+    if private is not None:
+        value = _audit(private)["requirements"][number]
+    elif model is not None and model.needs_audit:
+        return None, "what it holds by is in the private half"
+    elif recorded.get("private_parameters"):
+        return None, "its parameters are in the private half"
+    requirement = requirement_from(key, value)
     needs = isinstance(requirement, Limit) and requirement.info.needs_original
     if needs and paired is None:
         return None, "it compares with the original: give the original and the private half"

@@ -70,15 +70,22 @@ class Pairs:
 
 
 def combinations_of(
-    table: Table, columns: Sequence[str], population: Table | None = None
+    everyone: Table, columns: Sequence[str], records: int | None = None
 ) -> Combinations:
-    """Count the combinations of some columns; a missing value is a value of its own."""
+    """Count the combinations of some columns; a missing value is a value of its own.
+
+    The first ``records`` rows (all without it) are those of the table, the others are people of a
+    population.
+    """
     from shoal.kernels._grouping import first_rows
 
-    encoded = [table.codes(name) for name in columns]
-    groups = form_classes(encoded, len(table))
+    encoded = [everyone.codes(name) for name in columns]
+    groups = form_classes(encoded, len(everyone))
     rows = first_rows(groups.labels, groups.count)
     codes = np.empty((groups.count, len(columns)), np.int32)
     for place, column in enumerate(encoded):
         codes[:, place] = column.codes[rows]
-    return Combinations(codes, groups.sizes, groups.labels, encoded)
+    if records is None:
+        return Combinations(codes, groups.sizes, groups.labels, encoded)
+    own = np.bincount(groups.labels[:records], minlength=groups.count).astype(np.int64)
+    return Combinations(codes, own, groups.labels[:records], encoded, groups.sizes - own)

@@ -31,6 +31,7 @@ class Demand:
     secrets: npt.NDArray[np.int32]
     of_partition: tuple[Callable[[npt.NDArray[np.int64]], bool], ...]
     population: Table | None
+    records: int
 
     def accepts_partition(self, sizes: npt.NDArray[np.int64]) -> bool:
         """Whether classes of these sizes satisfy what is asked of a partition as a whole."""
@@ -57,7 +58,8 @@ def demand_of(
         model.check(table)
         _refuse_what_no_class_reaches(model, table)
     conditions, secrets = conditions_of(everything, table)
-    return Demand(conditions, secrets, table_conditions(given), population_of(given))
+    people = population_of(given)
+    return Demand(conditions, secrets, table_conditions(given), people, len(table))
 
 
 def _refuse_what_no_class_reaches(model: PrivacyModel, table: Table) -> None:

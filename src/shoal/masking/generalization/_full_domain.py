@@ -88,7 +88,7 @@ def at_levels(
         )
     kept = ~recoding.suppressed
     cells = [
-        (coded[name].leaves[level][coded[name].column.codes[kept]] - 1).sum()
+        (coded[name].leaves[level][coded[name].column.codes[: len(kept)][kept]] - 1).sum()
         / max(1.0, coded[name].domain - 1)
         for name, level in zip(names, levels, strict=True)
     ]
@@ -105,9 +105,9 @@ def _at(
     **facts: Any,
 ) -> Recoding:
     """The records at some levels, with those marked whose class breaks a condition."""
-    level_of = dict(zip(names, levels, strict=True))
+    level_of, records = dict(zip(names, levels, strict=True)), len(found.of_row)
     columns = {
-        name: Relabelling(list(tree.labels[level]), tree.maps[level][tree.column.codes])
+        name: Relabelling(list(tree.labels[level]), tree.maps[level][tree.column.codes[:records]])
         for name, tree in coded.items()
         if (level := level_of[name])
     }

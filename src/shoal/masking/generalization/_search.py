@@ -53,7 +53,8 @@ def search(
     log: StepLog,
 ) -> Recoding:
     """Generalize the named columns of a table so that every class satisfies the demand."""
-    found = combinations_of(table, names, demand.population)
+    beside = demand.population is not None
+    found = combinations_of(table, names, demand.records if beside else None)
     if settings.levels is not None:
         levels = fixed_levels(settings.levels, coded, names)
         return at_levels(names, found, coded, demand, levels, limit=settings.suppression_limit)
