@@ -70,6 +70,7 @@ def test_the_two_halves(out):
             "left_alone": {"city": "text, not integer or float"},
             "columns_removed": [],
             "records_removed": 0,
+            "facts": {},
         }
     ]
     assert facts["claims"] == [

@@ -344,14 +344,14 @@ class TestSwapped:
         assert "(k = 3, by swapping), and the requirement was met." in text
         assert "some stand alone (k = 1)" not in text
         assert "the smallest crowd, k " not in text
-        assert re.search(r"links that were right when tried about \d+ % \(95 %: \d+ to \d+\)", text)
+        assert re.search(r"when tried; with 95 % confidence \d+ to \d+ % \d+ %", text)
         assert "Crowds are not what protects this table" in text
         assert "the k of the swap needs the private half" in text
 
     def test_of_secrets(self, tmp_path: Path) -> None:
         text = self.page(tmp_path, informed=True).text.replace("\u00a0", " ")
         assert "a sensitive value is that of its record with a chance of at most 1 in 3" in text
-        assert re.search(r"sensitive values still at their own record about \d+ %", text)
+        assert re.search(r"sensitive values still at their own record; .* % \d+ %", text)
 
     def test_what_gets_around_it_is_told_with_its_columns(self, tmp_path: Path) -> None:
         page = self.page(tmp_path)

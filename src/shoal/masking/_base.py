@@ -21,12 +21,13 @@ Progress = Callable[[str, float], None]
 
 @dataclass
 class StepLog:
-    """What a method did: columns it touched, columns it left and why, and private facts."""
+    """What a method did: columns it touched, columns it left and why, private and public facts."""
 
     touched: list[str] = field(default_factory=list)
     skipped: dict[str, str] = field(default_factory=dict)
     removed_columns: list[str] = field(default_factory=list)
     private: dict[str, Any] = field(default_factory=dict)
+    public: dict[str, Any] = field(default_factory=dict)
     progress: Progress | None = None
 
     def tell(self, label: str, share: float) -> None:
@@ -53,6 +54,7 @@ class Masker(Parametrized, ABC):
     removed_columns_: tuple[str, ...]
     removed_: int
     audit_: Mapping[str, Any]
+    facts_: Mapping[str, Any]
 
     def fit_transform(self, table: Table, *, progress: Progress | None = None) -> Table:
         """Mask a table; the order of the rows stays, the given table is not changed.
@@ -88,6 +90,7 @@ class Masker(Parametrized, ABC):
         self.removed_columns_ = tuple(log.removed_columns)
         self.removed_ = len(table) - len(masked)
         self.audit_ = dict(log.private)
+        self.facts_ = dict(log.public)
         if named is not None and log.skipped:
             self._warn_about_named(log.skipped)
         return masked

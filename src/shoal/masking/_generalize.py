@@ -15,7 +15,7 @@ from shoal.masking._base import Masker, StepLog
 from shoal.masking._groups_satisfy import Models, PrivacyModels
 from shoal.masking.generalization._demand import demand_of
 from shoal.masking.generalization._hierarchies import Hierarchies, Levels, hierarchies_for
-from shoal.masking.generalization._recoding import TOP, Recoding, Scale
+from shoal.masking.generalization._recoding import TOP, Recoding, Scale, layers_of
 from shoal.masking.generalization._search import ALGORITHMS, LOSSES, search
 from shoal.masking.generalization._serving import Serving
 from shoal.parameters import ColumnNames, Flag, Integer, OneOf, Real
@@ -162,6 +162,7 @@ class Generalize(Masker):
         coded = {name: hierarchy.codes(everyone, name) for name, hierarchy in chosen.items()}
         found = search(self, everyone, columns, coded, demand, log)
         self._keep_facts(found, chosen)
+        log.public |= self._public(found)
         masked = self._recoded(table, columns, found)
         for name in columns:
             if name in found.columns:
@@ -185,6 +186,19 @@ class Generalize(Masker):
         self.optimal_ = found.optimal
         self.lattice_ = dict(found.lattice)
         self._serving = Serving(found.served, dict(hierarchies))
+
+    def _public(self, found: Recoding) -> dict[str, Any]:
+        """What the public may know of the search; how many records fail elsewhere is not in it."""
+        facts: dict[str, Any] = {
+            "suppressed_records": self.suppressed if self.suppressed_ else "none"
+        }
+        if self.suppressed_ and self.suppressed == "kept":
+            facts["their_sensitive_values"] = "kept" if self.keep_sensitive else "taken out"
+        if self.levels_:
+            facts["levels"] = self.levels_
+        if found.lattice:
+            facts["lattice"] = layers_of(found)
+        return facts
 
     def _recoded(self, table: Table, columns: Sequence[str], found: Recoding) -> Table:
         out = found.suppressed

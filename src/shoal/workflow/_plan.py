@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,7 @@ class StepRecord:
     removed_columns: tuple[str, ...]
     removed: int
     private: Mapping[str, Any]
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Plan:
@@ -160,6 +161,7 @@ class Plan:
                     removed_columns=step.removed_columns_,
                     removed=step.removed_,
                     private=step.audit_,
+                    facts=step.facts_,
                 )
             )
             if len(table) == 0:

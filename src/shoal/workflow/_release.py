@@ -17,6 +17,7 @@ from shoal.table import FORMATS, records_as_parquet
 from shoal.workflow._crowds import crowded_count, crowded_removals
 from shoal.workflow._folder import complete_or_absent, write_private
 from shoal.workflow._plan import StepRecord
+from shoal.workflow._require import plain
 
 if TYPE_CHECKING:
     from shoal.workflow._protect import Release
@@ -148,6 +149,7 @@ def _public_steps(steps: Sequence[StepRecord]) -> list[dict[str, Any]]:
             "left_alone": dict(step.skipped),
             "columns_removed": list(step.removed_columns),
             "records_removed": removed,
+            "facts": plain(step.facts),
         }
         for step, removed in zip(steps, removals, strict=True)
     ]

@@ -64,7 +64,12 @@ def full_domain(
         work.levels,
         loss=work.loss,
         optimal=work.optimal,
-        lattice={"nodes": work.nodes, "bound": work.bound, **work.counters},
+        lattice={
+            "nodes": work.nodes,
+            "bound": work.bound,
+            "heights": [tree.levels - 1 for tree in trees],
+            **work.counters,
+        },
     )
 
 

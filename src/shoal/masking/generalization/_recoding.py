@@ -74,3 +74,26 @@ class Recoding:
     levels: Mapping[str, int] = field(default_factory=dict)
     optimal: bool = False
     lattice: Mapping[str, Any] = field(default_factory=dict)
+
+
+def layers_of(found: Recoding) -> dict[str, Any]:
+    """The explored lattice, layer by layer: by the sum of levels, how many combinations there are,
+    and of those that were looked at how many are too fine and how many are safe."""
+    heights = [int(levels) for levels in found.lattice["heights"]]
+    totals = np.ones(1)
+    for highest in heights:
+        totals = np.convolve(totals, np.ones(highest + 1))
+    nodes = found.lattice["nodes"]
+    sums = nodes["levels"].reshape(len(nodes), -1).sum(axis=1)
+    fine = np.bincount(sums[~nodes["feasible"]], minlength=len(totals))
+    safe = np.bincount(sums[nodes["feasible"]], minlength=len(totals))
+    return {
+        "layers": [
+            [height, int(total), int(fine[height]), int(safe[height])]
+            for height, total in enumerate(totals)
+        ],
+        "chosen": sum(found.levels.values()),
+        "size": int(totals.sum()),
+        "looked_at": int(found.lattice["visited"]),
+        "proved": found.optimal,
+    }

@@ -10,6 +10,7 @@ from shoal.workflow._profile import Bar, ColumnProfile
 from shoal.workflow._require import Claim, Limit
 from shoal.workflow.report import _figures, _words
 from shoal.workflow.report._cautions import cautions_about_numbers, cautions_about_people
+from shoal.workflow.report._lattice import lattice_picture
 from shoal.workflow.report._render import clean, render
 from shoal.workflow.report._swapping import swap_words
 
@@ -148,6 +149,9 @@ def _steps(methods: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
             "columns_removed": method["columns_removed"],
             "left_alone": method["left_alone"],
             "records_removed": method["records_removed"],
+            "levels": method["facts"].get("levels", {}),
+            "suppressed": _words.suppressed_in_words(method["facts"]),
+            "lattice": lattice_picture(method["facts"]),
         }
         for method in methods
     ]

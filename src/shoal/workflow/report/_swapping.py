@@ -21,6 +21,7 @@ class SwapWords:
     columns: tuple[str, ...]
     informed: bool
     measured: str | None
+    interval: str
     leaks: tuple[tuple[str, tuple[str, ...]], ...]
 
     @property
@@ -56,16 +57,22 @@ def swap_words(release: Release, facts: Mapping[str, Any]) -> SwapWords | None:
         swapping.k,
         swapping.columns,
         swapping.informed,
-        _with_interval(public["linkage"]),
+        _measured(public["linkage"]),
+        _interval(public["linkage"]),
         tuple(leaks),
     )
 
 
-def _with_interval(told: Mapping[str, Any]) -> str | None:
+def _measured(told: Mapping[str, Any]) -> str | None:
+    return None if told["percent"] is None else _words.percent(told["percent"])
+
+
+def _interval(told: Mapping[str, Any]) -> str:
+    """Where the chance lies, for the small print beside the number."""
     if told["percent"] is None:
-        return None
+        return ""
     low, high = told["interval"]
-    return f"about {_words.percent(told['percent'])} (95{_words.SPACE}%: {low} to {high})"
+    return f"; with 95{_words.SPACE}% confidence {low} to {high}{_words.SPACE}%"
 
 
 def _share(told: Mapping[str, Any], people: int) -> str:

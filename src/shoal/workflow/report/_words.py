@@ -55,12 +55,18 @@ def first_line(docstring: str | None) -> str:
 
 def step_title(method: str) -> str:
     """The name of a method as people say it."""
-    titles = {"top_bottom_code": "Top and bottom coding", "add_noise": "Noise"}
+    titles = {
+        "generalize": "Generalization",
+        "top_bottom_code": "Top and bottom coding",
+        "add_noise": "Noise",
+    }
     return titles.get(method, method.replace("_", " ").capitalize())
 
 
 def step_in_words(method: str, parameters: Mapping[str, Any]) -> str:
     """What a step did, with its parameters, in one or two sentences."""
+    if method == "generalize":
+        return _generalized_in_words(parameters)
     rule = method if method != "suppress" else f"suppress {_suppression_rule(parameters)}"
     try:
         return _SENTENCES[rule].format_map(_shown(parameters))
@@ -104,6 +110,34 @@ _SENTENCES = {
         "its lower limit."
     ),
 }
+
+
+def suppressed_in_words(facts: Mapping[str, Any]) -> str:
+    """What became of suppressed records; nothing where there are none."""
+    if facts.get("suppressed_records") == "removed":
+        return "Records whose crowd stayed too small are not in the release."
+    if facts.get("suppressed_records") != "kept":
+        return ""
+    secrets = facts.get("their_sensitive_values")
+    return (
+        "Records whose crowd stayed too small are in the release with * in every column to "
+        f"generalize, their sensitive values {secrets}. Together they are one crowd."
+    )
+
+
+def _generalized_in_words(parameters: Mapping[str, Any]) -> str:
+    """What a generalization did."""
+    sentence = {
+        "mondrian": "Records were put into boxes, each as small as was safe; a box is an interval "
+        "of every ordered column and a group of the values of every other one.",
+        "local": "In each crowd values became coarser just as far as its records differ.",
+    }.get(
+        parameters.get("algorithm", "full-domain"),
+        "The values of each column became coarser, all of them to the same level.",
+    )
+    asked = [f"at least {number(parameters['k'])} records"] if "k" in parameters else []
+    asked += ["what the models ask"] if "models" in parameters else []
+    return f"{sentence} Every crowd has {' and '.join(asked)}."
 
 
 def _suppression_rule(parameters: Mapping[str, Any]) -> str:
