@@ -33,9 +33,9 @@ def test_keys_of_two_hundred_columns_do_not_collide() -> None:
         only_size(2),
         limit=199,
         loss="precision",
-        seconds=0.3,
+        seconds=60,
     )
-    while search.advance() < 1:
+    while search.advance() < 1 and len(search.nodes) <= 10:
         pass
     # The records whose column is raised, two at least, are one class: all others stand alone.
     raised = search.nodes["levels"].sum(axis=1)

@@ -178,7 +178,7 @@ def test_a_missing_secret_is_a_value():
 def test_refined_groups_still_satisfy_the_models(dissimilarity):
     options = {"dissimilarity": dissimilarity, "groups_satisfy": [LDiversity(2), TCloseness(0.4)]}
     rough, fine = (
-        Microaggregate(5, refine=refine, refine_seconds=0.2, **options) for refine in (False, True)
+        Microaggregate(5, refine=refine, refine_seconds=1.0, **options) for refine in (False, True)
     )
     before = rough.fit_transform(numbers())
     after = fine.fit_transform(numbers())

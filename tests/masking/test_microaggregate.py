@@ -245,7 +245,7 @@ def sse(frame, groups):
 def test_refined_groups_are_never_worse(partition, k):
     frame = numbers(300)
     plain = masked(frame, k=k, partition=partition)[1].groups_
-    refined = masked(frame, k=k, partition=partition, refine=True, refine_seconds=0.1)[1].groups_
+    refined = masked(frame, k=k, partition=partition, refine=True, refine_seconds=0.5)[1].groups_
     assert np.unique(refined, return_counts=True)[1].min() >= k
     assert sse(frame, refined) <= sse(frame, plain) * (1 + 1e-12)
     if partition in ("mdav", "mondrian"):
