@@ -22,9 +22,11 @@ import numpy.typing as npt
 import polars as pl
 from numba import njit
 
+from shoal.kernels import _mixed_mdav
 from shoal.kernels._ahmad_dey import ahmad_dey
 from shoal.kernels._mixed_linkage import NearestRecords
 from shoal.kernels._mixed_mdav import MixedMdav, RandomStartMdav
+from shoal.kernels._mixed_mu_approx import MixedMuApprox
 from shoal.kernels._mixed_records import MixedRecords, gower
 
 DATA = Path(os.environ.get("SHOAL_DATA") or Path(__file__).parents[2] / "shared" / "data")
@@ -181,6 +183,7 @@ def bench(rows: int, *, plain: bool) -> None:
         ),
         "Ahmad-Dey, two groups per round": lambda: finish(MixedMdav(ahmad_dey(numeric, codes), K)),
     }
+    partitions["Gower, mu-approx"] = lambda: finish(MixedMuApprox(gower(numeric, codes), K))
     both = gower(np.vstack([numeric, numeric]), np.vstack([codes, codes]))
     partitions["Gower, nearest record of each in a copy"] = lambda: linked(both)
     loop = None
@@ -211,6 +214,29 @@ def bench_missing(numeric: Floats, codes: Integers, what: str) -> None:
         print(f"{len(numeric):9,}  {what + ', Gower, ' + name:<46}{seconds:8.2f} s{mib:7.0f} MiB")
 
 
+def bench_independent(rows: int) -> None:
+    """14 independent uniform columns: always with a tree, and as chosen; its boxes tell little."""
+    records = gower(np.random.default_rng(0).random((rows, 14)), np.zeros((rows, 0), np.int64))
+    permutation = np.random.default_rng(1).permutation(rows)
+    calls: dict[str, Callable[[], Any]] = {
+        "one group per round": lambda: finish(RandomStartMdav(records, K, permutation)),
+        "two groups per round": lambda: finish(MixedMdav(records, K)),
+    }
+    for name, call in calls.items():
+        chosen = _mixed_mdav._DEAR
+        _mixed_mdav._DEAR = 0.0  # the tree always pays
+        expected, tree, _ = measure(call)
+        _mixed_mdav._DEAR = chosen
+        labels, seconds, mib = measure(call)
+        np.testing.assert_array_equal(labels, expected)
+        print(f"{rows:9,}  {'independent columns, a tree, ' + name:<46}{tree:8.2f} s")
+        print(
+            f"{rows:9,}  {'independent columns, chosen, ' + name:<46}{seconds:8.2f} s{mib:7.0f} MiB"
+            f"{tree / seconds:7.1f}x as fast as the tree",
+            flush=True,
+        )
+
+
 def main(sizes: list[int]) -> None:
     if not (DATA / "uci" / "adult.parquet").exists():
         sys.exit("adult.parquet is not here; SHOAL_DATA can name the folder of public tables")
@@ -218,9 +244,11 @@ def main(sizes: list[int]) -> None:
     with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
         bench(200, plain=True)
         bench_missing(*resampled(200, missing=True), "")
+        bench_independent(2_000)
     print(f"compiled, or loaded from the cache, in {time.process_time() - start:.1f} s")
     for rows in sizes:
         bench(rows, plain=rows <= 100_000)
+    bench_independent(50_000)
     bench_missing(*adult(), "Adult with missing values")
     bench_missing(*resampled(100_000, missing=True), "with missing values")
 

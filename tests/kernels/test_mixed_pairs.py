@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from shoal.kernels._ahmad_dey import ahmad_dey
 from shoal.kernels._mixed_linkage import NearestRecords
-from shoal.kernels._mixed_pairs import pair_gaps
-from shoal.kernels._mixed_records import mixed_records
+from shoal.kernels._mixed_pairs import pair_gap, pair_gaps
+from shoal.kernels._mixed_records import gower, mixed_records
+from shoal.kernels._mixed_tree import dissimilarities
 
 
 @pytest.mark.parametrize("squared", [False, True])
@@ -31,3 +33,20 @@ def test_the_gap_of_the_nearest_is_found_again(squared, mean, missing):
     for candidate in candidates[::20]:
         others = np.full(len(rows), candidate)
         assert (pair_gaps(records, rows, others) >= link.gaps).all()
+
+
+@pytest.mark.parametrize("kind", ["gower", "ahmad-dey", "squared"])
+def test_the_gap_of_one_pair_is_that_of_a_search(kind):
+    draw = np.random.default_rng(3)
+    numeric, codes = draw.normal(size=(40, 5)), draw.integers(0, 4, (40, 3))
+    numeric[draw.random(numeric.shape) < 0.2] = np.nan
+    codes[draw.random(codes.shape) < 0.2] = -1
+    numeric[0], codes[0] = np.nan, -1  # under Gower, nothing to compare
+    records = gower(numeric, codes)
+    if kind != "gower":
+        records = ahmad_dey(numeric, codes, original=kind == "squared")
+    values = np.ascontiguousarray(records.values.T)
+    by_record = np.ascontiguousarray(records.codes.T)
+    for row in range(40):
+        found = [pair_gap(values, by_record, records.measure, row, other) for other in range(40)]
+        np.testing.assert_array_equal(found, dissimilarities(records, row))

@@ -98,16 +98,20 @@ def distances(query: Query, measure: Measure, values: Floats, codes: Codes, leaf
 @njit(cache=True, forceinline=True)
 def parts(query: Query, measure: Measure, values: Floats, codes: Codes, leaf: int) -> Any:
     """For 16 records the sums over numeric and over nominal columns; how many columns count."""
-    sums, shared = floats(0.0), integers(0)
+    # Columns that nobody lacks are most of them, and need neither choice nor count by record.
+    sums, shared, always = floats(0.0), integers(0), 0
     numeric = len(query.values)
     for column in range(numeric):
         if query.has[column]:
             gap = abs(load(values, leaf, column) - query.values[column])
             if measure.squared:
                 gap = gap * gap
-            there = _where(codes, leaf, measure.presence[column])
-            sums = sums + choose(there, gap * measure.weights[column], 0.0)
-            shared = shared + there
+            gap, at = gap * measure.weights[column], measure.presence[column]
+            if at < 0:
+                sums, always = sums + gap, always + 1
+            else:
+                there = load(codes, leaf, at) != 0
+                sums, shared = sums + choose(there, gap, 0.0), shared + there
     differing, misses = floats(0.0), integers(0)
     for column in range(len(query.codes)):
         if query.has[numeric + column]:
@@ -120,6 +124,7 @@ def parts(query: Query, measure: Measure, values: Floats, codes: Codes, leaf: in
                 row = measure.starts[column] + code * measure.levels[column]
                 entry = look_up(measure.tables, row, theirs)
                 differing = differing + choose(there, entry, 0.0)
+    shared = shared + integers(always)
     return sums, differing + floats(misses), shared
 
 

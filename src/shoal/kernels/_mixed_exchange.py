@@ -45,6 +45,7 @@ from shoal.kernels._exchange import (
     note,
 )
 from shoal.kernels._mixed_distance import Codes, Floats, Integers, Measure
+from shoal.kernels._mixed_pairs import pair_gap
 
 _CREATED = np.int64(-1)  # as the log of the other search marks it
 
@@ -72,27 +73,8 @@ class MixedGroups(NamedTuple):
 @njit(cache=True)
 def dissimilarity(groups: MixedGroups, one: int, two: int) -> float:
     """How unlike two records are."""
-    measure, codes = groups.measure, groups.codes
-    numeric, total, shared = groups.values.shape[1], 0.0, 0
-    for column in range(len(measure.presence)):
-        at = measure.presence[column]
-        if at >= 0 and (codes[one, at] == 0 or codes[two, at] == 0):
-            continue
-        shared += 1
-        if column < numeric:
-            gap = abs(groups.values[one, column] - groups.values[two, column])
-            total += measure.weights[column] * (gap * gap if measure.squared else gap)
-        else:
-            nominal = column - numeric
-            a, b = np.int64(codes[one, nominal]), np.int64(codes[two, nominal])
-            if len(measure.tables) > 0:
-                row = measure.starts[nominal] + a * measure.levels[nominal]
-                total += measure.tables[row + b]
-            else:
-                total += a != b
-    if measure.mean:
-        return total / shared if shared > 0 else 1.0
-    return total
+    gap: float = pair_gap(groups.values, groups.codes, groups.measure, one, two)
+    return gap
 
 
 @njit(cache=True)

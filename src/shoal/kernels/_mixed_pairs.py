@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from shoal.kernels._mixed_distance import Floats, Integers
+from shoal.kernels._compile import njit
+from shoal.kernels._mixed_distance import Codes, Floats, Integers, Measure
 from shoal.kernels._mixed_records import MixedRecords
 
 
@@ -39,3 +40,32 @@ def pair_gaps(records: MixedRecords, rows: Integers, others: Integers) -> Floats
     if not measure.mean:
         return sums + differing
     return np.where(shared > 0, (sums + differing) / np.maximum(shared, 1.0), 1.0)
+
+
+@njit(cache=True)
+def pair_gap(values: Floats, codes: Codes, measure: Measure, one: int, two: int) -> float:
+    """The dissimilarity of two records, to the last bit that of a search.
+
+    Unlike in ``MixedRecords``, ``values`` and ``codes`` are by record, then column: a pair is
+    then in few places of the memory.
+    """
+    numeric, sums, differing, shared = values.shape[1], 0.0, 0.0, 0
+    for column in range(len(measure.presence)):
+        at = measure.presence[column]
+        if at >= 0 and (codes[one, at] == 0 or codes[two, at] == 0):
+            continue
+        shared += 1
+        if column < numeric:
+            gap = abs(values[one, column] - values[two, column])
+            sums += measure.weights[column] * (gap * gap if measure.squared else gap)
+        else:
+            nominal = column - numeric
+            a, b = np.int64(codes[one, nominal]), np.int64(codes[two, nominal])
+            if len(measure.tables) > 0:
+                row = measure.starts[nominal] + a * measure.levels[nominal]
+                differing += measure.tables[row + b]
+            else:
+                differing += a != b
+    if measure.mean:
+        return (sums + differing) / shared if shared > 0 else 1.0
+    return sums + differing

@@ -103,7 +103,7 @@ def grow(records: MixedRecords, rows: Integers) -> Tree:
     tree.edges[:, ::2], tree.edges[:, 1::2], tree.edges[:, -2] = np.inf, -np.inf, -np.inf
     tree.code_edges[:, ::2], tree.code_edges[:, 1::2] = np.iinfo(code_type).max, 0
     _set_middle(tree.query, records, rows)
-    _fill(tree, records.measure, records.values, records.codes, rows, np.append(starts, len(rows)))
+    fill(tree, records.measure, records.values, records.codes, rows, np.append(starts, len(rows)))
     return tree
 
 
@@ -139,7 +139,7 @@ def _set_middle(query: Query, records: MixedRecords, rows: Integers) -> None:
 
 
 @njit(cache=True)
-def _fill(
+def fill(
     tree: Tree, measure: Measure, values: Floats, codes: Codes, rows: Integers, starts: Integers
 ) -> None:
     """Put the rows into the leaves, and boxes around them; the query is the middle."""
@@ -303,7 +303,7 @@ def nearest(tree: Tree, measure: Measure, but: int, gaps: Floats, found_rows: Fl
             lane = 0
             while hits >> lane:
                 if hits >> lane & 1:
-                    _take(gaps, found_rows, query.room[0, 0, lane], tree.values[entry, rows, lane])
+                    take(gaps, found_rows, query.room[0, 0, lane], tree.values[entry, rows, lane])
                 lane += 1
         else:
             node = entry - leaves
@@ -348,7 +348,7 @@ def await_children(
 
 
 @njit(cache=True, forceinline=True)
-def _take(gaps: Floats, rows: Floats, gap: float, row: float) -> None:
+def take(gaps: Floats, rows: Floats, gap: float, row: float) -> None:
     """Put a row into the heap in place of the furthest, if it is nearer."""
     if gap > gaps[0] or (gap == gaps[0] and row > rows[0]):
         return

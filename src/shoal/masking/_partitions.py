@@ -33,6 +33,7 @@ PARTITIONS = (
     "individual-ranking",
     "optimal",
 )
+_ONE_COLUMN = ("individual-ranking", "optimal")
 
 
 class Grouping(Protocol):
@@ -79,14 +80,14 @@ def form_groups(
     check_size(settings.k, table)
     demand = demand_of(settings.groups_satisfy, table, settings.k)
     space = space_of(table, columns, settings.dissimilarity, standardize=settings.standardize)
-    log = _with_estimate(log, space, settings, stream)
-    if settings.partition == "individual-ranking" and space.points is None:
-        labels = rank_labels(_ranks(table, columns), settings.k)
-        labels = labels if demand is None else _merged(space, labels, demand)
-    elif demand is not None and settings.partition == "mdav":
+    parted = space
+    if settings.partition in _ONE_COLUMN:
+        parted = _line(table, columns, space, settings.partition)
+    log = _with_estimate(log, parted, settings, stream)
+    if demand is not None and settings.partition == "mdav":
         labels = _diverse_mdav(space, settings, demand, log)
     else:
-        labels = _PARTITION[settings.partition](space, settings, stream.derive("starts"), log)
+        labels = _PARTITION[settings.partition](parted, settings, stream.derive("starts"), log)
         labels = labels if demand is None else _merged(space, labels, demand)
     if settings.refine:
         labels = _refined(space, labels, settings, demand, stream.derive("refine"), log)
@@ -113,33 +114,39 @@ def _run(work: Portions, rows: int, log: StepLog, label: str) -> Labels:
     return work.labels
 
 
-def _points(space: Space, partition: str) -> npt.NDArray[np.float64]:
-    if space.points is None:
-        raise InputError(
-            f"The partition '{partition}' is defined by squared distances between numbers, so it "
-            "works with the dissimilarity 'euclidean' only; choose 'mdav', 'mdav-random', "
-            "'v-mdav' or 'mondrian' for records of mixed type."
-        )
-    return space.points
-
-
 def _records(space: Space) -> MixedRecords:
     assert space.mixed is not None
     return space.mixed
 
 
-def _check_one(columns: int, partition: str) -> None:
-    if columns != 1:
+def _line(table: Table, columns: Sequence[str], space: Space, partition: str) -> Space:
+    """The one column that is put in order, as points on a line.
+
+    Euclidean distance has made points of it. Under other names, which do not matter to one column,
+    it may hold numbers, dates, times or booleans: it is taken by its ranks, or by its values for a
+    partition that measures gaps (dates by their days), with missing values last.
+    """
+    if len(columns) != 1:
         raise InputError(
-            f"The partition '{partition}' is for one column; got {columns}. Use one step "
+            f"The partition '{partition}' is for one column; got {len(columns)}. Use one step "
             "per column, or another partition."
         )
+    if space.points is not None:
+        return space
+    if table.kind(columns[0]) == "text":
+        raise InputError(
+            f"The partition '{partition}' needs an order of values, which text in column "
+            f"'{columns[0]}' does not have; choose 'mdav', or name a column of numbers or dates."
+        )
+    column = table.codes(columns[0])
+    values = column.codes if partition == "individual-ranking" else column.positions[column.codes]
+    return Space(len(table), points=values[:, None].astype(np.float64))
 
 
-def _one_column(space: Space, partition: str) -> npt.NDArray[np.float64]:
-    points = _points(space, partition)
-    _check_one(points.shape[1], partition)
-    return np.ascontiguousarray(points[:, 0])
+def _values(space: Space) -> npt.NDArray[np.float64]:
+    """The points of a line as numbers."""
+    assert space.points is not None
+    return np.ascontiguousarray(space.points[:, 0])
 
 
 def _mdav(space: Space, settings: Grouping, stream: SecretStream, log: StepLog) -> Labels:
@@ -199,11 +206,16 @@ def _v_mdav(space: Space, settings: Grouping, stream: SecretStream, log: StepLog
 
 
 def _mu_approx(space: Space, settings: Grouping, stream: SecretStream, log: StepLog) -> Labels:
-    from shoal.kernels._mu_approx import MuApprox
+    work: Portions
+    if space.points is not None:
+        from shoal.kernels._mu_approx import MuApprox
 
-    return _run(
-        MuApprox(_points(space, "mu-approx"), settings.k), space.rows, log, "Forming groups"
-    )
+        work = MuApprox(space.points, settings.k)
+    else:
+        from shoal.kernels._mixed_mu_approx import MixedMuApprox
+
+        work = MixedMuApprox(_records(space), settings.k)
+    return _run(work, space.rows, log, "Forming groups")
 
 
 def _mondrian(space: Space, settings: Grouping, stream: SecretStream, log: StepLog) -> Labels:
@@ -222,8 +234,8 @@ def _mondrian(space: Space, settings: Grouping, stream: SecretStream, log: StepL
 def _optimal(space: Space, settings: Grouping, stream: SecretStream, log: StepLog) -> Labels:
     from shoal.kernels._optimal_univariate import OptimalUnivariate
 
-    values = _one_column(space, "optimal")
-    return _run(OptimalUnivariate(values, settings.k), space.rows, log, "Forming groups")
+    work = OptimalUnivariate(_values(space), settings.k)
+    return _run(work, space.rows, log, "Forming groups")
 
 
 def rank_labels(values: npt.NDArray[np.float64], k: int) -> Labels:
@@ -233,19 +245,8 @@ def rank_labels(values: npt.NDArray[np.float64], k: int) -> Labels:
     return labels_of(*individual_ranking(values, k))
 
 
-def _ranks(table: Table, columns: Sequence[str]) -> npt.NDArray[np.float64]:
-    """The one column that is ranked, of numbers, dates, times or booleans; missing values last."""
-    _check_one(len(columns), "individual-ranking")
-    if table.kind(columns[0]) == "text":
-        raise InputError(
-            f"The partition 'individual-ranking' needs an order of values, which text in column "
-            f"'{columns[0]}' does not have; choose 'mdav', or name a column of numbers or dates."
-        )
-    return table.codes(columns[0]).codes.astype(np.float64)
-
-
 def _ranking(space: Space, settings: Grouping, stream: SecretStream, log: StepLog) -> Labels:
-    return rank_labels(_one_column(space, "individual-ranking"), settings.k)
+    return rank_labels(_values(space), settings.k)
 
 
 def _refined(
