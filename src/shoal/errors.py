@@ -80,6 +80,10 @@ class NothingLeftWarning(ShoalWarning):
     """A step had to take away all that its columns say."""
 
 
+class ModelMissedWarning(ShoalWarning):
+    """A step kept to a model, and what it releases does not hold it all the same."""
+
+
 class SeedWarning(ShoalWarning):
     """A seed was given: whoever learns it can undo the randomness of the release."""
 

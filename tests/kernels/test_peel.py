@@ -233,6 +233,18 @@ def test_few_nodes_are_enough_for_an_answer() -> None:
     check(peel(base, maps, conditions, max_nodes=1), base, maps, conditions)
 
 
+def test_more_levels_than_can_be_walked_leave_more_than_nothing() -> None:
+    """Two kinds of records that agree in half of 20 columns: not all becomes the root."""
+    random = np.random.default_rng(3)
+    records = random.integers(0, 8, (60, 20))
+    records[:, :10] = (np.arange(60) % 2)[:, None]
+    base = base_of(records, [])
+    maps = [np.array([range(8), [0, 0, 0, 0, 1, 1, 1, 1], [0] * 8], np.int32)] * 20
+    peeling = peel(base, maps, only_size(5), max_nodes=50, seconds=0)
+    check(peeling, base, maps, only_size(5))
+    assert peeling.loss < 0.7
+
+
 def test_levels_without_a_common_code() -> None:
     """An attribute that has no higher level parts the records for good."""
     maps = [np.array([[0, 1]], np.int32), np.array([[0, 1], [0, 0]], np.int32)]

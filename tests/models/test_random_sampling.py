@@ -45,6 +45,11 @@ def test_the_smallest_class_is_the_smallest(epsilon, delta):
     assert delta_for_class(k - 1, epsilon, sampling=sampling) > delta
 
 
+def test_an_epsilon_that_allows_everything():
+    """γ rounds to 1, and the careful side of it is that one person is drawn."""
+    assert delta_for_class(2, 100.0, sampling=0.5) == pytest.approx(0.5)
+
+
 def test_delta_falls_with_k():
     deltas = [delta_for_class(k, 0.5, sampling=0.2) for k in range(1, 60)]
     assert deltas == sorted(deltas, reverse=True)

@@ -53,6 +53,8 @@ from shoal.kernels._roll_up import (
 
 _PORTION = 0.05  # seconds
 _NODES = 64  # peeled in one call
+_RECORDS = 2_000_000  # grouped in one call, once for each node
+_WALK = 2.0  # seconds that the walk may take whatever the limit; a small table needs fewer
 _SOME = 64  # classes or units looked at in one call
 
 
@@ -65,10 +67,13 @@ class PeelLattice:
         As for :class:`shoal.kernels._lattice.FullDomainSearch`. Conditions about a population
         are refused: where classes overlap, a person belongs to none.
     max_nodes : int
-        The most nodes of the lattice that are walked, from the lowest loss on. Records that none
-        of them puts into a class join the nearest.
+        The most nodes of the lattice that are walked, from the lowest loss on. For records that
+        none of them puts into a class there is one path up to the top; who is left then joins
+        the nearest.
     seconds : float
-        The most time for refining; 0 for none.
+        The time for all; half of it (but 2 seconds in any case) for walking the lattice in the
+        order of cost, and what is left for refining. With 0 the walk has no limit, and nothing
+        is refined.
 
     Attributes
     ----------
@@ -122,7 +127,7 @@ class PeelLattice:
         self._units = _units(base, conditions)
         self._max_nodes, self._seconds = max_nodes, seconds
         self._classes = no_classes(len(self._units.weights), 0, len(maps), conditions)
-        self.nodes = 0
+        self.nodes, self._spent = 0, 0.0
         self.feasible = True
         self.progress = 0.0
         self._steps = self._run()
@@ -149,7 +154,8 @@ class PeelLattice:
             yield 0.5
         self.feasible = bool(unite(self._units, classes, self._ground, self._conditions))
         if self.feasible:
-            yield from self._refine(time.monotonic())
+            spent = min(self._spent, self._seconds / 2) if self._spent > _WALK else 0.0
+            yield from self._refine(time.monotonic() - spent)
 
     def _peel(self, labels: Codes) -> Iterator[float]:
         """Finish classes node by node; gives the share of records that are."""
@@ -158,7 +164,7 @@ class PeelLattice:
         slots = np.zeros(_slots(len(left)), np.uint64)
         keys = _keys(units, self._code)
         state = np.zeros(2, np.int64)  # classes finished, and the turn of the slots
-        for nodes in _in_order_of_cost(self._node_costs(), self._heights, self._max_nodes):
+        for nodes in self._walk(left):
             left, used = _peel(
                 nodes, keys, units, self._conditions, self._code, left, slots, state, labels, _SALT
             )
@@ -167,6 +173,30 @@ class PeelLattice:
             if remaining < max(1, self._conditions.smallest):
                 return
             yield 1.0 - remaining / everyone
+
+    def _walk(self, left: Integers) -> Iterator[Integers]:
+        """The nodes to peel, some at a time: all in order of cost or, where there are too many
+        for that or the time is over, one path up to the top for the records that are left."""
+        costs, start = self._node_costs(), math.inf
+        portion = max(1, min(_NODES, _RECORDS // max(1, len(left))))
+        walked = 0
+        for nodes in _in_order_of_cost(costs, self._heights, self._max_nodes):
+            for first in range(0, len(nodes), portion):
+                yield nodes[first : first + portion]
+                # the first portion may have been compiled, which is no search
+                start = min(start, time.monotonic())
+                self._spent = time.monotonic() - start
+                if self._seconds and self._spent > max(_WALK, self._seconds / 2):
+                    break
+            else:
+                walked += len(nodes)
+                continue
+            break
+        if walked < math.prod((self._heights + 1).tolist()):
+            path = _cheapest_path(costs, self._heights)
+            for first in range(0, len(path), portion):
+                yield path[first : first + portion]
+            self._spent = time.monotonic() - start
 
     def _formed(self, labels: Codes) -> Classes:
         """Classes of what was peeled, and room for one more."""
@@ -267,6 +297,19 @@ def _in_order_of_cost(costs: Floats, heights: Integers, most: int) -> Iterator[I
                 room -= 1
     if some:
         yield np.array(some, np.int64).reshape(len(some), len(heights))
+
+
+def _cheapest_path(costs: Floats, heights: Integers) -> Integers:
+    """Nodes from the bottom to the top, each one level up where that costs least."""
+    levels = np.zeros(len(heights), np.int64)
+    path = [levels.copy()]
+    rows = np.arange(len(heights))
+    while np.any(levels < heights):
+        above = np.minimum(levels + 1, heights)
+        added = np.where(levels < heights, costs[rows, above] - costs[rows, levels], np.inf)
+        levels[np.argmin(added)] += 1
+        path.append(levels.copy())
+    return np.array(path)
 
 
 @njit(cache=True)

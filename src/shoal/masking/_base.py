@@ -105,9 +105,13 @@ class Masker(Parametrized, ABC):
             raise InputError(
                 f"{type(self).__name__} has not been fitted; call fit_transform first."
             )
-        # a column that the table lacks is named here
-        table.chosen([name for name in self.touched_ if name not in self.removed_columns_])
+        table.chosen(self.serves)  # a column that the table lacks is named here
         return self._serve(table)
+
+    @property
+    def serves(self) -> tuple[str, ...]:
+        """The columns that rows to serve must have."""
+        return tuple(name for name in self.touched_ if name not in self.removed_columns_)
 
     def without_records(self) -> Masker:
         """A copy that can serve new rows and keeps nothing about any record it was fitted on."""

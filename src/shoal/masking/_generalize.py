@@ -10,14 +10,21 @@ from typing import Annotated, Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import InputError, NothingLeftWarning, ParameterError, quoted
+from shoal.errors import (
+    InputError,
+    ModelMissedWarning,
+    NothingLeftWarning,
+    ParameterError,
+    quoted,
+)
 from shoal.masking._base import Masker, StepLog
 from shoal.masking._groups_satisfy import Models, PrivacyModels
-from shoal.masking.generalization._demand import demand_of
+from shoal.masking.generalization._demand import COMPARING, demand_of, models_of
 from shoal.masking.generalization._hierarchies import Hierarchies, Levels, hierarchies_for
 from shoal.masking.generalization._recoding import TOP, Recoding, Scale, layers_of
 from shoal.masking.generalization._search import ALGORITHMS, LOSSES, search
-from shoal.masking.generalization._serving import Serving
+from shoal.masking.generalization._serving import ServedLevels, Serving
+from shoal.models import PrivacyModel
 from shoal.parameters import ColumnNames, Flag, Integer, OneOf, Real
 from shoal.table import OTHER, Course, Hierarchy, Table, stacked_table
 
@@ -145,7 +152,9 @@ class Generalize(Masker):
         for name in columns:
             if table.kind(name) == "float":
                 table.numbers(name)  # refuses infinite values, which have no middle and no width
-        demand = demand_of(self.k, self.models, table, columns)
+        demand = demand_of(
+            self.k, self.models, table, columns, suppresses=self.suppression_limit > 0
+        )
         everyone = table
         if demand.population is not None:
             everyone = stacked_table(table, demand.population, columns)
@@ -163,20 +172,27 @@ class Generalize(Masker):
         found = search(self, everyone, columns, coded, demand, log)
         self._keep_facts(found, chosen)
         log.public |= self._public(found)
+        self._whole = {*columns} >= {*table.roles.quasi_identifiers}
         masked = self._recoded(table, columns, found)
+        starred = self.suppressed == "kept" and found.suppressed.any()
         for name in columns:
-            if name in found.columns:
+            if name in found.columns or starred:
                 log.touched.append(name)
             else:
                 log.skipped[name] = "no value changes"
+        if starred and not self.keep_sensitive:
+            log.touched.extend(table.roles.sensitive)
         _warn_if_nothing_is_left(found, columns)
+        if found.suppressed.any() and self._whole:
+            kept = masked if self.suppressed == "removed" else masked.keep(~found.suppressed)
+            _warn_if_distributions_moved(models_of(self.models), kept)
         return masked
 
     def _course(self, before: Course, log: StepLog) -> Course:
         """Given levels do not depend on the data; classes that are too small were taken out."""
         blind = self.levels is not None and not self.extend and self.suppressed == "removed"
-        if blind and self.models is None and before.state == "sampled":
-            return replace(before, state="generalized")
+        if blind and self._whole and self.models is None and before.state == "sampled":
+            return replace(before, state="generalized", smallest=self.k)
         return OTHER
 
     def _keep_facts(self, found: Recoding, hierarchies: Mapping[str, Hierarchy]) -> None:
@@ -185,7 +201,10 @@ class Generalize(Masker):
         self.suppressed_ = int(found.suppressed.sum())
         self.optimal_ = found.optimal
         self.lattice_ = dict(found.lattice)
-        self._serving = Serving(found.served, dict(hierarchies))
+        served = found.served
+        if isinstance(served, ServedLevels) and self.suppressed == "kept":
+            served = replace(served, as_text=self.suppressed_ > 0)
+        self._serving = Serving(served, dict(hierarchies))
 
     def _public(self, found: Recoding) -> dict[str, Any]:
         """What the public may know of the search; how many records fail elsewhere is not in it."""
@@ -221,6 +240,11 @@ class Generalize(Masker):
             masked = masked.blank(dict.fromkeys(table.roles.sensitive, out))
         return masked
 
+    @property
+    def serves(self) -> tuple[str, ...]:
+        """Sensitive values of suppressed records are taken out; new rows need none."""
+        return tuple(name for name in self.touched_ if self._serving.has(name))
+
     def _serve(self, table: Table) -> Table:
         return self._serving.serve(table)
 
@@ -237,7 +261,7 @@ def _starred(
 
 def _warn_if_nothing_is_left(found: Recoding, columns: Sequence[str]) -> None:
     kept = ~found.suppressed
-    empty = all(
+    empty = not kept.any() or all(
         name in found.columns
         and {found.columns[name].texts[i] for i in np.unique(found.columns[name].of_row[kept])}
         <= {TOP}
@@ -251,3 +275,18 @@ def _warn_if_nothing_is_left(found: Recoding, columns: Sequence[str]) -> None:
             NothingLeftWarning,
             stacklevel=4,
         )
+
+
+def _warn_if_distributions_moved(models: Sequence[PrivacyModel], kept: Table) -> None:
+    """Classes were compared with the table that was given; readers compare with what they get."""
+    for model in models:
+        compares = any(condition.kind in COMPARING for condition in model.conditions(kept))
+        if len(kept) and compares and not model.holds(kept):
+            warnings.warn(
+                f"Every class holds {model.title} against the table that was given, but without "
+                f"the suppressed records the level is {model.level(kept):.4g} where "
+                f"{model.threshold:g} was asked for; ask for a stricter bound or for less "
+                "suppression, and require the model of the release.",
+                ModelMissedWarning,
+                stacklevel=5,
+            )

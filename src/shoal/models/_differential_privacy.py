@@ -75,8 +75,7 @@ class DifferentialPrivacy(PrivacyModel):
         """The smallest ε that holds with this δ; infinite where the table was not made so."""
         if len(table) == 0:
             return 0.0
-        smallest = int(table.class_sizes().min())
-        fraction = self._drawn_with(table)
+        fraction, smallest = self._drawn_with(table), self._crowd(table)
         if fraction is None:
             return math.inf
         low = -math.log1p(-fraction) * (1 + 1e-12)  # below it no class is large enough
@@ -94,11 +93,17 @@ class DifferentialPrivacy(PrivacyModel):
         return high
 
     def violations(self, table: Table) -> npt.NDArray[np.bool_]:
-        """Which records are in classes that are too small; all where it was not made so."""
+        """None or all: what counts is how the table was made, not how its classes came out."""
         fraction = self._drawn_with(table)
         if fraction is None or fraction > -math.expm1(-self.epsilon):
             return np.ones(len(table), np.bool_)
-        return table.class_sizes() < self.smallest_class_at(fraction)
+        return np.full(len(table), self._crowd(table) < self.smallest_class_at(fraction))
+
+    @staticmethod
+    def _crowd(table: Table) -> int:
+        """The k below which classes were taken out: not their size, which depends on the data."""
+        asked = table.course.smallest or 1
+        return int(table.class_sizes().min(initial=asked))
 
     def _drawn_with(self, table: Table) -> float | None:
         """The probability with which the records were drawn, if all was done as it has to be."""
@@ -129,5 +134,5 @@ class DifferentialPrivacy(PrivacyModel):
             )
         return (
             f"{self.title} with ε = {self.epsilon:g} and δ = {self.delta:g} is asked for; the "
-            f"sampling and the smallest class give ε = {self.level(table):.4g}"
+            f"sampling and the k of the step give ε = {self.level(table):.4g}"
         )

@@ -74,7 +74,8 @@ def delta_for_class(k: int, epsilon: float, *, sampling: float) -> float:
     fewest = max(1, math.ceil(k / gamma * _CAREFUL - 1))
     # Chernoff: the probability for n people is at most exp(-n × divergence)
     divergence = gamma * math.log(gamma / sampling)
-    divergence += (1 - gamma) * math.log((1 - gamma) / (1 - sampling))
+    if gamma < 1:  # a large ε rounds it to 1, where this part vanishes
+        divergence += (1 - gamma) * math.log((1 - gamma) / (1 - sampling))
     largest = 0.0
     while math.exp(-fewest * divergence) > largest:
         people = np.arange(fewest, fewest + _CHUNK)

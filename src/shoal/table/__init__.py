@@ -7,6 +7,7 @@ from shoal.table._exchange import Exchange
 from shoal.table._features import features_of, frame_of_array
 from shoal.table._frames import Kind
 from shoal.table._grouped import Missing
+from shoal.table._quantities import quantities, scale_name
 from shoal.table._read_table import read
 from shoal.table._released import read_records, read_released, records_as_parquet
 from shoal.table._roles import Roles
@@ -37,10 +38,12 @@ __all__ = [
     "features_of",
     "form_classes",
     "frame_of_array",
+    "quantities",
     "read",
     "read_records",
     "read_released",
     "records_as_parquet",
+    "scale_name",
     "stacked_codes",
     "stacked_table",
     "suggest_roles",

@@ -11,7 +11,8 @@ from shoal.table import Table
 def suppressed_cells(original: Table, masked: Table) -> Measurement:
     """The share of the original's filled cells that the masked table does not have.
 
-    Cells are gone with their column, with their record, or because they were made missing.
+    Cells are gone with their column, with their record, or because they were made missing or
+    ``*``, which says nothing either (unless the original has it as a value of the column).
     Identifiers are left out. Rows need not be paired.
 
     Parameters
@@ -40,7 +41,9 @@ def suppressed_cells(original: Table, masked: Table) -> Measurement:
     if before == 0:
         raise InputError("There is nothing to compare: the original has no filled cells.")
     after = sum(
-        len(masked) - masked.missing_count(name) for name in names if name in masked.columns
+        len(masked) - masked.missing_count(name) - _stars(original, masked, name)
+        for name in names
+        if name in masked.columns
     )
     return Measurement(
         "suppressed_cells",
@@ -50,3 +53,11 @@ def suppressed_cells(original: Table, masked: Table) -> Measurement:
             "records": max(0, len(original) - len(masked)),
         },
     )
+
+
+def _stars(original: Table, masked: Table, name: str) -> int:
+    """How many cells of a column were made ``*``."""
+    if masked.kind(name) != "text":
+        return 0
+    stars = masked.value_counts(name).get("*", 0)
+    return stars if stars and "*" not in original.value_counts(name) else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -65,12 +66,12 @@ class FeatureEncoder:
         ]
 
 
-def feature_encoder(encoding: Any, scale: Scale) -> FeatureEncoder:
+def feature_encoder(encoding: Any, scale: Scale, released: Container[str]) -> FeatureEncoder:
     """The encoder of a column as it was released: each text once, in ascending order."""
     numbers = {
         text: float(number)
         for text, number in zip(scale.texts, scale.numbers, strict=True)
-        if text is not None and text != TOP and not np.isnan(number)
+        if text is not None and text in released and text != TOP and not np.isnan(number)
     }
     ordered = sorted(numbers, key=lambda text: (numbers[text], text))
     return FeatureEncoder(

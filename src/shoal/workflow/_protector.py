@@ -74,7 +74,8 @@ class Protector(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         masked = self._mask(table)
         scales = self._scales(table)
         self._columns_ = {
-            name: feature_encoder(self.encode, scale)
+            # of the texts that left only: others are those of suppressed records alone
+            name: feature_encoder(self.encode, scale, {*masked.codes(name).texts})
             for name, scale in scales.items()
             if name in masked.columns
         }
@@ -161,7 +162,8 @@ class Protector(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             if fitting:
                 self.n_features_in_ = len(X.columns)
         table = Table(X)
-        return table.with_roles(self._roles(table.columns))
+        # a column without any value is a mistake in training rows, not in a few that come later
+        return table.with_roles(self._roles(table.columns), released=not fitting)
 
     def _roles(self, names: list[str]) -> Roles:
         """The roles of the columns that are there; a served row has no target, say."""

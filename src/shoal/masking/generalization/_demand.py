@@ -22,6 +22,19 @@ from shoal.table import Table
 if TYPE_CHECKING:
     from shoal.kernels._conditions import Conditions
 
+#: What a class satisfies the better, the more records it has.
+_GROWING = ("distinct", "in_population")
+
+#: What compares a class with the whole table.
+COMPARING = (
+    "equal",
+    "ordered",
+    "hierarchical",
+    "likeness",
+    "enhanced_likeness",
+    "disclosure",
+)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Demand:
@@ -38,14 +51,24 @@ class Demand:
         return all(asked(sizes) for asked in self.of_partition)
 
 
+def models_of(models: PrivacyModel | Sequence[PrivacyModel] | None) -> list[PrivacyModel]:
+    """None, one or several models as a list."""
+    return [] if models is None else [models] if isinstance(models, PrivacyModel) else [*models]
+
+
 def demand_of(
     k: int | None,
     models: PrivacyModel | Sequence[PrivacyModel] | None,
     table: Table,
     columns: Sequence[str],
+    *,
+    suppresses: bool = False,
 ) -> Demand:
-    """The models as a search asks them; refused where one class of all records fails them."""
-    given = [] if models is None else [models] if isinstance(models, PrivacyModel) else [*models]
+    """The models as a search asks them; refused where one class of all records fails them.
+
+    A search that ``suppresses`` records may satisfy what all of them together do not.
+    """
+    given = models_of(models)
     asked = {condition.column for model in given for condition in model.conditions(table)}
     both = [name for name in columns if name in asked]
     if both:
@@ -56,7 +79,8 @@ def demand_of(
     everything = [*given, *([] if k is None else [KAnonymity(k)])]
     for model in everything:
         model.check(table)
-        _refuse_what_no_class_reaches(model, table)
+        if not (suppresses and any(c.kind not in _GROWING for c in model.conditions(table))):
+            _refuse_what_no_class_reaches(model, table)
     conditions, secrets = conditions_of(everything, table)
     people = population_of(given)
     return Demand(conditions, secrets, table_conditions(given), people, len(table))
@@ -68,9 +92,10 @@ def _refuse_what_no_class_reaches(model: PrivacyModel, table: Table) -> None:
     if model.smallest_class == 1 and not model.conditions(table):
         return  # speaks of the partition as a whole
     if not model.holds(whole):
+        side = "at most" if model.direction == "higher" else "at least"
         raise RequirementNotMet(
             f"{model.title} cannot be reached: even with all {len(table)} records in one class "
             f"the level is {model.level(whole):.4g} and {model.threshold:g} is asked for. Ask for "
-            f"at most {model.level(whole):.4g}, or take out the records that stand in the way. "
+            f"{side} {model.level(whole):.4g}, or take out the records that stand in the way. "
             "Nothing was written."
         )

@@ -13,7 +13,7 @@ from shoal.masking.generalization._combinations import Combinations
 from shoal.masking.generalization._demand import Demand
 from shoal.masking.generalization._full_domain import base_of
 from shoal.masking.generalization._recoding import Recoding, Relabelling
-from shoal.masking.generalization._serving import ServedBoxes, Spans, scale_of_nodes
+from shoal.masking.generalization._serving import ServedBoxes, Spans
 from shoal.table import HierarchyCodes
 
 
@@ -59,7 +59,7 @@ def local(
         nodes, of_class = _distinct_nodes(tree, values, levels)
         boxes[:, place] = of_class
         losses += (tree.leaves[levels, values] - 1) / max(1.0, tree.domain - 1)
-        spans[name] = Spans([text for _, text in nodes], scale_of_nodes(tree, nodes), nodes=nodes)
+        spans[name] = Spans.of_nodes(tree, nodes)
         if levels.any():
             columns[name] = Relabelling(spans[name].texts, boxes[class_of_row, place])
     served = ServedBoxes(spans, boxes[np.argsort(losses, kind="stable")], tuple(columns))

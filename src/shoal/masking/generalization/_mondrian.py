@@ -18,9 +18,9 @@ from shoal.masking.generalization._serving import (
     ServedBoxes,
     Spans,
     middles,
-    scale_of_nodes,
+    one_over_width,
 )
-from shoal.table import Codes, HierarchyCodes
+from shoal.table import Codes, HierarchyCodes, quantities, scale_name
 
 if TYPE_CHECKING:
     from shoal.kernels._mondrian_attributes import Attribute
@@ -50,8 +50,8 @@ class Axis:
         first, last = self.back[ends[:, 0]], self.back[ends[:, 1]]
         if self.tree is not None:
             nodes = [_lowest(self.tree, *pair) for pair in zip(first, last, strict=True)]
-            return Spans([text for _, text in nodes], scale_of_nodes(self.tree, nodes), nodes=nodes)
-        numbers = self.column.numbers
+            return Spans.of_nodes(self.tree, nodes)
+        numbers = quantities(self.column)
         missing = -1 if self.column.missing is None else self.column.missing
         texts = [*self.column.texts, None]
         shown = [
@@ -62,7 +62,8 @@ class Axis:
             shown,
             Scale(tuple(shown), middles(reach), numeric=True),
             ends=reach,
-            unit=_unit(numbers),
+            measured=scale_name(self.column),
+            unit=one_over_width(numbers),
             gaps=last == missing,
         )
 
@@ -86,13 +87,6 @@ def _interval(texts: list[str | None], low: int, high: int, missing: int) -> str
     if low == high:
         return texts[low]
     return TOP if high == missing else f"[{texts[low]}, {texts[high]}]"
-
-
-def _unit(numbers: npt.NDArray[np.float64]) -> float:
-    """One over the width of a column; halves, since a width can be too large for a float."""
-    present = numbers[~np.isnan(numbers)] / 2
-    half = float(np.ptp(present)) if len(present) else 0.0
-    return 0.5 / half if half > 0 else 0.0
 
 
 def _reach(

@@ -30,6 +30,10 @@ class Scale:
 class Served(Protocol):
     """How rows that come later are mapped into what was released; it holds no record."""
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that were to be generalized."""
+
     def apply(self, table: Table, hierarchies: Mapping[str, Hierarchy]) -> Table:
         """The rows in the released domain."""
 

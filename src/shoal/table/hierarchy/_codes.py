@@ -88,7 +88,10 @@ def codes_of(rule: Rule, table: Table, column: str, unseen: Unseen) -> Hierarchy
     leaves = np.full((levels, count), domain)
     labels: list[tuple[str | None, ...]] = []
     bounds: list[Floats | None] = []
-    for level, rung in enumerate((own, *rule.rungs(values, unseen))):
+    # a column without any value, whose type says nothing, has no quarrel with a rule
+    nothing = Rung(np.zeros(0, np.int32), [], None, np.zeros(0))
+    rungs = rule.rungs(values, unseen) if len(values) else [nothing] * rule.inner_levels
+    for level, rung in enumerate((own, *rungs)):
         maps[level, : len(values)] = rung.nodes
         sizes = rung.leaves
         if sizes is None:

@@ -61,8 +61,8 @@ class Listed(Rule):
         if absent and unseen == "refuse":
             raise InputError(
                 f"The hierarchy of column '{values.name}' lacks {absent} of its {len(at)} values; "
-                "add them to it, or take hierarchy.covering(table, column), which puts them "
-                f"directly under '{ROOT}'."
+                "add them to it, or take hierarchy.covering(table, column) (extend = true in a "
+                f"plan), which puts them directly under '{ROOT}'."
             )
         if absent and unseen == "nearest":
             at = self._nearest(values, at)

@@ -1,0 +1,47 @@
+"""A column of quantities as numbers of one scale, whatever unit its type counts in."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import InputError
+from shoal.table._encode import Codes
+from shoal.table._frames import Kind, kind_of
+from shoal.table.hierarchy._rule import bounds_of_values
+
+#: Kinds that are compared with each other.
+_SCALES: dict[Kind, str] = {"integer": "numbers", "float": "numbers", "datetime": "date"}
+
+
+def scale_name(column: Codes) -> str:
+    """What the values of a column are measured in: equal names can be compared."""
+    kind = kind_of(column.levels.dtype)
+    return _SCALES.get(kind, kind)
+
+
+def quantities(column: Codes, scale: str | None = None) -> npt.NDArray[np.float64]:
+    """Each code of a column as a number; a missing value is NaN.
+
+    Dates and datetimes count in days, times in parts of a day, durations in seconds. Where a
+    ``scale`` is named, a column of another one is refused; one without any value fits all.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal.table._encode import encode
+    >>> days = pl.Series("since", [0, 365]).cast(pl.Date)
+    >>> quantities(encode(days)).tolist() == quantities(encode(days.cast(pl.Datetime))).tolist()
+    True
+    """
+    values = np.full(column.count, np.nan)
+    if not len(column.levels):
+        return values
+    found = bounds_of_values(column.levels)
+    if found is None or (scale is not None and scale_name(column) != scale):
+        raise InputError(
+            f"Column '{column.name}' is {kind_of(column.levels.dtype)}, and was "
+            f"{scale or 'a quantity'} when the step was fitted; read it as it was then."
+        )
+    values[: len(found)] = found[:, 0]
+    return values
