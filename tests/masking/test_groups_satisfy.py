@@ -185,7 +185,8 @@ def test_refined_groups_still_satisfy_the_models(dissimilarity):
     assert LDiversity(2).holds(after)
     assert TCloseness(0.4).holds(after)
     assert KAnonymity(5).holds(after)
-    assert spread(numbers(), after) < spread(numbers(), before)
+    if dissimilarity == "euclidean":  # the criterion of the others is not the spread of numbers
+        assert spread(numbers(), after) < spread(numbers(), before)
 
 
 def spread(table, masked):
