@@ -130,8 +130,8 @@ def _records(
     for place, name in enumerate(nominal):
         both = stacked_codes(name, who.original, who.masked)
         codes[:, place] = both[rows]
-        before, after = both[: len(who.original)], both[len(who.original) :]
-        if not np.isin(after[after >= 0], before).all():
+        values_before, after = both[: len(who.original)], both[len(who.original) :]
+        if not np.isin(after[after >= 0], values_before).all():
             # Values that the original has not: an intruder maps what is known to them, and is
             # taken to find the one that the person got.
             coarser.append(name)
