@@ -39,6 +39,7 @@ HAS_READINGS = [
 
 def measured(example, table, masked=None, **more):
     info = INFOS[example.name]
+    table = example.prepared(table)
     options = options_for(example, table) | more
     if info.needs_original:
         return info.function(table, table if masked is None else masked, **options)

@@ -54,9 +54,13 @@ def test_class_sizes_are_told_in_steps():
 def test_what_is_left_out_is_said():
     found = assess(people())
     assert set(found.measurements) == {
+        "homogeneity",
         "marketer_risk",
         "prosecutor_risk",
         "records_at_risk",
+        "similarity",
+        "skewness",
+        "suda",
         "uniqueness",
     }
     assert len(found.notes) == len(discover_all_measures()) - len(found.measurements)
@@ -170,3 +174,32 @@ def test_the_population_counts_for_everybody_who_links():
     assert found["marketer_risk"].value == pytest.approx((1 / 2 + 1 / 3) / 2)
     with pytest.raises(InputError, match="not both"):
         assess(sample, population=everyone, sampling_fraction=0.5)
+
+
+def test_a_sample_says_what_it_lost():
+    """Certainty is measured where somebody was left out, and its warnings are said in words."""
+    table = Table(pl.DataFrame({"x": [1] * 6 + [2] * 6}), Roles(quasi_identifiers=["x"]))
+    sample = table.keep(np.arange(12) < 8)
+    found = assess(sample, original=table)
+    assert found["certainty"].value == 1.0
+    assert any("is 6-anonymous; the release is not" in note for note in found.notes)
+    whole = assess(table, original=table)
+    assert "certainty" not in whole.measurements
+    assert any("nobody was left out" in note for note in whole.notes)
+
+
+def test_a_measure_that_does_not_apply_leaves_the_rest_unharmed():
+    """A masked sample that was read apart cannot be counted in its original."""
+    original = Table(pl.DataFrame({"x": [11, 12, 13]}), Roles(quasi_identifiers=["x"]))
+    masked = Table(pl.DataFrame({"x": ["1*", "1*"]}), Roles(quasi_identifiers=["x"]))
+    found = assess(masked, original=original)
+    assert "certainty" not in found.measurements
+    assert any("certainty of membership was left out: 2 of 2" in note for note in found.notes)
+    assert found["marketer_risk"].value == 0.5
+
+
+def test_a_sampling_fraction_reaches_every_measure_that_asks():
+    found = assess(people(), sampling_fraction=0.5)
+    assert found["population_uniqueness"].details["sampling_fraction"] == 0.5
+    assert found["individual_risk"].value == pytest.approx(np.log(2))  # all are unique
+    assert "mean_dis" in found["suda"].details

@@ -19,6 +19,17 @@ Floats = npt.NDArray[np.float64]
 _SMALL_SAMPLE = 0.1
 
 
+def estimated_share(class_sizes: Integers, fraction: float, estimator: str) -> float:
+    """The share that an estimator of this name finds, from the size of each class."""
+    estimate = {
+        "dankar": dankar,
+        "pitman": pitman,
+        "zayatz": zayatz,
+        "snb": slide_negative_binomial,
+    }[estimator]
+    return estimate(*np.unique(class_sizes, return_counts=True), fraction)
+
+
 def dankar(sizes: Integers, numbers: Integers, fraction: float) -> float:
     """The decision rule that chooses among the estimators by the sampling fraction.
 
@@ -116,7 +127,9 @@ def slide_negative_binomial(sizes: Integers, numbers: Integers, fraction: float)
 
     def expected(point: Floats) -> tuple[float, float, float]:
         """Classes seen, classes seen once, and people that are unique."""
-        shape, chance = math.exp(min(point[0], 50.0)), float(expit(point[1]))
+        # within bounds: a search that goes astray must not divide by zero
+        shape = math.exp(min(max(point[0], -50.0), 50.0))
+        chance = float(expit(np.clip(point[1], -30.0, 30.0)))
         total = people * chance / (chance + shape * (1 - chance))
         left = 1 - (1 - chance) * (1 - fraction)
         missed = (chance / left) ** shape

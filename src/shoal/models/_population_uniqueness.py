@@ -6,8 +6,6 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-import numpy as np
-
 from shoal.models._partition_model import Integers, PartitionModel
 from shoal.parameters import OneOf, Real
 from shoal.table import Table
@@ -62,17 +60,11 @@ class PopulationUniqueness(PartitionModel):
 
     def level_of_sizes(self, sizes: Integers) -> float:
         """The estimated share of people who are unique in the population."""
-        from shoal.kernels import _population_uniqueness as estimators
+        from shoal.kernels._population_uniqueness import estimated_share
 
-        estimate = {
-            "dankar": estimators.dankar,
-            "pitman": estimators.pitman,
-            "zayatz": estimators.zayatz,
-            "snb": estimators.slide_negative_binomial,
-        }[self.estimator]
         if not len(sizes):
             return 0.0
-        share = estimate(*np.unique(sizes, return_counts=True), self.sampling_fraction)
+        share = estimated_share(sizes, self.sampling_fraction, self.estimator)
         return float((sizes == 1).sum() / sizes.sum()) if math.isnan(share) else share
 
     def explain(self, table: Table) -> str:

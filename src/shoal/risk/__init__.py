@@ -1,6 +1,7 @@
 """Disclosure risk: one function per measure or attack, returning a Measurement."""
 
 from shoal.measurement import MeasureInfo, discover_measures
+from shoal.risk._certainty import certainty
 from shoal.risk._classes import (
     journalist_risk,
     marketer_risk,
@@ -10,20 +11,35 @@ from shoal.risk._classes import (
     uniqueness,
 )
 from shoal.risk._distance_linkage import distance_linkage
+from shoal.risk._individual_risk import household_risk, individual_risk
+from shoal.risk._population_uniqueness import population_uniqueness
+from shoal.risk._sensitive_classes import homogeneity, similarity, skewness
+from shoal.risk._suda import SpecialUniques, dis_scores, special_uniques, suda
 from shoal.risk._swapped_groups import group_disclosure, own_values, rank_matching
 from shoal.risk._unchanged import unchanged_records
 
 __all__ = [
+    "SpecialUniques",
+    "certainty",
+    "dis_scores",
     "discover_risks",
     "distance_linkage",
     "group_disclosure",
+    "homogeneity",
+    "household_risk",
+    "individual_risk",
     "journalist_risk",
     "marketer_risk",
     "own_values",
     "population_sizes",
+    "population_uniqueness",
     "prosecutor_risk",
     "rank_matching",
     "records_at_risk",
+    "similarity",
+    "skewness",
+    "special_uniques",
+    "suda",
     "unchanged_records",
     "uniqueness",
 ]

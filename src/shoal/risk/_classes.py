@@ -19,7 +19,8 @@ def _sizes(table: Table, missing: Missing) -> npt.NDArray[np.int64]:
     return table.class_sizes(missing)
 
 
-def _check_share(value: float, called: str) -> None:
+def check_share(value: float, called: str) -> None:
+    """Raise InputError unless it is a number above 0 and at most 1."""
     number = isinstance(value, numbers.Real) and not isinstance(value, bool)
     if not number or not 0 < value <= 1:
         raise InputError(f"The {called} must be a number above 0 and at most 1; got {value!r}.")
@@ -181,7 +182,7 @@ def records_at_risk(
     >>> records_at_risk(table, threshold=0.4).value
     0.4
     """
-    _check_share(threshold, "threshold of a risk")
+    check_share(threshold, "threshold of a risk")
     above = 1.0 / _sizes(table, missing) > threshold
     return Measurement(
         "records_at_risk",
@@ -237,7 +238,7 @@ def population_sizes(
     if population is not None:
         return _counted_in(table, population, missing)
     if sampling_fraction is not None:
-        _check_share(sampling_fraction, "sampling fraction")
+        check_share(sampling_fraction, "sampling fraction")
         return sizes / sampling_fraction
     if table.roles.weight is not None:
         # a class of the population is at least as large as its part in the sample

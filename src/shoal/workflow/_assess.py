@@ -18,7 +18,9 @@ from shoal.workflow._profile import SIZE_LIMITS
 from shoal.workflow._require import discover_all_measures
 from shoal.workflow._swapping import Swapping, swapping_of
 
-_POPULATION_MEASURES = ("journalist_risk",)
+_POPULATION_MEASURES = ("journalist_risk", "population_uniqueness")
+_MAY_NOT_APPLY = ("certainty", "suda")
+_SENSITIVE_MEASURES = ("homogeneity", "similarity", "skewness")
 _PAIRING_MEASURES = ("distance_linkage", "unchanged_records")
 
 
@@ -171,9 +173,8 @@ def assess(
     (1, 0.6)
     """
     check_assessable(table, original, population)
-    has_population = not (
-        population is None and sampling_fraction is None and table.roles.weight is None
-    )
+    estimable = sampling_fraction is not None or table.roles.weight is not None
+    has_population = estimable or population is not None
     options: dict[str, dict[str, Any]] = {
         name: {"missing": missing}
         for name in ("prosecutor_risk", "marketer_risk", "uniqueness", "records_at_risk")
@@ -182,18 +183,30 @@ def assess(
     known = {"population": population, "sampling_fraction": sampling_fraction}
     options["journalist_risk"] = {"missing": missing, **known}
     options["marketer_risk"] |= known
+    options["population_uniqueness"] = known
+    options["individual_risk"] = {"missing": missing, "sampling_fraction": sampling_fraction}
+    options["homogeneity"] = {"missing": missing}
+    options["suda"] = {"sampling_fraction": sampling_fraction}
+    options["certainty"] = {"missing": missing}
     notes: list[str] = []
     found: dict[str, Measurement] = {}
     chosen = _chosen(measures)
     for number, info in enumerate(chosen):
         if progress:
             progress(f"Measuring: {info.title}", number / len(chosen))
-        left_out = _reason_to_leave_out(info, table, original, has_population)
+        left_out = _reason_to_leave_out(info, table, original, has_population, estimable)
         if left_out is not None:
             notes.append(f"{info.title} was left out: {left_out}")
             continue
         tables = (original, table) if info.needs_original else (table,)
-        found[info.name] = info.function(*tables, **options.get(info.name, {}))
+        try:
+            found[info.name] = info.function(*tables, **options.get(info.name, {}))
+        except InputError as error:
+            if info.name not in _MAY_NOT_APPLY:
+                raise
+            notes.append(f"{info.title} was left out: {error}")
+    if "certainty" in found:  # a sample that lost its k-anonymity, and who knows the label
+        notes += found["certainty"].warnings
     swapping = None if original is None or measures else swapping_of(original, table)
     notes += swapping.sentences if swapping is not None else []
     return Assessment(
@@ -259,13 +272,23 @@ def _chosen(measures: Sequence[str] | None) -> list[MeasureInfo]:
 
 
 def _reason_to_leave_out(
-    info: MeasureInfo, table: Table, original: Table | None, has_population: bool
+    info: MeasureInfo, table: Table, original: Table | None, has_population: bool, estimable: bool
 ) -> str | None:
     if info.name in _POPULATION_MEASURES and not has_population:
         return "give a population table, a sampling fraction or a weight column"
+    if info.name in _SENSITIVE_MEASURES and not table.roles.sensitive:
+        return "it is about sensitive columns; declare them in the roles"
+    if info.name == "individual_risk" and not estimable:
+        return "give a sampling fraction or a weight column"
+    if info.name == "household_risk":
+        return "call shoal.risk.household_risk with the column that names the household"
     if info.needs_original and original is None:
         return "it compares with the original; give it as original"
-    if original is None or info.name not in _PAIRING_MEASURES:
+    if original is None:
+        return None
+    if info.name == "certainty" and len(table) >= len(original):
+        return "nobody was left out, so everybody is known to be in the table"
+    if info.name not in _PAIRING_MEASURES:
         return None
     if not table.pairs_with(original):
         return "the rows of the two tables cannot be paired, since they were read apart"

@@ -1,0 +1,179 @@
+"""Certainty: how sure an intruder can be that a person is in a sample at all."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import InputError
+from shoal.measurement import Measurement, measure
+from shoal.risk._before_sampling import before_sampling
+from shoal.risk._classes import population_sizes
+from shoal.table import Missing, Roles, Table, stacked_codes
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+_HIGH = (0.5, 0.8)
+_QUANTILES = (0.0, 0.25, 0.5, 0.75, 0.95, 1.0)
+#: A target with more values is no label, and is told of as a whole.
+_LABELS = 20
+
+
+@measure("highest certainty of membership", direction="lower", limits=(0, 1), needs_original=True)
+def certainty(original: Table, masked: Table, *, missing: Missing = "own") -> Measurement:
+    """The largest share of a class that a sample released.
+
+    Of F people with the same quasi-identifiers f are in the release, so somebody who knows a
+    person's quasi-identifiers is certain to f/F that the person is in it. The value is the largest
+    one; the details have the distribution, and the journalist risk 1/F beside it.
+
+    Where the roles name a target, the details and the warnings also say what an intruder reaches
+    who knows the person's target value too: a balanced sample releases rare values more often.
+
+    Parameters
+    ----------
+    original : Table
+        The table before sampling. Where it is not masked as ``masked`` is, what became of each
+        value is learned from the records that are in both.
+    masked : Table
+        The sample.
+    missing : {"own", "wildcard"}
+        How a missing quasi-identifier counts.
+
+    References
+    ----------
+    Verdonck, De Boeck, Willocx, Lapon, Naessens (2022), The impact of data sampling in the
+    anonymization pipeline.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import Roles, Sample, Table
+    >>> table = Table(pl.DataFrame({"age": [30] * 5 + [41] * 8}), Roles(quasi_identifiers=["age"]))
+    >>> found = certainty(table, Sample(fraction=0.5, strategy="stratified").fit_transform(table))
+    >>> found.value, found.per_record.tolist()
+    (0.5, [0.4, 0.4, 0.5, 0.5, 0.5, 0.5])
+    """
+    if len(masked) == 0 or len(original) == 0:
+        raise InputError("A table without records has nobody to be certain of.")
+    names = masked.roles.quasi_identifiers
+    before = before_sampling(original, masked, names)
+    people = population_sizes(masked, population=before.table, missing=missing)
+    sizes = masked.class_sizes(missing)
+    shares = sizes / people
+    details: dict[str, Any] = {
+        "mean": math.fsum(shares) / len(shares),
+        "quantiles": {str(q): float(np.quantile(shares, q)) for q in _QUANTILES},
+        "records_above": {str(bound): float((shares > bound).mean()) for bound in _HIGH},
+        "journalist_risk": {
+            "highest": float((1 / people).max()),
+            "mean": math.fsum(1 / people) / len(people),
+        },
+        "unplaced": before.unplaced,
+    }
+    if missing == "own":
+        details["people_above"] = _people_above(shares, len(before.table))
+    whole = before.table.with_roles(Roles(quasi_identifiers=names), released=True)
+    k = int(whole.class_sizes(missing).min())
+    warnings = _about_k(k, sizes, learned=before.learned)
+    if before.unplaced:
+        warnings.append(
+            f"{before.unplaced} of {len(original)} people have a value that nobody in the release "
+            "had, so they are in no class; the certainty is thus rather too high than too low."
+        )
+    known = _with_target(original, masked, missing)
+    if known is not None:
+        details["with_target"] = known
+        warnings += _about_target(known, float(shares.max()))
+    return Measurement(
+        "certainty",
+        float(shares.max()),
+        per_record=shares,
+        details=details,
+        warnings=tuple(warnings),
+    )
+
+
+def _people_above(shares: Floats, people: int) -> dict[str, float]:
+    """The share of all people, released or not, in classes of a certainty above some bounds.
+
+    The f released records of a class stand for F/f people each.
+    """
+    return {str(bound): min(1.0, math.fsum(1 / shares[shares > bound]) / people) for bound in _HIGH}
+
+
+def _about_k(k: int, sizes: Integers, *, learned: bool) -> list[str]:
+    """A sample of a k-anonymous table is rarely k-anonymous; the reader must know."""
+    smaller, smallest = int((sizes < k).sum()), int(sizes.min())
+    if k < 2 or not smaller:
+        return []
+    if learned:  # classes may have been formed before or after sampling
+        return [
+            f"With everybody counted, the smallest class has {k} people, in the release "
+            f"{smallest}: that the whole table is k-anonymous would not make the release so. "
+            f"Somebody who knows that a person is in it finds the record with up to 1/{smallest}."
+        ]
+    return [
+        f"The table before sampling is {k}-anonymous; the release is not: {smaller} of "
+        f"{len(sizes)} records are in classes of fewer than {k}, the smallest of {smallest}. "
+        "Somebody who knows that a person is in the release finds the record there with a chance "
+        f"of up to 1/{smallest}."
+    ]
+
+
+def _with_target(original: Table, masked: Table, missing: Missing) -> dict[str, Any] | None:
+    """What somebody knows who has the target value of a person too; None without a target."""
+    target = masked.roles.target
+    if target is None or target not in original.columns:
+        return None
+    names = (*masked.roles.quasi_identifiers, target)
+    try:
+        before = before_sampling(original, masked, names).table
+    except InputError:  # the target was changed by chance: it is not what an intruder knows
+        return None
+    sample = masked.with_roles(Roles(quasi_identifiers=names), released=True)
+    shares = sample.class_sizes(missing) / sample.class_sizes_in(before, missing)
+    both = stacked_codes(target, masked, before) + 1  # 0 where missing
+    labels, everyone = both[: len(masked)], both[len(masked) :]
+    found: dict[str, Any] = {
+        "highest": float(shares.max()),
+        "certain_records": float((shares == 1).mean()),
+    }
+    values = [int(value) for value in np.unique(labels)]
+    if len(values) <= _LABELS:
+        of_values = [_of_value(labels == value, everyone == value, shares) for value in values]
+        found["values"] = sorted(of_values, key=lambda one: (-one["inclusion"], one["people"]))
+    return found
+
+
+def _of_value(released: npt.NDArray[np.bool_], all_: npt.NDArray[np.bool_], shares: Floats) -> Any:
+    """One value of the target, which is not named: it is a cell of the table."""
+    people = int(all_.sum())
+    return {
+        "people": people,
+        "inclusion": float(released.sum() / people),
+        "highest": float(shares[released].max()),
+        "certain_people": float((shares[released] == 1).sum() / people),
+    }
+
+
+def _about_target(known: dict[str, Any], highest: float) -> list[str]:
+    if known["highest"] <= highest:
+        return []
+    sentence = (
+        f"The certainty is at most {highest:.4g} without the target; for an intruder who knows a "
+        f"person's target value it is up to {known['highest']:.4g}."
+    )
+    if known.get("values"):
+        rates = [one["inclusion"] for one in known["values"]]
+        sure = max(one["certain_people"] for one in known["values"])
+        sentence += (
+            f" By the target's values the chance to be in the release lies between {min(rates):.3g}"
+            f" and {max(rates):.3g}, and up to {sure:.3g} of the people with one value are in it "
+            "with certainty 1."
+        )
+    return [sentence]

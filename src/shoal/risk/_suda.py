@@ -1,0 +1,198 @@
+"""Special uniques: records that few columns are enough to single out (SUDA2)."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import InputError
+from shoal.measurement import Measurement, measure
+from shoal.risk._classes import check_share
+from shoal.table import Table
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+#: Sets of columns × different records that are gone through at most: some tens of seconds.
+_MOST_WORK = 3_000_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class SpecialUniques:
+    """The SUDA scores of the records of a table. All arrays are private: a value per person.
+
+    ``columns`` are the quasi-identifiers. Of each record, ``scores`` has the SUDA score,
+    ``smallest`` the number of columns of its smallest set (0 where it has none), and
+    ``contributions`` the part of the score in which each column takes part. ``found`` counts the
+    sets of each size over all records, from size 1 on.
+    """
+
+    columns: tuple[str, ...]
+    scores: Floats
+    smallest: Integers
+    contributions: Floats
+    found: Integers
+
+    def column_shares(self) -> dict[str, float]:
+        """The share of the scores of all records in which each column takes part."""
+        total = math.fsum(self.scores)
+        sums = self.contributions.sum(axis=0)
+        return {
+            name: float(part / total) if total > 0 else 0.0
+            for name, part in zip(self.columns, sums, strict=True)
+        }
+
+
+def special_uniques(table: Table, *, size: int = 3) -> SpecialUniques:
+    """The minimal sets of columns on which records are alone, scored as SUDA does.
+
+    A record alone on a set of k columns, and on no part of it, gets (A - k) (A - k - 1) … down to
+    A - ``size`` for it (factors above 0), where A is the number of quasi-identifiers: the fewer
+    columns the more. A missing value is a value of its own.
+
+    Parameters
+    ----------
+    table : Table
+        The table with its quasi-identifiers.
+    size : int
+        The largest sets of columns to look at.
+
+    References
+    ----------
+    Elliot, Manning, Ford (2002), A computational algorithm for handling the special uniques
+    problem. Manning, Haglin, Keane (2008), A recursive search algorithm for statistical
+    disclosure assessment.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import Roles, Table
+    >>> frame = pl.DataFrame({"a": [2, 1, 1], "b": [0, 3, 0], "c": [0, 6, 0]})
+    >>> found = special_uniques(Table(frame, Roles(quasi_identifiers=["a", "b", "c"])))
+    >>> found.scores.tolist(), found.column_shares()
+    ([2.0, 4.0, 2.0], {'a': 0.5, 'b': 0.375, 'c': 0.375})
+    """
+    from shoal.kernels._grouping import first_rows
+    from shoal.kernels._minimal_uniques import column_sets, minimal_uniques
+
+    if isinstance(size, bool) or not isinstance(size, numbers.Integral) or size < 1:
+        raise InputError(f"The option 'size' of SUDA must be a whole number ≥ 1; got {size!r}.")
+    if len(table) == 0:
+        raise InputError("The table has no records, so there is no risk to measure.")
+    names = table.roles.quasi_identifiers
+    classes = table.classes
+    largest = min(int(size), len(names))
+    sets = column_sets(len(names), largest)
+    if sets * classes.count > _MOST_WORK:
+        raise InputError(
+            f"SUDA would go through {sets:,} sets of up to {largest} of {len(names)} "
+            f"quasi-identifiers for {classes.count:,} different records; choose a smaller 'size', "
+            "or declare fewer quasi-identifiers."
+        )
+    rows = first_rows(classes.labels, classes.count)
+    codes = np.empty((len(names), classes.count), np.int32)
+    for place, name in enumerate(names):
+        codes[place] = table.codes(name).codes[rows]
+    found = minimal_uniques(codes, classes.sizes == 1, largest, _weights(len(names), largest))
+    return SpecialUniques(
+        names,
+        classes.spread(found.scores),
+        classes.spread(found.smallest),
+        found.contributions[classes.labels],
+        found.found[1:],
+    )
+
+
+@measure("share of records unique on few columns", direction="lower", limits=(0, 1))
+def suda(table: Table, *, size: int = 3, sampling_fraction: float | None = None) -> Measurement:
+    """The share of records that are alone in the table on at most ``size`` quasi-identifiers.
+
+    Somebody who is unique by few columns is found by whoever knows just these, and is more likely
+    to be unique in the population too. The details have the SUDA scores, what each column
+    contributes to them and, for a sampling fraction, the DIS-SUDA scores, which read as the
+    chance that a link to the record is right. :func:`special_uniques` has them by record.
+
+    Parameters
+    ----------
+    table : Table
+        The table with its quasi-identifiers.
+    size : int
+        The largest sets of columns to look at.
+    sampling_fraction : float, optional
+        The share of the population that the table holds, for DIS-SUDA scores.
+
+    References
+    ----------
+    Elliot, Manning, Ford (2002), A computational algorithm for handling the special uniques
+    problem. Manning, Haglin, Keane (2008), A recursive search algorithm for statistical
+    disclosure assessment. Skinner, Elliot (2002), A measure of disclosure risk for microdata.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import Roles, Table
+    >>> frame = pl.DataFrame({"age": [30, 30, 41, 41, 52], "sex": ["f", "m", "f", "m", "m"]})
+    >>> found = suda(Table(frame, Roles(quasi_identifiers=["age", "sex"])), size=1)
+    >>> found.value, found.details["sets"]
+    (0.2, {'1': 1})
+    """
+    if sampling_fraction is not None:
+        check_share(sampling_fraction, "sampling fraction")
+    found = special_uniques(table, size=size)
+    unique = found.smallest > 0
+    details: dict[str, Any] = {
+        "size": int(size),
+        "records": int(unique.sum()),
+        "sets": {str(k): int(count) for k, count in enumerate(found.found, 1)},
+        "highest_score": float(found.scores.max()),
+        "mean_score": math.fsum(found.scores) / len(table),
+        "columns": found.column_shares(),
+    }
+    if sampling_fraction is not None:
+        scores = dis_scores(table, found, sampling_fraction)
+        details["highest_dis"] = float(scores.max())
+        details["mean_dis"] = math.fsum(scores) / len(scores)
+    return Measurement(
+        "suda", float(unique.mean()), per_record=unique.astype(np.float64), details=details
+    )
+
+
+def dis_scores(table: Table, found: SpecialUniques, sampling_fraction: float) -> Floats:
+    """The DIS-SUDA score of each record: the chance that a unique match to it is right.
+
+    Data intrusion simulation gives the chance for the table as a whole: U π / (U π + P (1 − π))
+    with U unique records, P records in pairs, and the sampling fraction π. It is spread over the
+    records by their SUDA scores, to the power of 1 + (8 − A) / 20 with A columns (at least 0.05).
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import Roles, Table
+    >>> frame = pl.DataFrame({"age": [30, 30, 41, 52], "sex": ["f", "f", "f", "m"]})
+    >>> table = Table(frame, Roles(quasi_identifiers=["age", "sex"]))
+    >>> dis_scores(table, special_uniques(table), 0.5).round(3).tolist()
+    [0.0, 0.0, 0.413, 0.634]
+    """
+    check_share(sampling_fraction, "sampling fraction")
+    sizes = table.classes.sizes
+    paired = 2 * int((sizes == 2).sum())
+    scored = found.scores > 0
+    risks = np.zeros(len(table))
+    if not scored.any():
+        return risks
+    against = paired * (1 - sampling_fraction) / sampling_fraction  # U × (1 / DIS - 1)
+    power = max(0.05, 1 + (8 - len(found.columns)) / 20)
+    raised = found.scores[scored] ** power
+    risks[scored] = 1 / (1 + against / (raised * math.fsum(1 / raised)))
+    return risks
+
+
+def _weights(columns: int, size: int) -> Floats:
+    """What a set of each size adds to a score: the product of A - i for i from k to the size."""
+    factors = [max(1, columns - i) for i in range(size + 1)]
+    return np.array([math.prod(factors[k:]) for k in range(size + 1)], np.float64)

@@ -1,0 +1,182 @@
+"""Homogeneity, similarity and skewness: the published attacks, and against slow references."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from shoal import Hierarchy, LDiversity, Roles, Table, TCloseness
+from shoal.errors import InputError
+from shoal.risk import homogeneity, similarity, skewness
+
+ROLES = Roles(quasi_identifiers=["x"], sensitive=["s"])
+
+
+def table(x, s, roles=ROLES, **more):
+    return Table(pl.DataFrame({"x": list(x), "s": list(s), **more}), roles)
+
+
+#: Li, Li and Venkatasubramanian 2007, table 4: a 3-diverse version of nine records.
+SALARIES = table("aaabbbccc", [3, 4, 5, 6, 11, 8, 7, 9, 10])
+DISEASES = table(
+    "aaabbbccc",
+    [
+        "gastric ulcer",
+        "gastritis",
+        "stomach cancer",
+        "gastritis",
+        "flu",
+        "bronchitis",
+        "bronchitis",
+        "pneumonia",
+        "stomach cancer",
+    ],
+)
+ORGANS = Hierarchy.from_rows(
+    [
+        ("gastric ulcer", "stomach", "digestive", "*"),
+        ("gastritis", "stomach", "digestive", "*"),
+        ("stomach cancer", "stomach", "digestive", "*"),
+        ("flu", "infection", "respiratory", "*"),
+        ("bronchitis", "lung", "respiratory", "*"),
+        ("pneumonia", "lung", "respiratory", "*"),
+    ]
+)
+
+
+def test_homogeneity_attack():
+    """Machanavajjhala et al. 2006, figure 2: all four of the third class have cancer."""
+    diseases = ["heart", "heart", "viral", "viral", "cancer", "heart", "viral", "viral"]
+    found = homogeneity(table("aaaabbbbcccc", [*diseases, *["cancer"] * 4]))
+    assert found.value == 4 / 12
+    assert found.per_record.tolist() == [0] * 8 + [1] * 4
+    assert found.details == {"records": 4, "columns": {"s": 4 / 12}}
+
+
+def test_similarity_attack():
+    """Li et al. 2007, section 3.2: the first class has low salaries and stomach diseases only."""
+    assert homogeneity(SALARIES).value == homogeneity(DISEASES).value == 0.0
+    # spans of 2, 5 and 3 of 8
+    for closeness, classes in ((0.1, 0), (0.24, 0), (0.25, 1), (0.375, 2), (0.6, 2), (0.625, 3)):
+        assert similarity(SALARIES, closeness=closeness).value == pytest.approx(classes / 3)
+    found = similarity(DISEASES, hierarchy=ORGANS)
+    assert found.per_record.tolist() == [1, 1, 1, 0, 0, 0, 0, 0, 0]
+    assert similarity(DISEASES).value == 0.0
+    assert similarity(DISEASES, hierarchy=ORGANS, level=2).value == pytest.approx(1 / 3)
+
+
+def test_skewness_attack():
+    """Li et al. 2007, section 3.1: 1 % positive, and a class in which it is half of the people."""
+    people = table("a" * 20 + "b" * 1980, ["+"] * 10 + ["-"] * 10 + ["+"] * 10 + ["-"] * 1970)
+    found = skewness(people)
+    assert found.value == 20 / 2000
+    assert found.details["highest"] == pytest.approx(0.49)
+    assert found.details["threshold"] == 0.2
+    assert skewness(people, threshold=0.49).value == 0.0, "at the threshold is not above it"
+    assert skewness(people, threshold=0.489).value == 0.01
+    assert LDiversity(2).holds(people)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_brute_force(seed):
+    rng = np.random.default_rng(seed)
+    x, s = rng.integers(0, 60, 120), rng.integers(0, 4, 120) ** 2
+    people = table(x, s)
+    groups = {value: s[x == value] for value in set(x.tolist())}
+    one = [len(set(groups[value].tolist())) == 1 for value in x]
+    near = [np.ptp(groups[value]) <= 0.12 * np.ptp(s) for value in x]
+    far = [
+        sum(abs((groups[value] == v).mean() - (s == v).mean()) for v in set(s.tolist())) / 2 > 0.501
+        for value in x
+    ]
+    assert homogeneity(people).per_record.tolist() == one
+    assert similarity(people, closeness=0.12).per_record.tolist() == near
+    assert skewness(people, threshold=0.501).per_record.tolist() == far
+    assert 0 < sum(one) < sum(near) < 120
+    assert 0 < sum(far) < 120
+
+
+def test_they_agree_with_the_models():
+    """Who fails 2-diversity is certain; who fails t-closeness is skewed."""
+    rng = np.random.default_rng(9)
+    people = table(rng.integers(0, 30, 100), rng.choice(list("abc"), 100))
+    certain = homogeneity(people).per_record.astype(bool)
+    assert (certain == LDiversity(2).violations(people)).all()
+    skewed = skewness(people, threshold=0.3).per_record.astype(bool)
+    assert (skewed == TCloseness(0.3).violations(people)).all()
+    assert skewness(people).details["highest"] == pytest.approx(TCloseness(0.3).level(people))
+
+
+def test_several_sensitive_columns():
+    """One that is certain is enough; each is told of on its own."""
+    roles = Roles(quasi_identifiers=["x"], sensitive=["s", "t"])
+    people = table("aabbcc", [1, 1, 1, 2, 1, 2], roles=roles, t=[1, 2, 3, 3, 4, 5])
+    found = homogeneity(people)
+    assert found.per_record.tolist() == [1, 1, 1, 1, 0, 0]
+    assert found.details["columns"] == {"s": pytest.approx(1 / 3), "t": pytest.approx(1 / 3)}
+    assert homogeneity(people, column="t").per_record.tolist() == [0, 0, 1, 1, 0, 0]
+
+
+def test_a_missing_sensitive_value_is_a_value():
+    """Flu and missing are two values, two missing ones are one; missing is near to nothing."""
+    people = table("aabbcc", ["flu", None, None, None, "flu", "flu"])
+    assert homogeneity(people).per_record.tolist() == [0, 0, 1, 1, 1, 1]
+    numbers = table("aabbcc", [1, None, None, None, 1, 9])
+    assert similarity(numbers, closeness=0.99).per_record.tolist() == [0, 0, 1, 1, 0, 0]
+    assert skewness(people, threshold=0).details["highest"] == pytest.approx(0.5)
+
+
+def test_wildcards():
+    """x = 1 1 * 2: the gap joins both crowds, and brings its own disease."""
+    people = table([1, 1, None, 2], ["flu", "flu", "flu", "gout"])
+    assert homogeneity(people).per_record.tolist() == [1, 1, 1, 1]
+    wildcard = homogeneity(people, missing="wildcard")
+    assert wildcard.per_record.tolist() == [1, 1, 0, 0]
+    # a missing sensitive value stays one of its own
+    people = table([1, 1], ["flu", None])
+    assert homogeneity(people, missing="wildcard").value == 0.0
+
+
+def test_dates_and_text_and_constants():
+    days = pl.Series([0, 10, 50, 100, 100, 100]).cast(pl.Date)
+    assert similarity(table("aabbcc", days)).per_record.tolist() == [1, 1, 0, 0, 1, 1]
+    text = table("aabbcc", ["a", "b", "a", "z", "z", "z"])
+    assert similarity(text, closeness=0.9).per_record.tolist() == [0, 0, 0, 0, 1, 1]
+    constant = table("aab", [7, 7, 7])
+    assert similarity(constant, closeness=0).value == homogeneity(constant).value == 1.0
+    assert skewness(constant, threshold=0).value == 0.0
+
+
+def test_a_hierarchy_by_path(tmp_path):
+    path = tmp_path / "organs.csv"
+    ORGANS.to_csv(path)
+    assert similarity(DISEASES, hierarchy=str(path)).value == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize("risk", [homogeneity, similarity, skewness])
+def test_what_is_refused(risk):
+    with pytest.raises(InputError, match="the table declares none"):
+        risk(table("ab", "cd", roles=Roles(quasi_identifiers=["x"])))
+    with pytest.raises(InputError, match="Column 'x' is a quasi-identifier"):
+        risk(table("ab", "cd"), column="x")
+    with pytest.raises(InputError, match="has no column 'y'"):
+        risk(table("ab", "cd"), column="y")
+    with pytest.raises(InputError, match="no records"):
+        risk(table("", ""))
+
+
+def test_what_similarity_refuses():
+    with pytest.raises(InputError, match="'closeness' must be a number from 0 to below 1"):
+        similarity(SALARIES, closeness=1)
+    with pytest.raises(InputError, match="'threshold' must be a number from 0 to below 1"):
+        skewness(SALARIES, threshold=-0.1)
+    with pytest.raises(InputError, match="Level 3 of the hierarchy of column 's' says nothing"):
+        similarity(DISEASES, hierarchy=ORGANS, level=3)
+    with pytest.raises(InputError, match="whole number ≥ 1"):
+        similarity(DISEASES, hierarchy=ORGANS, level=0)
+    with pytest.raises(InputError, match="a Hierarchy or its path; got dict"):
+        similarity(DISEASES, hierarchy={})
+    roles = Roles(quasi_identifiers=["x"], sensitive=["s", "t"])
+    with pytest.raises(InputError, match="of one sensitive column"):
+        similarity(table("ab", "cd", roles=roles, t=[1, 2]), hierarchy=ORGANS)
