@@ -119,6 +119,8 @@ def _numeric_bars(original: Table | None, masked: Table, name: str) -> tuple[Bar
 def _value_bars(original: Table | None, masked: Table, name: str) -> tuple[Bar, ...]:
     released = masked.value_counts(name)
     before = {} if original is None else original.value_counts(name)
+    if released and not released.keys() & before.keys():
+        original, before = None, {}  # made coarser: no value of the one is a value of the other
     shown = [
         value
         for value in list(released)[:_MOST_BARS]
