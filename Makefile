@@ -49,9 +49,11 @@ test-all: $(VENV)/.installed ## Tests and doctests, with every extra
 	$(SAY) "Testing with every extra"
 	@$(BIN)/pytest --numprocesses $(JOBS)
 
-test-core: $(CORE)/.installed ## The same tests on the built wheel, without any extra
+# Kernels and golden numbers know nothing of extras, and were tested a minute ago.
+test-core: $(CORE)/.installed ## The tests that extras can matter to, on the built wheel without any
 	$(SAY) "Testing the built wheel without extras"
-	@$(CORE)/bin/pytest --numprocesses $(JOBS) --pyargs tests shoal
+	@$(CORE)/bin/pytest --numprocesses $(JOBS) --pyargs tests shoal \
+		--ignore tests/kernels --ignore tests/golden
 
 bench: $(VENV)/.installed ## Run every benchmark
 	@for script in benchmarks/*.py; do \
