@@ -189,7 +189,7 @@ CENSUS_ROLES = Roles(quasi_identifiers=CENSUS[:6], sensitive=CENSUS[6:])
     [
         (5, "mdav", 6, 0.0377, 0.0022, 0.037, 0.07),
         (25, "mdav", 6, 0.0925, 0.0036, 0.091, 0.07),
-        (5, "individual-ranking", 40, 0.00185, 0.0005, 0.0021, 0.25),
+        (5, "individual-ranking", 200, 0.00185, 0.0005, 0.0021, 0.15),
         (25, "individual-ranking", 40, 0.0055, 0.0009, 0.0061, 0.15),
     ],
 )
