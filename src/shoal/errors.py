@@ -80,6 +80,10 @@ class NothingLeftWarning(ShoalWarning):
     """A step had to take away all that its columns say."""
 
 
+class NotProvedWarning(ShoalWarning):
+    """A search ended before it could prove that nothing better exists."""
+
+
 class ModelMissedWarning(ShoalWarning):
     """A step kept to a model, and what it releases does not hold it all the same."""
 

@@ -30,6 +30,7 @@ from shoal import (
 from shoal.errors import (
     InputError,
     NothingLeftWarning,
+    NotProvedWarning,
     ParameterError,
     RequirementNotMet,
     UnreachableLevel,
@@ -379,3 +380,18 @@ def test_differential_privacy_through_a_release(tmp_path):
             warnings.simplefilter("ignore", NothingLeftWarning)
             with pytest.raises(RequirementNotMet, match="in another way"):
                 protect(table, plan)
+
+
+def test_a_lattice_too_large_for_a_proof_is_told():
+    """Twelve columns of six levels: two thousand million combinations."""
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame({f"c{i}": rng.integers(0, 64, 60) for i in range(12)})
+    table = Table(frame, Roles(quasi_identifiers=frame.columns))
+    rungs = dict.fromkeys(frame.columns, Hierarchy.intervals([2, 4, 8, 16]))
+    step = Generalize(k=3, hierarchies=rungs, seconds=0.2)
+    with pytest.warns(NotProvedWarning, match="2,176,782,336 combinations") as caught:
+        masked = step.fit_transform(table)
+    assert KAnonymity(3).holds(masked)
+    assert not step.optimal_
+    assert step.lattice_["bound"] <= step.loss_
+    assert "none can be below" in str(caught[0].message)

@@ -14,6 +14,7 @@ from shoal.errors import (
     InputError,
     ModelMissedWarning,
     NothingLeftWarning,
+    NotProvedWarning,
     ParameterError,
     quoted,
 )
@@ -171,6 +172,7 @@ class Generalize(Masker):
         coded = {name: hierarchy.codes(everyone, name) for name, hierarchy in chosen.items()}
         found = search(self, everyone, columns, coded, demand, log)
         self._keep_facts(found, chosen)
+        _warn_if_not_proved(found)
         log.public |= self._public(found)
         self._whole = {*columns} >= {*table.roles.quasi_identifiers}
         masked = self._recoded(table, columns, found)
@@ -257,6 +259,18 @@ def _starred(
 ) -> tuple[list[str | None], npt.NDArray[np.int64]]:
     """The same column with ``*`` in the marked rows."""
     return [*texts, TOP], np.where(out, len(texts), codes)
+
+
+def _warn_if_not_proved(found: Recoding) -> None:
+    if found.lattice and not found.optimal:
+        warnings.warn(
+            f"The lattice has {found.lattice['lattice']:,.0f} combinations of levels, too many to "
+            f"prove which is best: the best of {found.lattice['visited']:,.0f} was taken, with a "
+            f"loss of {found.loss:.4g}, and none can be below {found.lattice['bound']:.4g}. Give "
+            "the search more 'seconds', or fewer levels.",
+            NotProvedWarning,
+            stacklevel=4,
+        )
 
 
 def _warn_if_nothing_is_left(found: Recoding, columns: Sequence[str]) -> None:
