@@ -5,7 +5,7 @@ CPU on one core, the best of some runs after one that compiles: of the base tabl
 tuples of coded columns) and of the search. 30,162 records, 9 quasi-identifiers, 12,960 nodes,
 k = 5, loss; then the same records resampled, k in proportion, and resampled and jittered (age
 ±3, every other cell redrawn with probability 0.05), k = 5. ARX's seconds were recorded on another
-run (ARX 3.9.2, its search in a cold JVM, loading apart). The targets: at most 0.5 s on Adult
+run (ARX 3.9.2, its search in a cold JVM, loading apart). The targets: at most 0.25 s on Adult
 whatever the limit; a tenth of ARX's from 300,000 records on; no growth after the base table
 but that of the distinct tuples.
 """
@@ -59,7 +59,7 @@ def adult() -> tuple[Any, list[Any], list[Any]]:
         records.append([place[value] for value in table[column].cast(pl.String)])
         maps.append(codes)
         leaves.append(np.stack([np.bincount(level)[level] for level in codes]).astype(float))
-    return np.array(records, np.int32).T.copy(), maps, leaves
+    return np.array(records, np.int32).T, maps, leaves
 
 
 def base_table(records: Any, maps: list[Any]) -> Base:
@@ -88,7 +88,7 @@ def resampled(records: Any, maps: list[Any], rows: int, jitter: bool) -> Any:
                 redrawn = rng.random(rows) < 0.05
                 other = records[rng.integers(0, len(records), int(redrawn.sum())), j]
                 drawn[redrawn, j] = other
-    return drawn
+    return np.asfortranarray(drawn)  # a table has columns
 
 
 def seconds(work: Callable[[], Any], runs: int) -> tuple[float, Any]:

@@ -5,9 +5,10 @@ condition are suppressed, all of their records; a node of the lattice is feasibl
 more than a limit. Conditions that compare with the whole table do so with all its records.
 
 The search works on the distinct combinations of values alone, so its cost does not grow with the
-records. Where nothing may be suppressed most losses are known beforehand: nodes are visited from
-the lowest loss on, and pairs of attributes rule out nearly all of them. Else each group table is
-rolled up from a parent's, and a node's floor cuts off all above it.
+records. A node's floor, the least it can cost, cuts off all above it, and what it suppresses, all
+below it: where the levels alone give the floor, nodes are eliminated from above. Else each group
+table is rolled up from a parent's. Where nothing may be suppressed, pairs of attributes rule out
+nearly all nodes beforehand.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ import numpy.typing as npt
 
 from shoal.kernels._conditions import Conditions
 from shoal.kernels._lattice_anytime import Anytime
+from shoal.kernels._lattice_from_above import from_above
 from shoal.kernels._lattice_nodes import Lattice, NodeCheck, explored
 from shoal.kernels._lattice_projections import Projections
-from shoal.kernels._lattice_searches import by_depth, by_loss
+from shoal.kernels._lattice_searches import by_depth
 from shoal.kernels._roll_up import Base, Codes, Floats
 
 _PORTION = 0.05  # seconds
@@ -112,12 +114,10 @@ class FullDomainSearch:
 
     def _exactly(self) -> Iterator[float]:
         lattice = self._lattice
-        if lattice.limit > 0:
-            yield from by_depth(lattice, None)
-            return
-        projections = Projections(lattice)
+        projections = None if lattice.limit > 0 else Projections(lattice)
         yield 0.0
-        search = by_loss if lattice.loss.by_level else by_depth
+        told = lattice.limit < lattice.loss.records or lattice.loss.charges_suppression
+        search = from_above if lattice.loss.by_level and told else by_depth
         yield from search(lattice, projections)
 
     def _in_time(self) -> Iterator[float]:

@@ -65,13 +65,15 @@ LOSSES = (
     _DIVERGENCE,
 ) = range(9)
 _DECIMALS = 1e10
+_SLACK = 1e-9  # more than cutting to 10 decimals takes away
+_CHORDS = 3  # each nearer to the most that a node can suppress
 
 
 class Loss:
     """One of :data:`LOSSES`, for one table and its hierarchies.
 
     ``by_level`` says that the floor is known from the levels alone, as a sum of ``terms`` of each
-    attribute at its level.
+    attribute at its level, and ``charges_suppression`` that each suppressed record adds to that.
     """
 
     def __init__(
@@ -82,6 +84,7 @@ class Loss:
         self._domains = np.asarray(domains, np.float64)
         self.records = int(base.counts.sum())
         self.by_level = self._kind in (_SHARES, _PRECISION, _ENTROPY, _ENTROPY_MONOTONIC)
+        self.charges_suppression = self._kind in (_SHARES, _PRECISION)
         self.ignores_suppression = self._kind in (_DISCERNIBILITY_MONOTONIC, _ENTROPY_MONOTONIC)
         shape = len(heights), int(heights.max(initial=0)) + 1
         self._leaf_sums, self._largest = np.zeros(shape), np.zeros(shape)
@@ -102,9 +105,14 @@ class Loss:
         sums = np.zeros(len(nodes))
         for j, floors in enumerate(self._floors):
             sums += floors[nodes[:, j]]
-        if self._kind == _SHARES:
-            return np.expm1(sums / max(1, nodes.shape[1]))
-        return sums / max(1, nodes.shape[1]) if self._kind == _PRECISION else sums
+        return self._totals(sums)
+
+    def all_floors(self, order: Integers) -> Floats:
+        """The same for all nodes, in lexicographic order of the levels of ``order``."""
+        sums = np.zeros(1)
+        for j in order:
+            sums = np.add.outer(sums, self._floors[j, : self._heights[j] + 1]).ravel()
+        return self._totals(sums)
 
     def of(
         self, groups: Groups, kept: npt.NDArray[np.bool_], suppressed: int, levels: Integers
@@ -137,9 +145,39 @@ class Loss:
         largest = self._largest[np.arange(len(levels)), levels]
         return self._total(float(self._share_terms(levels, suppressed * largest, suppressed).sum()))
 
-    def at_least_above(self, suppressed: int, levels: Integers) -> float:
-        """What each node above costs at least if all of them suppress so many records."""
-        return self.at_least(suppressed, levels) if self._nested else self.floor(levels)
+    def most_suppressed(self, nodes: Integers, cost: float, limit: int) -> Floats:
+        """The records that each node, a row each, can suppress and cost no more; never too few.
+
+        The terms of ``at_least`` are concave in the suppressed records, so they lie above their
+        chord from 0 on, and where the chord comes to ``cost`` they are there already.
+        """
+        most = np.full(len(nodes), float(limit))
+        if limit == 0 or not self._nested or not self.charges_suppression:
+            return most
+        if self._kind == _SHARES:
+            cost = math.log1p(cost)
+        cost += _SLACK + _SLACK * cost
+        least = self._least_terms(nodes, np.zeros(len(nodes)))
+        for _ in range(_CHORDS):
+            rise = self._least_terms(nodes, most) - least
+            able = rise > np.maximum(cost - least, 0.0)
+            most[able] *= np.maximum(cost - least[able], 0.0) / rise[able]
+        return most
+
+    def _least_terms(self, nodes: Integers, suppressed: Floats) -> Floats:
+        """The mean of the terms of ``at_least`` for many nodes, not cut to 10 decimals."""
+        total = np.zeros(len(nodes))
+        everyone = max(1, self.records)
+        for j, domain in enumerate(self._domains):
+            levels = nodes[:, j]
+            if self._kind == _PRECISION:
+                total += self.terms[j, levels] * (everyone - suppressed) + suppressed
+            elif domain > 1.0:
+                gained = suppressed * (domain - self._largest[j, levels])
+                sums = self._leaf_sums[j, levels] + gained - everyone
+                total += np.log1p(sums / (everyone * (domain - 1.0)))
+        total /= max(1, nodes.shape[1])
+        return total / everyone if self._kind == _PRECISION else total
 
     def _share_terms(self, levels: Integers, lost: Floats, suppressed: int) -> Floats:
         """The terms of ``loss``, where suppressed records had ``lost`` leaves under their cells."""
@@ -149,6 +187,11 @@ class Loss:
     def _total(self, terms: float) -> float:
         if self._kind == _SHARES:
             return math.expm1(terms / max(1, len(self._heights)))
+        return terms / max(1, len(self._heights)) if self._kind == _PRECISION else terms
+
+    def _totals(self, terms: Floats) -> Floats:
+        if self._kind == _SHARES:
+            return np.expm1(terms / max(1, len(self._heights)))
         return terms / max(1, len(self._heights)) if self._kind == _PRECISION else terms
 
     def _normalised(self, sums: Any, domain: Any) -> Any:
@@ -248,13 +291,15 @@ def _negative_entropy(counts: Integers, records: int) -> float:
 
 
 def _leaves_add_up(code: Coding, heights: Integers, domains: Floats) -> bool:
-    """Whether a code has at least the leaves of the codes below it, and no more than there are.
+    """Whether a code has at least the leaves of the codes below it, 1 to as many as there are.
 
     Else generalising can lower the loss, and the floor bounds nothing.
     """
     for j, height in enumerate(heights):
         values = int(code.at_level[j, 1] - code.at_level[j, 0])
         _, below = _at(code, j, 0, values)
+        if np.any(below < 1.0):
+            return False
         for level in range(height):
             up = code.flat[code.one_up[j, level] : code.one_up[j, level] + len(below)]
             _, above = _at(code, j, level + 1, values)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -68,6 +69,7 @@ class Lattice:
         self.slots = Slots(max(len(base.tuples), base.pair_codes.size))
         self.bottom = bottom(base, self.code, conditions.shares.shape[1])
         self._tables: dict[tuple[int, ...], Groups] = {}
+        self._held = 0  # rows of these
         self.loss = Loss(loss, base, self.code, self.heights, domains)
         #: What a projection can be judged by: if it fails, so does every node with these levels.
         self.projectable = conditions if limit == 0 else upward_closed(conditions)
@@ -93,35 +95,60 @@ class Lattice:
         self.rows += len(self.bottom.weights)
         return generalized(self.bottom, self.code, 0 * levels, levels, self.slots)
 
-    def near(self, levels: Integers, order: Integers) -> Groups:
-        """The same by way of the node that generalises the first few attributes of ``order``.
+    def near(self, levels: Integers) -> Groups:
+        """The same by way of nodes that generalise the first attributes of :attr:`by_entropy` only.
 
-        Many nodes share it, so its table is kept; it is small where these have most values.
+        Many nodes share them, so their tables are kept, those used last as long as there is
+        room; they are small where these attributes have most values.
         """
-        via = np.zeros_like(levels)
-        via[order[:_SHARED]] = levels[order[:_SHARED]]
-        key = tuple(via.tolist())
-        if key not in self._tables:
-            table = self.at(via)
-            held = sum(len(other.weights) for other in self._tables.values())
-            if held + len(table.weights) > _TABLES * len(self.bottom.weights):
-                self._tables.clear()
-            self._tables[key] = table
-        table = self._tables[key]
+        table, via = self.bottom, np.zeros_like(levels)
+        for j in self.by_entropy[:_SHARED]:
+            if levels[j] > 0:
+                below = via.copy()
+                via[j] = levels[j]
+                table = self._shared(table, below, via)
         self.rows += len(table.weights)
         return generalized(table, self.code, via, levels, self.slots)
 
+    def _shared(self, groups: Groups, below: Integers, levels: Integers) -> Groups:
+        """The table of a node from one below it, or from what is kept."""
+        key = tuple(levels.tolist())
+        table = self._tables.pop(key, None)
+        if table is None:
+            self.rows += len(groups.weights)
+            table = generalized(groups, self.code, below, levels, self.slots)
+            self._held += len(table.weights)
+            while self._tables and self._held > _TABLES * len(self.bottom.weights):
+                self._held -= len(self._tables.pop(next(iter(self._tables))).weights)
+        self._tables[key] = table
+        return table
+
+    @cached_property
     def by_values(self) -> Integers:
         """The attributes, those with most values in the table first."""
+        values = np.array([len(tuples) for tuples in self._tuples_by_value], np.int64)
+        return np.argsort(-values, kind="stable")
+
+    @cached_property
+    def by_entropy(self) -> Integers:
+        """The attributes, those first that tell most of the tuples apart."""
+        shares = [tuples / len(self.bottom.keys) for tuples in self._tuples_by_value]
+        entropy = np.array([-(share @ np.log(share)) for share in shares], np.float64)
+        return np.argsort(-entropy, kind="stable")
+
+    @cached_property
+    def _tuples_by_value(self) -> list[Integers]:
+        """For each attribute, how many distinct tuples have each value of the table."""
         code, keys = self.code, self.bottom.keys
-        values = [
-            np.count_nonzero(np.bincount(((keys[:, word] >> shift) & mask).astype(np.int64)))
+        codes = [
+            ((keys[:, word] >> shift) & mask).astype(np.int64)
             for word, shift, mask in zip(code.words, code.shifts, code.masks)
         ]
-        return np.argsort(-np.array(values, np.int64), kind="stable")
+        counts = [np.bincount(values) for values in codes]
+        return [tuples[tuples > 0] for tuples in counts]
 
-    def hopeless(self, groups: Groups, levels: Integers, fixed: Integers) -> bool:
-        """Whether no node that differs from this one in other attributes than ``fixed`` is best.
+    def hopeless(self, groups: Groups, fixed: Integers) -> bool:
+        """Whether no node that has the same levels of the ``fixed`` attributes is feasible.
 
         Without the others the classes are unions of those of all these nodes, so what fails an
         upward closed condition there fails it in all of them.
@@ -129,11 +156,13 @@ class Lattice:
         table = projected(groups, self.code, fixed, self.slots)
         self.rows += len(groups.weights)
         _, suppressed, possible = judged(table, self.projectable, self.everyone)
-        if suppressed > self.limit or not possible:
-            return True
-        return self.loss.by_level and self.settled(
-            self.loss.at_least_above(suppressed, levels), levels
-        )
+        return bool(suppressed > self.limit or not possible)
+
+    def fewest_below(self, groups: Groups, visit: Visit) -> int:
+        """How many records each node below a visited one suppresses at least."""
+        if self.monotone:
+            return visit.suppressed
+        return int(judged(groups, self.projectable, self.everyone)[1])
 
     def visit(self, groups: Groups, levels: Integers) -> Visit:
         """Judge a node by its group table, and keep it if it is the best."""

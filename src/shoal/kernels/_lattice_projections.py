@@ -15,9 +15,10 @@ import numpy.typing as npt
 
 from shoal.kernels._lattice_conditions import judged
 from shoal.kernels._lattice_nodes import Lattice
-from shoal.kernels._roll_up import Groups, Integers, Slots, projected, roll_up
+from shoal.kernels._roll_up import Groups, Integers, generalized, projected, roll_up
 
 _PAIRED = 24  # attributes whose pairs are looked at: those with most values
+_PARTS = 3  # two attributes are in at most two of them, so a table without the third has both
 
 
 class Projections:
@@ -33,14 +34,19 @@ class Projections:
         values = lattice.code.at_level[:, 1] - lattice.code.at_level[:, 0]
         paired = np.sort(np.argsort(-values, kind="stable")[:_PAIRED])
         self._shape = lattice.heights + 1
-        singles = [self._failing(np.array([j])) for j in range(count)]
-        self.lowest = np.array(
-            [min(int(failing.sum()), len(failing) - 1) for failing in singles], np.int64
-        )
+        self._part = np.argsort(lattice.by_entropy, kind="stable") % _PARTS
+        self._without = [
+            projected(
+                lattice.bottom, lattice.code, np.flatnonzero(self._part != part), lattice.slots
+            )
+            for part in range(_PARTS)
+        ]
+        self.lowest = np.array([self._lowest(j) for j in range(count)], np.int64)
         self._pairs = np.array(list(combinations(paired.tolist(), 2)), np.int64).reshape(-1, 2)
-        tables = [self._failing(pair) for pair in self._pairs]
+        tables = [self._failing(first, second).ravel() for first, second in self._pairs.tolist()]
         self._starts = np.cumsum([0, *(len(table) for table in tables)])[:-1].astype(np.int64)
         self._failing_flat = np.concatenate([np.empty(0, np.bool_), *tables])
+        self._without.clear()
 
     def rules_out(self, levels: Integers) -> bool:
         """Whether the node cannot be feasible."""
@@ -71,24 +77,43 @@ class Projections:
             bound = max(bound, float(loss.floors(grid[able]).min(initial=np.inf)))
         return bound
 
-    def _failing(self, attributes: Integers) -> npt.NDArray[np.bool_]:
-        """For all levels of one or two attributes, the last one fastest: whether they fail."""
-        lattice = self._lattice
-        table = projected(lattice.bottom, lattice.code, attributes, lattice.slots)
-        slots = Slots(max(len(table.weights), len(table.pair_group)))
-        failing = []
-        for level in range(lattice.heights[attributes[0]] + 1):
-            if level:
-                table = roll_up(table, lattice.code, int(attributes[0]), level - 1, slots)
-            if len(attributes) == 1:
-                failing.append(self._fails(table))
-                continue
+    def _lowest(self, attribute: int) -> int:
+        """The first level that does not fail, or the last one."""
+        table = self._projected(attribute)
+        for level in range(self._lattice.heights[attribute]):
+            if not self._fails(table):
+                return level
+            table = self._raised(table, attribute, level)
+        return int(self._lattice.heights[attribute])
+
+    def _failing(self, first: int, second: int) -> npt.NDArray[np.bool_]:
+        """For all levels of two attributes whether they fail; where they do not, none above do."""
+        lattice, lowest = self._lattice, self.lowest
+        failing = np.ones((self._shape[first], self._shape[second]), np.bool_)
+        start = np.zeros_like(lowest)
+        start[[first, second]] = lowest[[first, second]]
+        table = self._projected(first, second)
+        table = generalized(table, lattice.code, 0 * start, start, lattice.slots)
+        for level in range(lowest[first], len(failing)):
             inner = table
-            for second in range(lattice.heights[attributes[1]] + 1):
-                if second:
-                    inner = roll_up(inner, lattice.code, int(attributes[1]), second - 1, slots)
-                failing.append(self._fails(inner))
-        return np.array(failing)
+            for other in range(lowest[second], failing.shape[1]):
+                if not failing[level, other]:
+                    break
+                if not self._fails(inner):
+                    failing[level:, other:] = False
+                elif other < lattice.heights[second]:
+                    inner = self._raised(inner, second, other)
+            if level < lattice.heights[first] and failing[level, lowest[second]]:
+                table = self._raised(table, first, level)
+        return failing
+
+    def _projected(self, *attributes: int) -> Groups:
+        lattice, chosen = self._lattice, np.array(attributes)
+        spare = min(set(range(_PARTS)) - set(self._part[chosen].tolist()))
+        return projected(self._without[spare], lattice.code, chosen, lattice.slots)
+
+    def _raised(self, table: Groups, attribute: int, level: int) -> Groups:
+        return roll_up(table, self._lattice.code, attribute, level, self._lattice.slots)
 
     def _fails(self, table: Groups) -> bool:
         lattice = self._lattice

@@ -1,8 +1,7 @@
-"""The two exact searches: by depth with roll-up, and by loss where it is known beforehand."""
+"""The exact search by depth, with roll-up, and the descent to a good node before it."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -23,7 +22,7 @@ def by_depth(lattice: Lattice, projections: Projections | None) -> Iterator[floa
     the share of the lattice that is settled.
     """
     heights = lattice.heights
-    order = lattice.by_values()
+    order = lattice.by_values
     inner = np.append(np.cumprod((heights[order] + 1.0)[::-1])[::-1], 1.0)  # nodes by position
     lattice.visit(lattice.at(lattice.top), lattice.top)
     levels = np.zeros(len(order), np.int64)
@@ -59,35 +58,12 @@ def by_depth(lattice: Lattice, projections: Projections | None) -> Iterator[floa
             levels[attribute] = 0
             frames.pop()
         elif inner[position + 1] > _WORTH_A_LOOK and lattice.hopeless(
-            frames[position], levels, order[: position + 1]
+            frames[position], order[: position + 1]
         ):
             settled += inner[position + 1] - 1
         else:
             frames += [frames[position]] * (len(order) - position - 1)
         yield settled / inner[0]
-
-
-def by_loss(lattice: Lattice, projections: Projections) -> Iterator[float]:
-    """Visit nodes from the lowest loss on; the first feasible one is the best.
-
-    It is for losses that are known from the levels wherever a node is feasible.
-    """
-    top = lattice.visit(lattice.at(lattice.top), lattice.top)
-    if len(lattice.heights) == 0 or (lattice.monotone and top.suppressed > lattice.limit):
-        return
-    shape = tuple((lattice.heights + 1).tolist())
-    nodes = np.stack(np.unravel_index(np.arange(math.prod(shape)), shape), axis=1)
-    nodes = nodes[projections.possible(nodes)]
-    order = lattice.by_values()
-    floors = lattice.loss.floors(nodes)
-    for place, node in enumerate(np.argsort(floors, kind="stable")):
-        levels = np.ascontiguousarray(nodes[node])
-        if lattice.settled(float(floors[node]), levels):
-            if floors[node] > lattice.best.loss * (1 + 1e-9):  # type: ignore[union-attr]
-                return
-            continue  # of equal loss, and not the first of them
-        lattice.visit(lattice.near(levels, order), levels)
-        yield place / len(nodes)
 
 
 def descend(lattice: Lattice, start: Integers, lowest: Integers) -> Iterator[None]:
@@ -97,7 +73,7 @@ def descend(lattice: Lattice, start: Integers, lowest: Integers) -> Iterator[Non
     down. This gives no optimum, but a good node soon.
     """
     levels, terms = start.copy(), lattice.loss.terms
-    rows, order = np.arange(len(levels)), lattice.by_values()
+    rows = np.arange(len(levels))
     tried = set()
     moved = True
     while moved:
@@ -116,7 +92,7 @@ def descend(lattice: Lattice, start: Integers, lowest: Integers) -> Iterator[Non
                     if lattice.loss.by_level and lattice.settled(lattice.loss.floor(node), node):
                         break
                     before = lattice.best
-                    lattice.visit(lattice.near(node, order), node)
+                    lattice.visit(lattice.near(node), node)
                     yield
                     if lattice.best is before:
                         break

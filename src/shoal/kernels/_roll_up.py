@@ -253,7 +253,8 @@ def _merge(
 ) -> tuple[Keys, Integers, Codes]:
     """Equal keys become one, their weights added up, in order of first appearance.
 
-    A slot is the turn, and below it the number of the entry.
+    A slot is the turn, and below it the number of the entry. All hashes come first: they do not
+    wait for memory, and so the slots of many rows are on their way at once.
     """
     rows, width = keys.shape
     size = 16
@@ -264,13 +265,15 @@ def _merge(
     low = np.uint64(2**32 - 1)
     merged = np.empty_like(keys)
     sums = np.empty_like(weights)
-    labels = np.empty(rows, np.int32)
-    count = 0
+    labels = np.empty(rows, np.int32)  # first the hash
     for row in range(rows):
         hashed = _mixed(keys[row, 0] ^ salt)
         for word in range(1, width):
             hashed = _mixed(keys[row, word] ^ hashed)
-        at = hashed & last
+        labels[row] = np.int32(hashed & last)
+    count = 0
+    for row in range(rows):
+        at = np.uint64(np.uint32(labels[row]))
         while True:
             slot = slots[at]
             if slot < mark:  # empty, or from an older turn
