@@ -181,7 +181,7 @@ MASKERS: list[MaskerExample] = [
     MaskerExample("add_noise", {"epsilon": 2.0}),
     MaskerExample(
         "generalize",
-        {"k": 2},
+        {"k": 2, "seconds": 1.0},
         moves_missing="the root says nothing, also of a missing value",
         refuses=_TOO_FEW,
         serves=True,
