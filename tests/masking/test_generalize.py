@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal import (
+    AverageRisk,
     DifferentialPrivacy,
     Generalize,
     Hierarchy,
@@ -19,6 +20,7 @@ from shoal import (
     KMap,
     LDiversity,
     Plan,
+    PopulationUniqueness,
     Roles,
     Sample,
     Suppress,
@@ -396,3 +398,44 @@ def test_a_lattice_too_large_for_a_proof_is_told():
     assert not step.optimal_
     assert step.lattice_["bound"] <= step.loss_
     assert "none can be below" in str(caught[0].message)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize(
+    "model", [AverageRisk(0.05), PopulationUniqueness(0.01, 0.2, estimator="zayatz")]
+)
+def test_models_of_a_whole_partition_are_met_by_every_search(algorithm, model):
+    table = people(300)
+    plain = generalized(table, algorithm, k=2, hierarchies=HIERARCHIES)[1]
+    masked = generalized(table, algorithm, k=2, models=model, hierarchies=HIERARCHIES)[1]
+    assert model.holds(masked)
+    assert KAnonymity(2).holds(masked)
+    if algorithm != "full-domain":
+        assert masked.classes.count <= plain.classes.count
+
+
+def test_mondrian_counts_boxes_in_a_population():
+    """Every box holds enough people, counted on the released intervals themselves."""
+    rng = np.random.default_rng(8)
+    frame = pl.DataFrame({"age": rng.integers(18, 90, 1500), "wage": rng.integers(0, 50, 1500)})
+    roles = Roles(quasi_identifiers=["age", "wage"])
+    table = Table(frame[:80], roles)
+    masked = generalized(table, "mondrian", models=KMap(15, population=Table(frame)))[1]
+    coarser = generalized(table, "mondrian", models=KMap(15, population=table))[1]
+    assert masked.classes.count > coarser.classes.count  # more people allow smaller boxes
+    for row in set(masked.frame.rows()):
+        inside = np.ones(1500, bool)
+        for name, text in zip(("age", "wage"), row, strict=True):
+            ends = [int(end) for end in str(text).strip("[]").split(", ")]
+            inside &= frame[name].is_between(ends[0], ends[-1]).to_numpy()
+        assert inside.sum() >= 15
+
+
+@pytest.mark.parametrize(
+    "options", [{"algorithm": "local"}, {"algorithm": "mondrian", "relaxed": True}]
+)
+def test_overlapping_classes_have_no_population(options):
+    table = people(50)
+    model = KMap(3, population=Table(table.frame))
+    with pytest.raises(InputError, match="belongs to none"):
+        Generalize(models=model, hierarchies=HIERARCHIES, **options).fit_transform(table)

@@ -42,7 +42,8 @@ class Combinations:
         """The distinct pairs of a combination and the sensitive values beside it."""
         from shoal.kernels._grouping import dense_labels, first_rows
 
-        labels, count = self.of_row, len(self.counts)
+        # only combinations that a record has: a population may have others
+        labels, count = dense_labels(self.of_row.astype(np.uint64))
         for values in secrets:
             # both numbers are at most that of the records, so that the key fits
             width = np.uint64(int(values.max(initial=0)) + 1)

@@ -164,12 +164,37 @@ def _cut(
     else:
         pairs = found.with_secrets(demand.secrets)
         units, values, counts, of_row = pairs.combination, pairs.secrets, pairs.counts, pairs.of_row
+    people = counts
+    if found.population is not None:
+        units, counts, people, values = _with_population(found, units, counts, values)
     attributes = [axis.attribute for axis in axes]
     work = MondrianBoxes(
-        placed[units], counts, counts, values, attributes, demand.conditions, relaxed=relaxed
+        placed[units], counts, people, values, attributes, demand.conditions, relaxed=relaxed
     )
     done = 0
     while done < len(counts):
         log.tell("Cutting", done / len(counts))
         done = work.advance()
     return work, of_row
+
+
+def _with_population(
+    found: Combinations, units: npt.NDArray[Any], counts: npt.NDArray[Any], values: Integers32
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], Integers32]:
+    """What is cut, with the people of a population beside the records, each counted once.
+
+    Combinations that only the population has are cut as well, and stand for no record.
+    """
+    assert found.population is not None
+    only_there = np.flatnonzero(found.counts == 0)
+    people = np.zeros(len(units) + len(only_there), np.int64)
+    _, first = np.unique(units, return_index=True)
+    people[first] = found.population[units[first]]
+    people[len(units) :] = found.population[only_there]
+    none = np.zeros((len(values), len(only_there)), values.dtype)
+    return (
+        np.concatenate([units, only_there]),
+        np.concatenate([counts, np.zeros(len(only_there), counts.dtype)]),
+        people,
+        np.hstack([values, none]),
+    )

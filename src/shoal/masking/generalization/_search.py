@@ -13,6 +13,7 @@ from shoal.masking.generalization._full_domain import at_levels, full_domain
 from shoal.masking.generalization._hierarchies import fixed_levels
 from shoal.masking.generalization._local import local
 from shoal.masking.generalization._mondrian import mondrian
+from shoal.masking.generalization._partition import class_sizes, coarse_enough
 from shoal.masking.generalization._recoding import Recoding
 from shoal.table import HierarchyCodes, Table
 
@@ -69,13 +70,17 @@ def search(
             loss=settings.loss,
             seconds=settings.seconds or _SEARCH_SECONDS,
         )
-    if demand.of_partition or demand.population is not None:
+    if beside and (settings.algorithm == "local" or settings.relaxed):
+        how = "local recoding" if settings.algorithm == "local" else "relaxed cuts"
         raise InputError(
-            "Models of a whole partition or of a population are searched for by the algorithm "
-            f"'full-domain' only; '{settings.algorithm}' takes models of single classes. Require "
-            "the others of the release instead."
+            f"Classes overlap with {how}, so that a person of a population belongs to none; choose "
+            "the algorithm 'full-domain' or strict 'mondrian', or require the model of the release."
         )
-    if settings.algorithm == "mondrian":
-        return mondrian(names, found, coded, demand, log, relaxed=settings.relaxed)
-    seconds = settings.seconds or _REFINE_SECONDS
-    return local(names, found, coded, demand, log, seconds=seconds)
+
+    def run(demand: Demand) -> Recoding:
+        if settings.algorithm == "mondrian":
+            return mondrian(names, found, coded, demand, log, relaxed=settings.relaxed)
+        seconds = settings.seconds or _REFINE_SECONDS
+        return local(names, found, coded, demand, log, seconds=seconds)
+
+    return coarse_enough(run, demand, lambda recoding: class_sizes(recoding, names, found))
