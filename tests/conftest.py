@@ -34,7 +34,8 @@ def repeatable_entropy(request: pytest.FixtureRequest, monkeypatch: pytest.Monke
         return
     calls = itertools.count()
 
-    def key() -> bytes:
+    def key(length: int) -> bytes:
+        assert length == 32
         text = f"{EXPLORE}/{request.node.nodeid}/{next(calls)}"
         return hashlib.sha256(text.encode()).digest()
 

@@ -28,6 +28,8 @@ Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Origin = Literal["entropy", "seed", "key"]
 
+_entropy = secrets.token_bytes  # of the operating system
+
 _CHUNK = 1 << 16  # words per call of a kernel: half a megabyte, which stays in the cache
 _ZEROS = bytes(8 * _CHUNK)
 _LONGEST = 2**32 * 64  # bytes after which the block counter of RFC 8439 would start again
@@ -83,7 +85,7 @@ class SecretStream:
             Which caller the warning points at: 2 is the line that calls this method.
         """
         if random_state is None:
-            return cls(_entropy(), origin="entropy")
+            return cls(_entropy(32), origin="entropy")
         if isinstance(random_state, bool) or (seed := _index(random_state)) < 0:
             raise InputError(
                 "The random_state must be an integer ≥ 0, or None for the operating system's "
@@ -389,11 +391,6 @@ def _count(n: int) -> int:
     if (count := _index(n)) < 0:
         raise InputError("A number of rows or draws must be an integer ≥ 0.")
     return count
-
-
-def _entropy() -> bytes:
-    """256 bits from the operating system."""
-    return secrets.token_bytes(32)
 
 
 def _index(value: object) -> int:
