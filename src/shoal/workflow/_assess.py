@@ -19,6 +19,7 @@ from shoal.workflow._require import discover_all_measures
 from shoal.workflow._swapping import Swapping, swapping_of
 
 _POPULATION_MEASURES = ("journalist_risk", "population_uniqueness")
+_MANY = 1_000_000  # records from which on only what was asked for takes memory
 _MAY_NOT_APPLY = ("certainty", "suda")
 _SENSITIVE_MEASURES = ("homogeneity", "similarity", "skewness")
 _PAIRING_MEASURES = ("distance_linkage", "unchanged_records")
@@ -195,6 +196,8 @@ def assess(
         if progress:
             progress(f"Measuring: {info.title}", number / len(chosen))
         left_out = _reason_to_leave_out(info, table, original, has_population, estimable)
+        if left_out is None and not measures and info.name == "suda" and len(table) > _MANY:
+            left_out = f"it needs much memory for more than {_MANY:,} records; ask for it by name"
         if left_out is not None:
             notes.append(f"{info.title} was left out: {left_out}")
             continue
