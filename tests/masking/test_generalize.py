@@ -181,6 +181,12 @@ def test_t_of_zero_leaves_nothing_and_says_so():
     with pytest.warns(NothingLeftWarning, match=r"had to become '\*'"):
         masked = step.fit_transform(table)
     assert set(masked.frame["age"]) == {"*"}
+    # a release of it would be one of nothing: refused, with the closest that can be reached
+    warned = r"t-closeness asks for 0, and .* 0\.\d+ is the closest.* Nothing was written"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NothingLeftWarning)
+        with pytest.raises(RequirementNotMet, match=warned):
+            protect(table, Plan([step]))
 
 
 def test_bad_calls():

@@ -25,9 +25,9 @@ from shoal.masking.generalization._hierarchies import Hierarchies, Levels, hiera
 from shoal.masking.generalization._recoding import TOP, Recoding, Scale, layers_of
 from shoal.masking.generalization._search import ALGORITHMS, LOSSES, search
 from shoal.masking.generalization._serving import ServedLevels, Serving
-from shoal.models import PrivacyModel
+from shoal.models import PopulationModel, PrivacyModel
 from shoal.parameters import ColumnNames, Flag, Integer, OneOf, Real
-from shoal.table import OTHER, Course, Hierarchy, Table, stacked_table
+from shoal.table import OTHER, Course, Hierarchy, Roles, Table, stacked_table
 
 
 @dataclass(kw_only=True)
@@ -184,7 +184,11 @@ class Generalize(Masker):
                 log.skipped[name] = "no value changes"
         if starred and not self.keep_sensitive:
             log.touched.extend(table.roles.sensitive)
-        _warn_if_nothing_is_left(found, columns)
+        if _nothing_is_left(found, columns):
+            reason = _why_nothing_is_left(models_of(self.models), table, chosen)
+            if self.models is not None:
+                log.private["nothing_left"] = reason
+            warnings.warn(reason, NothingLeftWarning, stacklevel=3)
         if found.suppressed.any() and self._whole:
             kept = masked if self.suppressed == "removed" else masked.keep(~found.suppressed)
             _warn_if_distributions_moved(models_of(self.models), kept)
@@ -273,22 +277,47 @@ def _warn_if_not_proved(found: Recoding) -> None:
         )
 
 
-def _warn_if_nothing_is_left(found: Recoding, columns: Sequence[str]) -> None:
+def _nothing_is_left(found: Recoding, columns: Sequence[str]) -> bool:
     kept = ~found.suppressed
-    empty = not kept.any() or all(
+    return not kept.any() or all(
         name in found.columns
         and {found.columns[name].texts[i] for i in np.unique(found.columns[name].of_row[kept])}
         <= {TOP}
         for name in columns
     )
-    if empty:
-        warnings.warn(
-            "Every value of the columns to generalize had to become '*', so that nothing is left "
-            "of them; ask for less (a smaller k, a weaker model), allow more records to be "
-            "suppressed, or give finer hierarchies.",
-            NothingLeftWarning,
-            stacklevel=4,
-        )
+
+
+def _why_nothing_is_left(
+    models: Sequence[PrivacyModel], table: Table, hierarchies: Mapping[str, Hierarchy]
+) -> str:
+    """What to relax, with the level that each model reaches where least is kept."""
+    closest = []
+    for model in models:
+        if isinstance(model, PopulationModel):
+            continue  # its people would have to be made coarser as well
+        reached = []
+        for name, hierarchy in hierarchies.items():
+            coarse = hierarchy.generalize(table, name, hierarchy.levels - 2, unseen="top")
+            alone = coarse.with_roles(_with_one(coarse, name))
+            reached.append(float(model.level(alone)))
+        if reached:
+            best = max(reached) if model.direction == "higher" else min(reached)
+            closest.append(
+                f"{model.title} asks for {model.threshold:g}, and with one column alone at its "
+                f"coarsest level {best:.4g} is the closest"
+            )
+    told = f" ({'; '.join(closest)})" if closest else ""
+    return (
+        "Every value of the columns to generalize had to become '*', so that nothing is left of "
+        f"them{told}; ask for less (a smaller k, a weaker model), allow more records to be "
+        "suppressed, or give finer hierarchies."
+    )
+
+
+def _with_one(table: Table, name: str) -> Roles:
+    """The roles of a table with one quasi-identifier; the others have none."""
+    others = [other for other in table.roles.quasi_identifiers if other != name]
+    return table.roles.without(others)
 
 
 def _warn_if_distributions_moved(models: Sequence[PrivacyModel], kept: Table) -> None:

@@ -118,6 +118,9 @@ def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Re
             f"The plan takes out every {'record' if len(masked) == 0 else 'column'}, so there is "
             "nothing to release; relax the steps that suppress. Nothing was written."
         )
+    for record in records:
+        if "nothing_left" in record.private:
+            raise RequirementNotMet(f"{record.private['nothing_left']} Nothing was written.")
     if progress:
         progress("Verifying what the plan requires", 0.0)
     claims = tuple(
