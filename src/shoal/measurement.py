@@ -85,6 +85,15 @@ class MeasureInfo:
     limits: tuple[float, float]
     needs_original: bool
     function: Callable[..., Measurement]
+    pairs: bool = False
+    sensitive: bool = False
+    target: bool = False
+    on_request: str | None = None
+
+    @property
+    def about(self) -> Literal["risk", "utility"]:
+        """Which of the two sides it measures."""
+        return "utility" if self.function.__module__.startswith("shoal.utility") else "risk"
 
 
 def measure(
@@ -93,15 +102,33 @@ def measure(
     direction: Direction,
     limits: tuple[float, float],
     needs_original: bool = False,
+    pairs: bool = False,
+    sensitive: bool = False,
+    target: bool = False,
+    on_request: str | None = None,
 ) -> Callable[[F], F]:
     """Declare a function as a measure, so that discovery finds it.
 
     A measure of a table alone has the form ``f(table, **options)``; one that compares has
-    ``needs_original=True`` and the form ``f(original, masked, **options)``.
+    ``needs_original=True`` and the form ``f(original, masked, **options)``. ``pairs`` says that it
+    must know which row of the one is which of the other, ``sensitive`` and ``target`` that it is
+    about columns of that role. ``on_request`` is why an assessment leaves it out unless it is
+    asked for by name: it ends the sentence "… was left out: ".
     """
 
     def mark(function: F) -> F:
-        info = MeasureInfo(function.__name__, title, direction, limits, needs_original, function)
+        info = MeasureInfo(
+            function.__name__,
+            title,
+            direction,
+            limits,
+            needs_original,
+            function,
+            pairs=pairs,
+            sensitive=sensitive,
+            target=target,
+            on_request=on_request,
+        )
         function.info = info  # type: ignore[attr-defined]
         return function
 

@@ -2,7 +2,8 @@
 
 A method, model or measure without an entry here fails the suite (``test_registry.py``), and so
 does an entry for something that no longer exists. What a contract does not ask of somebody is
-said here too, with the reason. The models have their examples in ``model_examples.py``.
+said here too, with the reason. The models have their examples in ``model_examples.py``,
+the measures in ``measure_examples.py``.
 """
 
 from __future__ import annotations
@@ -297,95 +298,6 @@ def masked_by(masker: Masker, table: Table) -> Table:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ShoalWarning)
         return masker.fit_transform(table)
-
-
-# -- measures
-
-
-def _as_it_is(table: Table) -> Table:
-    return table
-
-
-def _with_a_secret(table: Table) -> Table:
-    """The table with a sensitive column: its first quasi-identifier, from the last row on."""
-    if table.roles.sensitive:
-        return table
-    values = table.frame[table.roles.quasi_identifiers[0]].reverse().alias("secret")
-    roles = table.roles.replacing(sensitive=["secret"])
-    return Table(table.frame.with_columns(values), roles)
-
-
-@dataclass(frozen=True)
-class MeasureExample:
-    """How a measure is called, and how its value follows from what it says of each record."""
-
-    name: str
-    options: dict[str, Any] = field(default_factory=dict)
-    #: From the records' values to the value; None where the measure is not of records.
-    of_records: Callable[[Any], float] | None = None
-    #: What a table must have for the measure, and is given where it has not.
-    prepared: Callable[[Table], Table] = _as_it_is
-
-    @property
-    def id(self) -> str:
-        return f"{self.name}({','.join(self.options)})"
-
-
-def _mean(values: Any) -> float:
-    return float(np.mean(values))
-
-
-def _max(values: Any) -> float:
-    return float(np.max(values))
-
-
-MEASURES: list[MeasureExample] = [
-    MeasureExample("certainty", {}, _max),
-    MeasureExample("distance_linkage", {}, _mean),
-    MeasureExample("distance_linkage", {"sample": 10_000, "random_state": 1}, _mean),
-    MeasureExample("homogeneity", {}, _mean, _with_a_secret),
-    MeasureExample("household_risk", {"household": "first", "sampling_fraction": 0.25}, _mean),
-    MeasureExample("individual_risk", {"sampling_fraction": 0.25}, _mean),
-    MeasureExample("journalist_risk", {"sampling_fraction": 0.25}, _max),
-    MeasureExample("journalist_risk", {"population": "twice"}, _max),
-    MeasureExample("marketer_risk", {}, _mean),
-    MeasureExample("marketer_risk", {"sampling_fraction": 0.25}, _mean),
-    MeasureExample("marketer_risk", {"population": "twice"}, _mean),
-    MeasureExample("population_uniqueness", {"sampling_fraction": 0.25}),
-    MeasureExample("population_uniqueness", {"sampling_fraction": 0.05, "estimator": "snb"}),
-    MeasureExample("population_uniqueness", {"population": "twice"}),
-    MeasureExample("prosecutor_risk", {}, _max),
-    MeasureExample("records_at_risk", {}, _mean),
-    MeasureExample("records_at_risk", {"threshold": 0.5}, _mean),
-    MeasureExample("similarity", {}, _mean, _with_a_secret),
-    MeasureExample("similarity", {"closeness": 0.5}, _mean, _with_a_secret),
-    MeasureExample("skewness", {}, _mean, _with_a_secret),
-    MeasureExample("skewness", {"threshold": 0}, _mean, _with_a_secret),
-    MeasureExample("suda", {}, _mean),
-    MeasureExample("suda", {"size": 2, "sampling_fraction": 0.1}, _mean),
-    MeasureExample("suppressed_cells"),
-    MeasureExample("total_variation"),
-    MeasureExample("unchanged_records", {}, _mean),
-    MeasureExample("uniqueness", {}, _mean),
-]
-
-#: Measures whose best value on an unmasked table is not their best value, with the reason.
-NOT_BEST_WHEN_UNMASKED: dict[str, str] = {
-    "certainty": "it is a risk: everybody is in a table from which nobody was left out",
-    "distance_linkage": "it is a risk: every record of an unmasked table is nearest to itself",
-    "unchanged_records": "it is a risk: every record of an unmasked table is unchanged",
-}
-
-
-def options_for(example: MeasureExample, table: Table) -> dict[str, Any]:
-    """The options, with a population and households made from the table itself."""
-    options = dict(example.options)
-    if options.get("household") == "first":
-        options["household"] = table.roles.quasi_identifiers[0]
-    if options.get("population") == "twice":
-        twice = pl.concat([table.frame, table.frame])
-        options["population"] = Table(twice, table.roles)
-    return options
 
 
 # -- parameters as hypothesis draws them

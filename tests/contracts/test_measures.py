@@ -15,14 +15,8 @@ from shoal import Measurement, Roles, Round, Suppress, Table
 from shoal.errors import InputError, ShoalError
 from shoal.workflow import discover_all_measures
 
-from .registry import (
-    AWKWARD,
-    MEASURES,
-    NOT_BEST_WHEN_UNMASKED,
-    masked_by,
-    options_for,
-    people,
-)
+from .measure_examples import MEASURES, NOT_BEST_WHEN_UNMASKED, options_for
+from .registry import AWKWARD, masked_by, people
 
 INFOS = discover_all_measures()
 each_example = pytest.mark.parametrize("example", MEASURES, ids=lambda example: example.id)
@@ -35,6 +29,13 @@ HAS_READINGS = [
     for example in MEASURES
     if "missing" in inspect.signature(INFOS[example.name].function).parameters
 ]
+
+
+def people_for(info):
+    """The people, with what the measure must have, and its options."""
+    example = next(example for example in MEASURES if example.name == info.name)
+    table = example.prepared(people())
+    return table, options_for(example, table)
 
 
 def measured(example, table, masked=None, **more):
@@ -139,8 +140,8 @@ def test_an_empty_table_is_refused(example):
 
 @each_comparing
 def test_no_masking_is_no_loss(info):
-    table = people()
-    value = info.function(table, table).value
+    table, options = people_for(info)
+    value = info.function(table, table, **options).value
     best = info.limits[0] if info.direction == "lower" else info.limits[1]
     if info.name in NOT_BEST_WHEN_UNMASKED:
         assert value != best
@@ -151,7 +152,7 @@ def test_no_masking_is_no_loss(info):
 @each_comparing
 def test_it_compares_what_masking_leaves(info):
     """Taken out columns, cells and records, and changed numbers, are all comparable."""
-    table = people()
+    table, options = people_for(info)
     steps = [
         Suppress(max_distinct=0.3),
         Suppress(min_count=3),
@@ -160,7 +161,7 @@ def test_it_compares_what_masking_leaves(info):
         Round(base=10),
     ]
     for step in steps:
-        found = info.function(table, masked_by(step, table))
+        found = info.function(table, masked_by(step, table), **options)
         assert info.limits[0] <= found.value <= info.limits[1]
         assert math.isfinite(found.value)
 
@@ -189,7 +190,7 @@ def test_a_wrong_option_is_worded_by_shoal(info):
     """Options come from plans too: a text where a number belongs must not end in a traceback."""
     for parameter in inspect.signature(info.function).parameters.values():
         if parameter.kind is parameter.KEYWORD_ONLY and parameter.name != "population":
-            table = people()
+            table, _ = people_for(info)
             tables = (table, table) if info.needs_original else (table,)
             for wrong in ("x", True, -1, math.nan):
                 with pytest.raises(ShoalError):

@@ -11,8 +11,9 @@ from shoal.masking import Masker, discover_maskers
 from shoal.models import PrivacyModel, discover_models
 from shoal.workflow import discover_all_measures
 
+from .measure_examples import MEASURES
 from .model_examples import MODELS
-from .registry import APART, MASKERS, MEASURES
+from .registry import APART, MASKERS
 
 EXAMPLES = {
     "methods": (discover_maskers, {*APART, *(example.method for example in MASKERS)}),

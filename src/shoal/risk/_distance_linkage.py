@@ -19,7 +19,13 @@ if TYPE_CHECKING:
 LinkageDissimilarity = Literal["gower", "euclidean"]
 
 
-@measure("share of right links by distance", direction="lower", limits=(0, 1), needs_original=True)
+@measure(
+    "share of right links by distance",
+    direction="lower",
+    limits=(0, 1),
+    needs_original=True,
+    pairs=True,
+)
 def distance_linkage(
     original: Table,
     masked: Table,

@@ -57,7 +57,12 @@ def individual_risk(
     return _global("individual_risk", risks, {})
 
 
-@measure("expected share of records in households that are found", direction="lower", limits=(0, 1))
+@measure(
+    "expected share of records in households that are found",
+    direction="lower",
+    limits=(0, 1),
+    on_request="call shoal.risk.household_risk with the column that names the household",
+)
 def household_risk(
     table: Table,
     *,

@@ -89,7 +89,8 @@ def intruder(
     if not masked.pairs_with(original):
         raise InputError(
             "The two tables do not come from one input, so their rows cannot be paired; mask the "
-            "original with Shoal, or verify a release with its private half."
+            "original with Shoal, or declare that the rows have the same order by "
+            "masked.paired(original)."
         )
     if len(masked) == 0 or len(original) == 0:
         raise InputError("A table without records has nobody to link.")

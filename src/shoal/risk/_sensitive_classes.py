@@ -22,7 +22,12 @@ _IN_ORDER = ("integer", "float", "date", "datetime", "time", "duration")
 _HAIR = 1e-9
 
 
-@measure("share of records whose sensitive value is certain", direction="lower", limits=(0, 1))
+@measure(
+    "share of records whose sensitive value is certain",
+    direction="lower",
+    limits=(0, 1),
+    sensitive=True,
+)
 def homogeneity(
     table: Table, *, column: str | None = None, missing: Missing = "own"
 ) -> Measurement:
@@ -66,7 +71,12 @@ def homogeneity(
     return _exposed("homogeneity", certain)
 
 
-@measure("share of records whose sensitive values are alike", direction="lower", limits=(0, 1))
+@measure(
+    "share of records whose sensitive values are alike",
+    direction="lower",
+    limits=(0, 1),
+    sensitive=True,
+)
 def similarity(
     table: Table,
     *,
@@ -128,7 +138,9 @@ def similarity(
     return _exposed("similarity", alike)
 
 
-@measure("share of records in classes with a skew", direction="lower", limits=(0, 1))
+@measure(
+    "share of records in classes with a skew", direction="lower", limits=(0, 1), sensitive=True
+)
 def skewness(table: Table, *, threshold: float = 0.2, column: str | None = None) -> Measurement:
     """The share of records in classes whose sensitive values are distributed unlike the table's.
 

@@ -9,7 +9,13 @@ from shoal.measurement import Measurement, measure
 from shoal.table import Table
 
 
-@measure("share of records left unmasked", direction="lower", limits=(0, 1), needs_original=True)
+@measure(
+    "share of records left unmasked",
+    direction="lower",
+    limits=(0, 1),
+    needs_original=True,
+    pairs=True,
+)
 def unchanged_records(original: Table, masked: Table) -> Measurement:
     """The share of released records none of whose quasi-identifiers was changed.
 
@@ -39,7 +45,8 @@ def unchanged_records(original: Table, masked: Table) -> Measurement:
     if not masked.pairs_with(original):
         raise InputError(
             "The two tables do not come from one input, so their rows cannot be paired; mask the "
-            "original with Shoal, or verify a release with its private half."
+            "original with Shoal, or declare that the rows have the same order by "
+            "masked.paired(original)."
         )
     if len(masked) == 0:
         raise InputError("The masked table has no records.")

@@ -277,8 +277,19 @@ class Table(GroupedRows, RecordedRows):
         """Whether both tables descend from one input, so that their rows can be paired."""
         return self._lineage == other._lineage
 
-    def paired(self, original: Table, row_key: npt.NDArray[np.int64]) -> Table:
-        """The same rows declared to descend from ``original`` by these keys (from an audit)."""
+    def paired(self, original: Table, row_key: npt.NDArray[np.int64] | None = None) -> Table:
+        """The same rows declared to descend from ``original``, for measures that pair rows.
+
+        A table that was masked elsewhere pairs row by row: the first row is taken for the first
+        of the original, and so on. With ``row_key`` each row names its row key in the original.
+        """
+        if row_key is None:
+            row_key = original.row_key
+            if len(row_key) != len(self):
+                raise InputError(
+                    f"A table of {len(self):,} rows does not pair row by row with an original of "
+                    f"{len(row_key):,}; name the row key of each row as row_key."
+                )
         if len(row_key) != len(self):
             raise InputError(f"The audit names {len(row_key)} rows, but the table has {len(self)}.")
         table = self._derive(self._data, row_key=np.array(row_key, dtype=np.int64))

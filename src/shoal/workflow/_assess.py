@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -20,9 +22,6 @@ from shoal.workflow._swapping import Swapping, swapping_of
 
 _POPULATION_MEASURES = ("journalist_risk", "population_uniqueness")
 _MANY = 1_000_000  # records from which on only what was asked for takes memory
-_MAY_NOT_APPLY = ("certainty", "suda")
-_SENSITIVE_MEASURES = ("homogeneity", "similarity", "skewness")
-_PAIRING_MEASURES = ("distance_linkage", "unchanged_records")
 
 
 @dataclass(frozen=True)
@@ -174,40 +173,35 @@ def assess(
     (1, 0.6)
     """
     check_assessable(table, original, population)
-    estimable = sampling_fraction is not None or table.roles.weight is not None
-    has_population = estimable or population is not None
-    options: dict[str, dict[str, Any]] = {
-        name: {"missing": missing}
-        for name in ("prosecutor_risk", "marketer_risk", "uniqueness", "records_at_risk")
+    _check_options(threshold, missing, sampling_fraction)
+    if population is not None and sampling_fraction is not None:
+        raise InputError("Give a population table or a sampling fraction, not both.")
+    options = {
+        "missing": missing,
+        "population": population,
+        "sampling_fraction": sampling_fraction,
     }
-    options["records_at_risk"]["threshold"] = threshold
-    known = {"population": population, "sampling_fraction": sampling_fraction}
-    options["journalist_risk"] = {"missing": missing, **known}
-    options["marketer_risk"] |= known
-    options["population_uniqueness"] = known
-    options["individual_risk"] = {"missing": missing, "sampling_fraction": sampling_fraction}
-    options["homogeneity"] = {"missing": missing}
-    options["suda"] = {"sampling_fraction": sampling_fraction}
-    options["certainty"] = {"missing": missing}
     notes: list[str] = []
     found: dict[str, Measurement] = {}
     chosen = _chosen(measures)
     for number, info in enumerate(chosen):
         if progress:
             progress(f"Measuring: {info.title}", number / len(chosen))
-        left_out = _reason_to_leave_out(info, table, original, has_population, estimable)
-        if left_out is None and not measures and info.name == "suda" and len(table) > _MANY:
-            left_out = f"it needs much memory for more than {_MANY:,} records; ask for it by name"
+        left_out = _reason_to_leave_out(info, table, original, options, asked=bool(measures))
         if left_out is not None:
             notes.append(f"{info.title} was left out: {left_out}")
             continue
+        taken = inspect.signature(info.function).parameters
+        given = {name: value for name, value in options.items() if name in taken}
+        if info.name == "records_at_risk":
+            given["threshold"] = threshold
         tables = (original, table) if info.needs_original else (table,)
         try:
-            found[info.name] = info.function(*tables, **options.get(info.name, {}))
-        except InputError as error:
-            if info.name not in _MAY_NOT_APPLY:
-                raise
-            notes.append(f"{info.title} was left out: {error}")
+            found[info.name] = info.function(*tables, **given)
+        except InputError as error:  # one measure that does not apply spoils no other one
+            notes.append(f"{info.title} was left out: {str(error).rstrip('.')}")
+    if measures and not found:
+        raise InputError(f"Nothing could be measured. {'; '.join(notes)}.")
     if "certainty" in found:  # a sample that lost its k-anonymity, and who knows the label
         notes += found["certainty"].warnings
     swapping = None if original is None or measures else swapping_of(original, table)
@@ -274,27 +268,48 @@ def _chosen(measures: Sequence[str] | None) -> list[MeasureInfo]:
     return [info for name, info in known.items() if measures is None or name in measures]
 
 
+def _check_options(threshold: Any, missing: Any, sampling_fraction: Any) -> None:
+    """What is wrong for every measure is an error, where a measure that fails is only a note."""
+    if missing not in ("own", "wildcard"):
+        raise InputError("The reading of missing values must be 'own' or 'wildcard'.")
+    for name, value in (("threshold", threshold), ("sampling fraction", sampling_fraction)):
+        is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+        if value is not None and not (is_number and 0 < value <= 1):
+            raise InputError(
+                f"The {name} must be a number above 0 and at most 1; got {value!r} instead."
+            )
+
+
 def _reason_to_leave_out(
-    info: MeasureInfo, table: Table, original: Table | None, has_population: bool, estimable: bool
+    info: MeasureInfo,
+    table: Table,
+    original: Table | None,
+    options: Mapping[str, Any],
+    *,
+    asked: bool,
 ) -> str | None:
+    """Why a measure cannot be taken of these tables, or is not unless asked for by name."""
+    declared = table.roles if original is None else original.roles
+    estimable = options["sampling_fraction"] is not None or table.roles.weight is not None
+    has_population = estimable or options["population"] is not None
     if info.name in _POPULATION_MEASURES and not has_population:
         return "give a population table, a sampling fraction or a weight column"
-    if info.name in _SENSITIVE_MEASURES and not table.roles.sensitive:
-        return "it is about sensitive columns; declare them in the roles"
     if info.name == "individual_risk" and not estimable:
         return "give a sampling fraction or a weight column"
-    if info.name == "household_risk":
-        return "call shoal.risk.household_risk with the column that names the household"
     if info.needs_original and original is None:
         return "it compares with the original; give it as original"
+    if info.sensitive and not declared.sensitive:
+        return "it is about sensitive columns; declare them in the roles"
+    if info.target and declared.target is None:
+        return "it is about a target; declare it in the roles"
+    if info.on_request is not None and not asked:
+        return info.on_request
+    if info.name == "suda" and not asked and len(table) > _MANY:
+        return f"it needs much memory for more than {_MANY:,} records; ask for it by name"
     if original is None:
         return None
     if info.name == "certainty" and len(table) >= len(original):
         return "nobody was left out, so everybody is known to be in the table"
-    if info.name not in _PAIRING_MEASURES:
-        return None
-    if not table.pairs_with(original):
+    if info.pairs and not table.pairs_with(original):
         return "the rows of the two tables cannot be paired, since they were read apart"
-    if info.name == "distance_linkage" and not original.roles.quasi_identifiers:
-        return "the original has no quasi-identifiers to link by"
     return None
