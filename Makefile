@@ -49,11 +49,13 @@ test-all: $(VENV)/.installed ## Tests and doctests, with every extra
 	$(SAY) "Testing with every extra"
 	@$(BIN)/pytest --numprocesses $(JOBS)
 
-# Kernels and golden numbers know nothing of extras, and were tested a minute ago.
+# Methods, models, measures and kernels know nothing of extras, and were tested a minute ago; that
+# they are all in the wheel is shown by their doctests and contracts.
 test-core: $(CORE)/.installed ## The tests that extras can matter to, on the built wheel without any
 	$(SAY) "Testing the built wheel without extras"
 	@$(CORE)/bin/pytest --numprocesses $(JOBS) --pyargs tests shoal \
-		--ignore tests/kernels --ignore tests/golden
+		--ignore tests/kernels --ignore tests/golden --ignore tests/properties \
+		--ignore tests/masking --ignore tests/models --ignore tests/risk
 
 bench: $(VENV)/.installed ## Run every benchmark
 	@for script in benchmarks/*.py; do \
