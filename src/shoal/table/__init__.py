@@ -4,7 +4,7 @@ from shoal.table._classes import Classes, form_classes
 from shoal.table._course import OTHER, Course
 from shoal.table._encode import Codes
 from shoal.table._exchange import Exchange
-from shoal.table._features import features_of, frame_of_array
+from shoal.table._features import features_of, frame_of_array, whole_as_floats
 from shoal.table._frames import Kind
 from shoal.table._grouped import Missing
 from shoal.table._quantities import quantities, scale_name
@@ -17,7 +17,11 @@ from shoal.table.hierarchy._codes import HierarchyCodes
 from shoal.table.hierarchy._hierarchy import Hierarchy
 from shoal.table.hierarchy._rule import Unseen
 from shoal.table.storage._formats import FORMATS
-from shoal.table.suggestion._suggest import RoleSuggestion, suggest_roles
+from shoal.table.suggestion._suggest import (
+    RoleSuggestion,
+    identifying_columns,
+    suggest_roles,
+)
 
 __all__ = [
     "FORMATS",
@@ -38,6 +42,7 @@ __all__ = [
     "features_of",
     "form_classes",
     "frame_of_array",
+    "identifying_columns",
     "quantities",
     "read",
     "read_records",
@@ -47,4 +52,5 @@ __all__ = [
     "stacked_codes",
     "stacked_table",
     "suggest_roles",
+    "whole_as_floats",
 ]

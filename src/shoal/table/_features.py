@@ -46,3 +46,8 @@ def features_of(table: Table, replaced: Columns, like: Any) -> Any:
     if origin.library == "pandas" and index is not None and len(index) == len(frame):
         frame = frame.set_axis(index, axis="index")
     return frame
+
+
+def whole_as_floats(table: Table) -> Table:
+    """The same table with whole numbers as numbers with fractions, which means can have."""
+    return table._derive(table._data.with_columns(pl.selectors.integer().cast(pl.Float64)))

@@ -14,6 +14,7 @@ from shoal.app.cli._init import init
 from shoal.app.cli._methods import methods
 from shoal.app.cli._protect import protect
 from shoal.app.cli._roles import roles
+from shoal.app.cli._study import study
 from shoal.app.cli._verify import verify
 
 __all__ = ["app", "main"]
@@ -46,7 +47,7 @@ app = typer.Typer(
     epilog=_EXAMPLES,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, roles, init, hierarchy, assess, protect, verify, methods):
+for command in (demo, roles, init, hierarchy, assess, protect, verify, methods, study):
     app.command(
         cls=Command,
         help=_flowing(command.__doc__),

@@ -192,3 +192,21 @@ def _grow(start: ColumnSet, parts: Mapping[str, Codes], rows: int) -> list[Colum
         labels, _ = dense_labels(_joined(labels, parts[now.columns[-1]]))
         steps.append(now)
     return steps
+
+
+def identifying_set(parts: Sequence[Codes], rows: int) -> ColumnSet:
+    """The smallest set found that tells more than 99 % of the records apart, or the best one.
+
+    All sets of up to three columns of a bounded pool are compared, then the best is grown.
+    """
+    if not parts:
+        return ColumnSet((), 0.0, 0.0)
+    alone = sorted((measure_set([part], rows) for part in parts), key=_strength, reverse=True)
+    pooled = {found.columns[0] for found in alone[: pool_size(rows, 3)]}
+    by_name = {part.name: part for part in parts}
+    sets = search_sets([part for part in parts if part.name in pooled], rows, keep=1)
+    grown = _grow(sets[-1], by_name, rows) if sets[-1].distinction < _ENOUGH else []
+    for found in [*sets, *grown]:
+        if found.distinction > _ENOUGH and found.separation > _ENOUGH:
+            return found
+    return [*sets, *grown][-1]

@@ -19,6 +19,7 @@ from shoal.table.suggestion._column_names import NameHints, hints_of
 from shoal.table.suggestion._column_sets import (
     ColumnSet,
     distinction_and_separation,
+    identifying_set,
     measure_set,
     pool_size,
     search_sets,
@@ -26,7 +27,7 @@ from shoal.table.suggestion._column_sets import (
 from shoal.table.suggestion._patterns import identifier_evidence, whole_numbers, written_as_date
 from shoal.table.suggestion._role_suggestion import ColumnFacts, RoleSuggestion
 
-__all__ = ["RoleSuggestion", "suggest_from_frame", "suggest_roles"]
+__all__ = ["RoleSuggestion", "identifying_columns", "suggest_from_frame", "suggest_roles"]
 
 _FEWEST_ROWS = 20
 _SINGLES_OUT = 0.5
@@ -308,3 +309,28 @@ def _roles(columns: Sequence[_Column]) -> Roles:
         weight=next(iter(named("weight")), None),
         target=next(iter(named("target")), None),
     )
+
+
+def identifying_columns(table: Table, names: Sequence[str]) -> list[str]:
+    """The fewest of some columns that tell more than 99 % of the records apart.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    names : list of str
+        The columns to choose from.
+
+    References
+    ----------
+    Motwani, Xu (2007), Efficient algorithms for masking and finding quasi-identifiers.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> frame = pl.DataFrame({"age": [30, 30, 41], "sex": ["f", "m", "m"], "blood": ["a"] * 3})
+    >>> identifying_columns(Table(frame), ["age", "sex", "blood"])
+    ['age', 'sex']
+    """
+    found = identifying_set([table.codes(name) for name in names], len(table))
+    return [name for name in names if name in found.columns]

@@ -1,0 +1,190 @@
+"""``shoal study``: experiments over tables, methods and seeds."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from shoal.app.cli._next import with_examples
+from shoal.app.cli._progress import Working
+from shoal.app.cli._show import (
+    count,
+    heading,
+    note,
+    number,
+    print_json,
+    printable,
+    say,
+    show,
+    styled,
+    table,
+)
+from shoal.app.cli._sources import AsJson
+from shoal.errors import InputError
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+@with_examples("""
+# the experiments that are built in
+shoal study list
+
+# one of them, in minutes; the paper's whole grid with --preset full
+shoal study swap-correlations --out study/
+
+# your own, for two hours at most; the same command goes on where it stopped
+shoal study compare.toml --out study/ --budget 2h
+shoal study show study/
+""")
+def study(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME|FILE",
+            show_default=False,
+            help="A built-in study, the TOML file of your own, 'list', or 'show' with a folder.",
+        ),
+    ],
+    folder: Annotated[
+        Path | None,
+        typer.Argument(metavar="DIR", show_default=False, help="For 'show': where a study is."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="The folder of the results; a study goes on in its own."),
+    ] = None,
+    preset: Annotated[
+        Literal["quick", "full"],
+        typer.Option(help="Of a built-in study: minutes on two cores, or the paper's grid."),
+    ] = "quick",
+    jobs: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Workers; all cores without it.")
+    ] = None,
+    backend: Annotated[
+        Literal["loky", "dask", "spark"],
+        typer.Option(help="Where workers run: here, or on the cluster that joblib was told of."),
+    ] = "loky",
+    budget: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Begin nothing new after 90s, 30m, 2h or 1d."),
+    ] = None,
+    retry: Annotated[bool, typer.Option("--retry", help="Try failed tasks again.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run an experiment over tables, methods and seeds, and hold it against what was published.
+
+    A study that was stopped goes on where it was, and a changed one computes only what changed.
+    Tables are found as named, beside the file, or in the folder that SHOAL_DATA names.
+    """
+    from shoal.study import read_verdict, run_study
+
+    if name == "list":
+        _list(as_json)
+        return
+    if name == "show":
+        if folder is None:
+            raise InputError("Name the folder of a study: shoal study show DIR.")
+        _report(read_verdict(folder), folder, as_json)
+        return
+    if folder is not None:
+        raise InputError("Name the folder of the results with --out.")
+    if out is None:
+        raise InputError("Name a folder for the results: --out DIR.")
+    with Working("Reading the tables") as working:
+        outcome = run_study(
+            name,
+            out,
+            preset=preset,
+            jobs=jobs,
+            backend=backend,
+            budget=seconds_of(budget),
+            retry=retry,
+            progress=working,
+        )
+    _report(outcome.to_dict(), out, as_json)
+
+
+def seconds_of(budget: str | None) -> float | None:
+    """A time as people write it, in seconds.
+
+    Examples
+    --------
+    >>> seconds_of("2h"), seconds_of("90s"), seconds_of(None)
+    (7200.0, 90.0, None)
+    """
+    if budget is None:
+        return None
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd])", budget.strip())
+    if found is None:
+        raise InputError(f"A budget is a time such as 90s, 30m, 2h or 1d; got {budget!r}.")
+    return float(found[1]) * _UNITS[found[2]]
+
+
+def _list(as_json: bool) -> None:
+    from shoal.study import built_in_studies
+
+    known = built_in_studies()
+    if as_json:
+        facts = [
+            {"name": s.name, "title": s.title, "reference": s.reference} for s in known.values()
+        ]
+        print_json({"studies": facts})
+        return
+    heading("Built-in studies")
+    rows = ((each.name, each.title, each.reference) for each in known.values())
+    show(table(("name", "about", "after"), rows))
+
+
+def _report(facts: dict[str, Any], folder: Path, as_json: bool) -> None:
+    if as_json:
+        print_json(facts)
+        return
+    heading(facts["title"] or facts["study"])
+    done = f"{facts['done']:,} of {count(facts['tasks'], 'task')} done"
+    say(f"{done}, {facts['failed']:,} failed; {facts['computed']:,} computed now.")
+    if facts["verdict"]:
+        show(
+            table(
+                ("number", "published", "measured", "tolerance", "within"),
+                (
+                    (
+                        row["name"],
+                        _plain(row["published"]),
+                        _plain(row["measured"]),
+                        _tolerance(row),
+                        _outcome(row["within_tolerance"]),
+                    )
+                    for row in facts["verdict"]
+                ),
+                numeric=(1, 2, 3),
+            )
+        )
+    for claim in facts["claims"]:
+        held = {True: "Holds", False: "Does not hold", None: "Not decided"}[claim["holds"]]
+        say(f"{held}: {claim['claim']} ({claim['evidence']})")
+    say()
+    say(facts["sentence"], style="bold")
+    for reason, times in facts["failures"].items():
+        note(f"{count(times, 'task')} failed: {reason}")
+    if not facts["complete"]:
+        note("Not all is done: run the same command again to go on.")
+    note(f"The report is at {printable(folder / 'report.html')}.")
+
+
+def _plain(value: float | None) -> str:
+    return "-" if value is None else number(value)
+
+
+def _tolerance(row: dict[str, Any]) -> str:
+    if row["tolerance_is"] == "absolute":
+        return f"± {row['tolerance']:.2g}"
+    return f"± {100 * row['tolerance']:.0f} %"
+
+
+def _outcome(within: bool | None) -> Any:
+    if within is None:
+        return "-"
+    return styled("yes", "green") if within else styled("no", "red")

@@ -1,0 +1,110 @@
+"""What a study comes to: published beside measured, in numbers and in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from shoal.study.figures import Figure
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One number that was published, beside what was measured.
+
+    Parameters
+    ----------
+    name : str
+        What the number is.
+    published : float or str, optional
+        What was printed; None where a claim has no number.
+    measured : float
+        What this run found; NaN where it has not come to it.
+    tolerance : float
+        How far apart the two may be, as a share of the published number, or in units of it where
+        ``absolute``.
+    absolute : bool
+        Whether the tolerance is in units.
+
+    Examples
+    --------
+    >>> Finding("mean", 0.055, 0.0556, 0.07).within_tolerance
+    True
+    """
+
+    name: str
+    published: float | None
+    measured: float
+    tolerance: float
+    absolute: bool = False
+
+    @property
+    def within_tolerance(self) -> bool | None:
+        """Whether they agree; None where one of the two is missing."""
+        if self.published is None or math.isnan(self.measured):
+            return None
+        room = self.tolerance if self.absolute else self.tolerance * abs(self.published)
+        return bool(abs(self.measured - self.published) <= room + 1e-12)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain facts for JSON."""
+        return {
+            "name": self.name,
+            "published": self.published,
+            "measured": None if math.isnan(self.measured) else self.measured,
+            "tolerance": self.tolerance,
+            "tolerance_is": "absolute" if self.absolute else "relative",
+            "within_tolerance": self.within_tolerance,
+        }
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim in words, whether it holds here, and what speaks for or against it."""
+
+    text: str
+    holds: bool | None
+    evidence: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain facts for JSON."""
+        return {"claim": self.text, "holds": self.holds, "evidence": self.evidence}
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """The verdict of a study, with its figures."""
+
+    findings: Sequence[Finding] = ()
+    claims: Sequence[Claim] = ()
+    figures: Mapping[str, Figure] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in plain words."""
+        judged = [f for f in self.findings if f.within_tolerance is not None]
+        good = sum(bool(f.within_tolerance) for f in judged)
+        parts = []
+        if judged:
+            parts.append(f"{good} of {len(judged)} published numbers are met within tolerance")
+        unknown = len(self.findings) - len(judged)
+        if unknown:
+            parts.append(f"{unknown} have not been measured")
+        held = sum(claim.holds is True for claim in self.claims)
+        against = sum(claim.holds is False for claim in self.claims)
+        if held + against:
+            parts.append(f"of {held + against} claims that could be judged {held} hold here")
+        return "; ".join(parts) + "." if parts else "Nothing published to compare with."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain facts for JSON."""
+        return {
+            "verdict": [finding.to_dict() for finding in self.findings],
+            "claims": [claim.to_dict() for claim in self.claims],
+            "sentence": self.sentence,
+            "figures": list(self.figures),
+            "notes": list(self.notes),
+        }

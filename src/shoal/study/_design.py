@@ -1,0 +1,264 @@
+"""A study as a file: tables, variants, seeds and measures, and the tasks that follow from them."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from shoal.errors import PlanError, did_you_mean
+from shoal.study._measures import study_measures
+from shoal.study._tables import TableSource, tables_in
+from shoal.workflow import Plan
+
+_PARTS = ("name", "title", "seeds", "tables", "variants", "measures", "baseline", "figures")
+_VARIANT_PARTS = ("name", "family", "steps", "combine", "grid", "tables", "seeds")
+
+#: The variant that masks nothing: what the others are compared with.
+ORIGINAL = "original"
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way to mask: a plan, and the parameters that tell it from its kin."""
+
+    name: str
+    steps: tuple[Mapping[str, Any], ...]
+    family: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    tables: tuple[str, ...] = ()
+    seeds: int | None = None
+
+    def applies_to(self, table: TableSource) -> bool:
+        """Whether the variant is for a table: for all, unless it names some."""
+        return not self.tables or table.name in self.tables
+
+    def plan(self, seed: int, folder: Path | None = None) -> Plan:
+        """The plan, every random step of it under the seed."""
+        plan = Plan.from_dict({"steps": [dict(step) for step in self.steps]}, folder=folder)
+        for step in plan.steps:
+            if step.is_random and getattr(step, "random_state", None) is None:
+                step.set_params(random_state=seed)
+        return plan
+
+    @property
+    def is_random(self) -> bool:
+        """Whether another seed can give another result."""
+        return any(step.is_random for step in self.plan(0).steps)
+
+
+@dataclass(frozen=True)
+class MeasureSpec:
+    """One measure with its options, and what results call it."""
+
+    measure: str
+    name: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any] | str) -> MeasureSpec:
+        """A measure from an entry of a study's file: its name, or a table with its options."""
+        if isinstance(given, str):
+            given = {"measure": given}
+        known = study_measures()
+        measure = given.get("measure")
+        if not isinstance(measure, str) or measure not in known:
+            raise PlanError(f"There is no measure '{measure}'. {did_you_mean(str(measure), known)}")
+        options = {part: v for part, v in given.items() if part not in ("measure", "name")}
+        return cls(measure, str(given.get("name", measure)), options)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One masked table to be measured: a table, a variant and a seed, with all its measures."""
+
+    table: TableSource
+    variant: Variant
+    seed: int
+    measures: tuple[MeasureSpec, ...]
+
+
+@dataclass(frozen=True)
+class Study:
+    """An experiment: every variant on every table under every seed, measured alike.
+
+    Parameters
+    ----------
+    name : str
+        What it is called.
+    tables : sequence of TableSource
+    variants : sequence of Variant
+        Ways to mask; the original is measured besides, as the baseline.
+    measures : sequence of MeasureSpec
+    seeds : sequence of int
+        A variant without randomness is measured once.
+    folder : Path, optional
+        Where paths of the file begin.
+
+    Examples
+    --------
+    >>> study = Study.from_dict({
+    ...     "name": "rounding",
+    ...     "seeds": 2,
+    ...     "tables": [{"path": "people.csv", "target": "diagnosis"}],
+    ...     "variants": [{"name": "round", "steps": [{"method": "round"}],
+    ...                   "grid": {"base": [5, 10]}}],
+    ...     "measures": ["distance_linkage"],
+    ... })
+    >>> [variant.name for variant in study.variants]
+    ['original', 'round base=5', 'round base=10']
+    >>> len(list(study.cells()))  # rounding has no randomness, so one seed each
+    3
+    """
+
+    name: str
+    tables: tuple[TableSource, ...]
+    variants: tuple[Variant, ...]
+    measures: tuple[MeasureSpec, ...]
+    seeds: tuple[int, ...] = (0,)
+    title: str = ""
+    figures: tuple[Mapping[str, Any], ...] = ()
+    folder: Path | None = None
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any], *, folder: Path | None = None) -> Study:
+        """A study from plain data, in the shape of its TOML form."""
+        for part in given:
+            if part not in _PARTS:
+                raise PlanError(f"A study has no part '{part}'. {did_you_mean(part, _PARTS)}")
+        for part in ("tables", "variants", "measures"):
+            if not isinstance(given.get(part), list) or not given[part]:
+                raise PlanError(f"A study needs '{part}', a list of one or more.")
+        variants = [variant for entry in given["variants"] for variant in expanded(entry)]
+        if given.get("baseline", True):
+            variants.insert(0, Variant(ORIGINAL, (), ORIGINAL))
+        _check_names("variants", [variant.name for variant in variants])
+        tables = [source for entry in given["tables"] for source in _sources(entry, folder)]
+        _check_names("tables", [source.name for source in tables])
+        measures = [MeasureSpec.from_dict(entry) for entry in given["measures"]]
+        _check_names("measures", [measure.name for measure in measures])
+        return cls(
+            name=str(given.get("name", "study")),
+            tables=tuple(tables),
+            variants=tuple(variants),
+            measures=tuple(measures),
+            seeds=_seeds(given.get("seeds", 1)),
+            title=str(given.get("title", "")),
+            figures=tuple(given.get("figures", ())),
+            folder=folder,
+        )
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Study:
+        """Read a study from a TOML file."""
+        try:
+            given = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise PlanError(f"There is no study at '{path}'.") from None
+        except (OSError, UnicodeDecodeError):
+            raise PlanError(f"The study at '{path}' cannot be read as a UTF-8 text file.") from None
+        except tomllib.TOMLDecodeError as cause:
+            raise PlanError(f"The study is not valid TOML: {cause}.") from None
+        given.setdefault("name", Path(path).stem)
+        return cls.from_dict(given, folder=Path(path).parent)
+
+    def cells(self) -> Iterator[Cell]:
+        """All cells, so ordered that whatever was done after any time is balanced.
+
+        First seeds, then variants, then tables: after a part of the time every variant was tried
+        on every table under the first seed.
+        """
+        most = {
+            variant.name: (variant.seeds or len(self.seeds)) if variant.is_random else 1
+            for variant in self.variants
+        }
+        for place, seed in enumerate(self.seeds):
+            for variant, table in itertools.product(self.variants, self.tables):
+                if place < most[variant.name] and variant.applies_to(table):
+                    yield Cell(table, variant, seed, self.measures)
+
+
+def expanded(entry: Mapping[str, Any]) -> list[Variant]:
+    """The variants of one entry: over its grid, or all combinations of its techniques."""
+    for part in entry:
+        if part not in _VARIANT_PARTS:
+            raise PlanError(
+                f"A variant of a study has no part '{part}'. {did_you_mean(part, _VARIANT_PARTS)}"
+            )
+    name, grid = str(entry.get("name", "variant")), entry.get("grid", {})
+    family = str(entry.get("family", name))
+    limits = (tuple(entry.get("tables", ())), entry.get("seeds"))
+    if ("steps" in entry) == ("combine" in entry):
+        raise PlanError(f"The variant '{name}' needs 'steps' or 'combine', one of the two.")
+    if "combine" in entry:
+        if grid:
+            raise PlanError(f"The variant '{name}' combines techniques, so it has no grid.")
+        return [
+            Variant(_joined(chosen), chosen, family, {}, *limits)
+            for count in range(1, len(entry["combine"]) + 1)
+            for chosen in itertools.combinations(entry["combine"], count)
+        ]
+    steps = tuple(entry["steps"])
+    if not all(isinstance(values, list) and values for values in grid.values()):
+        raise PlanError(f"The grid of the variant '{name}' has a list of values by parameter.")
+    return [
+        Variant(
+            " ".join([name, *(f"{each}={value}" for each, value in chosen.items())]),
+            _with(steps, chosen),
+            family,
+            chosen,
+            *limits,
+        )
+        for chosen in (
+            dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())
+        )
+    ]
+
+
+def _joined(steps: Sequence[Mapping[str, Any]]) -> str:
+    return "+".join(str(step.get("name", step["method"])) for step in steps)
+
+
+def _with(
+    steps: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any]
+) -> tuple[Mapping[str, Any], ...]:
+    """The steps with parameters of the grid: of the one step, or of ``method.parameter``."""
+    out = [dict(step) for step in steps]
+    for name, value in chosen.items():
+        method, _, parameter = name.rpartition(".")
+        places = [step for step in out if not method or step.get("method") == method]
+        if len(places) != 1:
+            raise PlanError(
+                f"The grid names '{name}', which is not of one step; write method.parameter."
+            )
+        places[0][parameter] = value
+    return tuple(out)
+
+
+def _sources(entry: Mapping[str, Any], folder: Path | None) -> list[TableSource]:
+    if "folder" not in entry:
+        return [TableSource.from_dict(entry)]
+    common = {part: value for part, value in entry.items() if part != "folder"}
+    inside = Path(entry["folder"])
+    if folder is not None and not inside.is_absolute():
+        inside = folder / inside
+    return tables_in(inside, **common)
+
+
+def _seeds(given: Any) -> tuple[int, ...]:
+    if isinstance(given, bool) or not isinstance(given, (int, list)):
+        raise PlanError("The seeds of a study are a number of them, or a list of whole numbers.")
+    seeds = list(range(given)) if isinstance(given, int) else given
+    if not seeds or not all(isinstance(s, int) and s >= 0 for s in seeds):
+        raise PlanError("The seeds of a study are whole numbers ≥ 0, one at least.")
+    return tuple(seeds)
+
+
+def _check_names(what: str, names: Sequence[str]) -> None:
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise PlanError(f"Two {what} of the study are called '{twice[0]}'; name each differently.")

@@ -1,0 +1,172 @@
+"""The conclusion of a study that has nothing published to compare with: the figures it asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from shoal.errors import PlanError, did_you_mean
+from shoal.study._conclusion import Claim, Conclusion
+from shoal.study._design import ORIGINAL, Study
+from shoal.study._results import Results
+from shoal.study._statistics import bayes_sign_test, percentage_differences, ranks, spearman
+from shoal.study.figures import (
+    Figure,
+    Point,
+    against,
+    boxes,
+    rank_plot,
+    risk_utility,
+    violins,
+    win_draw_lose,
+)
+from shoal.workflow import discover_all_measures
+
+
+def conclude(study: Study, results: Results) -> Conclusion:
+    """The figures that a study declares, drawn from its results."""
+    figures: dict[str, Figure] = {}
+    for number, entry in enumerate(study.figures, start=1):
+        kind = str(entry.get("kind"))
+        if kind not in _KINDS:
+            raise PlanError(f"There is no figure '{kind}'. {did_you_mean(kind, _KINDS)}")
+        options = {part: value for part, value in entry.items() if part not in ("kind", "name")}
+        name = str(entry.get("name", f"{number}-{kind}"))
+        try:
+            figures[name] = _KINDS[kind](study, results, **options)
+        except TypeError:
+            raise PlanError(f"The figure '{name}' lacks or does not know an option.") from None
+    claims = [
+        _relation(results, entry["risk"], entry["utility"])
+        for entry in study.figures
+        if entry["kind"] == "risk-utility"
+    ]
+    return Conclusion(figures=figures, claims=claims)
+
+
+def _relation(results: Results, risk: str, utility: str) -> Claim:
+    """Whether less risk goes with less utility, over all masked tables."""
+    pairs = _pairs(results, risk, utility)
+    sign = 1.0 if _higher(utility) else -1.0
+    text = f"What has less risk ({_title(risk)}) is less useful ({_title(utility)})."
+    if len(pairs) < 3:
+        return Claim(text, None, "fewer than three masked tables have both")
+    useful = [sign * pair[1] for pair in pairs]
+    correlation, p_value = spearman([pair[0] for pair in pairs], useful)
+    holds = correlation > 0 if p_value < 0.05 else None
+    return Claim(text, holds, f"Spearman's correlation {correlation:.2f} (p = {p_value:.2g})")
+
+
+def _pairs(results: Results, risk: str, utility: str) -> list[tuple[float, float, str, str, str]]:
+    names = ("table", "variant", "family")
+    risks = results.where(measure=risk).by(*names)
+    utilities = results.where(measure=utility).by(*names)
+    return [
+        (float(values.mean()), float(utilities[place].mean()), *place)
+        for place, values in risks.items()
+        if place in utilities
+    ]
+
+
+def _risk_utility(
+    study: Study, results: Results, *, risk: str, utility: str, limit: float | None = None
+) -> Figure:
+    several = len(study.tables) > 1
+    points = [
+        Point(f"{variant}, {table}" if several else variant, low, high, family)
+        for low, high, table, variant, family in _pairs(results, risk, utility)
+    ]
+    return risk_utility(
+        points,
+        risk=_title(risk),
+        utility=_title(utility),
+        higher_is_better=_higher(utility),
+        limit=limit,
+    )
+
+
+def _against(
+    study: Study, results: Results, *, measure: str, x: str = "k", table: str | None = None
+) -> Figure:
+    chosen = results.where(measure=measure)
+    chosen = chosen if table is None else chosen.where(table=table)
+    lines: dict[str, dict[float, Any]] = {}
+    for (family, place), values in chosen.by("family", x).items():
+        if isinstance(place, (int, float)):
+            lines.setdefault(family, {})[place] = values
+    return against(lines, xlabel=x, ylabel=_title(measure))
+
+
+def _violins(study: Study, results: Results, *, measure: str, by: str = "family") -> Figure:
+    groups = results.where(measure=measure).by(by)
+    return violins({str(name): v for name, v in groups.items()}, ylabel=_title(measure))
+
+
+def _boxes(study: Study, results: Results, *, measure: str, by: str = "family") -> Figure:
+    """Percentage differences to the original, table by table."""
+    groups = differences(study, results, measure, by)
+    return boxes(groups, ylabel=f"{_title(measure)}: difference to the original (%)")
+
+
+def _ranks(study: Study, results: Results, *, measure: str) -> Figure:
+    variants = [variant.name for variant in study.variants]
+    tables = [source.name for source in study.tables]
+    values = results.where(measure=measure).matrix(variants, tables, by=("variant", "table"))
+    ranked = ranks(values, higher_is_better=_higher(measure))
+    ranked[np.isnan(values)] = np.nan
+    return rank_plot(
+        {
+            name: list(each)
+            for name, each in zip(variants, ranked, strict=True)
+            if np.isfinite(each).any()
+        }
+    )
+
+
+def _win_draw_lose(study: Study, results: Results, *, measure: str, rope: float = 1.0) -> Figure:
+    groups = differences(study, results, measure, "variant")
+    sign = 1 if _higher(measure) else -1
+    return win_draw_lose(
+        {
+            name: bayes_sign_test(sign * values, rope=rope).probabilities
+            for name, values in groups.items()
+            if len(values)
+        }
+    )
+
+
+def differences(study: Study, results: Results, measure: str, by: str) -> dict[str, Any]:
+    """The percentage differences to the original on the same table, grouped."""
+    chosen = results.where(measure=measure)
+    baseline = chosen.where(variant=ORIGINAL).by("table")
+    groups: dict[str, list[float]] = {}
+    for place, values in chosen.by("table", "variant", "family").items():
+        table, variant, family = place
+        if variant != ORIGINAL and table in baseline:
+            name = {"table": table, "variant": variant, "family": family}[by]
+            found = percentage_differences(values.mean(), baseline[table].mean())
+            if np.isfinite(found):
+                groups.setdefault(name, []).append(float(found))
+    return {name: np.array(values) for name, values in groups.items()}
+
+
+def _title(measure: str) -> str:
+    info = discover_all_measures().get(measure)
+    return measure if info is None else info.title
+
+
+def _higher(measure: str) -> bool:
+    info = discover_all_measures().get(measure)
+    return info is not None and info.direction == "higher"
+
+
+_KINDS: Mapping[str, Callable[..., Figure]] = {
+    "against": _against,
+    "boxes": _boxes,
+    "ranks": _ranks,
+    "risk-utility": _risk_utility,
+    "violins": _violins,
+    "win-draw-lose": _win_draw_lose,
+}

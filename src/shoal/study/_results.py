@@ -1,0 +1,144 @@
+"""What a study found: one row for each task, and ways to look at them."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.study._design import Study
+from shoal.study._runner import keys_of
+from shoal.study._store import Result, Status, Store
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Row:
+    """The result of one task, with what it was the result of."""
+
+    table: str
+    variant: str
+    family: str
+    seed: int
+    measure: str
+    status: Status
+    value: float
+    reason: str | None
+    seconds: float
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Results:
+    """The rows of a study, in the order of its tasks.
+
+    ``where`` narrows them down, ``by`` groups their values, ``matrix`` lays them out.
+    """
+
+    rows: tuple[Row, ...]
+    missing: int = 0
+
+    @classmethod
+    def of(cls, study: Study, folder: str | Path) -> Results:
+        """What the folder of a study has; ``missing`` counts the tasks without a result."""
+        keys = keys_of(study)
+        found = Store(folder).read(keys.values())
+        variants = {variant.name: variant for variant in study.variants}
+        rows = tuple(
+            _row(place, variants[place[1]].family, variants[place[1]].parameters, found[key])
+            for place, key in keys.items()
+            if key in found
+        )
+        return cls(rows, len(keys) - len(rows))
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def where(self, **wanted: Any) -> Results:
+        """The rows whose fields, or parameters, have these values."""
+
+        def fits(row: Row) -> bool:
+            return all(
+                (getattr(row, name) if hasattr(row, name) else row.parameters.get(name)) == value
+                for name, value in wanted.items()
+            )
+
+        return Results(tuple(row for row in self.rows if fits(row)), self.missing)
+
+    @property
+    def done(self) -> Results:
+        """The rows that have a value."""
+        good = tuple(r for r in self.rows if r.status == "done" and math.isfinite(r.value))
+        return Results(good, self.missing)
+
+    @property
+    def values(self) -> Floats:
+        """The values of the rows that have one."""
+        return np.array([row.value for row in self.done.rows], np.float64)
+
+    def by(self, *names: str) -> dict[Any, Floats]:
+        """The values of the rows grouped by a field or parameter, or by several, in order."""
+        grouped: dict[Any, list[float]] = {}
+        for row in self.done.rows:
+            place = tuple(
+                getattr(row, name) if hasattr(row, name) else row.parameters.get(name)
+                for name in names
+            )
+            grouped.setdefault(place[0] if len(names) == 1 else place, []).append(row.value)
+        return {place: np.array(values, np.float64) for place, values in grouped.items()}
+
+    def matrix(self, rows: Sequence[Any], columns: Sequence[Any], *, by: tuple[str, str]) -> Floats:
+        """Means over seeds, laid out by two fields; NaN where there is none."""
+        grouped = self.by(*by)
+        out = np.full((len(rows), len(columns)), np.nan)
+        for i, row in enumerate(rows):
+            for j, column in enumerate(columns):
+                if (row, column) in grouped:
+                    out[i, j] = grouped[row, column].mean()
+        return out
+
+    def mean(self, choose: Callable[[Row], bool] | None = None) -> float:
+        """The mean of the values; NaN without any."""
+        chosen = [row.value for row in self.done.rows if choose is None or choose(row)]
+        return float(np.mean(chosen)) if chosen else math.nan
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write the rows, one column for each field and each parameter."""
+        plain = [f.name for f in fields(Row) if f.name not in ("parameters", "facts")]
+        names = list(dict.fromkeys(name for row in self.rows for name in row.parameters))
+        with open(path, "w", encoding="utf-8", newline="") as stream:
+            writer = csv.writer(stream)
+            writer.writerow([*plain, *names])
+            for row in self.rows:
+                own = [row.parameters.get(name, "") for name in names]
+                writer.writerow([*(getattr(row, name) for name in plain), *own])
+
+
+def _row(
+    place: tuple[str, str, int, str], family: str, parameters: Mapping[str, Any], found: Result
+) -> Row:
+    table, variant, seed, measure = place
+    return Row(
+        table,
+        variant,
+        family,
+        seed,
+        measure,
+        found.status,
+        found.value,
+        found.reason,
+        found.seconds,
+        parameters,
+        found.facts,
+    )

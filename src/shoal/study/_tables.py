@@ -1,0 +1,204 @@
+"""The tables of a study: where they are found, and which column plays which part."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shoal.errors import InputError, PlanError, did_you_mean, quoted
+from shoal.randomness import SecretStream
+from shoal.table import Roles, Table, identifying_columns, read, whole_as_floats
+
+#: The environment variable that names the folder of tables.
+DATA_VARIABLE = "SHOAL_DATA"
+
+_RULES = ("all", "part")
+_ENTRIES = ("name", "path", "openml", "roles", "target", "rows", "only", "without", "floats")
+_ENDINGS = (".parquet", ".csv", ".tsv", ".feather", ".arrow")
+_PUBLIC_KEY = "00" * 32  # which rows a study takes of a large table is no secret
+
+
+@dataclass(frozen=True)
+class TableSource:
+    """One table of a study.
+
+    Parameters
+    ----------
+    name : str
+        What results and figures call it.
+    path : str, optional
+        A file: as it is, beside the study, or in the folder that ``SHOAL_DATA`` names.
+    openml : int, optional
+        The number of a data set at OpenML, where there is no such file; kept by scikit-learn.
+    roles : Roles or {"all", "part"}
+        The roles of the columns, or a rule: every column but the target is a quasi-identifier, or
+        the fewest that tell more than 99 % of the records apart. The target is then sensitive.
+    target : str, optional
+        The column that models predict.
+    rows : int, optional
+        Only so many rows, chosen by a public hash, always the same ones.
+    only : tuple of str
+        The columns that are taken; all without it.
+    without : tuple of str
+        Columns that are left out.
+    floats : bool
+        Take whole numbers as numbers with fractions, so that means are not rounded.
+    """
+
+    name: str
+    path: str | None = None
+    openml: int | None = None
+    roles: Roles | str = "all"
+    target: str | None = None
+    rows: int | None = None
+    only: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    floats: bool = False
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any]) -> TableSource:
+        """A source from an entry of a study's file."""
+        for part in given:
+            if part not in _ENTRIES:
+                raise PlanError(
+                    f"A table of a study has no part '{part}'. {did_you_mean(part, _ENTRIES)}"
+                )
+        entry = dict(given)
+        path = entry.get("path")
+        if path is None and entry.get("openml") is None:
+            raise PlanError("A table of a study needs a path, or the number of a set at OpenML.")
+        entry.setdefault("name", Path(path).stem if path else f"openml-{entry['openml']}")
+        roles = entry.get("roles", "all")
+        entry["roles"] = Roles.from_dict(roles) if isinstance(roles, Mapping) else roles
+        if isinstance(entry["roles"], str) and roles not in _RULES:
+            raise PlanError(
+                f"The roles of a table are a table of roles, or a rule: 'all' or 'part'; got "
+                f"{roles!r}."
+            )
+        for part in ("only", "without"):
+            entry[part] = tuple(entry.get(part, ()))
+        return cls(**entry)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The source as plain data: what its results depend on, besides the file itself."""
+        roles = self.roles.to_dict() if isinstance(self.roles, Roles) else self.roles
+        given = {
+            "name": self.name,
+            "path": self.path,
+            "openml": self.openml,
+            "roles": roles,
+            "target": self.target,
+            "rows": self.rows,
+            "only": list(self.only) or None,
+            "without": list(self.without) or None,
+            "floats": self.floats or None,
+        }
+        return {part: value for part, value in given.items() if value is not None}
+
+    def file(self, folder: Path | None = None) -> Path | None:
+        """Where the file is; None where there is none and the table comes from OpenML."""
+        if self.path is None:
+            return None
+        places = [Path(self.path)]
+        if not places[0].is_absolute():
+            places = [place / self.path for place in _places(folder)]
+        for place in places:
+            if place.is_file():
+                return place
+        if self.openml is not None:
+            return None
+        raise InputError(
+            f"The table '{self.name}' was not found: there is no file '{self.path}' here, beside "
+            f"the study, or in the folder that the environment variable {DATA_VARIABLE} names."
+        )
+
+    def fingerprint(self, folder: Path | None = None) -> str:
+        """A hash of the data, so that results of other data are not taken for these."""
+        file = self.file(folder)
+        if file is None:
+            return f"openml:{self.openml}"
+        stat = file.stat()
+        return _hashed(str(file.resolve()), stat.st_size, stat.st_mtime_ns)
+
+    def load(self, folder: Path | None = None) -> Table:
+        """The table, with its roles."""
+        file = self.file(folder)
+        table = _from_openml(self.openml, self.name) if file is None else read(file)
+        absent = [name for name in (*self.only, *self.without) if name not in table.columns]
+        if absent:
+            raise InputError(f"The table '{self.name}' has no column {quoted(absent)}.")
+        kept = self.only or table.columns
+        table = table.drop(n for n in table.columns if n not in kept or n in self.without)
+        if self.floats:
+            table = whole_as_floats(table)
+        if self.rows is not None and self.rows < len(table):
+            table = _some_rows(table, self.rows)
+        return table.with_roles(self._roles_of(table))
+
+    def _roles_of(self, table: Table) -> Roles:
+        if isinstance(self.roles, Roles):
+            return self.roles if self.target is None else self.roles.replacing(target=self.target)
+        if self.target is not None and self.target not in table.columns:
+            raise InputError(
+                f"The table '{self.name}' has no column '{self.target}' to predict. "
+                f"{did_you_mean(self.target, table.columns)}"
+            )
+        others = [name for name in table.columns if name != self.target]
+        if self.roles == "part":
+            others = identifying_columns(table, others)
+        secret = [] if self.target is None else [self.target]
+        return Roles(quasi_identifiers=others, sensitive=secret, target=self.target)
+
+
+def tables_in(folder: str | Path, **common: Any) -> list[TableSource]:
+    """Every table in a folder, under one rule for the roles."""
+    paths = sorted(path for path in Path(folder).iterdir() if path.suffix in _ENDINGS)
+    if not paths:
+        raise InputError(f"There is no table in the folder '{folder}'.")
+    return [TableSource(path.stem, str(path.resolve()), **common) for path in paths]
+
+
+def _places(folder: Path | None) -> list[Path]:
+    data = os.environ.get(DATA_VARIABLE)
+    return [
+        Path.cwd(),
+        *([folder] if folder is not None else []),
+        *([Path(data)] if data else []),
+    ]
+
+
+@lru_cache(maxsize=256)
+def _hashed(path: str, size: int, modified: int) -> str:
+    """The hash of a file, computed once for each state of it."""
+    with open(path, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _some_rows(table: Table, rows: int) -> Table:
+    """So many rows, the same ones every time."""
+    chosen = SecretStream.from_key_hex(_PUBLIC_KEY).derive("rows").choose(len(table), rows)
+    kept = np.zeros(len(table), dtype=bool)
+    kept[chosen] = True
+    return table.keep(kept)
+
+
+def _from_openml(number: int | None, name: str) -> Table:
+    from urllib.error import URLError
+
+    from sklearn.datasets import fetch_openml
+
+    try:
+        found = fetch_openml(data_id=number, as_frame=True, parser="auto")
+    except (URLError, OSError, ValueError):
+        raise InputError(
+            f"The table '{name}' (set {number} at OpenML) is not here and could not be fetched; "
+            f"put its file into the folder that the environment variable {DATA_VARIABLE} names."
+        ) from None
+    return Table(found.frame)

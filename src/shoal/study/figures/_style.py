@@ -1,0 +1,96 @@
+"""How all figures look, and how they are kept: as pictures, and as the numbers in them."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shoal.errors import MissingExtra
+
+#: Colours that the colour-blind tell apart (Okabe and Ito), dark enough for lines on white.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+#: Lose, draw, win.
+VERDICTS = ("#D55E00", "#BBBBBB", "#0072B2")
+#: Marks that tell families apart in black and white too.
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+FORMATS = ("svg", "png", "pdf")
+
+_STYLE = {
+    "axes.axisbelow": True,
+    "axes.edgecolor": "#888888",
+    "axes.grid": True,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 11.0,
+    "figure.dpi": 100.0,
+    "figure.facecolor": "white",
+    "font.family": "DejaVu Sans",
+    "font.size": 9.0,
+    "grid.color": "#E4E4E4",
+    "legend.frameon": False,
+    "lines.linewidth": 1.6,
+    "pdf.fonttype": 42,
+    "savefig.bbox": "tight",
+    "svg.fonttype": "path",
+    "svg.hashsalt": "shoal",  # the same numbers give the same file
+}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture with the numbers it was drawn from, one row for each mark."""
+
+    drawing: Any
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+    def save(self, folder: str | Path, name: str) -> list[Path]:
+        """Write the picture as SVG, PNG and PDF, and its numbers as CSV."""
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        paths = []
+        with styled():
+            for ending in FORMATS:
+                path = folder / f"{name}.{ending}"
+                meta = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(ending, {})
+                self.drawing.savefig(path, metadata=meta, dpi=160)
+                paths.append(path)
+        path = folder / f"{name}.csv"
+        with path.open("w", encoding="utf-8", newline="") as stream:
+            writer = csv.writer(stream)
+            writer.writerow(self.columns)
+            writer.writerows(self.rows)
+        return [*paths, path]
+
+
+@contextmanager
+def styled() -> Iterator[None]:
+    """The house style, for as long as something is drawn."""
+    try:
+        import matplotlib
+    except ImportError:
+        raise MissingExtra("Drawing a figure", "study") from None
+    with matplotlib.rc_context(_STYLE):
+        yield
+
+
+def canvas(width: float, height: float, **more: Any) -> tuple[Any, Any]:
+    """An empty figure and its axes; nothing global, and no window."""
+    from matplotlib.figure import Figure as Drawing
+
+    drawing = Drawing(figsize=(width, height), layout="constrained")
+    return drawing, drawing.subplots(**more)
+
+
+def colour_of(families: Sequence[str]) -> Mapping[str, tuple[str, str]]:
+    """A colour and a mark for each family, in the order of their first appearance."""
+    names = list(dict.fromkeys(families))
+    return {
+        name: (COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)])
+        for place, name in enumerate(names)
+    }

@@ -1,0 +1,133 @@
+"""Figures of one thing against another: risk against utility, and anything against k."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shoal.study._statistics import pareto_front
+from shoal.study.figures._style import COLOURS, Figure, canvas, colour_of, styled
+
+
+@dataclass(frozen=True)
+class Point:
+    """One masked table: its risk and its utility."""
+
+    label: str
+    risk: float
+    utility: float
+    family: str = ""
+
+
+def risk_utility(
+    points: Sequence[Point],
+    *,
+    risk: str = "risk",
+    utility: str = "utility",
+    higher_is_better: bool = True,
+    limit: float | None = None,
+    title: str = "",
+) -> Figure:
+    """Every masked table by its risk and utility, and the front that no other one beats.
+
+    Examples
+    --------
+    >>> points = [Point("a", 0.1, 0.6), Point("b", 0.3, 0.9), Point("c", 0.4, 0.8)]
+    >>> [row[-1] for row in risk_utility(points).rows]
+    [True, True, False]
+    """
+    at = np.array([(point.risk, point.utility) for point in points], np.float64).reshape(-1, 2)
+    front = pareto_front(at, higher_is_better=[False, higher_is_better])
+    look = colour_of([point.family for point in points])
+    with styled():
+        drawing, axes = canvas(5.2, 3.8)
+        for family, (colour, mark) in look.items():
+            mine = [place for place, point in enumerate(points) if point.family == family]
+            axes.scatter(
+                at[mine, 0], at[mine, 1], c=colour, marker=mark, s=26, alpha=0.8,
+                edgecolors="white", linewidths=0.4, label=family or None,
+            )  # fmt: skip
+        best = at[front][np.argsort(at[front, 0], kind="stable")]
+        axes.step(best[:, 0], best[:, 1], where="post", color="#222222", linewidth=1.2,
+                  label="front")  # fmt: skip
+        if limit is not None:
+            axes.axvline(limit, color=COLOURS[1], linestyle="--", linewidth=1.2, label="limit")
+        for place in np.flatnonzero(front)[:12]:
+            axes.annotate(
+                points[place].label, at[place], xytext=(4, 4), textcoords="offset points",
+                fontsize=7, color="#333333",
+            )  # fmt: skip
+        axes.set_xlabel(f"{risk} (lower is better)")
+        axes.set_ylabel(f"{utility} ({'higher' if higher_is_better else 'lower'} is better)")
+        axes.set_title(title)
+        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    rows = tuple(
+        (point.label, point.family, float(point.risk), float(point.utility), bool(on))
+        for point, on in zip(points, front, strict=True)
+    )
+    return Figure(drawing, ("label", "family", "risk", "utility", "on_front"), rows)
+
+
+def against(
+    series: Mapping[str, Mapping[float, Sequence[float]]],
+    *,
+    xlabel: str,
+    ylabel: str,
+    title: str = "",
+    published: Mapping[str, Mapping[float, float]] | None = None,
+    logarithmic: bool = True,
+) -> Figure:
+    """Lines of the mean over runs, with the range of all runs; crosses are published values.
+
+    Parameters
+    ----------
+    series : mapping
+        For each line its runs' values by the place on the axis.
+    xlabel, ylabel, title : str
+    published : mapping, optional
+        For some lines what was printed.
+    logarithmic : bool
+        Whether the places grow by factors, as k does.
+
+    Examples
+    --------
+    >>> figure = against({"swap": {5: [0.1, 0.3], 50: [0.5]}}, xlabel="k", ylabel="loss")
+    >>> [row[:4] for row in figure.rows]
+    [('swap', 5.0, 2, 0.2), ('swap', 50.0, 1, 0.5)]
+    """
+    look = colour_of(list(series))
+    printed = published or {}
+    rows: list[tuple[Any, ...]] = []
+    with styled():
+        drawing, axes = canvas(5.2, 3.6)
+        for name, runs in series.items():
+            colour, mark = look[name]
+            places = sorted(runs)
+            values = [np.asarray(runs[place], np.float64) for place in places]
+            means = np.array([given.mean() for given in values])
+            axes.plot(places, means, color=colour, marker=mark, markersize=4, label=name)
+            axes.fill_between(
+                places, [g.min() for g in values], [g.max() for g in values],
+                color=colour, alpha=0.15, linewidth=0,
+            )  # fmt: skip
+            known = printed.get(name, {})
+            axes.plot(list(known), list(known.values()), "x", color=colour, markersize=7)
+            rows += [
+                (name, float(place), len(given), round(float(mean), 12), known.get(place))
+                for place, given, mean in zip(places, values, means, strict=True)
+            ]
+        if printed:
+            axes.plot([], [], "x", color="#444444", label="published")
+        if logarithmic:
+            axes.set_xscale("log")
+            every = sorted({place for runs in series.values() for place in runs})
+            axes.set_xticks(every, [f"{place:g}" for place in every])
+            axes.minorticks_off()
+        axes.set_xlabel(xlabel)
+        axes.set_ylabel(ylabel)
+        axes.set_title(title)
+        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return Figure(drawing, ("line", xlabel, "runs", "mean", "published"), tuple(rows))

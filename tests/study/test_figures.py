@@ -1,0 +1,91 @@
+"""Figures: the numbers beside them, their files, and the odd inputs."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+import pytest
+
+from shoal.study.figures import (
+    Point,
+    against,
+    boxes,
+    rank_plot,
+    risk_utility,
+    upset,
+    violins,
+    win_draw_lose,
+)
+
+RNG = np.random.default_rng(4)
+FIGURES = {
+    "violins": lambda: violins(
+        {"pre": RNG.beta(2, 60, 9000), "post": RNG.beta(2, 9, 700)}, ylabel="risk", marks=[0.2]
+    ),
+    "boxes": lambda: boxes(
+        {f"technique {n}": RNG.normal(-n, 3, 40) for n in range(7)}, ylabel="difference (%)"
+    ),
+    "ranks": lambda: rank_plot({c: list(RNG.permutation(9) + 1.0) for c in "abcdef"}),
+    "verdicts": lambda: win_draw_lose({"noise": (0.9, 0.1, 0.0), "rounding": (0.2, 0.3, 0.5)}),
+    "upset": lambda: upset([["N", "R"], ["N"], ["N", "R", "G"], ["N", "R"], []]),
+    "tradeoff": lambda: risk_utility(
+        [Point(f"v{n}", *RNG.random(2), "NRS"[n % 3]) for n in range(30)], limit=0.05
+    ),
+    "against": lambda: against(
+        {
+            "MDAV-ID": {k: [k / 900] for k in (5, 25, 100, 300)},
+            "IR-SWAP": {k: list(RNG.random(4) * k / 3000) for k in (5, 25, 100, 300)},
+        },
+        xlabel="k",
+        ylabel="mean difference of correlations",
+        published={"MDAV-ID": {5: 0.006, 25: 0.03}},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_it_is_kept_as_pictures_and_numbers(name, tmp_path):
+    figure = FIGURES[name]()
+    paths = figure.save(tmp_path / "figures", name)
+    assert [path.suffix for path in paths] == [".svg", ".png", ".pdf", ".csv"]
+    assert all(path.stat().st_size > 0 for path in paths)
+    with paths[-1].open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.reader(stream))
+    assert tuple(rows[0]) == figure.columns
+    assert len(rows) == 1 + len(figure.rows)
+
+
+def test_the_same_numbers_give_the_same_file(tmp_path):
+    for place in "ab":
+        violins({"x": [1.0, 2.0, 3.0]}, ylabel="y").save(tmp_path / place, "v")
+    for ending in ("svg", "pdf", "csv"):
+        first, second = ((tmp_path / place / f"v.{ending}").read_bytes() for place in "ab")
+        assert first == second
+
+
+def test_a_violin_reaches_no_further_than_its_values():
+    figure = violins({"x": np.r_[np.zeros(50), np.ones(50)]}, ylabel="y")
+    body = figure.drawing.axes[0].collections[0].get_paths()[0].vertices
+    assert body[:, 1].min() == 0
+    assert body[:, 1].max() == 1
+
+
+@pytest.mark.parametrize(
+    "groups", [{}, {"none": []}, {"one": [0.5]}, {"same": [1.0] * 9}, {"odd": [np.nan, 2.0]}]
+)
+def test_few_values_are_drawn_all_the_same(groups):
+    kept = sum(np.isfinite(values).any() for values in groups.values() if len(values))
+    assert len(violins(groups, ylabel="y").rows) == kept
+    if kept:
+        assert len(boxes(groups, ylabel="y").rows) == kept
+
+
+def test_the_common_subset_is_where_every_method_has_a_rank():
+    figure = rank_plot({"a": [1.0, 2.0, 1.0], "b": [2.0, 1.0, np.nan]})
+    assert ("a", "all", 3, pytest.approx(4 / 3), pytest.approx(np.std([1, 2, 1]))) in figure.rows
+    assert ("a", "common", 2, 1.5, 0.5) in figure.rows
+
+
+def test_a_table_without_any_technique_is_counted():
+    assert upset([[], ["N"]]).rows == (("none", 1), ("N", 1))
