@@ -5,6 +5,7 @@ from shoal.table._course import OTHER, Course
 from shoal.table._encode import Codes
 from shoal.table._exchange import Exchange
 from shoal.table._features import features_of, frame_of_array, whole_as_floats
+from shoal.table._fingerprint import fingerprint
 from shoal.table._frames import Kind
 from shoal.table._grouped import Missing
 from shoal.table._quantities import quantities, scale_name
@@ -40,6 +41,7 @@ __all__ = [
     "Table",
     "Unseen",
     "features_of",
+    "fingerprint",
     "form_classes",
     "frame_of_array",
     "identifying_columns",

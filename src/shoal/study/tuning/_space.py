@@ -1,0 +1,100 @@
+"""What tuning chooses from: families of plans, each over values of its parameters."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from shoal.errors import PlanError
+from shoal.table import Table
+
+_NUMERIC = ("integer", "float")
+_SWAP_KS = (2, 3, 5, 10, 20, 50)
+_GROUP_KS = (2, 3, 5, 10, 25)
+
+
+@dataclass(frozen=True)
+class Family:
+    """Plans of one shape: steps, and for some of their parameters the values to choose from.
+
+    ``choices`` are by ``"number.parameter"``, the number of the step from 0.
+
+    Examples
+    --------
+    >>> family = Family("swap", ({"method": "swap"},), {"0.k": (2, 5)})
+    >>> family.size, family.steps_with({"0.k": 5})
+    (2, [{'method': 'swap', 'k': 5}])
+    """
+
+    name: str
+    steps: tuple[Mapping[str, Any], ...]
+    choices: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """How many plans it has."""
+        return math.prod(len(values) for values in self.choices.values())
+
+    def steps_with(self, chosen: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """The steps with these values."""
+        steps = [dict(step) for step in self.steps]
+        for place, value in chosen.items():
+            number, _, parameter = place.partition(".")
+            if not number.isdigit() or int(number) >= len(steps) or not parameter:
+                raise PlanError(f"The choice '{place}' of the family '{self.name}' is of no step.")
+            steps[int(number)][parameter] = value
+        return steps
+
+    def all(self) -> Iterator[dict[str, Any]]:
+        """Every choice of values."""
+        for values in itertools.product(*self.choices.values()):
+            yield dict(zip(self.choices, values, strict=True))
+
+
+def default_space(table: Table) -> list[Family]:
+    """Families that suit a table: swaps, microaggregation, generalization, and the five techniques.
+
+    Rounding and noise are offered where quasi-identifiers are numbers, in steps that fit their
+    scale; groups are never asked to be larger than half of the table.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import Roles
+    >>> table = Table(pl.DataFrame({"sex": ["f", "m"] * 40}), Roles(quasi_identifiers=["sex"]))
+    >>> [family.name for family in default_space(table)]
+    ['swap', 'swap blocks', 'microaggregate', 'mondrian', 'local', 'suppress']
+    """
+    quasi = table.roles.quasi_identifiers
+    numeric = [name for name in quasi if table.kind(name) in _NUMERIC]
+    most = max(len(table) // 2, 2)
+    swaps = tuple(k for k in _SWAP_KS if k <= most) or (2,)
+    groups = tuple(k for k in _GROUP_KS if k <= most) or (2,)
+    swap = {"method": "swap", "dissimilarity": "gower"}
+    space = [
+        Family("swap", (swap,), {"0.k": swaps}),
+        Family("swap blocks", ({**swap, "blocks": "mutual-information"},), {"0.k": swaps}),
+        Family(
+            "microaggregate",
+            ({"method": "microaggregate", "dissimilarity": "gower"},),
+            {"0.k": groups},
+        ),
+        Family("mondrian", ({"method": "generalize", "algorithm": "mondrian"},), {"0.k": groups}),
+        Family("local", ({"method": "generalize", "algorithm": "local"},), {"0.k": groups}),
+        Family("suppress", ({"method": "suppress"},), {"0.max_distinct": (0.01, 0.1, 0.5)}),
+    ]
+    if numeric:
+        code, noise = {"method": "top-bottom-code"}, {"method": "add-noise"}
+        recode = {"method": "recode"}
+        fences, epsilons = (1.5, 3.0), (0.5, 2.0, 8.0, 16.0)
+        space += [
+            Family("noise", (noise,), {"0.epsilon": epsilons}),
+            Family("code, noise", (code, noise), {"0.fence": fences, "1.epsilon": epsilons}),
+            Family("recode", (recode,), {"0.magnitude": (0.25, 0.5, 1.5)}),
+            Family("recode, swap", (recode, swap), {"0.magnitude": (0.25, 0.5), "1.k": swaps}),
+            Family("code, swap", (code, swap), {"0.fence": fences, "1.k": swaps}),
+        ]
+    return space

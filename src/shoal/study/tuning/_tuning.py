@@ -1,0 +1,86 @@
+"""What tuning found."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from shoal.measurement import Measurement
+from shoal.study.figures import Figure, Point, risk_utility
+from shoal.workflow import Plan, discover_all_measures
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One plan that was tried, with its risk and its utility in the search."""
+
+    family: str
+    steps: tuple[Mapping[str, Any], ...]
+    risk: float
+    risk_interval: tuple[float, float] | None
+    utility: float
+    on_front: bool = False
+
+    @property
+    def label(self) -> str:
+        """The plan in a few words."""
+        own = [
+            f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}"
+            for step in self.steps
+            for name, value in step.items()
+            if name in ("k", "base", "epsilon", "fence", "magnitude", "max_distinct")
+        ]
+        return " ".join([self.family, *own])
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What tuning found: a plan to protect with, the front it lies on, and why it was chosen."""
+
+    plan: Plan
+    chosen: Tried
+    risk: Measurement
+    utility: Measurement
+    tried: tuple[Tried, ...]
+    reason: str
+    limit: float
+    measures: tuple[str, str]
+    searched: int = 0
+    failures: Mapping[str, int] = field(default_factory=dict)
+
+    def figure(self) -> Figure:
+        """All plans that were tried by risk and utility, with the front and the limit."""
+        infos = discover_all_measures()
+        points = [
+            Point(one.label, one.risk, one.utility, one.family)
+            for one in self.tried
+            if math.isfinite(one.utility)
+        ]
+        return risk_utility(
+            points,
+            risk=infos[self.measures[0]].title,
+            utility=infos[self.measures[1]].title,
+            limit=self.limit,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain facts for JSON."""
+        return {
+            "plan": self.plan.to_dict(),
+            "reason": self.reason,
+            "limit": self.limit,
+            "risk": self.risk.to_dict(),
+            "utility": self.utility.to_dict(),
+            "tried": [
+                {
+                    "plan": one.label,
+                    "risk": one.risk,
+                    "utility": None if math.isnan(one.utility) else one.utility,
+                    "on_front": one.on_front,
+                }
+                for one in self.tried
+            ],
+            "failures": dict(self.failures),
+        }
