@@ -1,0 +1,139 @@
+"""``shoal tune``: the plan with the most utility under a limit of risk."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from shoal.app.cli._files import check_new, write_whole
+from shoal.app.cli._next import shown_source, with_examples
+from shoal.app.cli._progress import Working
+from shoal.app.cli._show import (
+    command_line,
+    heading,
+    note,
+    number,
+    print_json,
+    printable,
+    say,
+    show,
+    table,
+)
+from shoal.app.cli._sources import AsJson, Data, Force, Reading, reads_data, roles_from
+
+if TYPE_CHECKING:
+    from shoal.study.tuning import Tuning
+
+_MOST_SHOWN = 12
+
+
+@with_examples("""
+shoal tune people.csv --plan plan.toml --target income --max-risk 0.05 --out tuned/
+shoal protect people.csv --plan tuned/plan.toml --out release
+""")
+@reads_data
+def tune(
+    data: Data,
+    reading: Reading,
+    plan: Annotated[
+        Path,
+        typer.Option(
+            metavar="FILE",
+            show_default=False,
+            help="A plan with the roles; its steps are tried too, its requirements are kept.",
+        ),
+    ],
+    max_risk: Annotated[
+        float,
+        typer.Option(metavar="RISK", show_default=False, help="The largest risk to accept."),
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(
+            metavar="DIR",
+            show_default=False,
+            help="The folder for plan.toml and the front; a search that was stopped goes on there.",
+        ),
+    ],
+    target: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="What models predict; the plan's without it."),
+    ] = None,
+    risk: Annotated[
+        str, typer.Option(metavar="MEASURE", help="The attack that the risk is measured by.")
+    ] = "distance_linkage",
+    utility: Annotated[
+        str, typer.Option(metavar="MEASURE", help="The utility that is made as large as it can be.")
+    ] = "predictive_performance",
+    min_utility: Annotated[
+        float | None, typer.Option(metavar="VALUE", help="Recommend nothing below it.")
+    ] = None,
+    learner: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The learner; what the measure takes without it."),
+    ] = None,
+    trials: Annotated[int, typer.Option(min=1, metavar="N", help="How many plans to try.")] = 60,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Search for the plan with the most utility whose risk stays under a limit.
+
+    A quarter of the people is held out: the search never sees them, and the utility that is
+    reported is that on them. The plan's risk is measured again under fresh seeds.
+    """
+    from shoal.study.tuning import tune
+    from shoal.workflow import Plan
+
+    check_new(out / "plan.toml", force=force)
+    with Working("Reading the data") as working:
+        loaded = reading.read(data)
+        roles = roles_from(loaded.columns, plan=plan, quasi=None, sensitive=None, identifiers=None)
+        if target is not None:
+            roles = roles.replacing(target=target)
+        found = tune(
+            loaded.with_roles(roles),
+            max_risk=max_risk,
+            risk=risk,
+            utility=utility,
+            utility_options={} if learner is None else {"learner": learner},
+            min_utility=min_utility,
+            plan=Plan.load(plan),
+            trials=trials,
+            folder=out,
+            progress=working,
+        )
+        working("Drawing the front", 0.0)
+        found.figure().save(out, "front")
+    write_whole(out / "tuning.json", json.dumps(found.to_dict(), indent=2, ensure_ascii=False))
+    write_whole(out / "plan.toml", found.plan.to_toml())
+    if as_json:
+        print_json({"out": out, **found.to_dict()})
+    else:
+        _show(found)
+        note(f"The front is at {printable(out / 'front.svg')}. Next:")
+        words = ["--plan", printable(out / "plan.toml"), "--out", "release"]
+        command_line("shoal", "protect", *shown_source(data, reading), *words)
+
+
+def _show(found: Tuning) -> None:
+    heading("The front: no other plan that was tried has less risk and more utility")
+    front = sorted((one for one in found.tried if one.on_front), key=lambda one: one.risk)
+    rows = [
+        (one.label, number(one.risk), number(one.utility), "chosen" if one == found.chosen else "")
+        for one in front[:_MOST_SHOWN]
+    ]
+    show(table(("plan", "risk", "utility", ""), rows, numeric=(1, 2)))
+    say()
+    say(found.reason)
+    baseline = found.utility.baseline
+    against = "" if baseline is None else f"; without masking {number(baseline)}"
+    say(
+        f"On the people that the search never saw its utility is {number(found.utility.value)}"
+        f"{against}. Its risk under fresh seeds is {number(found.risk.value)} at most.",
+        style="bold",
+    )
+    for reason, times in found.failures.items():
+        note(f"{times:,} could not be tried: {reason}")
