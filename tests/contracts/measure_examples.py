@@ -89,6 +89,28 @@ NOT_BEST_WHEN_UNMASKED: dict[str, str] = {
     "unchanged_records": "it is a risk: every record of an unmasked table is unchanged",
 }
 
+#: Risks that wildcards can raise, with the reason.
+HIGHER_WITH_WILDCARDS: dict[str, str] = {
+    "skewness": "a larger crowd can be distributed less like the table than a smaller one",
+}
+
+#: Risks that count who agrees on the quasi-identifiers, and so read a missing value in two ways.
+OF_CLASSES = (
+    "certainty",
+    "homogeneity",
+    "household_risk",
+    "individual_risk",
+    "journalist_risk",
+    "marketer_risk",
+    "population_uniqueness",
+    "prosecutor_risk",
+    "records_at_risk",
+    "similarity",
+    "skewness",
+    "suda",
+    "uniqueness",
+)
+
 
 def options_for(example: MeasureExample, table: Table) -> dict[str, Any]:
     """The options, with a population and households made from the table itself."""

@@ -6,7 +6,7 @@ from shoal.table._encode import Codes
 from shoal.table._exchange import Exchange
 from shoal.table._features import features_of, frame_of_array
 from shoal.table._frames import Kind
-from shoal.table._grouped import Missing
+from shoal.table._grouped import Missing, check_reading
 from shoal.table._quantities import quantities, scale_name
 from shoal.table._read_table import read
 from shoal.table._released import read_records, read_released, records_as_parquet
@@ -35,6 +35,7 @@ __all__ = [
     "Roles",
     "Table",
     "Unseen",
+    "check_reading",
     "features_of",
     "form_classes",
     "frame_of_array",
