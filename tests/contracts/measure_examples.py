@@ -67,11 +67,15 @@ MEASURES: list[MeasureExample] = [
     MeasureExample("population_uniqueness", {"sampling_fraction": 0.25}),
     MeasureExample("population_uniqueness", {"sampling_fraction": 0.05, "estimator": "snb"}),
     MeasureExample("population_uniqueness", {"population": "twice"}),
+    MeasureExample("probabilistic_linkage", {}, _mean),
+    MeasureExample("probabilistic_linkage", {"one_to_one": True, "estimate": "by-pair"}, _mean),
     MeasureExample("prosecutor_risk", {}, _max),
     MeasureExample("records_at_risk", {}, _mean),
     MeasureExample("records_at_risk", {"threshold": 0.5}, _mean),
     MeasureExample("similarity", {}, _mean, _with_a_secret),
     MeasureExample("similarity", {"closeness": 0.5}, _mean, _with_a_secret),
+    MeasureExample("similarity_linkage", {}, _mean),
+    MeasureExample("similarity_linkage", {"comparator": "gauss", "threshold": None}, _mean),
     MeasureExample("skewness", {}, _mean, _with_a_secret),
     MeasureExample("skewness", {"threshold": 0}, _mean, _with_a_secret),
     MeasureExample("suda", {}, _mean),
@@ -86,6 +90,8 @@ MEASURES: list[MeasureExample] = [
 NOT_BEST_WHEN_UNMASKED: dict[str, str] = {
     "certainty": "it is a risk: everybody is in a table from which nobody was left out",
     "distance_linkage": "it is a risk: every record of an unmasked table is nearest to itself",
+    "probabilistic_linkage": "it is a risk: every record of an unmasked table agrees with itself",
+    "similarity_linkage": "it is a risk: every record of an unmasked table scores best with itself",
     "unchanged_records": "it is a risk: every record of an unmasked table is unchanged",
 }
 

@@ -211,5 +211,7 @@ def test_a_wrong_option_is_worded_by_shoal(info):
             table, _ = people_for(info)
             tables = (table, table) if info.needs_original else (table,)
             for wrong in ("x", True, -1, math.nan):
+                if isinstance(parameter.default, bool) and wrong is True:
+                    continue
                 with pytest.raises(ShoalError):
                     info.function(*tables, **{parameter.name: wrong})

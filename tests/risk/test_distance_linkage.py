@@ -120,7 +120,13 @@ class TestWorkedByHand:
         masked = original.with_numbers({"x": np.array([0, 0, 10, 10, 0])})
         found = distance_linkage(original, masked)
         assert found.per_record.tolist() == pytest.approx([1 / 3, 1 / 3, 1 / 2, 1 / 2, 0])
-        assert found.details == {"persons": 5, "records": 5, "known": ["x"]}
+        assert found.details == {
+            "persons": 5,
+            "records": 5,
+            "known": ["x"],
+            "bound": 0.5,
+            "bound_by": "equal records",
+        }
 
     def test_ranges_are_those_of_the_original(self):
         """Person 0 is 0.4 from its own record and 0.3 from another; 0.04 if masked x counted."""

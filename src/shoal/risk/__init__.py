@@ -13,7 +13,9 @@ from shoal.risk._classes import (
 from shoal.risk._distance_linkage import distance_linkage
 from shoal.risk._individual_risk import household_risk, individual_risk
 from shoal.risk._population_uniqueness import population_uniqueness
+from shoal.risk._probabilistic_linkage import probabilistic_linkage
 from shoal.risk._sensitive_classes import homogeneity, similarity, skewness
+from shoal.risk._similarity_linkage import similarity_linkage
 from shoal.risk._suda import SpecialUniques, dis_scores, special_uniques, suda
 from shoal.risk._swapped_groups import group_disclosure, own_values, rank_matching
 from shoal.risk._unchanged import unchanged_records
@@ -33,10 +35,12 @@ __all__ = [
     "own_values",
     "population_sizes",
     "population_uniqueness",
+    "probabilistic_linkage",
     "prosecutor_risk",
     "rank_matching",
     "records_at_risk",
     "similarity",
+    "similarity_linkage",
     "skewness",
     "special_uniques",
     "suda",

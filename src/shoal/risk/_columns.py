@@ -20,6 +20,11 @@ def shared_numbers(name: str, original: Table, masked: Table) -> Floats:
 
     Whole numbers are shifted before they become floats, so that large ones keep their digits.
     """
+    return shared_numbers_and_unit(name, original, masked)[0]
+
+
+def shared_numbers_and_unit(name: str, original: Table, masked: Table) -> tuple[Floats, float]:
+    """The numbers of :func:`shared_numbers`, and how much of their scale a difference of 1 is."""
     both = [table.numbers(name) for table in (original, masked)]
     present = np.concatenate([numbers.present for numbers in both])
     values: npt.NDArray[Any]
@@ -34,9 +39,8 @@ def shared_numbers(name: str, original: Table, masked: Table) -> Floats:
         values = np.concatenate([numbers.values.astype(np.float64) for numbers in both])
     values = np.where(present, values, 0.0)
     largest = np.abs(values).max(initial=0.0)
-    if largest > 0:  # a power of two: ranges then neither overflow nor vanish
-        values = np.ldexp(values, -int(np.frexp(largest)[1]))
-    return np.where(present, values, np.nan)
+    power = -int(np.frexp(largest)[1])  # of two: ranges then neither overflow nor vanish
+    return np.where(present, np.ldexp(values, power), np.nan), float(np.ldexp(1.0, power))
 
 
 def is_numeric(name: str, original: Table, masked: Table) -> bool:

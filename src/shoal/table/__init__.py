@@ -2,6 +2,7 @@
 
 from shoal.table._classes import Classes, form_classes
 from shoal.table._course import OTHER, Course
+from shoal.table._crowds import swapped_blocks, swapped_crowds
 from shoal.table._encode import Codes
 from shoal.table._exchange import Exchange
 from shoal.table._features import features_of, frame_of_array
@@ -48,4 +49,6 @@ __all__ = [
     "stacked_codes",
     "stacked_table",
     "suggest_roles",
+    "swapped_blocks",
+    "swapped_crowds",
 ]
