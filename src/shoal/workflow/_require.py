@@ -89,7 +89,7 @@ class Limit:
                     f"{did_you_mean(name, known)}"
                 )
             names = isinstance(value, list) and all(isinstance(one, str) for one in value)
-            if not isinstance(value, str) and not names and not _is_number(value):
+            if not isinstance(value, (str, bool)) and not names and not _is_number(value):
                 raise ParameterError(
                     f"The option '{name}' of a limit of '{self.measure}' must be a number, a text "
                     f"or a list of texts, so that a plan can hold it; got {type(value).__name__}."
