@@ -28,6 +28,17 @@ def _with_a_secret(table: Table) -> Table:
     return Table(table.frame.with_columns(values), roles)
 
 
+def _with_a_target(table: Table) -> Table:
+    """The rows often enough to learn from, a class and an amount, and a column that tells both."""
+    if not len(table) or "goal" in table.columns:
+        return table
+    frame = pl.concat([table.frame] * (1 + 60 // len(table)))
+    hint = pl.Series("hint", np.arange(len(frame)) % 2)
+    goal = pl.when(hint == 1).then(pl.lit("yes")).otherwise(pl.lit("no")).alias("goal")
+    roles = table.roles.replacing(target="goal")
+    return Table(frame.with_columns(hint, goal, (hint * 10).alias("amount")), roles)
+
+
 @dataclass(frozen=True)
 class MeasureExample:
     """How a measure is called, and how its value follows from what it says of each record."""
@@ -69,9 +80,20 @@ MEASURES: list[MeasureExample] = [
     MeasureExample("population_uniqueness", {"population": "twice"}),
     MeasureExample("probabilistic_linkage", {}, _mean),
     MeasureExample("probabilistic_linkage", {"one_to_one": True, "estimate": "by-pair"}, _mean),
+    MeasureExample("predictive_performance", {}, prepared=_with_a_target),
+    MeasureExample(
+        "predictive_performance",
+        {"target": "goal", "learner": "decision-tree", "score": "auc", "test_share": 0.3},
+        prepared=_with_a_target,
+    ),
     MeasureExample("prosecutor_risk", {}, _max),
     MeasureExample("records_at_risk", {}, _mean),
     MeasureExample("records_at_risk", {"threshold": 0.5}, _mean),
+    MeasureExample(
+        "regression_performance",
+        {"target": "amount", "learner": "decision-tree", "features": ["hint"]},
+        prepared=_with_a_target,
+    ),
     MeasureExample("similarity", {}, _mean, _with_a_secret),
     MeasureExample("similarity", {"closeness": 0.5}, _mean, _with_a_secret),
     MeasureExample("similarity_linkage", {}, _mean),
