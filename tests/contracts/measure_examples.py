@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal import Table
+from shoal import Hierarchy, Table
 
 
 def _as_it_is(table: Table) -> Table:
@@ -37,6 +37,13 @@ def _with_a_target(table: Table) -> Table:
     goal = pl.when(hint == 1).then(pl.lit("yes")).otherwise(pl.lit("no")).alias("goal")
     roles = table.roles.replacing(target="goal")
     return Table(frame.with_columns(hint, goal, (hint * 10).alias("amount")), roles)
+
+
+def _with_numbers(table: Table) -> Table:
+    """The table with two columns of numbers more."""
+    count = np.arange(float(len(table)))
+    more = [pl.Series("up", count), pl.Series("wave", np.sin(count))]
+    return Table(table.frame.with_columns(more), table.roles)
 
 
 @dataclass(frozen=True)
@@ -64,9 +71,17 @@ def _max(values: Any) -> float:
 
 
 MEASURES: list[MeasureExample] = [
+    MeasureExample("average_class_size"),
+    MeasureExample("average_class_size", {"k": 2}),
     MeasureExample("certainty", {}, _max),
+    MeasureExample("chi_square"),
+    MeasureExample("correlation_difference", {}, None, _with_numbers),
+    MeasureExample("correlation_difference", {"method": "spearman"}, None, _with_numbers),
+    MeasureExample("cramers_v"),
+    MeasureExample("discernibility"),
     MeasureExample("distance_linkage", {}, _mean),
     MeasureExample("distance_linkage", {"sample": 10_000, "random_state": 1}, _mean),
+    MeasureExample("generalization_intensity", {"hierarchies": "suppression"}),
     MeasureExample("homogeneity", {}, _mean, _with_a_secret),
     MeasureExample("household_risk", {"household": "first", "sampling_fraction": 0.25}, _mean),
     MeasureExample("individual_risk", {"sampling_fraction": 0.25}, _mean),
@@ -75,6 +90,9 @@ MEASURES: list[MeasureExample] = [
     MeasureExample("marketer_risk", {}, _mean),
     MeasureExample("marketer_risk", {"sampling_fraction": 0.25}, _mean),
     MeasureExample("marketer_risk", {"population": "twice"}, _mean),
+    MeasureExample("mutual_information_loss", {}, None, _with_numbers),
+    MeasureExample("nonuniform_entropy"),
+    MeasureExample("normalized_certainty_penalty"),
     MeasureExample("population_uniqueness", {"sampling_fraction": 0.25}),
     MeasureExample("population_uniqueness", {"sampling_fraction": 0.05, "estimator": "snb"}),
     MeasureExample("population_uniqueness", {"population": "twice"}),
@@ -94,26 +112,36 @@ MEASURES: list[MeasureExample] = [
         {"target": "amount", "learner": "decision-tree", "features": ["hint"]},
         prepared=_with_a_target,
     ),
+    MeasureExample("propensity"),
+    MeasureExample("propensity", {"discriminator": "tree", "sample": 10}),
+    MeasureExample("scaled_deviation", {}, None, _with_numbers),
     MeasureExample("similarity", {}, _mean, _with_a_secret),
     MeasureExample("similarity", {"closeness": 0.5}, _mean, _with_a_secret),
     MeasureExample("similarity_linkage", {}, _mean),
     MeasureExample("similarity_linkage", {"comparator": "gauss", "threshold": None}, _mean),
     MeasureExample("skewness", {}, _mean, _with_a_secret),
     MeasureExample("skewness", {"threshold": 0}, _mean, _with_a_secret),
+    MeasureExample("sse_sst", {}, None, _with_numbers),
     MeasureExample("suda", {}, _mean),
     MeasureExample("suda", {"size": 2, "sampling_fraction": 0.1}, _mean),
     MeasureExample("suppressed_cells"),
+    MeasureExample("suppressed_records"),
     MeasureExample("total_variation"),
     MeasureExample("unchanged_records", {}, _mean),
     MeasureExample("uniqueness", {}, _mean),
+    MeasureExample("variance_ratio", {}, None, _with_numbers),
+    MeasureExample("wasserstein", {}, None, _with_numbers),
 ]
 
 #: Measures whose best value on an unmasked table is not their best value, with the reason.
 NOT_BEST_WHEN_UNMASKED: dict[str, str] = {
+    "average_class_size": "the original has classes too, of at least one record",
     "certainty": "it is a risk: everybody is in a table from which nobody was left out",
+    "discernibility": "the original has records that look alike too, if only to themselves",
     "distance_linkage": "it is a risk: every record of an unmasked table is nearest to itself",
     "probabilistic_linkage": "it is a risk: every record of an unmasked table agrees with itself",
     "similarity_linkage": "it is a risk: every record of an unmasked table scores best with itself",
+    "mutual_information_loss": "a loss below 0 means that columns tell more than they did",
     "unchanged_records": "it is a risk: every record of an unmasked table is unchanged",
 }
 
@@ -145,6 +173,9 @@ def options_for(example: MeasureExample, table: Table) -> dict[str, Any]:
     options = dict(example.options)
     if options.get("household") == "first":
         options["household"] = table.roles.quasi_identifiers[0]
+    if options.get("hierarchies") == "suppression":
+        names = table.roles.quasi_identifiers
+        options["hierarchies"] = {name: Hierarchy.suppression() for name in names}
     if options.get("population") == "twice":
         twice = pl.concat([table.frame, table.frame])
         options["population"] = Table(twice, table.roles)

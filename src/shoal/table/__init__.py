@@ -12,7 +12,7 @@ from shoal.table._quantities import quantities, scale_name
 from shoal.table._read_table import read
 from shoal.table._released import read_records, read_released, records_as_parquet
 from shoal.table._roles import Roles
-from shoal.table._stacked import stacked_codes, stacked_table
+from shoal.table._stacked import stacked_codes, stacked_numbers, stacked_table, to_one_scale
 from shoal.table._table import Numbers, Table
 from shoal.table.hierarchy._codes import HierarchyCodes
 from shoal.table.hierarchy._hierarchy import Hierarchy
@@ -47,8 +47,10 @@ __all__ = [
     "records_as_parquet",
     "scale_name",
     "stacked_codes",
+    "stacked_numbers",
     "stacked_table",
     "suggest_roles",
     "swapped_blocks",
     "swapped_crowds",
+    "to_one_scale",
 ]
