@@ -1,6 +1,7 @@
 """Disclosure risk: one function per measure or attack, returning a Measurement."""
 
 from shoal.measurement import MeasureInfo, discover_measures
+from shoal.risk._before_sampling import before_sampling
 from shoal.risk._certainty import certainty
 from shoal.risk._classes import (
     journalist_risk,
@@ -22,6 +23,7 @@ from shoal.risk._unchanged import unchanged_records
 
 __all__ = [
     "SpecialUniques",
+    "before_sampling",
     "certainty",
     "dis_scores",
     "discover_risks",
