@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal import Table
+from shoal import Roles, Table
 
 
 def _as_it_is(table: Table) -> Table:
@@ -26,6 +26,15 @@ def _with_a_secret(table: Table) -> Table:
     values = table.frame[table.roles.quasi_identifiers[0]].reverse().alias("secret")
     roles = table.roles.replacing(sensitive=["secret"])
     return Table(table.frame.with_columns(values), roles)
+
+
+def _with_two(table: Table) -> Table:
+    """The table with two quasi-identifiers at least: its first one again, where it has one."""
+    names = table.roles.quasi_identifiers
+    if len(names) > 1:
+        return table
+    values = table.frame[names[0]].reverse().alias("second")
+    return Table(table.frame.with_columns(values), Roles(quasi_identifiers=[*names, "second"]))
 
 
 @dataclass(frozen=True)
@@ -59,8 +68,11 @@ MEASURES: list[MeasureExample] = [
     MeasureExample("homogeneity", {}, _mean, _with_a_secret),
     MeasureExample("household_risk", {"household": "first", "sampling_fraction": 0.25}, _mean),
     MeasureExample("individual_risk", {"sampling_fraction": 0.25}, _mean),
+    MeasureExample("inference", {}, None, _with_a_secret),
     MeasureExample("journalist_risk", {"sampling_fraction": 0.25}, _max),
     MeasureExample("journalist_risk", {"population": "twice"}, _max),
+    MeasureExample("linkability", {}, None, _with_two),
+    MeasureExample("linkability", {"neighbours": 3}, None, _with_two),
     MeasureExample("marketer_risk", {}, _mean),
     MeasureExample("marketer_risk", {"sampling_fraction": 0.25}, _mean),
     MeasureExample("marketer_risk", {"population": "twice"}, _mean),
@@ -72,6 +84,9 @@ MEASURES: list[MeasureExample] = [
     MeasureExample("records_at_risk", {"threshold": 0.5}, _mean),
     MeasureExample("similarity", {}, _mean, _with_a_secret),
     MeasureExample("similarity", {"closeness": 0.5}, _mean, _with_a_secret),
+    MeasureExample("singling_out"),
+    MeasureExample("singling_out", {"columns": 2, "numbers": "beyond"}),
+    MeasureExample("singling_out", {"mode": "univariate"}),
     MeasureExample("skewness", {}, _mean, _with_a_secret),
     MeasureExample("skewness", {"threshold": 0}, _mean, _with_a_secret),
     MeasureExample("suda", {}, _mean),
@@ -86,6 +101,9 @@ MEASURES: list[MeasureExample] = [
 NOT_BEST_WHEN_UNMASKED: dict[str, str] = {
     "certainty": "it is a risk: everybody is in a table from which nobody was left out",
     "distance_linkage": "it is a risk: every record of an unmasked table is nearest to itself",
+    "inference": "it is a risk: the nearest record of an unmasked table tells the person's secret",
+    "linkability": "it is a risk: the halves of an unmasked record find each other",
+    "singling_out": "it is a risk: an unmasked record fits the person that it is about",
     "unchanged_records": "it is a risk: every record of an unmasked table is unchanged",
 }
 

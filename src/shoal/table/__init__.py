@@ -10,6 +10,7 @@ from shoal.table._grouped import Missing
 from shoal.table._quantities import quantities, scale_name
 from shoal.table._read_table import read
 from shoal.table._released import read_records, read_released, records_as_parquet
+from shoal.table._released_column import ReleasedColumn, released_column
 from shoal.table._roles import Roles
 from shoal.table._stacked import stacked_codes, stacked_table
 from shoal.table._table import Numbers, Table
@@ -31,6 +32,7 @@ __all__ = [
     "Kind",
     "Missing",
     "Numbers",
+    "ReleasedColumn",
     "RoleSuggestion",
     "Roles",
     "Table",
@@ -43,6 +45,7 @@ __all__ = [
     "read_records",
     "read_released",
     "records_as_parquet",
+    "released_column",
     "scale_name",
     "stacked_codes",
     "stacked_table",
