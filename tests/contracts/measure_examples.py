@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal import Hierarchy, Table
+from shoal import Hierarchy, Roles, Table
 
 
 def _as_it_is(table: Table) -> Table:
@@ -44,6 +44,15 @@ def _with_numbers(table: Table) -> Table:
     count = np.arange(float(len(table)))
     more = [pl.Series("up", count), pl.Series("wave", np.sin(count))]
     return Table(table.frame.with_columns(more), table.roles)
+
+
+def _with_two(table: Table) -> Table:
+    """The table with two quasi-identifiers at least: its first one again, where it has one."""
+    names = table.roles.quasi_identifiers
+    if len(names) > 1:
+        return table
+    values = table.frame[names[0]].reverse().alias("second")
+    return Table(table.frame.with_columns(values), Roles(quasi_identifiers=[*names, "second"]))
 
 
 @dataclass(frozen=True)
@@ -85,8 +94,11 @@ MEASURES: list[MeasureExample] = [
     MeasureExample("homogeneity", {}, _mean, _with_a_secret),
     MeasureExample("household_risk", {"household": "first", "sampling_fraction": 0.25}, _mean),
     MeasureExample("individual_risk", {"sampling_fraction": 0.25}, _mean),
+    MeasureExample("inference", {}, None, _with_a_secret),
     MeasureExample("journalist_risk", {"sampling_fraction": 0.25}, _max),
     MeasureExample("journalist_risk", {"population": "twice"}, _max),
+    MeasureExample("linkability", {}, None, _with_two),
+    MeasureExample("linkability", {"neighbours": 3}, None, _with_two),
     MeasureExample("marketer_risk", {}, _mean),
     MeasureExample("marketer_risk", {"sampling_fraction": 0.25}, _mean),
     MeasureExample("marketer_risk", {"population": "twice"}, _mean),
@@ -119,6 +131,9 @@ MEASURES: list[MeasureExample] = [
     MeasureExample("similarity", {"closeness": 0.5}, _mean, _with_a_secret),
     MeasureExample("similarity_linkage", {}, _mean),
     MeasureExample("similarity_linkage", {"comparator": "gauss", "threshold": None}, _mean),
+    MeasureExample("singling_out"),
+    MeasureExample("singling_out", {"columns": 2, "numbers": "beyond"}),
+    MeasureExample("singling_out", {"mode": "univariate"}),
     MeasureExample("skewness", {}, _mean, _with_a_secret),
     MeasureExample("skewness", {"threshold": 0}, _mean, _with_a_secret),
     MeasureExample("sse_sst", {}, None, _with_numbers),
@@ -142,6 +157,9 @@ NOT_BEST_WHEN_UNMASKED: dict[str, str] = {
     "probabilistic_linkage": "it is a risk: every record of an unmasked table agrees with itself",
     "similarity_linkage": "it is a risk: every record of an unmasked table scores best with itself",
     "mutual_information_loss": "a loss below 0 means that columns tell more than they did",
+    "inference": "it is a risk: the nearest record of an unmasked table tells the person's secret",
+    "linkability": "it is a risk: the halves of an unmasked record find each other",
+    "singling_out": "it is a risk: an unmasked record fits the person that it is about",
     "unchanged_records": "it is a risk: every record of an unmasked table is unchanged",
 }
 

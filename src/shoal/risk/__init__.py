@@ -13,10 +13,14 @@ from shoal.risk._classes import (
 )
 from shoal.risk._distance_linkage import distance_linkage
 from shoal.risk._individual_risk import household_risk, individual_risk
+from shoal.risk._inference import inference
+from shoal.risk._intersection import intersection
+from shoal.risk._linkability import linkability
 from shoal.risk._population_uniqueness import population_uniqueness
 from shoal.risk._probabilistic_linkage import probabilistic_linkage
 from shoal.risk._sensitive_classes import homogeneity, similarity, skewness
 from shoal.risk._similarity_linkage import similarity_linkage
+from shoal.risk._singling_out import singling_out
 from shoal.risk._suda import SpecialUniques, dis_scores, special_uniques, suda
 from shoal.risk._swapped_groups import group_disclosure, own_values, rank_matching
 from shoal.risk._unchanged import unchanged_records
@@ -32,7 +36,10 @@ __all__ = [
     "homogeneity",
     "household_risk",
     "individual_risk",
+    "inference",
+    "intersection",
     "journalist_risk",
+    "linkability",
     "marketer_risk",
     "own_values",
     "population_sizes",
@@ -43,6 +50,7 @@ __all__ = [
     "records_at_risk",
     "similarity",
     "similarity_linkage",
+    "singling_out",
     "skewness",
     "special_uniques",
     "suda",

@@ -66,10 +66,10 @@ def intruder(
     if len(masked) == 0 or len(original) == 0:
         raise InputError("A table without records has nobody to link.")
     names = known_columns(original, masked, known)
-    _check_whole(sample, "sample", 1, "the number of persons to link at most")
+    check_whole(sample, "sample", 1, "the number of persons to link at most")
     if random_state is not None:
-        _check_whole(random_state, "random_state", 0, "or None for the usual sample")
-    persons = _drawn(original.row_key, int(sample), random_state)
+        check_whole(random_state, "random_state", 0, "or None for the usual sample")
+    persons = drawn_persons(original.row_key, int(sample), random_state)
     return Intruder(original, masked, names, persons, rows_of(original.row_key[persons], masked))
 
 
@@ -132,7 +132,7 @@ def _meant(original: Table, masked: Table, word: str) -> tuple[str, ...]:
     return tuple(shared)
 
 
-def _check_whole(value: Any, name: str, least: int, meaning: str) -> None:
+def check_whole(value: Any, name: str, least: int, meaning: str) -> None:
     whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
     if not whole or value < least:
         raise InputError(
@@ -141,7 +141,7 @@ def _check_whole(value: Any, name: str, least: int, meaning: str) -> None:
         )
 
 
-def _drawn(row_key: Integers, sample: int, random_state: int | None) -> Integers:
+def drawn_persons(row_key: Integers, sample: int, random_state: int | None) -> Integers:
     """The rows of at most ``sample`` persons, the same ones whatever the order of the rows."""
     if len(row_key) <= sample:
         return np.arange(len(row_key))

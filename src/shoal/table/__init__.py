@@ -11,6 +11,7 @@ from shoal.table._grouped import Missing, check_reading
 from shoal.table._quantities import quantities, scale_name
 from shoal.table._read_table import read
 from shoal.table._released import read_records, read_released, records_as_parquet
+from shoal.table._released_column import ReleasedColumn, released_column
 from shoal.table._roles import Roles
 from shoal.table._stacked import stacked_codes, stacked_numbers, stacked_table, to_one_scale
 from shoal.table._table import Numbers, Table
@@ -32,6 +33,7 @@ __all__ = [
     "Kind",
     "Missing",
     "Numbers",
+    "ReleasedColumn",
     "RoleSuggestion",
     "Roles",
     "Table",
@@ -45,6 +47,7 @@ __all__ = [
     "read_records",
     "read_released",
     "records_as_parquet",
+    "released_column",
     "scale_name",
     "stacked_codes",
     "stacked_numbers",
