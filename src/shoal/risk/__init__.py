@@ -15,6 +15,7 @@ from shoal.risk._distance_linkage import distance_linkage
 from shoal.risk._individual_risk import household_risk, individual_risk
 from shoal.risk._inference import inference
 from shoal.risk._intersection import intersection
+from shoal.risk._intruder import KNOWN_WORDS
 from shoal.risk._linkability import linkability
 from shoal.risk._population_uniqueness import population_uniqueness
 from shoal.risk._probabilistic_linkage import probabilistic_linkage
@@ -26,6 +27,7 @@ from shoal.risk._swapped_groups import group_disclosure, own_values, rank_matchi
 from shoal.risk._unchanged import unchanged_records
 
 __all__ = [
+    "KNOWN_WORDS",
     "SpecialUniques",
     "before_sampling",
     "certainty",

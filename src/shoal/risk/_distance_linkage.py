@@ -9,11 +9,11 @@ import numpy as np
 
 from shoal.errors import InputError, quoted
 from shoal.measurement import Measurement, measure
-from shoal.risk._columns import is_numeric, shared_numbers
+from shoal.risk._columns import is_numeric
 from shoal.risk._intruder import SAMPLE, Floats, Integers, Intruder, intruder
 from shoal.risk._links import Links, about_coarser, blind_links, known_codes
 from shoal.risk._right_links import right_links
-from shoal.table import Table
+from shoal.table import Table, stacked_numbers
 
 if TYPE_CHECKING:
     from shoal.kernels._mixed_records import MixedRecords
@@ -133,7 +133,7 @@ def _records(
     values = np.empty((len(rows), len(numeric)))
     weights = np.zeros(len(numeric))
     for place, name in enumerate(numeric):
-        column = shared_numbers(name, who.original, who.masked)
+        column = stacked_numbers(name, who.original, who.masked)
         before = column[: len(who.original)]
         weights[place] = _weight(before[~np.isnan(before)], squared)
         values[:, place] = column[rows]

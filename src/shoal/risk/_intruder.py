@@ -19,7 +19,7 @@ Floats = npt.NDArray[np.float64]
 
 Known = Sequence[str] | str | None
 
-_WORDS = ("quasi-identifiers", "left-in-place", "informed", "everything")
+KNOWN_WORDS = ("quasi-identifiers", "left-in-place", "informed", "everything")
 
 #: So many persons are linked at most, unless the caller wants more: ± 1 percent at a rate of 0.2.
 SAMPLE = 5_000
@@ -85,12 +85,12 @@ def known_columns(original: Table, masked: Table, known: Known) -> tuple[str, ..
     >>> [known_columns(table, table, word) for word in ("left-in-place", "informed")]
     [('shoe',), ('age', 'wage')]
     """
-    if known is None or (isinstance(known, str) and known in _WORDS):
+    if known is None or (isinstance(known, str) and known in KNOWN_WORDS):
         return _meant(original, masked, known or "quasi-identifiers")
     if not isinstance(known, (list, tuple)) or not all(isinstance(name, str) for name in known):
         raise InputError(
             "What an intruder knows must be a list of column names, or one of "
-            f"{', '.join(map(repr, _WORDS))}."
+            f"{', '.join(map(repr, KNOWN_WORDS))}."
         )
     absent = [name for name in known if name not in original.columns]
     if absent or not known:

@@ -11,13 +11,13 @@ import numpy as np
 
 from shoal.errors import InputError
 from shoal.measurement import Measurement, measure
-from shoal.risk._columns import Floats, is_numeric, shared_numbers_and_unit
+from shoal.risk._columns import Floats, is_numeric
 from shoal.risk._interval import wilson
 from shoal.risk._intruder import Integers, Intruder, intruder
 from shoal.risk._links import Links, about_coarser, blind_links
 from shoal.risk._right_links import right_links
 from shoal.risk._scored_links import SCORED_SAMPLE, best_scores, compared
-from shoal.table import Table
+from shoal.table import Table, stacked_numbers_and_unit
 
 Comparator = Literal["exact", "linear", "gauss"]
 Units = Literal["raw", "sd"]
@@ -153,7 +153,7 @@ def similarity_links(
 
 def _scaled(who: Intruder, name: str, scale: float, units: Units) -> tuple[Floats, float]:
     """A column of both tables, and the difference at which two numbers are half similar."""
-    values, unit = shared_numbers_and_unit(name, who.original, who.masked)
+    values, unit = stacked_numbers_and_unit(name, who.original, who.masked)
     if units == "raw":
         return values, scale * unit
     before = values[: len(who.original)]

@@ -13,7 +13,13 @@ from shoal.table._read_table import read
 from shoal.table._released import read_records, read_released, records_as_parquet
 from shoal.table._released_column import ReleasedColumn, released_column
 from shoal.table._roles import Roles
-from shoal.table._stacked import stacked_codes, stacked_numbers, stacked_table, to_one_scale
+from shoal.table._stacked import (
+    stacked_codes,
+    stacked_numbers,
+    stacked_numbers_and_unit,
+    stacked_table,
+    to_one_scale,
+)
 from shoal.table._table import Numbers, Table
 from shoal.table.hierarchy._codes import HierarchyCodes
 from shoal.table.hierarchy._hierarchy import Hierarchy
@@ -51,6 +57,7 @@ __all__ = [
     "scale_name",
     "stacked_codes",
     "stacked_numbers",
+    "stacked_numbers_and_unit",
     "stacked_table",
     "suggest_roles",
     "swapped_blocks",

@@ -55,8 +55,15 @@ def stacked_numbers(column: str, above: Table, below: Table) -> npt.NDArray[np.f
     >>> stacked_numbers("x", above, below).tolist()
     [0.0, nan, 0.75]
     """
+    return stacked_numbers_and_unit(column, above, below)[0]
+
+
+def stacked_numbers_and_unit(
+    column: str, above: Table, below: Table
+) -> tuple[npt.NDArray[np.float64], float]:
+    """The numbers of :func:`stacked_numbers`, and how much of their scale a difference of 1 is."""
     if above.kind(column) not in _NUMERIC:
-        return to_one_scale(_stacked_quantities(column, above, below))
+        return _to_one_scale(_stacked_quantities(column, above, below))
     both = [table.numbers(column) for table in (above, below)]
     present = np.concatenate([numbers.present for numbers in both])
     values: npt.NDArray[Any]
@@ -69,13 +76,20 @@ def stacked_numbers(column: str, above: Table, below: Table) -> npt.NDArray[np.f
         values = np.concatenate(parts).astype(np.float64)
     else:
         values = np.concatenate([numbers.values.astype(np.float64) for numbers in both])
-    return to_one_scale(np.where(present, values, np.nan))
+    return _to_one_scale(np.where(present, values, np.nan))
 
 
 def to_one_scale(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Numbers divided by a power of two: their ranges then neither overflow nor vanish."""
+    return _to_one_scale(values)[0]
+
+
+def _to_one_scale(
+    values: npt.NDArray[np.float64],
+) -> tuple[npt.NDArray[np.float64], float]:
     largest = np.nanmax(np.abs(values), initial=0.0)
-    return np.ldexp(values, -int(np.frexp(largest)[1])) if largest > 0 else values
+    power = -int(np.frexp(largest)[1])
+    return np.ldexp(values, power), float(np.ldexp(1.0, power))
 
 
 def _stacked_quantities(column: str, above: Table, below: Table) -> npt.NDArray[np.float64]:

@@ -1,7 +1,7 @@
 """The whole job: plan, assess, protect, verify, release, report."""
 
 from shoal.masking import Progress
-from shoal.workflow._asked import KNOWN_WORDS
+from shoal.risk import KNOWN_WORDS
 from shoal.workflow._assess import assess
 from shoal.workflow._assessment import Assessment, ClassFacts, bound_of
 from shoal.workflow._distributions import RiskDistribution

@@ -9,14 +9,12 @@ from typing import Any, Literal
 
 from shoal.errors import InputError, did_you_mean, quoted
 from shoal.measurement import MeasureInfo
+from shoal.risk import KNOWN_WORDS
 from shoal.table import Table
 from shoal.workflow._require import discover_all_measures
 
 Measures = Sequence[str] | Literal["all"]
 Options = Mapping[str, Mapping[str, Any]]
-
-#: What an intruder knows, in one word for columns that each attack looks up in the roles.
-KNOWN_WORDS = ("quasi-identifiers", "left-in-place", "informed", "everything")
 
 
 def asked_by_name(measures: Measures | None) -> list[str]:

@@ -14,6 +14,7 @@ from shoal.risk import before_sampling
 from shoal.table import Table
 from shoal.workflow._asked import Options
 from shoal.workflow._assessment import Assessment, class_facts
+from shoal.workflow._left_in_place import linking_columns
 from shoal.workflow._swapping import swapping_of
 
 _POPULATION_MEASURES = ("journalist_risk", "population_uniqueness")
@@ -63,6 +64,9 @@ class Run:
         if self.original is not None and with_swapping:
             swapping = swapping_of(self.original, self.table)
             notes += swapping.sentences if swapping is not None else []
+            told = [leak.columns for leak in swapping.leaks] if swapping is not None else []
+            linking = linking_columns(self.original, self.table, self._links_by_quasi_identifiers)
+            notes += [one.sentence for one in linking if one.columns not in told]
         missing = self.shared["missing"]
         return Assessment(
             rows=len(self.table),
@@ -77,6 +81,12 @@ class Run:
             swapping=swapping,
             original_rows=None if self.original is None else len(self.original),
         )
+
+    @property
+    def _links_by_quasi_identifiers(self) -> Measurement | None:
+        """What linking by the quasi-identifiers gave, where it was measured and by these."""
+        otherwise = "known" in self.shared or "distance_linkage" in self.own
+        return None if otherwise else self.found.get("distance_linkage")
 
     def _measured(self, info: MeasureInfo) -> Measurement:
         taken = inspect.signature(info.function).parameters
