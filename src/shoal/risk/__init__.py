@@ -1,6 +1,7 @@
 """Disclosure risk: one function per measure or attack, returning a Measurement."""
 
 from shoal.measurement import MeasureInfo, discover_measures
+from shoal.risk._attribute_inference import attribute_inference
 from shoal.risk._certainty import certainty
 from shoal.risk._classes import (
     journalist_risk,
@@ -12,6 +13,8 @@ from shoal.risk._classes import (
 )
 from shoal.risk._distance_linkage import distance_linkage
 from shoal.risk._individual_risk import household_risk, individual_risk
+from shoal.risk._interval_disclosure import interval_disclosure
+from shoal.risk._membership_inference import membership_inference
 from shoal.risk._population_uniqueness import population_uniqueness
 from shoal.risk._sensitive_classes import homogeneity, similarity, skewness
 from shoal.risk._suda import SpecialUniques, dis_scores, special_uniques, suda
@@ -20,6 +23,7 @@ from shoal.risk._unchanged import unchanged_records
 
 __all__ = [
     "SpecialUniques",
+    "attribute_inference",
     "certainty",
     "dis_scores",
     "discover_risks",
@@ -28,8 +32,10 @@ __all__ = [
     "homogeneity",
     "household_risk",
     "individual_risk",
+    "interval_disclosure",
     "journalist_risk",
     "marketer_risk",
+    "membership_inference",
     "own_values",
     "population_sizes",
     "population_uniqueness",
