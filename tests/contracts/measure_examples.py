@@ -55,6 +55,15 @@ def _with_two(table: Table) -> Table:
     return Table(table.frame.with_columns(values), Roles(quasi_identifiers=[*names, "second"]))
 
 
+def _with_a_number(table: Table) -> Table:
+    """The table with a sensitive column of numbers, where it has none."""
+    roles = table.roles
+    if any(table.kind(name) in ("integer", "float") for name in roles.quasi_identifiers):
+        return table
+    values = pl.Series("number", range(len(table)))
+    return Table(table.frame.with_columns(values), roles.replacing(sensitive=["number"]))
+
+
 @dataclass(frozen=True)
 class MeasureExample:
     """How a measure is called, and how its value follows from what it says of each record."""
@@ -82,6 +91,10 @@ def _max(values: Any) -> float:
 MEASURES: list[MeasureExample] = [
     MeasureExample("average_class_size"),
     MeasureExample("average_class_size", {"k": 2}),
+    MeasureExample("attribute_inference", {}, _mean, _with_a_secret),
+    MeasureExample("attribute_inference", {"attack": "distance"}, _mean, _with_a_secret),
+    MeasureExample("attribute_inference", {"attack": "probabilistic"}, _mean, _with_a_secret),
+    MeasureExample("attribute_inference", {"attack": "similarity"}, _mean, _with_a_secret),
     MeasureExample("certainty", {}, _max),
     MeasureExample("chi_square"),
     MeasureExample("correlation_difference", {}, None, _with_numbers),
@@ -95,6 +108,9 @@ MEASURES: list[MeasureExample] = [
     MeasureExample("household_risk", {"household": "first", "sampling_fraction": 0.25}, _mean),
     MeasureExample("individual_risk", {"sampling_fraction": 0.25}, _mean),
     MeasureExample("inference", {}, None, _with_a_secret),
+    MeasureExample("interval_disclosure", {}, _mean, _with_a_number),
+    MeasureExample("interval_disclosure", {"interval": "groups"}, _mean, _with_a_number),
+    MeasureExample("interval_disclosure", {"interval": "deviations"}, _mean, _with_a_number),
     MeasureExample("journalist_risk", {"sampling_fraction": 0.25}, _max),
     MeasureExample("journalist_risk", {"population": "twice"}, _max),
     MeasureExample("linkability", {}, None, _with_two),
@@ -105,6 +121,10 @@ MEASURES: list[MeasureExample] = [
     MeasureExample("mutual_information_loss", {}, None, _with_numbers),
     MeasureExample("nonuniform_entropy"),
     MeasureExample("normalized_certainty_penalty"),
+    MeasureExample("membership_inference", {"control": "others"}, _mean),
+    MeasureExample(
+        "membership_inference", {"control": "others", "attack": "model"}, _mean, _with_a_secret
+    ),
     MeasureExample("population_uniqueness", {"sampling_fraction": 0.25}),
     MeasureExample("population_uniqueness", {"sampling_fraction": 0.05, "estimator": "snb"}),
     MeasureExample("population_uniqueness", {"population": "twice"}),
@@ -151,6 +171,7 @@ MEASURES: list[MeasureExample] = [
 #: Measures whose best value on an unmasked table is not their best value, with the reason.
 NOT_BEST_WHEN_UNMASKED: dict[str, str] = {
     "average_class_size": "the original has classes too, of at least one record",
+    "attribute_inference": "it is a risk: what was not masked is there to be guessed",
     "certainty": "it is a risk: everybody is in a table from which nobody was left out",
     "discernibility": "the original has records that look alike too, if only to themselves",
     "distance_linkage": "it is a risk: every record of an unmasked table is nearest to itself",
@@ -160,6 +181,8 @@ NOT_BEST_WHEN_UNMASKED: dict[str, str] = {
     "inference": "it is a risk: the nearest record of an unmasked table tells the person's secret",
     "linkability": "it is a risk: the halves of an unmasked record find each other",
     "singling_out": "it is a risk: an unmasked record fits the person that it is about",
+    "interval_disclosure": "it is a risk: a value that was not masked is told exactly",
+    "membership_inference": "it is a risk, and guessing blindly is right half of the time",
     "unchanged_records": "it is a risk: every record of an unmasked table is unchanged",
 }
 
@@ -187,7 +210,7 @@ OF_CLASSES = (
 
 
 def options_for(example: MeasureExample, table: Table) -> dict[str, Any]:
-    """The options, with a population and households made from the table itself."""
+    """The options, with a population, others and households made from the table itself."""
     options = dict(example.options)
     if options.get("household") == "first":
         options["household"] = table.roles.quasi_identifiers[0]
@@ -197,4 +220,7 @@ def options_for(example: MeasureExample, table: Table) -> dict[str, Any]:
     if options.get("population") == "twice":
         twice = pl.concat([table.frame, table.frame])
         options["population"] = Table(twice, table.roles)
+    if options.get("control") == "others":
+        first = pl.col(table.roles.quasi_identifiers[0])
+        options["control"] = Table(table.frame.with_columns(first.reverse()), table.roles)
     return options
