@@ -416,7 +416,7 @@ class TestRefused:
         with pytest.raises(InputError, match="no sensitive columns"):
             attribute_inference(nobody, nobody)
         found = assess(nobody, original=nobody)
-        assert any("secrets guessed was left out" in note for note in found.notes)
+        assert "declare them" in found.left_out["attribute_inference"]
 
     def test_an_assessment_has_it(self):
         original = crowd(100)

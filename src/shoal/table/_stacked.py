@@ -89,7 +89,8 @@ def _to_one_scale(
 ) -> tuple[npt.NDArray[np.float64], float]:
     largest = np.nanmax(np.abs(values), initial=0.0)
     power = -int(np.frexp(largest)[1])
-    return np.ldexp(values, power), float(np.ldexp(1.0, power))
+    with np.errstate(over="ignore"):  # beside the smallest numbers there are, 1 is infinite
+        return np.ldexp(values, power), float(np.ldexp(1.0, power))
 
 
 def _stacked_quantities(column: str, above: Table, below: Table) -> npt.NDArray[np.float64]:
