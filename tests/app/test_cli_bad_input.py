@@ -23,11 +23,6 @@ BAD = {
         GOOD.replace("[require]", 'sensitive = ["zip"]\n[require]'),
         "'zip' has two roles",
     ),
-    "k larger than the table": (
-        TABLE,
-        GOOD.replace("k_anonymity = 2", "k_anonymity = 5"),
-        "k = 5 is larger than the table, which has 4 records",
-    ),
     "unknown part of a plan": (TABLE, GOOD.replace("[require]", "[requires]"), "'require'?"),
     "unknown key of a step": (
         TABLE,
@@ -91,7 +86,7 @@ def test_protect_refuses(shoal, tmp_path, name):
 
 
 @pytest.mark.parametrize(
-    "name", [n for n in BAD if not n.startswith(("unknown method", "k larger", "an undeclared"))]
+    "name", [n for n in BAD if not n.startswith(("unknown method", "an undeclared"))]
 )
 @pytest.mark.parametrize("more", [(), ("--json",)])
 def test_assess_refuses(shoal, tmp_path, name, more):
@@ -101,6 +96,24 @@ def test_assess_refuses(shoal, tmp_path, name, more):
     assert result.exit_code == 2
     assert result.stdout == ""
     assert_one_sentence(result.stderr, part)
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        GOOD.replace("k_anonymity = 2", "k_anonymity = 5"),
+        f'{ROLES}[[steps]]\nmethod = "generalize"\nk = 5\n',
+        f'{ROLES}[[steps]]\nmethod = "generalize"\nalgorithm = "local"\nk = 5\n',
+    ],
+)
+def test_a_k_beyond_the_table_is_a_level_that_cannot_be_reached(shoal, tmp_path, plan):
+    prepare(tmp_path, TABLE, plan)
+    before = sorted(tmp_path.iterdir())
+    result = shoal("protect", "data.csv", "--plan", "plan.toml", "--out", "release")
+    assert result.exit_code == 1
+    part = "k = 5 is larger than the table, which has 4 records; choose k of at most 4."
+    assert_one_sentence(result.stderr, part)
+    assert sorted(tmp_path.iterdir()) == before
 
 
 @pytest.mark.parametrize("name", ["missing file", "rows of different length", "empty file"])

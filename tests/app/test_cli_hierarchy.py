@@ -86,7 +86,90 @@ def test_a_wrong_call_is_refused_in_a_sentence(shoal, towns, words, part):
     assert part in result.stderr
 
 
+ODD = {
+    "one": ["x"] * 40,
+    "huge": [str(2**62 + 3 * n) for n in range(40)],
+    "beyond": ["9" * 30 + str(n % 7) for n in range(40)],
+    "unicode": [["Zürich", "Łódź", "東京", "e\u0301", "é"][n % 5] for n in range(40)],
+    "date": [f"20{10 + n % 10}-0{1 + n % 9}-11" for n in range(40)],
+    "moment": [f"20{10 + n % 10}-0{1 + n % 9}-11T0{n % 9}:30:00" for n in range(40)],
+    "quoted": ['"a;b"' if n % 2 else '"q""r"' for n in range(40)],
+    "star": ["*" if n % 5 else "v" for n in range(40)],
+    "gaps": [f"v{n % 4}" if n % 3 else "" for n in range(40)],
+}
+
+
+@pytest.mark.parametrize("column", ODD)
+def test_odd_columns_have_a_hierarchy_that_covers_them(shoal, tmp_path, column):
+    lines = [f"{value},{number}" for number, value in enumerate(ODD[column])]
+    (tmp_path / "odd.csv").write_text("\n".join([f"{column},other", *lines]) + "\n", "utf-8")
+    shown = shoal("hierarchy", "odd.csv", column, "--json")
+    assert shown.exit_code == 0, shown.stderr
+    written = shoal("hierarchy", "odd.csv", column, "--out", "h.csv")
+    assert written.exit_code == 0, written.stderr
+    table = read(tmp_path / "odd.csv")
+    for made in (
+        Hierarchy.from_csv(tmp_path / "h.csv"),
+        Hierarchy.from_plan(json.loads(shown.stdout)["hierarchy"]),
+    ):
+        assert made.uncovered(table, column) == 0
+        top = made.generalize(table, column, made.levels - 1).frame[column]
+        assert set(top) == {"*"}
+
+
+def test_a_column_without_any_value_has_nothing_to_list(shoal, tmp_path):
+    (tmp_path / "odd.csv").write_text("age,none\n" + "31,\n" * 9)
+    assert shoal("hierarchy", "odd.csv", "none").exit_code == 0
+    result = shoal("hierarchy", "odd.csv", "none", "--out", "h.csv")
+    assert result.exit_code == 2
+    assert "Column 'none' has no value" in result.stderr
+    assert not (tmp_path / "h.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("", "is empty"),
+        ("Bern;CH\nBern;DE\nJena;DE\nKiel;DE\nGraz;AT\n", "come again"),
+        ("Bern;CH;EU\nJena;DE\nKiel;DE\nGraz;AT\n", "of the 4 lines"),
+        ("Bern;CH;EU\nJena;CH;US\nKiel;DE;EU\nGraz;AT;EU\n", "more than one parent"),
+        ("town;land\n", "lacks 4 of its 4 values"),
+        ("Bern:CH\nJena:DE\nKiel:DE\nGraz:AT\n", "lacks 4 of its 4 values"),
+        ("Bern;CH\nJena;DE\nKiel;DE\n", "lacks 1 of its 4 values"),
+    ],
+)
+def test_a_file_that_does_not_fit_is_refused_in_a_sentence(shoal, towns, tmp_path, text, part):
+    (tmp_path / "town.csv").write_text(text)
+    (tmp_path / "plan.toml").write_text(
+        '[roles]\nquasi_identifiers = ["age", "town"]\ninsensitive = ["note"]\n'
+        '[[steps]]\nmethod = "generalize"\nk = 4\n'
+        '[steps.hierarchies]\ntown = "town.csv"\n'
+    )
+    result = shoal("protect", towns, "--plan", "plan.toml", "--out", "release")
+    assert result.exit_code == 2, result.stderr
+    assert part in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert "Graz" not in result.stderr
+    assert not (tmp_path / "release").exists()
+
+
 # -- beside a first plan
+
+
+def test_two_hundred_quasi_identifiers_are_proposed_for_and_protected(shoal, tmp_path):
+    """Forty records of two hundred dates: a first plan as it is written makes a release."""
+    rows = [
+        ",".join(f"19{10 + (3 * n * n + c * n) % 80}-0{1 + (n + c) % 9}-11" for c in range(200))
+        for n in range(40)
+    ]
+    names = ",".join(f"day {c}" for c in range(200))
+    (tmp_path / "wide.csv").write_text("\n".join([names, *rows]) + "\n")
+    made = shoal("init", "wide.csv", "--json")
+    assert made.exit_code == 0, made.stderr
+    assert len(json.loads(made.stdout)["roles"]["quasi_identifiers"]) == 200
+    result = shoal("protect", "wide.csv", "--plan", "plan.toml", "--out", "release", "--json")
+    assert result.exit_code == 0, result.stderr
+    assert shoal("verify", "release").exit_code == 0
 
 
 def proposals_of(text):

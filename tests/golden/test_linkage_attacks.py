@@ -14,7 +14,14 @@ import polars as pl
 import pytest
 
 from shoal import Roles, Swap, Table
-from shoal.risk import distance_linkage, group_disclosure, rank_matching
+from shoal.risk import (
+    distance_linkage,
+    group_disclosure,
+    probabilistic_linkage,
+    rank_matching,
+    similarity_linkage,
+)
+from shoal.workflow._left_in_place import linking_columns
 from shoal.workflow._swapping import swapping_of
 
 CENSUS = (
@@ -72,6 +79,14 @@ class TestLinkageByQuasiIdentifiers:
         """Nobody is swapped, and missing values agree with all: 1 in the records as near."""
         assert distance_linkage(adult, adult, sample=50_000).value == pytest.approx(0.378, abs=1e-3)
 
+    @pytest.mark.parametrize("linkage", [probabilistic_linkage, similarity_linkage])
+    def test_adult_by_agreement(self, adult, linkage):
+        """As by distance, about half of 1/k: the bound is the same, whoever links."""
+        found = linkage(adult, Swap(k=5).fit_transform(adult))
+        assert 0.4 / 5 < found.value < 1 / 5
+        assert (found.details["bound"], found.details["bound_by"]) == (1 / 5, "swapped groups")
+        assert not found.warnings
+
     @pytest.mark.parametrize(("k", "expected", "tolerance"), [(5, 0.126, 0.03), (50, 0.015, 0.007)])
     def test_all_columns_of_the_uci_tables(self, shared_data, k, expected, tolerance):
         """Row linkage by Gower with all columns as quasi-identifiers, mean over the tables."""
@@ -105,11 +120,22 @@ class TestColumnsLeftInPlace:
         assert "correlation" not in leaks, "income says little beyond what the group has in common"
         assert leaks["groups-of-one-value"].found.value > 0.4, "most groups earn little"
 
+    def test_adult_column_by_column(self, adult):
+        """The survey weight alone finds more than half, all columns without a role everybody."""
+        masked = Swap(k=5).fit_transform(adult)
+        alone, together = linking_columns(adult, masked)
+        assert (alone.columns, alone.together) == (("fnlwgt",), False)
+        assert alone.found.value == pytest.approx(0.58, abs=0.03)
+        assert alone.by_quasi_identifiers.value < 1 / 5
+        assert together.found.value > 0.9
+        assert set(together.columns).isdisjoint([*ADULT, "income"])
+
     def test_adult_with_nothing_else_in_place(self, adult):
         others = [c for c in adult.columns if c not in (*ADULT, "income")]
         alone = adult.drop(others)
         kinds = [leak.kind for leak in swapping_of(alone, Swap(k=5).fit_transform(alone)).leaks]
         assert kinds == ["groups-of-one-value"]
+        assert linking_columns(alone, Swap(k=5).fit_transform(alone)) == ()
 
     @pytest.mark.parametrize(
         ("k", "expected"), [(5, 0.996), (25, 0.980), (100, 0.904), (300, 0.395)]

@@ -17,6 +17,7 @@ from shoal.kernels._grouping import (
     first_rows,
     group,
     total_by,
+    wildcard_largest,
     wildcard_totals,
 )
 
@@ -155,31 +156,39 @@ def runs_of(
     return np.array(order), starts, np.array([blocks[order[head]] for head in heads])
 
 
-def pairwise(
-    tuples: npt.NDArray[np.uint32], blocks: npt.NDArray[np.int64], weights: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
+def agreeing(
+    tuples: npt.NDArray[np.uint32], blocks: npt.NDArray[np.int64]
+) -> npt.NDArray[np.bool_]:
     """The definition, pair by pair."""
     left, right = tuples[:, None, :], tuples[None, :, :]
     agree = ((left == right) | (left == WILDCARD) | (right == WILDCARD)).all(axis=2)
-    return (agree & (blocks[:, None] == blocks[None, :])) @ weights
+    return agree & (blocks[:, None] == blocks[None, :])
 
 
+@pytest.mark.parametrize("largest", [False, True])
 @pytest.mark.parametrize("hash_cost", [0, 8, 10**6])
 @pytest.mark.parametrize("seed", range(6))
-def test_wildcard_totals(seed: int, hash_cost: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wildcard_totals(
+    seed: int, hash_cost: int, largest: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Both ways of meeting, small and large runs, one and several blocks."""
     rng = np.random.default_rng(seed)
     codes = rng.integers(0, 5, (600, 5)).astype(np.uint32)
     codes[rng.random(codes.shape) < 0.1 * seed] = WILDCARD
     everything = np.unique(np.column_stack([rng.integers(0, 1 + seed % 3, 600), codes]), axis=0)
     blocks, tuples = everything[:, 0].astype(np.int64), everything[:, 1:].astype(np.uint32)
-    weights = rng.integers(1, 9, len(tuples)).astype(np.float64)
+    weights = rng.integers(-8, 9, len(tuples)).astype(np.float64)
     order, starts, run_blocks = runs_of(tuples, blocks)
     # Globals are constants once compiled, so the bound is varied in the plain Python version.
     monkeypatch.setattr(_grouping, "_HASH_COST", hash_cost)
-    total = wildcard_totals if hash_cost == 8 else interpreted
-    result = total(tuples[order], starts, run_blocks, weights[order])
-    np.testing.assert_array_equal(result, pairwise(tuples, blocks, weights)[order])
+    given = (tuples[order], starts, run_blocks, weights[order])
+    if hash_cost == 8:
+        result = (wildcard_largest if largest else wildcard_totals)(*given)
+    else:
+        result = _grouping._wildcard_totals.py_func(*given, _grouping._SALT, largest)
+    agree = agreeing(tuples, blocks)
+    met = np.where(agree, weights, -np.inf).max(axis=1) if largest else agree @ weights
+    np.testing.assert_array_equal(result, met[order])
 
 
 def test_tuples_with_the_same_tag_and_slot_stay_apart() -> None:
@@ -198,14 +207,5 @@ def test_tuples_with_the_same_tag_and_slot_stay_apart() -> None:
         tuples = np.array([[one, 0], [one, WILDCARD], [other, WILDCARD]], np.uint32)
         weights = np.ones(3)
         totals = np.zeros(3)
-        _grouping._meet_hashed(tuples, np.array([0]), 0, 1, 1, 3, weights, totals, salt)
+        _grouping._meet_hashed(tuples, np.array([0]), 0, 1, 1, 3, weights, totals, salt, False)
         assert totals.tolist() == [1, 1, 0]
-
-
-def interpreted(
-    tuples: npt.NDArray[np.uint32],
-    starts: npt.NDArray[np.int64],
-    blocks: npt.NDArray[np.int64],
-    weights: npt.NDArray[np.float64],
-) -> npt.NDArray[np.float64]:
-    return _grouping._wildcard_totals.py_func(tuples, starts, blocks, weights, _grouping._SALT)

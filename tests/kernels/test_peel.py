@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.kernels import _peel
+from shoal.kernels import _peel, _peel_walk
 from shoal.kernels._conditions import (
     DISCLOSURE,
     DISTINCT,
@@ -101,7 +102,7 @@ def peel(base: Base, maps: Any, conditions: Conditions, **options: Any) -> PeelL
     return peeling
 
 
-def check(peeling: PeelLattice, base: Base, maps: Any, conditions: Conditions) -> None:
+def check(peeling: Any, base: Base, maps: Any, conditions: Conditions) -> None:
     """The released cells alone: who looks alike, and what they cost."""
     paired = len(conditions.kinds) > 0
     tuples = base.tuples[base.pair_tuple] if paired else base.tuples
@@ -180,7 +181,8 @@ def walked(records: Any, maps: Any, smallest: int) -> list[int]:
 
 def test_classes_are_finished_in_order_of_cost(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without ties between nodes, the peeling is the walk as it is written down."""
-    monkeypatch.setattr(_peel, "_NODES", 3)
+    monkeypatch.setattr(_peel, "NODES", 3)
+    monkeypatch.setattr(_peel_walk, "NODES", 3)
     compared = 0
     for seed in range(60):
         records, sensitive, maps, conditions = problem(seed, (), 4)
@@ -215,6 +217,26 @@ def test_a_record_left_over_joins_the_nearest_class() -> None:
     assert peeling.levels.tolist() == [[0], [1]]
     assert peeling.loss == pytest.approx(4 * (1 / 3) / 13)
     check(peeling, base, maps, only_size(3))
+
+
+@pytest.mark.parametrize("kinds", [(), (EQUAL,), (ENTROPY,)])
+def test_who_is_left_when_the_time_is_over_is_one_class(
+    monkeypatch: pytest.MonkeyPatch, kinds: tuple[int, ...]
+) -> None:
+    """It takes in others until it holds: the loss is higher, and every class is safe."""
+    worse = 0
+    for seed in range(40):
+        records, sensitive, maps, conditions = problem(seed, kinds, 4)
+        base = base_of(records, sensitive)
+        losses = []
+        for walk in (2.0, -1.0):  # seconds for joining; refining has none in both
+            monkeypatch.setattr(_peel, "_WALK", walk)
+            peeling = peel(base, maps, conditions, max_nodes=2, seconds=1e-9)
+            losses.append(peeling.loss)
+            if peeling.feasible:
+                check(peeling, base, maps, conditions)
+        worse += losses[1] > losses[0] + 1e-9
+    assert worse > 0
 
 
 def test_refining_dissolves_and_moves() -> None:
@@ -277,13 +299,96 @@ def test_no_records() -> None:
     assert nothing.loss == 0.0
 
 
-@pytest.mark.parametrize("kind", [IN_POPULATION, PRESENCE])
-def test_populations_are_refused(kind: int) -> None:
+def test_shares_of_a_population_are_refused() -> None:
     records, sensitive, maps, _ = problem(1, (), 2)
     one = np.ones(1)
-    conditions = only_size(2)._replace(kinds=np.array([kind]), bounds=one, extras=one)
-    with pytest.raises(ValueError, match=r"^Local recoding has no classes of a population\.$"):
+    conditions = only_size(2)._replace(kinds=np.array([PRESENCE]), bounds=one, extras=one)
+    with pytest.raises(ValueError, match=r"^Local recoding has no shares of a population\.$"):
         peel(base_of(records, sensitive), maps, conditions)
+
+
+def among_people(base: Base, maps: Any, seed: int) -> tuple[Base, Any]:
+    """The records, and a population that contains them and others; gives its people, too."""
+    random = np.random.default_rng(seed)
+    count = int(random.integers(0, 60))
+    strangers = np.stack([random.integers(0, steps.shape[1], count) for steps in maps], axis=1)
+    people = np.concatenate([np.repeat(base.tuples, base.counts, axis=0), strangers])
+    tuples, inverse = np.unique(people, axis=0, return_inverse=True)
+    own = inverse.ravel()[: base.counts.sum()]
+    place = np.unique(own)  # tuples are sorted in both
+    counts = np.bincount(own, minlength=len(tuples))
+    pair_tuple = place[base.pair_tuple].astype(np.int32)
+    population = np.bincount(inverse.ravel(), minlength=len(tuples))
+    wide = base._replace(
+        tuples=tuples.astype(np.int32), counts=counts, population=population, pair_tuple=pair_tuple
+    )
+    return wide, people
+
+
+@settings(max_examples=100)
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from([(), (DISTINCT,), (EQUAL,)]),
+    st.integers(1, 4),
+    st.integers(2, 25),
+)
+def test_cells_cover_enough_people(
+    seed: int, kinds: tuple[int, ...], smallest: int, fewest: int
+) -> None:
+    """Who lies under the released cells, counted person by person."""
+    records, sensitive, maps, conditions = problem(seed, kinds, smallest)
+    base, people = among_people(base_of(records, sensitive), maps, seed)
+    asked = conditions._replace(
+        kinds=np.append(conditions.kinds, IN_POPULATION),
+        columns=np.append(conditions.columns, 0),
+        bounds=np.append(conditions.bounds, fewest),
+        extras=np.append(conditions.extras, 0.0),
+    )
+    whole = np.stack([np.bincount(column, minlength=4) for column in sensitive])
+    possible = holds(asked, len(records), len(people), whole if kinds else whole[:0])
+    for seconds in (0.0, 60.0):
+        peeling = peel(base, maps, asked, seconds=seconds)
+        assert peeling.feasible == possible
+        if not possible:
+            continue
+        tuples = base.tuples[base.pair_tuple] if kinds else base.tuples
+        counts = base.pair_counts if kinds else base.counts
+        assert ((peeling.labels < 0) == (counts == 0)).all()
+        for label, levels in enumerate(peeling.levels):
+            member = tuples[np.flatnonzero(peeling.labels == label)[0]]
+            inside = np.ones(len(people), bool)
+            for j, steps in enumerate(maps):
+                inside &= steps[levels[j], people[:, j]] == steps[levels[j], member[j]]
+            assert inside.sum() >= fewest
+        own = peeling.labels >= 0
+        own_base = base
+        if not kinds:  # as if nobody but the records had been there
+            own_base = base._replace(tuples=tuples[own], counts=counts[own])
+        shown = SimpleNamespace(
+            labels=peeling.labels[own], levels=peeling.levels, loss=peeling.loss
+        )
+        check(shown, own_base, maps, conditions)
+
+
+def test_a_rare_record_needs_no_crowd_of_records_where_people_are_many() -> None:
+    """Three records alone in the table, each one of many: their values stay as they are."""
+    maps = [np.array([[0, 1, 2], [0, 0, 1], [0, 0, 0]], np.int32)]
+    none = np.empty(0, np.int32)
+    base = Base(
+        np.array([[0], [1], [2]], np.int32),
+        np.ones(3, np.int64),
+        np.array([9, 2, 9]),
+        none,
+        none.reshape(0, 0),
+        none.astype(np.int64),
+    )
+    five = np.array([5.0])
+    conditions = only_size(1)._replace(
+        kinds=np.array([IN_POPULATION]), columns=np.zeros(1, np.int64), bounds=five, extras=five
+    )
+    peeling = peel(base, maps, conditions)
+    levels = peeling.levels[peeling.labels].ravel()
+    assert levels.tolist() == [0, 1, 0]  # the second one fits two people, and its region eleven
 
 
 def test_adult_beats_the_recorded_loss(shared_data: Path) -> None:

@@ -435,13 +435,3 @@ def test_mondrian_counts_boxes_in_a_population():
             ends = [int(end) for end in str(text).strip("[]").split(", ")]
             inside &= frame[name].is_between(ends[0], ends[-1]).to_numpy()
         assert inside.sum() >= 15
-
-
-@pytest.mark.parametrize(
-    "options", [{"algorithm": "local"}, {"algorithm": "mondrian", "relaxed": True}]
-)
-def test_overlapping_classes_have_no_population(options):
-    table = people(50)
-    model = KMap(3, population=Table(table.frame))
-    with pytest.raises(InputError, match="belongs to none"):
-        Generalize(models=model, hierarchies=HIERARCHIES, **options).fit_transform(table)

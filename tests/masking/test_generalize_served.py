@@ -11,9 +11,11 @@ import polars as pl
 import pytest
 
 from shoal import (
+    AverageRisk,
     DifferentialPrivacy,
     Generalize,
     Hierarchy,
+    KAnonymity,
     LDiversity,
     Plan,
     Protector,
@@ -24,7 +26,15 @@ from shoal import (
     protect,
     verify,
 )
-from shoal.errors import InputError, ModelMissedWarning, NothingLeftWarning, RequirementNotMet
+from shoal.errors import (
+    InputError,
+    ModelMissedWarning,
+    NothingLeftWarning,
+    ParameterError,
+    RequirementNotMet,
+    SeedWarning,
+    UnreachableLevel,
+)
 from shoal.utility import suppressed_cells
 
 ALGORITHMS = ("full-domain", "mondrian", "local")
@@ -222,3 +232,82 @@ def test_columns_left_out_of_the_generalization_are_no_differential_privacy():
         warnings.simplefilter("ignore")
         part = sampled(60, columns=["age"], age=1)
     assert not DifferentialPrivacy(1.0, 1e-6).holds(part)
+
+
+def by_model(models, sample=None, **options):
+    """Three thousand ages and eight of 105, sampled and generalized by a plan of two steps."""
+    ages = pl.DataFrame({"age": [*np.random.default_rng(0).integers(18, 90, 3000), *[105] * 8]})
+    table = Table(ages, Roles(quasi_identifiers=["age"]))
+    given = {"hierarchies": {"age": TENS}, "levels": {"age": 1}, "suppression_limit": 1.0}
+    step = Generalize(models=models, **(given | options))
+    return step, Plan([sample or Sample(fraction=0.1, strategy="bernoulli"), step]).apply(table)[0]
+
+
+@pytest.mark.parametrize("k", [None, 4, 30])
+def test_differential_privacy_is_a_model_of_the_step(k):
+    """Its k follows from the fraction of the sample, and a larger one is kept."""
+    model = DifferentialPrivacy(1.0, 1e-6)
+    _, masked = by_model(model, k=k)
+    assert masked.course.smallest == max(k or 0, 9)
+    assert masked.classes.k >= masked.course.smallest
+    assert "[100, 110)" not in masked.frame["age"].to_list()  # eight at most were drawn
+    assert model.holds(masked)
+    assert by_model([model, KAnonymity(11)])[1].course.smallest == 11
+
+
+@pytest.mark.parametrize(
+    ("models", "options", "part"),
+    [
+        ((), {"levels": None}, "every search looks at them"),
+        ((), {"levels": None, "algorithm": "mondrian"}, "every search looks at them"),
+        ((), {"levels": None, "algorithm": "local"}, "every search looks at them"),
+        ((), {"extend": True}, "leave 'suppressed' and 'extend' out"),
+        ((), {"suppressed": "kept"}, "leave 'suppressed' and 'extend' out"),
+        ((AverageRisk(0.1),), {}, "'average risk' takes them out for what is in them"),
+    ],
+)
+def test_what_looks_at_the_data_is_refused_at_the_door(models, options, part):
+    if "algorithm" in options:
+        options = {**options, "suppression_limit": 0.0}
+    with pytest.raises(ParameterError, match=part):
+        by_model([DifferentialPrivacy(1.0, 1e-6), *models], **options)
+
+
+@pytest.mark.parametrize(
+    ("sample", "error", "part"),
+    [
+        (Sample(fraction=0.1), InputError, "strategy 'bernoulli' first"),
+        (Sample(fraction=0.1, strategy="bernoulli", random_state=1), InputError, "with a seed"),
+        (Sample(fraction=0.7, strategy="bernoulli"), UnreachableLevel, r"at least 1\.204.*0\.6321"),
+    ],
+)
+def test_a_table_that_was_drawn_otherwise_is_refused(sample, error, part):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SeedWarning)
+        with pytest.raises(error, match=part):
+            by_model(DifferentialPrivacy(1.0, 1e-6), sample)
+
+
+def test_a_value_that_no_box_knows_does_not_pull_a_row_away():
+    """An unknown city: the nearest box by age, and not the far one whose city says nothing."""
+    frame = pl.DataFrame(
+        {
+            "age": [20, 22] * 2 + [80, 82] * 2,
+            "city": [*["Ulm"] * 4, "Kiel", "Bremen", "Jena", "Graz"],
+        }
+    )
+    table = Table(frame, Roles(quasi_identifiers=["age", "city"]))
+    cities = Hierarchy.from_rows(
+        [(city, "*") for city in ("Ulm", "Kiel", "Bremen", "Jena", "Graz")]
+    )
+    for algorithm, hierarchies in (
+        ("mondrian", {"city": cities}),
+        ("local", {"city": cities, "age": TENS}),
+    ):
+        step = Generalize(algorithm, k=4, hierarchies=hierarchies)
+        masked = step.fit_transform(table)
+        assert masked.frame["city"].to_list() == ["Ulm"] * 4 + ["*"] * 4
+        later = Table(pl.DataFrame({"age": [21, 79], "city": ["Oslo", "Oslo"]}))
+        served = step.transform(later).frame
+        assert served["age"].to_list() == [masked.frame["age"][0], masked.frame["age"][4]]
+        assert served["city"].to_list() == ["Ulm", "*"]

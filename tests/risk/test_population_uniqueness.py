@@ -87,6 +87,38 @@ def test_a_population_is_counted():
         population_uniqueness(sample, population=population, sampling_fraction=0.5)
 
 
+def test_a_population_in_both_readings():
+    """People 1, 1, 2, 3, *: own values 2, 3 and * are unique; the gap agrees with everybody."""
+    population = Table(pl.DataFrame({"x": [1, 1, 2, 3, None]}), ROLES)
+    sample = population.keep(np.array([True, False, True, False, True]))
+    own, wildcard = (
+        population_uniqueness(sample, population=population, missing=m) for m in ("own", "wildcard")
+    )
+    assert (own.value, own.details["sample_uniqueness"]) == (3 / 5, 1.0)
+    assert (wildcard.value, wildcard.details["sample_uniqueness"]) == (0.0, 0.0)
+
+
+def test_an_estimate_with_wildcards_is_an_upper_one():
+    """No classes are formed by wildcards: the own estimate, at most what is unique with them."""
+    sizes = [1] * 6 + [2, 2, 3, 4]
+    frame = pl.DataFrame({"x": np.repeat(np.arange(10), sizes), "y": [1] * 17})
+    whole = Table(frame, Roles(quasi_identifiers=["x", "y"]))
+    assert not population_uniqueness(whole, sampling_fraction=0.5, missing="wildcard").warnings[1:]
+    gap = pl.when(pl.col("x").is_in([0, 1])).then(None).otherwise(pl.col("y")).alias("y")
+    few = Table(frame.with_columns(gap), whole.roles)
+    # every x that was unique is so still: the gap is in y, which tells nobody apart
+    own, wildcard = (
+        population_uniqueness(few, sampling_fraction=0.5, missing=m) for m in ("own", "wildcard")
+    )
+    assert wildcard.value == own.value < wildcard.details["sample_uniqueness"] == 6 / 17
+    assert "form no classes" in wildcard.warnings[1]
+    gap = pl.when(pl.col("x") == 0).then(None).otherwise(pl.col("x")).alias("x")
+    none = Table(frame.with_columns(gap), whole.roles)
+    # one gap in x agrees with everybody, so nobody is unique
+    assert population_uniqueness(none, sampling_fraction=0.5).value > 0
+    assert population_uniqueness(none, sampling_fraction=0.5, missing="wildcard").value == 0.0
+
+
 def test_estimates_are_near_the_truth():
     """A population of 40,000 with skewed class sizes, and a tenth of it."""
     rng = np.random.default_rng(6)

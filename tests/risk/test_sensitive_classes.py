@@ -138,6 +138,67 @@ def test_wildcards():
     assert homogeneity(people, missing="wildcard").value == 0.0
 
 
+def agree(one, other):
+    """Equal wherever neither is missing."""
+    return all(a is None or b is None or a == b for a, b in zip(one, other, strict=True))
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("gaps", [0.0, 0.1, 0.4])
+def test_wildcards_by_their_definition(seed, gaps):
+    """Who agrees with a record, record by record, then the definition of each measure."""
+    rng = np.random.default_rng(seed)
+    records, columns = int(rng.integers(1, 90)), int(rng.integers(1, 4))
+    keys = rng.integers(0, 4, (records, columns)).astype(object)
+    keys[rng.random(keys.shape) < gaps] = None
+    secrets = rng.integers(0, 6, records).astype(object)
+    secrets[rng.random(records) < 0.05] = None
+    names = [f"q{i}" for i in range(columns)]
+    frame = {name: keys[:, i].tolist() for i, name in enumerate(names)}
+    roles = Roles(quasi_identifiers=names, sensitive=["s"])
+    people = Table(pl.DataFrame(frame | {"s": secrets.tolist()}, strict=False), roles)
+    crowds = [[other for other in range(records) if agree(keys[row], keys[other])] for row in
+              range(records)]  # fmt: skip
+    told = [value for value in secrets if value is not None]
+    span = (max(told) - min(told)) or 1 if told else 1
+    certain, alike, distances = [], [], []
+    for crowd in crowds:
+        values = [secrets[other] for other in crowd]
+        certain.append(len(set(values)) == 1)
+        numbers = [value for value in values if value is not None]
+        near = None not in values and (max(numbers) - min(numbers)) / span <= 0.4
+        alike.append(near or len(set(values)) == 1)
+        shares = [values.count(v) / len(values) - list(secrets).count(v) / records
+                  for v in set(secrets)]  # fmt: skip
+        distances.append(sum(map(abs, shares)) / 2)
+    wildcard = {"missing": "wildcard"}
+    assert homogeneity(people, **wildcard).per_record.tolist() == certain
+    assert similarity(people, closeness=0.4, **wildcard).per_record.tolist() == alike
+    found = skewness(people, threshold=0.25, **wildcard)
+    assert found.per_record.tolist() == [distance > 0.25 + 1e-9 for distance in distances]
+    assert found.details["highest"] == pytest.approx(max(distances), abs=1e-12)
+
+
+def test_a_larger_crowd_can_be_more_skewed():
+    """x = 1 1 * 2 2 2 with a b a b b a: alone the first class is as the table, half and half.
+
+    With the gap it has two a of three; so the wildcard reading is no bound of the other.
+    """
+    people = table([1, 1, None, 2, 2, 2], list("ababba"))
+    own, wildcard = (skewness(people, threshold=0, missing=m) for m in ("own", "wildcard"))
+    assert own.per_record.tolist() == [0, 0, 1, 1, 1, 1]
+    assert wildcard.per_record.tolist() == [1, 1, 0, 0, 0, 0]
+    assert wildcard.details["highest"] == pytest.approx(1 / 6)
+
+
+def test_a_column_of_too_many_values_for_wildcards(monkeypatch):
+    monkeypatch.setattr("shoal.risk._sensitive_classes._MOST_WORK", 5)
+    people = table([1, None, 2], [1, 2, 3])
+    assert skewness(people).value == 1.0
+    with pytest.raises(InputError, match="3 values of column 's' around 3 different records"):
+        skewness(people, missing="wildcard")
+
+
 def test_dates_and_text_and_constants():
     days = pl.Series([0, 10, 50, 100, 100, 100]).cast(pl.Date)
     assert similarity(table("aabbcc", days)).per_record.tolist() == [1, 1, 0, 0, 1, 1]

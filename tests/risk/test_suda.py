@@ -19,15 +19,25 @@ def table(**columns):
     return Table(pl.DataFrame(columns), Roles(quasi_identifiers=list(columns)))
 
 
-def brute(rows, size):
+def equal(one, other):
+    return one == other
+
+
+def agree(one, other):
+    """A missing value agrees with every value."""
+    return one is None or other is None or one == other
+
+
+def brute(rows, size, same=equal):
     """The minimal sets of each record, straight from the definition."""
     columns = range(len(rows[0]))
     alone = {}
     for k in range(1, size + 1):
         for chosen in itertools.combinations(columns, k):
-            parts = [tuple(row[c] for c in chosen) for row in rows]
-            counts = Counter(parts)
-            alone[chosen] = [counts[part] == 1 for part in parts]
+            alone[chosen] = [
+                sum(all(same(row[c], other[c]) for c in chosen) for other in rows) == 1
+                for row in rows
+            ]
     found = [[] for _ in rows]
     for chosen, marks in alone.items():
         smaller = [s for n in range(1, len(chosen)) for s in itertools.combinations(chosen, n)]
@@ -41,20 +51,25 @@ def weight(columns, k, size):
     return math.prod(columns - i for i in range(k, min(size, columns - 1) + 1))
 
 
+@pytest.mark.parametrize("gaps", [0.0, 0.02, 0.3])
+@pytest.mark.parametrize("missing", ["own", "wildcard"])
 @pytest.mark.parametrize("seed", range(12))
-def test_brute_force(seed):
+def test_brute_force(seed, missing, gaps):
     """Few values and repeated records, many values, and one column that is a copy of another."""
     rng = np.random.default_rng(seed)
-    columns, records = int(rng.integers(1, 7)), int(rng.integers(1, 150))
-    codes = rng.integers(0, rng.integers(2, 12), (records, columns))
+    columns, records = int(rng.integers(1, 7)), int(rng.integers(1, 120))
+    codes = rng.integers(0, rng.integers(2, 12), (records, columns)).astype(object)
     if seed % 3 == 0:
         codes[rng.integers(0, records, records // 2)] = codes[0]
     if seed % 4 == 0:
         codes[:, -1] = codes[:, 0]
+    codes[rng.random(codes.shape) < gaps] = None
+    if seed % 5 == 0:
+        codes[:, 0] = np.arange(records) % 9  # one column without gaps
     size = int(rng.integers(1, columns + 1))
-    people = table(**{f"c{i}": codes[:, i] for i in range(columns)})
-    found = special_uniques(people, size=size)
-    expected = brute(codes.tolist(), size)
+    people = table(**{f"c{i}": codes[:, i].tolist() for i in range(columns)})
+    found = special_uniques(people, size=size, missing=missing)
+    expected = brute(codes.tolist(), size, agree if missing == "wildcard" else equal)
     scores = [sum(weight(columns, len(s), size) for s in sets) for sets in expected]
     assert found.scores.tolist() == scores
     assert found.smallest.tolist() == [min(map(len, sets), default=0) for sets in expected]
@@ -142,9 +157,54 @@ def test_dis_scores_follow_the_formula():
     assert scores.max() <= 1
 
 
-def test_missing_is_a_value_of_its_own():
-    found = special_uniques(table(x=[1, 1, None, 2, 2], y=[None, None, 3, 3, 3]))
-    assert found.smallest.tolist() == [0, 0, 1, 0, 0]
+def test_missing_values_in_both_readings():
+    """x = 1 1 * 2 2 and y = * * 3 3 3: the gap of x is unique as a value, and no wildcard is."""
+    people = table(x=[1, 1, None, 2, 2], y=[None, None, 3, 3, 3])
+    assert special_uniques(people).smallest.tolist() == [0, 0, 1, 0, 0]
+    assert special_uniques(people, missing="wildcard").smallest.tolist() == [0] * 5
+
+
+def test_wildcards_by_hand():
+    """Sets of up to three of four columns count 6, 2 and 1.
+
+    a  b  c  d     alone on
+    1  1  1  1     a, where nobody has a gap
+    2  1  1  1     nothing: the last record is its equal
+    2  2  1  1     (b, d): on b it meets the gap of the next, also with a or c beside it
+    2  *  1  2     (c, d): on d it meets the gap of the next, also with a beside it
+    2  1  2  *     c
+    2  1  1  1     nothing
+    """
+    people = table(
+        a=[1, 2, 2, 2, 2, 2],
+        b=[1, 1, 2, None, 1, 1],
+        c=[1, 1, 1, 1, 2, 1],
+        d=[1, 1, 1, 2, None, 1],
+    )
+    found = special_uniques(people, missing="wildcard")
+    assert found.smallest.tolist() == [1, 0, 2, 2, 1, 0]
+    assert found.scores.tolist() == [6.0, 0.0, 2.0, 2.0, 6.0, 0.0]
+    assert found.column_shares() == {"a": 6 / 16, "b": 2 / 16, "c": 8 / 16, "d": 4 / 16}
+    assert found.missing == "wildcard"
+    assert suda(people, missing="wildcard").value == 4 / 6
+    assert suda(people, missing="wildcard", size=1).value == 2 / 6
+    assert suda(people, size=1).value == 4 / 6
+
+
+def test_dis_scores_count_the_pairs_of_the_reading():
+    """x = 1 * 2 3 3 3, y = 1 1 2 3 3 3: with wildcards the first two are a pair, else unique."""
+    people = table(x=[1, None, 2, 3, 3, 3], y=[1, 1, 2, 3, 3, 3])
+    own, wildcard = (special_uniques(people, missing=m) for m in ("own", "wildcard"))
+    assert dis_scores(people, own, 0.5).tolist() == [1, 1, 1, 0, 0, 0]
+    assert wildcard.smallest.tolist() == [0, 0, 1, 0, 0, 0]
+    # U = 1 and P = 2: a half of one against a half of two
+    assert dis_scores(people, wildcard, 0.5) == pytest.approx([0, 0, 1 / 3, 0, 0, 0])
+
+
+def test_one_record_with_gaps_is_alone_in_both_readings():
+    people = table(a=[None, 1], b=[None, 2]).keep(np.array([True, False]))
+    for missing in ("own", "wildcard"):
+        assert special_uniques(people, missing=missing).smallest.tolist() == [1]
 
 
 def test_one_record_and_no_quasi_identifiers():

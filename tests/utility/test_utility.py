@@ -46,7 +46,7 @@ def test_the_mean_over_columns():
     before = table(x=list("aabb"), y=[1, 1, 2, 2], gone=list("abcd"))
     after = table(x=list("aabb"), y=[1, 1, 1, 1])
     found = total_variation(before, after)
-    assert found.details == {"columns": {"x": 0.0, "y": 0.5, "gone": 1.0}}
+    assert found.details["columns"] == {"x": 0.0, "y": 0.5, "gone": 1.0}
     assert found.value == 0.5
 
 

@@ -63,9 +63,12 @@ def test_what_is_left_out_is_said():
         "suda",
         "uniqueness",
     }
-    assert len(found.notes) == len(discover_all_measures()) - len(found.measurements)
-    assert any("give a population table" in note for note in found.notes)
-    assert any("give it as original" in note for note in found.notes)
+    assert set(found.left_out) == set(discover_all_measures()) - set(found.measurements)
+    assert (found.failed, found.notes) == ({}, ())
+    assert found.left_out["journalist_risk"].startswith("give a population table")
+    assert found.left_out["total_variation"].endswith("give it as original")
+    with pytest.raises(KeyError, match=r"'total_variation'\. It was left out: it compares"):
+        found["total_variation"]
 
 
 def test_against_the_original():
@@ -80,7 +83,7 @@ def test_against_the_original():
 def test_against_an_original_that_was_read_apart():
     found = assess(Table(rounded().frame, ROLES), original=people())
     assert "unchanged_records" not in found.measurements
-    assert any("cannot be paired" in note for note in found.notes)
+    assert "cannot be paired" in found.left_out["unchanged_records"]
     assert "total_variation" in found.measurements
 
 
@@ -102,7 +105,7 @@ def test_the_threshold_is_used():
 def test_chosen_measures():
     found = assess(people(), measures=["uniqueness"])
     assert list(found.measurements) == ["uniqueness"]
-    assert found.notes == ()
+    assert (found.notes, found.left_out, found.failed) == ((), {}, {})
     with pytest.raises(InputError, match=r"no measure 'uniquenes'\. Did you mean 'uniqueness'\?"):
         assess(people(), measures=["uniquenes"])
     with pytest.raises(KeyError, match="Did you mean 'uniqueness'"):
@@ -110,7 +113,8 @@ def test_chosen_measures():
 
 
 def test_forms():
-    found = assess(rounded(), original=people())
+    original = people()
+    found = assess(Round(base=20).fit_transform(original), original=original)
     facts = json.loads(found.to_json())
     assert facts == found.to_dict()
     assert facts["k"] == 5
@@ -119,6 +123,11 @@ def test_forms():
     text = str(found)
     assert "k = 5" in text
     assert "highest prosecutor risk: 0.2" in text
+    assert text.index("\nrisk:\n") < text.index("\nutility:\n")
+    assert "share of records left unmasked: 0.08333 (baseline 1; lower is better)" in text
+    assert "left out: individual_risk: give a sampling fraction or a weight column" in text
+    assert {m["about"] for m in facts["measurements"].values()} == {"risk", "utility"}
+    assert facts["left_out"] == dict(found.left_out)
     page = found.to_html()
     assert page.lstrip().lower().startswith("<!doctype html>")
     assert found._repr_html_()
@@ -183,9 +192,10 @@ def test_a_sample_says_what_it_lost():
     found = assess(sample, original=table)
     assert found["certainty"].value == 1.0
     assert any("is 6-anonymous; the release is not" in note for note in found.notes)
+    assert str(found).count("is 6-anonymous; the release is not") == 1
     whole = assess(table, original=table)
     assert "certainty" not in whole.measurements
-    assert any("nobody was left out" in note for note in whole.notes)
+    assert whole.left_out["certainty"].startswith("nobody was left out")
 
 
 def test_a_measure_that_does_not_apply_leaves_the_rest_unharmed():
@@ -194,8 +204,52 @@ def test_a_measure_that_does_not_apply_leaves_the_rest_unharmed():
     masked = Table(pl.DataFrame({"x": ["1*", "1*"]}), Roles(quasi_identifiers=["x"]))
     found = assess(masked, original=original)
     assert "certainty" not in found.measurements
-    assert any("certainty of membership was left out: 2 of 2" in note for note in found.notes)
+    assert found.failed["certainty"].startswith("2 of 2 records")
+    assert found.failed["journalist_risk"] == found.failed["certainty"]
+    with pytest.raises(KeyError, match="It could not be measured: 2 of 2 records"):
+        found["certainty"]
+    assert str(found).count("could not be measured: certainty, journalist_risk: 2 of 2") == 1
     assert found["marketer_risk"].value == 0.5
+
+
+def test_a_sample_is_counted_in_the_table_before_it():
+    """Of 6 and 6 people 6 and 2 are released: 1/F is 1/6 for all, f/F 1 and 1/3."""
+    table = Table(pl.DataFrame({"x": [1] * 6 + [2] * 6}), Roles(quasi_identifiers=["x"]))
+    found = assess(table.keep(np.arange(12) < 8), original=table)
+    assert found["journalist_risk"].per_record.tolist() == [1 / 6] * 8
+    assert found["journalist_risk"].details["population"] == "the table before sampling"
+    assert found["marketer_risk"].value == 2 / 8  # of who is known to be in it, as ever
+    told = {one.measure: one for one in found.distributions}
+    assert list(told) == ["journalist_risk", "certainty", "prosecutor_risk"]
+    certain = told["certainty"].to_dict()
+    assert certain["sampling_fraction"] == 8 / 12
+    assert certain["share_above_fraction"] == 6 / 8
+    assert certain["mean"] == pytest.approx((6 * 1 + 2 / 3) / 8)
+    assert certain["quantiles"]["0.0"] == pytest.approx(1 / 3)
+    assert certain["quantiles"]["0.5"] == 1
+    assert told["prosecutor_risk"].to_dict()["share_above_fraction"] is None
+    assert json.loads(found.to_json())["distributions"]["certainty"] == certain
+
+
+def test_a_population_that_is_given_goes_before_the_original():
+    table = Table(pl.DataFrame({"x": [1] * 6 + [2] * 6}), Roles(quasi_identifiers=["x"]))
+    sample = table.keep(np.arange(12) < 8)
+    everybody = Table(pl.DataFrame({"x": [1, 2] * 50}), Roles(quasi_identifiers=["x"]))
+    found = assess(sample, original=table, population=everybody)
+    assert found["journalist_risk"].value == 1 / 50
+    assert assess(sample, original=table, sampling_fraction=0.5)["journalist_risk"].value == 1 / 4
+    frame = table.frame.with_columns(w=pl.lit(25.0))
+    weighted = Table(frame, Roles(quasi_identifiers=["x"], weight="w"))
+    found = assess(weighted.keep(np.arange(12) < 8), original=weighted)
+    assert found["journalist_risk"].value == 1 / 50
+
+
+def test_quantiles_are_risks_that_somebody_has():
+    table = Table(pl.DataFrame({"x": [1] * 2 + [2] * 2}), Roles(quasi_identifiers=["x"]))
+    found = assess(table.keep(np.array([True, False, True, True])), original=table)
+    told = {one.measure: one.quantiles for one in found.distributions}
+    assert set(told["certainty"].values()) == {0.5, 1.0}
+    assert told["certainty"]["0.25"] == 0.5
 
 
 def test_a_sampling_fraction_reaches_every_measure_that_asks():

@@ -55,6 +55,16 @@ def only_size(smallest: int) -> Conditions:
     )
 
 
+def only_kinds(conditions: Conditions, kept: npt.NDArray[np.bool_]) -> Conditions:
+    """Some of the conditions; the columns and the smallest size stay."""
+    return conditions._replace(
+        kinds=conditions.kinds[kept],
+        columns=conditions.columns[kept],
+        bounds=conditions.bounds[kept],
+        extras=conditions.extras[kept],
+    )
+
+
 @njit(cache=True)
 def holds(conditions: Any, size: int, population: int, counts: Any) -> bool:
     """Whether a group satisfies every condition."""

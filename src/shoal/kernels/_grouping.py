@@ -70,8 +70,14 @@ def wildcard_totals(tuples: Tuples, starts: Integers, blocks: Integers, weights:
     weights : array of shape (tuples,)
         The weight of each tuple.
     """
-    totals: Floats = _wildcard_totals(tuples, starts, blocks, weights, _SALT)
+    totals: Floats = _wildcard_totals(tuples, starts, blocks, weights, _SALT, False)
     return totals
+
+
+def wildcard_largest(tuples: Tuples, starts: Integers, blocks: Integers, values: Floats) -> Floats:
+    """Like :func:`wildcard_totals`, with the largest of the values instead of their sum."""
+    largest: Floats = _wildcard_totals(tuples, starts, blocks, values, _SALT, True)
+    return largest
 
 
 def _label_type(rows: int) -> type[np.signedinteger[Any]]:
@@ -207,8 +213,18 @@ def _refill(slots: Keys, group_keys: Keys, count: int, salt: np.uint64) -> None:
 
 
 @njit(cache=True)
+def _joined(one: float, other: float, largest: bool) -> float:
+    return max(one, other) if largest else one + other
+
+
+@njit(cache=True)
 def _wildcard_totals(
-    tuples: Tuples, starts: Integers, blocks: Integers, weights: Floats, salt: np.uint64
+    tuples: Tuples,
+    starts: Integers,
+    blocks: Integers,
+    weights: Floats,
+    salt: np.uint64,
+    largest: bool,
 ) -> Floats:
     # A tuple meets itself once; others of its run differ from it where both have a value.
     totals = weights.copy()
@@ -222,7 +238,7 @@ def _wildcard_totals(
                 near, near_end, far, far_end = far, far_end, near, near_end
             few, many = near_end - near, far_end - far
             if few * many <= _HASH_COST * (few + many):
-                _meet_each(tuples, near, near_end, far, far_end, weights, totals)
+                _meet_each(tuples, near, near_end, far, far_end, weights, totals, largest)
             else:
                 shared = 0
                 for column in range(tuples.shape[1]):
@@ -230,8 +246,9 @@ def _wildcard_totals(
                         columns[shared] = column
                         shared += 1
                 _meet_hashed(
-                    tuples, columns[:shared], near, near_end, far, far_end, weights, totals, salt
-                )
+                    tuples, columns[:shared], near, near_end, far, far_end, weights, totals, salt,
+                    largest,
+                )  # fmt: skip
             other += 1
     return totals
 
@@ -245,6 +262,7 @@ def _meet_each(
     far_end: int,
     weights: Floats,
     totals: Floats,
+    largest: bool,
 ) -> None:
     """Let every tuple of one run meet every tuple of another."""
     for a in range(near, near_end):
@@ -256,8 +274,8 @@ def _meet_each(
                     agree = False
                     break
             if agree:
-                totals[a] += weights[b]
-                totals[b] += weights[a]
+                totals[a] = _joined(totals[a], weights[b], largest)
+                totals[b] = _joined(totals[b], weights[a], largest)
 
 
 @njit(cache=True)
@@ -271,6 +289,7 @@ def _meet_hashed(
     weights: Floats,
     totals: Floats,
     salt: np.uint64,
+    largest: bool,
 ) -> None:
     """The same by a hash table of the smaller run, over the columns where both have a value."""
     size = 16
@@ -278,22 +297,24 @@ def _meet_hashed(
         size *= 2
     slots = np.zeros(size, np.uint64)
     leader = np.empty(near_end - near, np.int64)  # the first tuple with the same shared values
-    near_weight = np.zeros(near_end - near, np.float64)
-    far_weight = np.zeros(near_end - near, np.float64)
+    nothing = -np.inf if largest else 0.0
+    near_weight = np.full(near_end - near, nothing)
+    far_weight = np.full(near_end - near, nothing)
     for a in range(near, near_end):
         at, tag = _find(tuples, columns, near, a, slots, salt)
         if slots[at] == 0:
             slots[at] = tag | np.uint64(a - near + 1)
         leader[a - near] = int(slots[at] & _LABEL) - 1
-        near_weight[leader[a - near]] += weights[a]
+        first = leader[a - near]
+        near_weight[first] = _joined(near_weight[first], weights[a], largest)
     for b in range(far, far_end):
         at, _ = _find(tuples, columns, near, b, slots, salt)
         if slots[at] != 0:
             met = int(slots[at] & _LABEL) - 1
-            totals[b] += near_weight[met]
-            far_weight[met] += weights[b]
+            totals[b] = _joined(totals[b], near_weight[met], largest)
+            far_weight[met] = _joined(far_weight[met], weights[b], largest)
     for a in range(near, near_end):
-        totals[a] += far_weight[leader[a - near]]
+        totals[a] = _joined(totals[a], far_weight[leader[a - near]], largest)
 
 
 @njit(cache=True)

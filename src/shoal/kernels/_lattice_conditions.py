@@ -25,7 +25,15 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.kernels._compile import njit
-from shoal.kernels._conditions import DISTINCT, HAIR, IN_POPULATION, PRESENCE, Conditions, holds
+from shoal.kernels._conditions import (
+    DISTINCT,
+    HAIR,
+    IN_POPULATION,
+    PRESENCE,
+    Conditions,
+    holds,
+    only_kinds,
+)
 from shoal.kernels._roll_up import POPULATION, RECORDS, Groups
 
 UPWARD_CLOSED = (DISTINCT, IN_POPULATION)
@@ -34,13 +42,7 @@ UPWARD_CLOSED = (DISTINCT, IN_POPULATION)
 
 def upward_closed(conditions: Conditions) -> Conditions:
     """Only those conditions that a class keeps, whatever is added to it."""
-    kept = np.isin(conditions.kinds, UPWARD_CLOSED)
-    return conditions._replace(
-        kinds=conditions.kinds[kept],
-        columns=conditions.columns[kept],
-        bounds=conditions.bounds[kept],
-        extras=conditions.extras[kept],
-    )
+    return only_kinds(conditions, np.isin(conditions.kinds, UPWARD_CLOSED))
 
 
 def needs_everyone(conditions: Conditions) -> bool:

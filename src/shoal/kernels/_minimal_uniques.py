@@ -31,10 +31,23 @@ class MinimalUniques(NamedTuple):
     found: Integers  # how many sets of each size, over all records
     smallest: Integers  # the size of the record's smallest set; 0 where it has none
 
+    @classmethod
+    def nothing(cls, columns: int, tuples: int, size: int) -> MinimalUniques:
+        """Before anything is found."""
+        counts, sizes = np.zeros(size + 1, np.int64), np.zeros(tuples, np.int64)
+        return cls(np.zeros(tuples), np.zeros((tuples, columns)), counts, sizes)
+
 
 def column_sets(columns: int, size: int) -> int:
     """How many sets of at most so many columns there are."""
     return sum(math.comb(columns, k) for k in range(1, size + 1))
+
+
+def binomials_of(columns: int, size: int) -> Integers:
+    """In how many ways up to so many columns are chosen; they number the sets of each size."""
+    return np.array(
+        [[math.comb(n, k) for k in range(size + 1)] for n in range(columns + 1)], np.int64
+    )
 
 
 def minimal_uniques(
@@ -54,15 +67,8 @@ def minimal_uniques(
         What a set of each size adds to the score.
     """
     columns, tuples = codes.shape
-    binomials = np.array(
-        [[math.comb(n, k) for k in range(size + 1)] for n in range(columns + 1)], np.int64
-    )
-    result = MinimalUniques(
-        np.zeros(tuples),
-        np.zeros((tuples, columns)),
-        np.zeros(size + 1, np.int64),
-        np.zeros(tuples, np.int64),
-    )
+    binomials = binomials_of(columns, size)
+    result = MinimalUniques.nothing(columns, tuples, size)
     values = int(codes.max(initial=0)) + 1
     alone = np.zeros((1, tuples // 64 + 1), np.uint64)
     for k in range(1, size + 1):

@@ -32,6 +32,8 @@ class NearestRecords:
         The rows to link.
     candidates : array of int
         The rows, in ascending order, among which the nearest are sought.
+    labels : array of int, optional
+        What each record of ``records`` tells about somebody, as a number; negative for nothing.
 
     Attributes
     ----------
@@ -42,6 +44,8 @@ class NearestRecords:
     ties : array of int64
         How many candidates are as near. An intruder who picks one of them finds the right one, if
         it is among them, with a probability of ``1 / ties``.
+    alike : array of int64
+        How many of these have the label of the row; 0 without labels.
 
     Examples
     --------
@@ -55,11 +59,19 @@ class NearestRecords:
     ([2, 3], [0.25, 0.5], [3, 2])
     """
 
-    def __init__(self, records: MixedRecords, rows: Integers, candidates: Integers) -> None:
+    def __init__(
+        self,
+        records: MixedRecords,
+        rows: Integers,
+        candidates: Integers,
+        labels: Integers | None = None,
+    ) -> None:
         self.nearest = np.full(len(rows), -1)
         self.gaps = np.full(len(rows), np.inf)
         self.ties = np.zeros(len(rows), np.int64)
+        self.alike = np.zeros(len(rows), np.int64)
         self._records, self._rows = records, rows
+        self._labels = np.empty(0, np.int64) if labels is None else labels
         self._tree = grow(records, candidates)
         self._done = 0
 
@@ -69,10 +81,12 @@ class NearestRecords:
             self._tree,
             self._records,
             self._rows,
+            self._labels,
             self._done,
             self.nearest,
             self.gaps,
             self.ties,
+            self.alike,
         )
         return self._done
 
@@ -82,26 +96,36 @@ def _link(
     tree: Tree,
     records: MixedRecords,
     rows: Integers,
+    labels: Integers,
     done: int,
     nearest: Integers,
     gaps: Floats,
     ties: Integers,
+    alike: Integers,
 ) -> int:
     met = 0
     while done < len(rows) and met < _STEP:
         set_query(tree.query, records.measure, records.values, records.codes, rows[done])
-        nearest[done], gaps[done], ties[done], visits = _nearest_one(tree, records.measure)
+        label = labels[rows[done]] if len(labels) > 0 else -1
+        nearest[done], gaps[done], ties[done], alike[done], visits = _nearest_one(
+            tree, records.measure, labels, label
+        )
         done, met = done + 1, met + visits
     return done
 
 
 @njit(cache=True)
-def _nearest_one(tree: Tree, measure: Measure) -> tuple[int, float, int, int]:
-    """The lowest of the nearest rows, its distance, how many are as near, and what was met."""
+def _nearest_one(
+    tree: Tree, measure: Measure, labels: Integers, label: int
+) -> tuple[int, float, int, int, int]:
+    """The lowest of the nearest rows, its distance, how many are as near, and what was met.
+
+    Before what was met: how many of those as near have the label.
+    """
     query, queue, leaves, rows = tree.query, tree.queue, len(tree.values), tree.values.shape[1] - 3
     if len(measure.tables) > 0:
         open_windows(query, measure, False)
-    best, best_row, ties = np.inf, GONE, 0
+    best, best_row, ties, alike = np.inf, GONE, 0, 0
     queue[SCORE, 0], queue[ROW, 0], queue[ENTRY, 0] = np.inf, 0.0, tree.links.shape[1] - 1
     waiting, met = 1, 0
     while waiting > 0:
@@ -115,10 +139,13 @@ def _nearest_one(tree: Tree, measure: Measure) -> tuple[int, float, int, int]:
             store(found, query.room, 0, 0)
             for lane in range(WIDTH):
                 gap, row = query.room[0, 0, lane], tree.values[entry, rows, lane]
-                if hits >> lane & 1 and gap < best:
-                    best, best_row, ties = gap, row, 1
-                elif hits >> lane & 1 and gap == best:
-                    best_row, ties = min(best_row, row), ties + 1
+                if not hits >> lane & 1 or gap > best:
+                    continue
+                if gap < best:
+                    best, best_row, ties, alike = gap, row, 0, 0
+                best_row, ties = min(best_row, row), ties + 1
+                if label >= 0 and labels[int(row)] == label:
+                    alike += 1
         else:
             node = entry - leaves
             bounds = lower_bounds(query, measure, tree.edges, tree.code_edges, node)
@@ -128,4 +155,4 @@ def _nearest_one(tree: Tree, measure: Measure) -> tuple[int, float, int, int]:
             waiting = await_children(
                 queue, waiting, query.room, tree.edges, node, 2 * rows, hits, first, -1.0
             )
-    return int(best_row), best, ties, met
+    return int(best_row), best, ties, alike, met

@@ -8,7 +8,8 @@ just below or just above the child of the median. An attribute that cannot be cu
 next widest.
 
 Strict cuts never part equal values, so the work is on distinct combinations with their counts.
-Relaxed cuts, which may send records with the median's value to either side, need one per record.
+Relaxed cuts, which may send records with the median's value to either side, need one per record,
+and one per person where a population is counted.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ class MondrianBoxes:
         relaxed: bool = False,
     ) -> None:
         count, width = codes.shape
-        if relaxed and (counts != 1).any():
+        if relaxed and (counts > 1).any():
             raise ValueError("relaxed cuts need one combination per record")
         # What moves with a record, in one matrix: attributes, sensitive codes, and its row.
         self._columns = np.empty((width + len(secrets) + 1, count), np.int32)
@@ -215,7 +216,7 @@ def _cut(
         median = _median(codes, own, size, low, high, histogram)
         tree = attributes.tree[column]
         if relaxed and tree < 0:
-            lower = _halve(columns, weights, codes, median, start, places)
+            lower = _halve(columns, weights, codes, median, start, size, places)
             if _allowed(columns, weights, len(widths), conditions, start, end, lower, whole):
                 return lower
             continue
@@ -279,11 +280,20 @@ def _put_first(columns: Any, weights: Any, codes: Any, last: int, start: int, pl
 
 
 @njit(cache=True)
-def _halve(columns: Any, weights: Any, codes: Any, median: int, start: int, places: Any) -> int:
-    """Move half of the records to the front: the lower ones, and of the median as many as fit."""
+def _halve(
+    columns: Any, weights: Any, codes: Any, median: int, start: int, size: int, places: Any
+) -> int:
+    """Move half of the records to the front: the lower ones, and of the median as many as fit.
+
+    People of a population with the median's value go with the records that they stand between.
+    """
     _put_first(columns, weights, codes, median, start, places)
-    _put_first(columns, weights, codes, median - 1, start, places)
-    return len(codes) // 2
+    lower = _put_first(columns, weights, codes, median - 1, start, places)
+    records = weights[0, start : start + lower].sum()
+    while records < size // 2:
+        records += weights[0, start + lower]
+        lower += 1
+    return lower
 
 
 @njit(cache=True)

@@ -15,44 +15,21 @@ conditions as well, since all of them are closed under union.
 
 from __future__ import annotations
 
-import heapq
 import math
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.kernels._compile import njit
-from shoal.kernels._conditions import IN_POPULATION, PRESENCE, Conditions
+from shoal.kernels._conditions import IN_POPULATION, PRESENCE, Conditions, only_kinds
 from shoal.kernels._grouping import _SALT
-from shoal.kernels._lattice_conditions import judged
-from shoal.kernels._peel_classes import (
-    SIZE,
-    Classes,
-    Units,
-    attach,
-    fit,
-    no_classes,
-    terrain,
-)
+from shoal.kernels._peel_classes import SIZE, Classes, no_classes, terrain
+from shoal.kernels._peel_nodes import fill, keys_of, peel, slots_for, units_of
 from shoal.kernels._peel_refine import dissolve_costly, join_nearest, move_members, unite
-from shoal.kernels._roll_up import (
-    Base,
-    Codes,
-    Coding,
-    Floats,
-    Groups,
-    Integers,
-    Keys,
-    _merge,
-    _recoded,
-    coding,
-)
+from shoal.kernels._peel_walk import NODES, cheapest_path, in_order_of_cost
+from shoal.kernels._roll_up import Base, Codes, Floats, Integers, coding
 
 _PORTION = 0.05  # seconds
-_NODES = 64  # peeled in one call
 _RECORDS = 2_000_000  # grouped in one call, once for each node
 _WALK = 2.0  # seconds that the walk may take whatever the limit; a small table needs fewer
 _SOME = 64  # classes or units looked at in one call
@@ -64,8 +41,9 @@ class PeelLattice:
     Parameters
     ----------
     base, maps, leaves, domains, conditions
-        As for :class:`shoal.kernels._lattice.FullDomainSearch`. Conditions about a population
-        are refused: where classes overlap, a person belongs to none.
+        As for :class:`shoal.kernels._lattice.FullDomainSearch`. A class has the people of the
+        population whom its cells cover, in whatever other class they are, too. Shares of a
+        population are refused: they would change with every other class.
     max_nodes : int
         The most nodes of the lattice that are walked, from the lowest loss on. For records that
         none of them puts into a class there is one path up to the top; who is left then joins
@@ -118,15 +96,21 @@ class PeelLattice:
         max_nodes: int = 50_000,
         seconds: float = 1.0,
     ) -> None:
-        if np.isin(conditions.kinds, (IN_POPULATION, PRESENCE)).any():
-            raise ValueError("Local recoding has no classes of a population.")
+        if np.isin(conditions.kinds, PRESENCE).any():
+            raise ValueError("Local recoding has no shares of a population.")
         self._code = coding(maps, leaves)
         self._heights = np.array([len(steps) - 1 for steps in maps], np.int64)
         self._ground = terrain(self._code, self._heights, np.asarray(domains, np.float64))
         self._conditions = conditions
-        self._units = _units(base, conditions)
+        counted = conditions.kinds == IN_POPULATION
+        # Cells that cover enough people still do when they become coarser, and never become finer
+        # where that matters; so only the peeling counts people.
+        self._counted = bool(counted.any())
+        self._later = only_kinds(conditions, ~counted)
+        self._units = units_of(base, conditions)
+        self._given = len(base.pair_counts) if len(conditions.values) else len(base.counts)
         self._max_nodes, self._seconds = max_nodes, seconds
-        self._classes = no_classes(len(self._units.weights), 0, len(maps), conditions)
+        self._classes = no_classes(len(self._units.weights), 0, len(maps), self._later)
         self.nodes, self._spent = 0, 0.0
         self.feasible = True
         self.progress = 0.0
@@ -143,44 +127,61 @@ class PeelLattice:
         return 1.0
 
     def _run(self) -> Iterator[float]:
-        labels = np.full(len(self._units.weights), -1, np.int32)
-        for share in self._peel(labels):
+        units = self._units
+        labels = np.full(len(units.weights), -1, np.int32)
+        room = len(labels) if self._counted else 0
+        made_at = np.zeros((room, len(self._heights)), np.int64)
+        for share in self._peel(labels, made_at):
             yield 0.5 * share
-        self._classes = classes = self._formed(labels)
-        left = np.flatnonzero((classes.of_unit < 0) & (self._units.weights > 0))
+        self._classes = classes = self._formed(labels, made_at)
+        left = np.flatnonzero((classes.of_unit < 0) & (units.weights > 0))
+        until = time.monotonic() + max(_WALK, self._seconds)
         for first in range(0, len(left), _SOME):
-            some = left[first : first + _SOME]
-            join_nearest(self._units, classes, self._ground, self._conditions, some)
+            late = time.monotonic() > until  # the rest as one class, which takes in others
+            some = left[first:] if late else left[first : first + _SOME]
+            join_nearest(units, classes, self._ground, self._later, some, not late)
+            if late:
+                break
             yield 0.5
-        self.feasible = bool(unite(self._units, classes, self._ground, self._conditions))
+        self.feasible = bool(unite(units, classes, self._ground, self._later, self._counted))
         if self.feasible:
             spent = min(self._spent, self._seconds / 2) if self._spent > _WALK else 0.0
             yield from self._refine(time.monotonic() - spent)
 
-    def _peel(self, labels: Codes) -> Iterator[float]:
+    def _peel(self, labels: Codes, made_at: Integers) -> Iterator[float]:
         """Finish classes node by node; gives the share of records that are."""
         units, everyone = self._units, max(1, int(self._units.weights.sum()))
-        left = np.flatnonzero(units.weights)
-        slots = np.zeros(_slots(len(left)), np.uint64)
-        keys = _keys(units, self._code)
+        left, remaining = np.flatnonzero(units.weights + units.people), units.weights.copy()
+        slots = np.zeros(slots_for(len(left)), np.uint64)
+        keys = keys_of(units, self._code)
         state = np.zeros(2, np.int64)  # classes finished, and the turn of the slots
         for nodes in self._walk(left):
-            left, used = _peel(
-                nodes, keys, units, self._conditions, self._code, left, slots, state, labels, _SALT
+            left, used = peel(
+                nodes,
+                keys,
+                units,
+                self._conditions,
+                self._code,
+                left,
+                remaining,
+                slots,
+                state,
+                labels,
+                made_at,
+                _SALT,
             )
             self.nodes += int(used)
-            remaining = int(units.weights[left].sum())
-            if remaining < max(1, self._conditions.smallest):
+            if remaining.sum() < max(1, self._conditions.smallest):
                 return
-            yield 1.0 - remaining / everyone
+            yield 1.0 - remaining.sum() / everyone
 
     def _walk(self, left: Integers) -> Iterator[Integers]:
         """The nodes to peel, some at a time: all in order of cost or, where there are too many
         for that or the time is over, one path up to the top for the records that are left."""
         costs, start = self._node_costs(), math.inf
-        portion = max(1, min(_NODES, _RECORDS // max(1, len(left))))
+        portion = max(1, min(NODES, _RECORDS // max(1, len(left))))
         walked = 0
-        for nodes in _in_order_of_cost(costs, self._heights, self._max_nodes):
+        for nodes in in_order_of_cost(costs, self._heights, self._max_nodes):
             for first in range(0, len(nodes), portion):
                 yield nodes[first : first + portion]
                 # the first portion may have been compiled, which is no search
@@ -193,16 +194,16 @@ class PeelLattice:
                 continue
             break
         if walked < math.prod((self._heights + 1).tolist()):
-            path = _cheapest_path(costs, self._heights)
+            path = cheapest_path(costs, self._heights)
             for first in range(0, len(path), portion):
                 yield path[first : first + portion]
             self._spent = time.monotonic() - start
 
-    def _formed(self, labels: Codes) -> Classes:
+    def _formed(self, labels: Codes, made_at: Integers) -> Classes:
         """Classes of what was peeled, and room for one more."""
         most = int(labels.max(initial=-1)) + 2
-        classes = no_classes(len(labels), most, len(self._heights), self._conditions)
-        _fill(self._units, classes, self._ground, labels)
+        classes = no_classes(len(labels), most, len(self._heights), self._later)
+        fill(self._units, classes, self._ground, labels, made_at)
         return classes
 
     def _node_costs(self) -> Floats:
@@ -228,13 +229,20 @@ class PeelLattice:
                     if spent >= self._seconds:
                         return
                     some = order[first : first + _SOME]
-                    gain += step(self._units, self._classes, self._ground, self._conditions, some)
+                    gain += step(
+                        self._units,
+                        self._classes,
+                        self._ground,
+                        self._later,
+                        some,
+                        not self._counted,
+                    )
                     yield 0.5 + 0.5 * spent / self._seconds
 
     @property
     def labels(self) -> Codes:
         """The class of each unit, numbered from 0; -1 without records or without a solution."""
-        of_unit = self._classes.of_unit
+        of_unit = self._classes.of_unit[: self._given]
         if not self.feasible:
             return np.full(len(of_unit), -1, np.int32)
         number = np.cumsum(self._classes.heads[:, SIZE] > 0) - 1
@@ -251,138 +259,3 @@ class PeelLattice:
         records, attributes = int(self._units.weights.sum()), len(self._heights)
         total = float(self._classes.costs @ self._classes.heads[:, SIZE])
         return total / max(1, records * attributes) if self.feasible else math.inf
-
-
-def _units(base: Base, conditions: Conditions) -> Units:
-    """Tuples, or pairs where conditions need them."""
-    if len(conditions.kinds):
-        codes = base.tuples[base.pair_tuple]
-        values = np.ascontiguousarray(base.pair_codes.T.astype(np.int32))
-        return Units(np.ascontiguousarray(codes), base.pair_counts.astype(np.int64), values)
-    none = np.zeros((len(base.counts), 0), np.int32)
-    return Units(np.ascontiguousarray(base.tuples), base.counts.astype(np.int64), none)
-
-
-def _keys(units: Units, code: Coding) -> Keys:
-    keys = np.zeros((len(units.weights), int(code.words.max(initial=0)) + 1), np.uint64)
-    for j in range(units.codes.shape[1]):
-        keys[:, code.words[j]] |= units.codes[:, j].astype(np.uint64) << code.shifts[j]
-    return keys
-
-
-def _slots(entries: int) -> int:
-    return 1 << max(4, (2 * entries - 1).bit_length())
-
-
-def _in_order_of_cost(costs: Floats, heights: Integers, most: int) -> Iterator[Integers]:
-    """The nodes of the lattice, cheapest first, some at a time; at most ``most`` of them.
-
-    A heap: a node is followed by those one level up in its last raised attribute or a later one,
-    each reached from one node only. It takes no more nodes once it had ``most``.
-    """
-    queue = [(float(costs[:, 0].sum()), (0,) * len(heights), 0)]
-    room = most - 1
-    some: list[tuple[int, ...]] = []
-    while queue:
-        cost, levels, first = heapq.heappop(queue)
-        some.append(levels)
-        if len(some) == _NODES:
-            yield np.array(some, np.int64)
-            some = []
-        for j in range(first, len(heights)):
-            if levels[j] < heights[j] and room > 0:
-                higher = (*levels[:j], levels[j] + 1, *levels[j + 1 :])
-                added = float(costs[j, levels[j] + 1] - costs[j, levels[j]])
-                heapq.heappush(queue, (cost + max(0.0, added), higher, j))
-                room -= 1
-    if some:
-        yield np.array(some, np.int64).reshape(len(some), len(heights))
-
-
-def _cheapest_path(costs: Floats, heights: Integers) -> Integers:
-    """Nodes from the bottom to the top, each one level up where that costs least."""
-    levels = np.zeros(len(heights), np.int64)
-    path = [levels.copy()]
-    rows = np.arange(len(heights))
-    while np.any(levels < heights):
-        above = np.minimum(levels + 1, heights)
-        added = np.where(levels < heights, costs[rows, above] - costs[rows, levels], np.inf)
-        levels[np.argmin(added)] += 1
-        path.append(levels.copy())
-    return np.array(path)
-
-
-@njit(cache=True)
-def _peel(
-    nodes: Integers,
-    keys: Keys,
-    units: Any,
-    conditions: Any,
-    code: Any,
-    left: Integers,
-    slots: Keys,
-    state: Integers,
-    labels: Codes,
-    salt: np.uint64,
-) -> tuple[Integers, int]:
-    """Finish classes at some nodes; give who is left, and at how many nodes there were some."""
-    used = 0
-    for node in range(len(nodes)):
-        changed = np.flatnonzero(nodes[node])
-        starts = np.empty(len(changed), np.int64)
-        for i in range(len(changed)):
-            starts[i] = code.to_level[changed[i], nodes[node, changed[i]]]
-        here = _recoded(keys[left], code.words, code.shifts, code.masks, code.flat, changed, starts)
-        weights = np.zeros((len(left), 2), np.int64)
-        weights[:, 0] = units.weights[left]
-        state[1] += 1
-        merged, sums, group = _merge(here, weights, slots, state[1], salt)
-        kept = _holding(merged, sums, group, units, left, conditions)
-        number = np.full(len(kept), -1, np.int64)
-        still = 0
-        for i in range(len(left)):
-            if not kept[group[i]]:
-                left[still] = left[i]
-                still += 1
-                continue
-            if number[group[i]] < 0:
-                number[group[i]] = state[0]
-                state[0] += 1
-            labels[left[i]] = number[group[i]]
-        used += still < len(left)
-        left = left[:still]
-        if still == 0:
-            break
-    return left, used
-
-
-@njit(cache=True)
-def _holding(
-    merged: Keys, sums: Integers, group: Codes, units: Any, left: Integers, conditions: Any
-) -> npt.NDArray[np.bool_]:
-    """Which groups of the units that are left hold every condition."""
-    columns = units.values.shape[1]
-    values = conditions.shares.shape[1]
-    pair_group = np.empty(len(left) * columns, np.int32)
-    pair_value = np.empty(len(left) * columns, np.int32)
-    pair_counts = np.empty(len(left) * columns, np.int64)
-    at = 0
-    for i in range(len(left)):
-        for column in range(columns):
-            pair_group[at] = group[i]
-            pair_value[at] = column * values + units.values[left[i], column]
-            pair_counts[at] = units.weights[left[i]]
-            at += 1
-    groups = Groups(merged, sums, pair_group, pair_value, pair_counts)
-    return judged(groups, conditions, False)[0]
-
-
-@njit(cache=True)
-def _fill(units: Any, classes: Any, ground: Any, labels: Codes) -> None:
-    """Put each unit into its class, and give the classes their levels."""
-    for unit in range(len(labels)):
-        if labels[unit] >= 0:
-            attach(units, classes, unit, np.int64(labels[unit]))
-    for label in range(len(classes.costs)):
-        if classes.heads[label, SIZE] > 0:
-            fit(units, classes, ground, label)

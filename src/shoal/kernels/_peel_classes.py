@@ -25,6 +25,7 @@ class Units(NamedTuple):
     codes: Codes  # of each attribute
     weights: Integers  # records
     values: Codes
+    people: Integers  # of a population
 
 
 class Classes(NamedTuple):
@@ -189,6 +190,16 @@ def fit(units: Any, classes: Any, ground: Any, label: int) -> bool:
         unit = classes.after[unit]
     _release(classes, ground, label)
     return True
+
+
+@njit(cache=True)
+def put_at(units: Any, classes: Any, ground: Any, label: int, levels: Any) -> None:
+    """Give a class some levels, which must cover its members."""
+    unit = classes.heads[label, HEAD]
+    for j in range(len(ground.heights)):
+        classes.levels[label, j] = levels[j]
+        classes.origins[label, j] = units.codes[unit, j]
+    _release(classes, ground, label)
 
 
 @njit(cache=True)

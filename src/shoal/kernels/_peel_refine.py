@@ -22,6 +22,7 @@ from shoal.kernels._peel_classes import (
     holds_with,
     meeting,
     nearest,
+    put_at,
     widen,
 )
 from shoal.kernels._roll_up import Integers
@@ -31,40 +32,60 @@ _LEAST_GAIN = 1e-9
 
 
 @njit(cache=True)
-def join_nearest(units: Any, classes: Any, ground: Any, conditions: Any, left: Integers) -> None:
+def join_nearest(
+    units: Any, classes: Any, ground: Any, conditions: Any, left: Integers, look: bool
+) -> None:
     """Let each unit join the class where it costs least.
 
-    Those that break the conditions of every class go into the last one, which is nobody's.
+    Those that break the conditions of every class go into the last one, which is nobody's; all
+    do where there is no time to ``look``.
     """
     together = len(classes.costs) - 1
     for unit in left:
-        label, _ = nearest(units, classes, ground, conditions, unit, together, np.inf)
+        label = -1
+        if look:
+            label, _ = nearest(units, classes, ground, conditions, unit, together, np.inf)
         if label >= 0:
             widen(units, classes, ground, unit, label)
         attach(units, classes, unit, label if label >= 0 else together)
 
 
 @njit(cache=True)
-def unite(units: Any, classes: Any, ground: Any, conditions: Any) -> bool:
-    """Let the last class take in the nearest others until it holds; whether that was possible."""
+def unite(units: Any, classes: Any, ground: Any, conditions: Any, counted: bool) -> bool:
+    """Let the last class take in the nearest others until it holds; whether that was possible.
+
+    Where people are ``counted``, it takes in one at least, which covers enough of them, and stays
+    as coarse as that.
+    """
     together = len(classes.costs) - 1
     if classes.heads[together, SIZE] == 0:
         return True
     if not fit(units, classes, ground, together):
         return False
-    while classes.heads[together, SIZE] < conditions.smallest or not holds(
-        conditions, classes.heads[together, SIZE], 0, classes.histograms[together]
+    lacking = counted
+    while (
+        lacking
+        or classes.heads[together, SIZE] < conditions.smallest
+        or not holds(conditions, classes.heads[together, SIZE], 0, classes.histograms[together])
     ):
         other = _cheapest_union(classes, ground, together)
         if other < 0:
             return False
+        lacking = False
+        levels = np.maximum(classes.levels[together], classes.levels[other])
+        for j in range(len(levels)):
+            origin = classes.origins[other, j]
+            levels[j] = meeting(ground, j, levels[j], classes.origins[together, j], origin)
         unit = classes.heads[other, HEAD]
         while unit >= 0:
             after = classes.after[unit]
             detach(units, classes, unit)
             attach(units, classes, unit, together)
             unit = after
-        fit(units, classes, ground, together)
+        if counted:
+            put_at(units, classes, ground, together, levels)
+        else:
+            fit(units, classes, ground, together)
     return True
 
 
@@ -97,9 +118,12 @@ def _cheapest_union(classes: Any, ground: Any, label: int) -> int:
 
 @njit(cache=True)
 def dissolve_costly(
-    units: Any, classes: Any, ground: Any, conditions: Any, labels: Integers
+    units: Any, classes: Any, ground: Any, conditions: Any, labels: Integers, tight: bool
 ) -> float:
-    """Let all members of a class join others, if that costs less; give what it gained."""
+    """Let all members of a class join others, if that costs less; give what it gained.
+
+    No class becomes finer by it, so it is the same whether they may be ``tight`` or not.
+    """
     gain = 0.0
     for label in labels:
         count = classes.heads[label, MEMBERS]
@@ -136,8 +160,13 @@ def dissolve_costly(
 
 
 @njit(cache=True)
-def move_members(units: Any, classes: Any, ground: Any, conditions: Any, labels: Integers) -> float:
-    """Move members that their class can spare, where that costs less; give what it gained."""
+def move_members(
+    units: Any, classes: Any, ground: Any, conditions: Any, labels: Integers, tight: bool
+) -> float:
+    """Move members that their class can spare, where that costs less; give what it gained.
+
+    A class that may be ``tight`` becomes as fine as its other members allow.
+    """
     gain = 0.0
     saved = np.empty((3, len(ground.heights)), np.int64)
     for label in labels:
@@ -150,7 +179,8 @@ def move_members(units: Any, classes: Any, ground: Any, conditions: Any, labels:
             before = cost * classes.heads[label, SIZE]
             _save(classes, label, saved)
             detach(units, classes, unit)
-            fit(units, classes, ground, label)
+            if tight:
+                fit(units, classes, ground, label)
             freed = before - classes.costs[label] * classes.heads[label, SIZE]
             most = freed - _LEAST_GAIN
             target, added = nearest(units, classes, ground, conditions, unit, label, most)

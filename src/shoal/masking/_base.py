@@ -101,12 +101,24 @@ class Masker(Parametrized, ABC):
         What was fitted applies: columns taken out, caps, ranges, rounding, levels. Methods that
         hide a record among others (swapping, noise, microaggregation) leave a new row as it is.
         """
+        self._check_served(table)
+        return self._serve(table)
+
+    def cover(self, table: Table) -> Table:
+        """Map people of a population into the released domain, for counting who fits a record.
+
+        As :meth:`transform`, but where released classes overlap, a person comes once for each
+        class whose values cover them, always with the same row key.
+        """
+        self._check_served(table)
+        return self._cover(table)
+
+    def _check_served(self, table: Table) -> None:
         if not hasattr(self, "touched_"):
             raise InputError(
                 f"{type(self).__name__} has not been fitted; call fit_transform first."
             )
         table.chosen(self.serves)  # a column that the table lacks is named here
-        return self._serve(table)
 
     @property
     def serves(self) -> tuple[str, ...]:
@@ -129,6 +141,10 @@ class Masker(Parametrized, ABC):
     def _serve(self, table: Table) -> Table:
         """New rows in the released domain; a method that only hides records leaves them."""
         return table
+
+    def _cover(self, table: Table) -> Table:
+        """People in the released domain; classes of most methods do not overlap."""
+        return self._serve(table)
 
     def _course(self, before: Course, log: StepLog) -> Course:
         """The course of the masked table; only a step that is blind to the data goes on with it."""

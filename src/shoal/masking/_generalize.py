@@ -20,6 +20,7 @@ from shoal.errors import (
 )
 from shoal.masking._base import Masker, StepLog
 from shoal.masking._groups_satisfy import Models, PrivacyModels
+from shoal.masking.generalization._crowd import asks_for_a_crowd, check_blindness, crowd_of
 from shoal.masking.generalization._demand import COMPARING, demand_of, models_of
 from shoal.masking.generalization._hierarchies import Hierarchies, Levels, hierarchies_for
 from shoal.masking.generalization._recoding import TOP, Recoding, Scale, layers_of
@@ -50,7 +51,9 @@ class Generalize(Masker):
     k : int, optional
         The smallest class.
     models : privacy model or list of privacy models, optional
-        What every class must satisfy besides, for example ``LDiversity(2)``.
+        What every class must satisfy besides, for example ``LDiversity(2)``. Models of a
+        population count the people whom released values cover. ``DifferentialPrivacy`` goes with
+        ``levels`` only, after a Bernoulli sample, whose fraction sets the smallest class.
     hierarchies : dict, optional
         The hierarchy of each column: a Hierarchy, the path of a file, or its kind as in a plan.
     levels : dict, optional
@@ -148,13 +151,22 @@ class Generalize(Masker):
                     f"The '{name}' parameter of Generalize belongs to the algorithm "
                     f"'{algorithm}', not to '{self.algorithm}'; leave it out."
                 )
+        check_blindness(
+            models_of(self.models), levels=self.levels is not None, untouched=self._looks_at_nothing
+        )
+
+    @property
+    def _looks_at_nothing(self) -> bool:
+        """Whether classes are all that the step looks at, where the levels are given."""
+        return not self.extend and self.suppressed == "removed"
 
     def _mask(self, table: Table, columns: Sequence[str], log: StepLog) -> Table:
         for name in columns:
             if table.kind(name) == "float":
                 table.numbers(name)  # refuses infinite values, which have no middle and no width
+        models, self._crowd = crowd_of(models_of(self.models), self.k, table, columns)
         demand = demand_of(
-            self.k, self.models, table, columns, suppresses=self.suppression_limit > 0
+            self._crowd, models, table, columns, suppresses=self.suppression_limit > 0
         )
         everyone = table
         if demand.population is not None:
@@ -169,8 +181,7 @@ class Generalize(Masker):
             )
         if self.extend:
             chosen = {name: one.covering(everyone, name) for name, one in chosen.items()}
-        coded = {name: hierarchy.codes(everyone, name) for name, hierarchy in chosen.items()}
-        found = search(self, everyone, columns, coded, demand, log)
+        found = search(self, everyone, columns, chosen, demand, log)
         self._keep_facts(found, chosen)
         _warn_if_not_proved(found)
         log.public |= self._public(found)
@@ -185,20 +196,21 @@ class Generalize(Masker):
         if starred and not self.keep_sensitive:
             log.touched.extend(table.roles.sensitive)
         if _nothing_is_left(found, columns):
-            reason = _why_nothing_is_left(models_of(self.models), table, chosen)
+            reason = _why_nothing_is_left(models, table, chosen)
             if self.models is not None:
                 log.private["nothing_left"] = reason
             warnings.warn(reason, NothingLeftWarning, stacklevel=3)
         if found.suppressed.any() and self._whole:
             kept = masked if self.suppressed == "removed" else masked.keep(~found.suppressed)
-            _warn_if_distributions_moved(models_of(self.models), kept)
+            _warn_if_distributions_moved(models, kept)
         return masked
 
     def _course(self, before: Course, log: StepLog) -> Course:
         """Given levels do not depend on the data; classes that are too small were taken out."""
-        blind = self.levels is not None and not self.extend and self.suppressed == "removed"
-        if blind and self._whole and self.models is None and before.state == "sampled":
-            return replace(before, state="generalized", smallest=self.k)
+        blind = self.levels is not None and self._looks_at_nothing
+        by_size = all(asks_for_a_crowd(model) for model in models_of(self.models))
+        if blind and by_size and self._whole and before.state == "sampled":
+            return replace(before, state="generalized", smallest=self._crowd)
         return OTHER
 
     def _keep_facts(self, found: Recoding, hierarchies: Mapping[str, Hierarchy]) -> None:
@@ -254,6 +266,9 @@ class Generalize(Masker):
     def _serve(self, table: Table) -> Table:
         return self._serving.serve(table)
 
+    def _cover(self, table: Table) -> Table:
+        return self._serving.cover(table)
+
     def scales(self, table: Table) -> dict[str, Scale]:
         return self._serving.scales(table)
 
@@ -268,13 +283,18 @@ def _starred(
 def _warn_if_not_proved(found: Recoding) -> None:
     if found.lattice and not found.optimal:
         warnings.warn(
-            f"The lattice has {found.lattice['lattice']:,.0f} combinations of levels, too many to "
-            f"prove which is best: the best of {found.lattice['visited']:,.0f} was taken, with a "
-            f"loss of {found.loss:.4g}, and none can be below {found.lattice['bound']:.4g}. Give "
+            f"The lattice has {_number(found.lattice['lattice'])} combinations of levels, too many "
+            f"to prove which is best: the best of {found.lattice['visited']:,.0f} was taken, with "
+            f"a loss of {found.loss:.4g}, and none can be below {found.lattice['bound']:.4g}. Give "
             "the search more 'seconds', or fewer levels.",
             NotProvedWarning,
             stacklevel=4,
         )
+
+
+def _number(count: float) -> str:
+    """A count with all its digits, unless nobody would read them."""
+    return f"{count:,.0f}" if count < 1e15 else f"{count:.2g}"
 
 
 def _nothing_is_left(found: Recoding, columns: Sequence[str]) -> bool:

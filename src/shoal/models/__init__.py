@@ -13,11 +13,7 @@ from shoal.models._k_map import KMap
 from shoal.models._l_diversity import LDiversity
 from shoal.models._population_model import PopulationModel
 from shoal.models._population_uniqueness import PopulationUniqueness
-from shoal.models._probabilistic_k_anonymity import (
-    ProbabilisticKAnonymity,
-    swapped_blocks,
-    swapped_crowds,
-)
+from shoal.models._probabilistic_k_anonymity import ProbabilisticKAnonymity
 from shoal.models._random_sampling import delta_for_class, smallest_class_for
 from shoal.models._t_closeness import TCloseness
 
@@ -42,7 +38,5 @@ __all__ = [
     "discover_models",
     "population_of",
     "smallest_class_for",
-    "swapped_blocks",
-    "swapped_crowds",
     "table_conditions",
 ]

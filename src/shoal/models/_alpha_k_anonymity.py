@@ -7,7 +7,7 @@ from typing import Annotated
 
 import numpy as np
 
-from shoal.errors import InputError, UnreachableLevel
+from shoal.errors import UnreachableLevel
 from shoal.models._base import Condition
 from shoal.models._sensitive_model import ClassValues, Floats, SensitiveModel
 from shoal.parameters import Integer, Real, Text
@@ -64,9 +64,9 @@ class AlphaKAnonymity(SensitiveModel):
         return levels
 
     def check(self, table: Table) -> None:
-        """Raise InputError when k or alpha cannot be reached by any class."""
+        """Raise UnreachableLevel when k or alpha cannot be reached by any class."""
         if self.k > len(table):
-            raise InputError(
+            raise UnreachableLevel(
                 f"k = {self.k} is larger than the table, which has {len(table)} records; "
                 f"choose k of at most {len(table)}."
             )

@@ -12,7 +12,7 @@ from shoal.errors import ParameterError
 from shoal.models._base import HAIR, Condition
 from shoal.models._population_model import PopulationModel
 from shoal.parameters import Population, Real
-from shoal.table import Roles, Table
+from shoal.table import Table, stacked_table
 
 Floats = npt.NDArray[np.float64]
 
@@ -25,6 +25,10 @@ class DeltaPresence(PopulationModel):
     its records in the table over that in the population, which must contain the table and must
     be masked in the same way. Where ``delta_min`` is above 0, a class of the population without
     any record in the table violates the model too; no record is to blame for that, so all are.
+
+    Where released classes overlap, a person of the population comes with a row for each that
+    covers them, all of one row key. Each record is spread evenly over the people whom it covers,
+    and what falls on a person adds up to their presence, at most 1.
 
     Parameters
     ----------
@@ -84,20 +88,32 @@ class DeltaPresence(PopulationModel):
         return wrong
 
     def _shares(self, table: Table) -> Floats:
-        """The share of each record's class, infinite where nothing would make it right."""
-        people = self.sizes_in_population(table)
-        shares = np.full(len(table), np.inf)
-        np.divide(table.class_sizes(), people, out=shares, where=people > 0)
-        shares[shares < self.delta_min - HAIR] = np.inf
-        if self.delta_min > 0 and self._absent_classes(table):
-            shares[:] = np.inf
-        return shares
+        """The largest presence in each record's class, infinite where nothing would make it right.
 
-    def _absent_classes(self, table: Table) -> bool:
-        """Whether people of the population are in no class of the table."""
-        roles = Roles(quasi_identifiers=table.roles.quasi_identifiers)
-        everyone = self.people().with_roles(roles, released=True)
-        return bool((everyone.class_sizes_in(table) == 0).any())
+        A person of the population has the share of their class. One with several rows of one key
+        fits several classes, and what falls on them adds up, to no more than certainty.
+        """
+        names, people = table.roles.quasi_identifiers, self.people()
+        labels = np.zeros(len(table) + len(people), np.int64)
+        if names:
+            labels = stacked_table(table, people, names).group(names).labels
+        own, theirs = labels[: len(table)], labels[len(table) :]
+        count = int(labels.max(initial=-1)) + 1
+        records = np.bincount(own, minlength=count)
+        crowd = np.bincount(theirs, minlength=count)
+        shares = np.where(records > 0, np.inf, 0.0)
+        np.divide(records, crowd, out=shares, where=crowd > 0)
+        persons, person = np.unique(people.row_key, return_inverse=True)
+        together = np.bincount(person, weights=shares[theirs], minlength=len(persons))
+        presence = np.minimum(together, 1.0)
+        highest, lowest = shares.copy(), np.full(count, np.inf)
+        np.maximum.at(highest, theirs, presence[person])
+        np.minimum.at(lowest, theirs, presence[person])
+        highest[lowest < self.delta_min - HAIR] = np.inf
+        if self.delta_min > HAIR and not together.all():
+            highest[:] = np.inf  # somebody is in no class, and so surely not in the table
+        found: Floats = highest[own]
+        return found
 
     def conditions(self, table: Table) -> tuple[Condition, ...]:
         """The share of a group in the population lies between the bounds."""

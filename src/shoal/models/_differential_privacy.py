@@ -52,7 +52,7 @@ class DifferentialPrivacy(PrivacyModel):
     9
     >>> tens = Hierarchy.intervals([10])
     >>> steps = [Sample(fraction=0.1, strategy="bernoulli"), Generalize(
-    ...     k=9, hierarchies={"age": tens}, levels={"age": 1}, suppression_limit=1.0)]
+    ...     models=model, hierarchies={"age": tens}, levels={"age": 1}, suppression_limit=1.0)]
     >>> masked, _ = Plan(steps).apply(table)
     >>> model.holds(masked), model.holds(table)
     (True, False)

@@ -8,7 +8,7 @@ from typing import Annotated
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import InputError
+from shoal.errors import UnreachableLevel
 from shoal.models._base import PrivacyModel
 from shoal.parameters import Integer, OneOf
 from shoal.table import Missing, Table
@@ -65,9 +65,9 @@ class KAnonymity(PrivacyModel):
         return self.k
 
     def check(self, table: Table) -> None:
-        """Raise InputError when k exceeds the number of records."""
+        """Raise UnreachableLevel when k exceeds the number of records."""
         if self.k > len(table):
-            raise InputError(
+            raise UnreachableLevel(
                 f"k = {self.k} is larger than the table, which has {len(table)} records; "
                 f"choose k of at most {len(table)}."
             )

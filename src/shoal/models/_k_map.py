@@ -21,7 +21,7 @@ class KMap(PopulationModel):
 
     It is for tables of which it is not known who is in them. The population must contain the
     table and must be masked in the same way. A record that does not occur in it violates the
-    model.
+    model. Where released classes overlap, a record fits everybody whom its values cover.
 
     Parameters
     ----------

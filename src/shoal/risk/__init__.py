@@ -1,6 +1,8 @@
 """Disclosure risk: one function per measure or attack, returning a Measurement."""
 
 from shoal.measurement import MeasureInfo, discover_measures
+from shoal.risk._attribute_inference import attribute_inference
+from shoal.risk._before_sampling import before_sampling
 from shoal.risk._certainty import certainty
 from shoal.risk._classes import (
     journalist_risk,
@@ -12,14 +14,26 @@ from shoal.risk._classes import (
 )
 from shoal.risk._distance_linkage import distance_linkage
 from shoal.risk._individual_risk import household_risk, individual_risk
+from shoal.risk._inference import inference
+from shoal.risk._intersection import intersection
+from shoal.risk._interval_disclosure import interval_disclosure
+from shoal.risk._intruder import KNOWN_WORDS
+from shoal.risk._linkability import linkability
+from shoal.risk._membership_inference import membership_inference
 from shoal.risk._population_uniqueness import population_uniqueness
+from shoal.risk._probabilistic_linkage import probabilistic_linkage
 from shoal.risk._sensitive_classes import homogeneity, similarity, skewness
+from shoal.risk._similarity_linkage import similarity_linkage
+from shoal.risk._singling_out import singling_out
 from shoal.risk._suda import SpecialUniques, dis_scores, special_uniques, suda
 from shoal.risk._swapped_groups import group_disclosure, own_values, rank_matching
 from shoal.risk._unchanged import unchanged_records
 
 __all__ = [
+    "KNOWN_WORDS",
     "SpecialUniques",
+    "attribute_inference",
+    "before_sampling",
     "certainty",
     "dis_scores",
     "discover_risks",
@@ -28,15 +42,23 @@ __all__ = [
     "homogeneity",
     "household_risk",
     "individual_risk",
+    "inference",
+    "intersection",
+    "interval_disclosure",
     "journalist_risk",
+    "linkability",
     "marketer_risk",
+    "membership_inference",
     "own_values",
     "population_sizes",
     "population_uniqueness",
+    "probabilistic_linkage",
     "prosecutor_risk",
     "rank_matching",
     "records_at_risk",
     "similarity",
+    "similarity_linkage",
+    "singling_out",
     "skewness",
     "special_uniques",
     "suda",

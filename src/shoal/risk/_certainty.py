@@ -75,9 +75,8 @@ def certainty(original: Table, masked: Table, *, missing: Missing = "own") -> Me
         },
         "unplaced": before.unplaced,
     }
-    if missing == "own":
-        details["people_above"] = _people_above(shares, len(before.table))
     whole = before.table.with_roles(Roles(quasi_identifiers=names), released=True)
+    details["people_above"] = _people_above(whole, masked, missing)
     k = int(whole.class_sizes(missing).min())
     warnings = _about_k(k, sizes, learned=before.learned)
     if before.unplaced:
@@ -98,12 +97,10 @@ def certainty(original: Table, masked: Table, *, missing: Missing = "own") -> Me
     )
 
 
-def _people_above(shares: Floats, people: int) -> dict[str, float]:
-    """The share of all people, released or not, in classes of a certainty above some bounds.
-
-    The f released records of a class stand for F/f people each.
-    """
-    return {str(bound): min(1.0, math.fsum(1 / shares[shares > bound]) / people) for bound in _HIGH}
+def _people_above(whole: Table, masked: Table, missing: Missing) -> dict[str, float]:
+    """The share of all people, released or not, whose certainty is above some bounds."""
+    shares = whole.class_sizes_in(masked, missing) / whole.class_sizes(missing)
+    return {str(bound): float((shares > bound).mean()) for bound in _HIGH}
 
 
 def _about_k(k: int, sizes: Integers, *, learned: bool) -> list[str]:

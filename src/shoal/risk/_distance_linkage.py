@@ -9,9 +9,11 @@ import numpy as np
 
 from shoal.errors import InputError, quoted
 from shoal.measurement import Measurement, measure
-from shoal.risk._columns import is_numeric, shared_numbers
+from shoal.risk._columns import is_numeric
 from shoal.risk._intruder import SAMPLE, Floats, Integers, Intruder, intruder
-from shoal.table import Table, stacked_codes
+from shoal.risk._links import Links, about_coarser, blind_links, known_codes
+from shoal.risk._right_links import right_links
+from shoal.table import Table, stacked_numbers
 
 if TYPE_CHECKING:
     from shoal.kernels._mixed_records import MixedRecords
@@ -30,7 +32,7 @@ def distance_linkage(
     original: Table,
     masked: Table,
     *,
-    known: Sequence[str] | None = None,
+    known: Sequence[str] | str | None = None,
     dissimilarity: LinkageDissimilarity = "gower",
     sample: int = SAMPLE,
     random_state: int | None = None,
@@ -56,8 +58,9 @@ def distance_linkage(
         The table before masking.
     masked : Table
         The table after masking, made from ``original``.
-    known : list of str, optional
-        The columns that the intruder knows; the quasi-identifiers without it.
+    known : list of str or a word, optional
+        The columns that the intruder knows: a list, or ``"quasi-identifiers"`` (the default),
+        ``"left-in-place"``, ``"informed"`` or ``"everything"``.
     dissimilarity : {"gower", "euclidean"}
         How records are compared; ``"euclidean"`` is for numbers only, standardised.
     sample : int
@@ -79,14 +82,27 @@ def distance_linkage(
     >>> distance_linkage(table, Round(base=10).fit_transform(table)).per_record.tolist()
     [0.5, 0.5, 1.0]
     """
-    if dissimilarity not in ("gower", "euclidean"):
-        raise InputError("The dissimilarity of a linkage must be 'gower' or 'euclidean'.")
+    _check_dissimilarity(dissimilarity)
     who = intruder(original, masked, known=known, sample=sample, random_state=random_state)
-    there = who.own >= 0
+    rows = np.arange(len(masked))
+    links = distance_links(who, who.own, rows, dissimilarity=dissimilarity)
+    return right_links("distance_linkage", who, links)
+
+
+def distance_links(
+    who: Intruder,
+    person_labels: Integers,
+    record_labels: Integers,
+    *,
+    dissimilarity: LinkageDissimilarity = "gower",
+) -> Links:
+    """The chance that the nearest record, ties at random, has the person's label."""
+    from shoal.kernels._mixed_linkage import NearestRecords
+
+    _check_dissimilarity(dissimilarity)
     if not who.released:
-        guesses = np.where(there, 1.0 / len(masked), 0.0)
-        return who.judge("distance_linkage", guesses)
-    numeric = [name for name in who.released if is_numeric(name, original, masked)]
+        return blind_links(who, person_labels, record_labels)
+    numeric = [name for name in who.released if is_numeric(name, who.original, who.masked)]
     nominal = [name for name in who.released if name not in numeric]
     if nominal and dissimilarity == "euclidean":
         raise InputError(
@@ -94,27 +110,17 @@ def distance_linkage(
             "tables; choose the dissimilarity 'gower', or name other columns as known."
         )
     records, coarser = _records(who, numeric, nominal, squared=dissimilarity == "euclidean")
-    return who.judge(
-        "distance_linkage",
-        _chances(records, len(who.persons), who.own),
-        _about_coarser(coarser),
-    )
-
-
-def _chances(records: MixedRecords, persons: int, own: Integers) -> Floats:
-    """For each person, who come first in the records, the chance that the link is right."""
-    from shoal.kernels._mixed_linkage import NearestRecords
-    from shoal.kernels._mixed_pairs import pair_gaps
-
-    candidates = np.arange(persons, records.values.shape[1] or records.codes.shape[1])
-    link = NearestRecords(records, np.arange(persons), candidates)
-    while link.advance() < persons:
+    persons = np.arange(len(who.persons))
+    labels = np.concatenate([person_labels, record_labels]).astype(np.int64)
+    link = NearestRecords(records, persons, np.arange(len(persons), len(labels)), labels)
+    while link.advance() < len(persons):
         pass  # in portions, so that ctrl-C stops it
-    there = np.flatnonzero(own >= 0)
-    nearest = pair_gaps(records, there, persons + own[there]) == link.gaps[there]
-    chances = np.zeros(persons)
-    chances[there] = np.where(nearest, 1.0 / link.ties[there], 0.0)
-    return chances
+    return Links(link.alike / link.ties, warnings=about_coarser(coarser))
+
+
+def _check_dissimilarity(dissimilarity: str) -> None:
+    if dissimilarity not in ("gower", "euclidean"):
+        raise InputError("The dissimilarity of a linkage must be 'gower' or 'euclidean'.")
 
 
 def _records(
@@ -127,21 +133,15 @@ def _records(
     values = np.empty((len(rows), len(numeric)))
     weights = np.zeros(len(numeric))
     for place, name in enumerate(numeric):
-        column = shared_numbers(name, who.original, who.masked)
+        column = stacked_numbers(name, who.original, who.masked)
         before = column[: len(who.original)]
         weights[place] = _weight(before[~np.isnan(before)], squared)
         values[:, place] = column[rows]
+    both = [known_codes(who, name) for name in nominal]
     codes = np.empty((len(rows), len(nominal)), np.int64)
-    coarser = []
-    for place, name in enumerate(nominal):
-        both = stacked_codes(name, who.original, who.masked)
-        codes[:, place] = both[rows]
-        released = both[len(who.original) :]
-        if not np.isin(released[released >= 0], both[: len(who.original)]).all():
-            # Values that the original has not: an intruder maps what is known to them, and is
-            # taken to find the one that the person got.
-            coarser.append(name)
-            codes[: len(who.persons), place] = np.where(who.own >= 0, released[who.own], -1)
+    for place, side in enumerate(both):
+        codes[:, place] = np.concatenate([side.persons, side.records])
+    coarser = [name for name, side in zip(nominal, both, strict=True) if side.coarser]
     return mixed_records(values, codes, weights=weights, squared=squared), coarser
 
 
@@ -151,12 +151,3 @@ def _weight(before: Floats, squared: bool) -> float:
         return 0.0
     scale = float(before.var()) if squared else float(np.ptp(before))
     return 1.0 / scale if scale > 0 else 0.0
-
-
-def _about_coarser(names: Sequence[str]) -> tuple[str, ...]:
-    if not names:
-        return ()
-    return (
-        f"The columns {quoted(names)} were made coarser: the intruder is taken to know which "
-        "released value a person has in them.",
-    )

@@ -146,6 +146,8 @@ def expected_risk(sizes: Floats, chances: Floats) -> Floats:
 
 
 def _risks(table: Table, fraction: float | None, missing: Missing) -> Floats:
+    from shoal.kernels._grouping import first_rows
+
     if len(table) == 0:
         raise InputError("The table has no records, so there is no risk to measure.")
     sizes = table.class_sizes(missing).astype(np.float64)
@@ -160,8 +162,10 @@ def _risks(table: Table, fraction: float | None, missing: Missing) -> Floats:
             "Individual risk needs to know the population: give a sampling fraction, or a weight "
             "column in the roles."
         )
-    pairs, place = np.unique(np.column_stack([sizes, chances]), axis=0, return_inverse=True)
-    return expected_risk(pairs[:, 0], pairs[:, 1])[place.ravel()]
+    # once for each pair of numbers; a class has one, and a complex number is a pair that sorts fast
+    rows = first_rows(table.classes.labels, table.classes.count)
+    pairs, place = np.unique(sizes[rows] + 1j * chances[rows], return_inverse=True)
+    return table.classes.spread(expected_risk(pairs.real, pairs.imag)[place])
 
 
 def _global(name: str, risks: Floats, details: dict[str, int]) -> Measurement:

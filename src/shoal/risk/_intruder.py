@@ -11,19 +11,21 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InputError, quoted
-from shoal.measurement import Measurement
 from shoal.randomness import SecretStream
-from shoal.risk._interval import independent_trials, wilson
 from shoal.table import Table
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
+Known = Sequence[str] | str | None
+
+KNOWN_WORDS = ("quasi-identifiers", "left-in-place", "informed", "everything")
+
 #: So many persons are linked at most, unless the caller wants more: ± 1 percent at a rate of 0.2.
 SAMPLE = 5_000
 
-# Who is measured is no secret, and whoever verifies a release must measure the same persons.
-_PUBLIC_KEY = "00" * 32
+#: Who is measured is no secret, and whoever verifies a release must measure the same persons.
+PUBLIC_KEY = "00" * 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,43 +47,12 @@ class Intruder:
         """What is known and was released: the columns that a link can use."""
         return tuple(name for name in self.known if name in self.masked.columns)
 
-    def judge(self, name: str, correct: Floats, warnings: Sequence[str] = ()) -> Measurement:
-        """The share of right links, from the chance of each person's link to be right."""
-        per_record = np.full(len(self.original), np.nan)
-        per_record[self.persons] = correct
-        value, blind = float(correct.mean()), 1.0 / len(self.masked)
-        interval = wilson(value, independent_trials(correct, self._exchanged_together()))
-        if interval[0] <= blind:
-            warnings = (*warnings, "The links are no better than blind guessing.")
-        return Measurement(
-            name,
-            value,
-            interval=interval,
-            baseline=blind,
-            per_record=per_record,
-            details={
-                "persons": len(self.persons),
-                "records": len(self.masked),
-                "known": list(self.released),
-            },
-            warnings=tuple(warnings),
-        )
-
-    def _exchanged_together(self) -> Integers | None:
-        """For each person the group that shares one draw; None where nothing known was swapped."""
-        for exchange in self.masked.exchanges:
-            if set(exchange.columns) & set(self.known):
-                groups = exchange.groups.astype(np.int64)
-                alone = -1 - np.arange(len(self.own))  # who is gone is a group of one
-                return np.where(self.own >= 0, groups[self.own], alone)
-        return None
-
 
 def intruder(
     original: Table,
     masked: Table,
     *,
-    known: Sequence[str] | None,
+    known: Known,
     sample: int,
     random_state: int | None,
 ) -> Intruder:
@@ -94,24 +65,33 @@ def intruder(
         )
     if len(masked) == 0 or len(original) == 0:
         raise InputError("A table without records has nobody to link.")
-    names = _known_columns(original, known)
-    _check_whole(sample, "sample", 1, "the number of persons to link at most")
+    names = known_columns(original, masked, known)
+    check_whole(sample, "sample", 1, "the number of persons to link at most")
     if random_state is not None:
-        _check_whole(random_state, "random_state", 0, "or None for the usual sample")
-    persons = _drawn(original.row_key, int(sample), random_state)
+        check_whole(random_state, "random_state", 0, "or None for the usual sample")
+    persons = drawn_persons(original.row_key, int(sample), random_state)
     return Intruder(original, masked, names, persons, rows_of(original.row_key[persons], masked))
 
 
-def _known_columns(original: Table, known: Sequence[str] | None) -> tuple[str, ...]:
-    if known is None:
-        known = original.roles.quasi_identifiers
-        if not known:
-            raise InputError(
-                "The original has no quasi-identifiers, so nothing says what an intruder knows; "
-                "declare them in the roles, or name columns as known."
-            )
+def known_columns(original: Table, masked: Table, known: Known) -> tuple[str, ...]:
+    """The columns that an intruder knows, by name or by one of the words for them.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import Roles
+    >>> frame = pl.DataFrame({"age": [1], "shoe": [2], "ill": [3], "wage": [4]})
+    >>> table = Table(frame, Roles(quasi_identifiers=["age"], sensitive=["ill", "wage"]))
+    >>> [known_columns(table, table, word) for word in ("left-in-place", "informed")]
+    [('shoe',), ('age', 'wage')]
+    """
+    if known is None or (isinstance(known, str) and known in KNOWN_WORDS):
+        return _meant(original, masked, known or "quasi-identifiers")
     if not isinstance(known, (list, tuple)) or not all(isinstance(name, str) for name in known):
-        raise InputError("What an intruder knows must be a list of column names, or None.")
+        raise InputError(
+            "What an intruder knows must be a list of column names, or one of "
+            f"{', '.join(map(repr, KNOWN_WORDS))}."
+        )
     absent = [name for name in known if name not in original.columns]
     if absent or not known:
         raise InputError(
@@ -122,7 +102,37 @@ def _known_columns(original: Table, known: Sequence[str] | None) -> tuple[str, .
     return tuple(dict.fromkeys(known))
 
 
-def _check_whole(value: Any, name: str, least: int, meaning: str) -> None:
+def _meant(original: Table, masked: Table, word: str) -> tuple[str, ...]:
+    """The columns that a word stands for."""
+    roles = original.roles
+    quasi, sensitive = roles.quasi_identifiers, roles.sensitive
+    if word in ("quasi-identifiers", "informed") and not quasi:
+        raise InputError(
+            "The original has no quasi-identifiers, so nothing says what an intruder knows; "
+            "declare them in the roles, or name columns as known."
+        )
+    if word == "quasi-identifiers":
+        return quasi
+    if word == "informed":
+        if len(sensitive) < 2:
+            raise InputError(
+                "An informed intruder knows the quasi-identifiers and all sensitive columns but "
+                f"the first, and is after that; the original declares {len(sensitive)} sensitive "
+                "columns, and needs two or more."
+            )
+        return (*quasi, *sensitive[1:])
+    shared = [n for n in original.columns if n in masked.columns and n not in roles.identifiers]
+    if word == "left-in-place":
+        shared = [name for name in shared if name not in (*quasi, *sensitive)]
+    if not shared:
+        raise InputError(
+            f"The tables share no column for an intruder who knows what is '{word}'; name "
+            "columns as known."
+        )
+    return tuple(shared)
+
+
+def check_whole(value: Any, name: str, least: int, meaning: str) -> None:
     whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
     if not whole or value < least:
         raise InputError(
@@ -131,12 +141,12 @@ def _check_whole(value: Any, name: str, least: int, meaning: str) -> None:
         )
 
 
-def _drawn(row_key: Integers, sample: int, random_state: int | None) -> Integers:
+def drawn_persons(row_key: Integers, sample: int, random_state: int | None) -> Integers:
     """The rows of at most ``sample`` persons, the same ones whatever the order of the rows."""
     if len(row_key) <= sample:
         return np.arange(len(row_key))
     purpose = ("persons",) if random_state is None else ("persons", str(int(random_state)))
-    stream = SecretStream.from_key_hex(_PUBLIC_KEY).derive(*purpose)
+    stream = SecretStream.from_key_hex(PUBLIC_KEY).derive(*purpose)
     return np.sort(np.argsort(row_key)[stream.choose(len(row_key), sample)])
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from shoal.errors import InputError
 from shoal.measurement import Measurement, measure
 from shoal.risk._classes import check_share, population_sizes, uniqueness
-from shoal.table import Roles, Table
+from shoal.table import Missing, Roles, Table
 
 Estimator = Literal["dankar", "pitman", "zayatz", "snb"]
 
@@ -24,13 +24,18 @@ def population_uniqueness(
     sampling_fraction: float | None = None,
     estimator: Estimator = "dankar",
     population: Table | None = None,
+    missing: Missing = "own",
 ) -> Measurement:
     """The share of the population that shares its quasi-identifiers with nobody.
 
     It is counted where the population is at hand, and else estimated from the class sizes of the
     table, which is taken for a random sample. Where an estimator has no solution, the share of
-    unique records in the table stands in, which is rather too large than too small. A missing
-    value is a value of its own: what agrees with everything forms no classes to fit a model to.
+    unique records in the table stands in, which is rather too large than too small.
+
+    The estimators fit the sizes of classes, and records that agree by wildcards form none. Whoever
+    is unique with wildcards is so without them too, in the population as in the table. So the
+    estimate with wildcards is an upper one: that without them, and at most the share of the
+    records that are unique in the table with them.
 
     Parameters
     ----------
@@ -45,6 +50,8 @@ def population_uniqueness(
         them by the sampling fraction. The details have all four.
     population : Table, optional
         The population that the table is drawn from, with the same quasi-identifiers.
+    missing : {"own", "wildcard"}
+        How a missing quasi-identifier counts.
 
     References
     ----------
@@ -66,22 +73,29 @@ def population_uniqueness(
     """
     from shoal.kernels._population_uniqueness import estimated_share
 
-    in_sample = uniqueness(table).value
+    in_sample = uniqueness(table, missing=missing).value
     if estimator not in _ESTIMATORS:
         said = ", ".join(f"'{name}'" for name in _ESTIMATORS)
         raise InputError(f"The estimator of population uniqueness must be one of {said}.")
     if population is not None:
-        return _counted(table, population, sampling_fraction, in_sample)
+        return _counted(table, population, sampling_fraction, missing)
     fraction = _fraction(table, sampling_fraction)
     sizes = table.classes.sizes
     shares = {name: estimated_share(sizes, fraction, name) for name in _ESTIMATORS}
     warnings = ["The share is an estimate, which takes the table for a random sample."]
     value = shares[estimator]
     if math.isnan(value):
-        value = in_sample
+        value = uniqueness(table).value
         warnings.append(
             "The estimator has no solution for these class sizes; the share of records that are "
             "unique in the table stands in, which is rather too large."
+        )
+    if not table.agreement(missing).by_equality:
+        value = min(value, in_sample)
+        warnings.append(
+            "Records that agree by wildcards form no classes to fit a model to; the share is that "
+            "of missing values as their own, cut off at the share of records that are unique with "
+            "wildcards, which is rather too large."
         )
     return Measurement(
         "population_uniqueness",
@@ -96,17 +110,19 @@ def population_uniqueness(
 
 
 def _counted(
-    table: Table, population: Table, sampling_fraction: float | None, in_sample: float
+    table: Table, population: Table, sampling_fraction: float | None, missing: Missing
 ) -> Measurement:
-    population_sizes(table, population=population, sampling_fraction=sampling_fraction)
+    population_sizes(
+        table, missing=missing, population=population, sampling_fraction=sampling_fraction
+    )
     roles = Roles(quasi_identifiers=table.roles.quasi_identifiers)
     people = population.with_roles(roles, released=True)
     return Measurement(
         "population_uniqueness",
-        people.classes.uniques / len(people),
+        uniqueness(people, missing=missing).value,
         details={
             "sampling_fraction": len(table) / len(people),
-            "sample_uniqueness": in_sample,
+            "sample_uniqueness": uniqueness(table, missing=missing).value,
         },
     )
 

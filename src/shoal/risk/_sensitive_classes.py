@@ -20,6 +20,8 @@ Integers = npt.NDArray[np.int64]
 _IN_ORDER = ("integer", "float", "date", "datetime", "time", "duration")
 #: Sums of shares are rounded; a distance that is above its bound by less is not above it.
 _HAIR = 1e-9
+#: Values × different records that are counted at most with wildcards: some tens of seconds.
+_MOST_WORK = 20_000_000
 
 
 @measure(
@@ -84,6 +86,7 @@ def similarity(
     closeness: float = 0.1,
     hierarchy: Any = None,
     level: int = 1,
+    missing: Missing = "own",
 ) -> Measurement:
     """The share of records in classes whose sensitive values differ, if at all, by little.
 
@@ -105,6 +108,8 @@ def similarity(
         The hierarchy of the sensitive column. Numbers are compared by it too, where it is given.
     level : int
         The level of the hierarchy, from 1.
+    missing : {"own", "wildcard"}
+        How a missing quasi-identifier counts.
 
     References
     ----------
@@ -133,7 +138,7 @@ def similarity(
             places = table.codes(name).positions
         else:
             places = np.arange(table.codes(name).count, dtype=np.float64) * 2
-        spans = _spans(table, places[table.codes(name).codes])
+        spans = _spans(table, places[table.codes(name).codes], missing)
         alike[name] = table.classes.spread(spans <= closeness + _HAIR)
     return _exposed("similarity", alike)
 
@@ -141,12 +146,21 @@ def similarity(
 @measure(
     "share of records in classes with a skew", direction="lower", limits=(0, 1), sensitive=True
 )
-def skewness(table: Table, *, threshold: float = 0.2, column: str | None = None) -> Measurement:
+def skewness(
+    table: Table,
+    *,
+    threshold: float = 0.2,
+    column: str | None = None,
+    missing: Missing = "own",
+) -> Measurement:
     """The share of records in classes whose sensitive values are distributed unlike the table's.
 
     A class in which half of the people have a disease that one in a hundred has tells something
     about everybody in it. The distance is the total variation, half the sum of the differences of
     the shares, which is that of t-closeness for values without an order.
+
+    Wildcards only make the crowd of a record larger, but a larger crowd can be more skewed: unlike
+    the other risks of classes, this one can be higher with them.
 
     Parameters
     ----------
@@ -156,6 +170,8 @@ def skewness(table: Table, *, threshold: float = 0.2, column: str | None = None)
         The distance from which on, not included, a class counts as skewed.
     column : str, optional
         The sensitive column; by default all of them.
+    missing : {"own", "wildcard"}
+        How a missing quasi-identifier counts.
 
     References
     ----------
@@ -174,7 +190,7 @@ def skewness(table: Table, *, threshold: float = 0.2, column: str | None = None)
     """
     names = _sensitive(table, column, "Skewness")
     _check_number(threshold, "threshold", 0, 1)
-    distances = {name: _distances(table, name) for name in names}
+    distances = {name: _distances(table, name, missing) for name in names}
     skewed = {n: table.classes.spread(d > threshold + _HAIR) for n, d in distances.items()}
     highest = max(float(found.max()) for found in distances.values())
     return _exposed("skewness", skewed, threshold=float(threshold), highest=highest)
@@ -240,26 +256,45 @@ def _nodes(table: Table, column: str, hierarchy: Any, level: int) -> Floats:
     return coded.maps[level].astype(np.float64) * 2
 
 
-def _spans(table: Table, places: Floats) -> Floats:
-    """The distance from the lowest to the highest place in each class."""
-    classes = table.classes
+def _spans(table: Table, places: Floats, missing: Missing) -> Floats:
+    """The distance from the lowest to the highest place among those who agree with each class."""
+    classes, agreement = table.classes, table.agreement(missing)
     low, high = np.full(classes.count, np.inf), np.full(classes.count, -np.inf)
     np.minimum.at(low, classes.labels, places)
     np.maximum.at(high, classes.labels, places)
-    return high - low
+    return agreement.largest(high) + agreement.largest(-low)
 
 
-def _distances(table: Table, column: str) -> Floats:
-    """The total variation distance of each class from the table: its surplus, value by value."""
+def _distances(table: Table, column: str, missing: Missing) -> Floats:
+    """How far, in total variation, those who agree with each class are from the table."""
     from shoal.kernels._grouping import first_rows
 
-    classes = table.classes
+    classes, agreement = table.classes, table.agreement(missing)
     pairs = table.group([*table.roles.quasi_identifiers, column])
     rows = first_rows(pairs.labels, pairs.count)
     owners = classes.labels[rows]
     codes = table.codes(column)
+    values = codes.codes[rows]
     overall = np.bincount(codes.codes, minlength=codes.count) / len(table)
-    surplus = pairs.sizes / classes.sizes[owners] - overall[codes.codes[rows]]
     distances = np.zeros(classes.count)
-    np.add.at(distances, owners, np.maximum(surplus, 0.0))
+    if agreement.by_equality:  # the surplus of the values that a class has
+        surplus = pairs.sizes / classes.sizes[owners] - overall[values]
+        np.add.at(distances, owners, np.maximum(surplus, 0.0))
+        return distances
+    _check_work(classes.count, codes.count, column)
+    sizes = agreement.totals(classes.sizes.astype(np.float64))
+    for value, share in enumerate(overall):  # the values that others bring, one after the other
+        holders = np.zeros(classes.count)
+        with_value = values == value
+        holders[owners[with_value]] = pairs.sizes[with_value]
+        distances += np.maximum(agreement.totals(holders) / sizes - share, 0.0)
     return distances
+
+
+def _check_work(classes: int, values: int, column: str) -> None:
+    if classes * values > _MOST_WORK:
+        raise InputError(
+            f"Skewness with wildcards would count {values:,} values of column '{column}' around "
+            f"{classes:,} different records; make the column coarser, name another one, or read a "
+            "missing value as its own."
+        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,13 +13,18 @@ import numpy.typing as npt
 from shoal.errors import InputError
 from shoal.measurement import Measurement, measure
 from shoal.risk._classes import check_share
-from shoal.table import Table
+from shoal.table import Missing, Table, check_reading
+
+if TYPE_CHECKING:
+    from shoal.kernels._minimal_uniques import MinimalUniques
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 #: Sets of columns × different records that are gone through at most: some tens of seconds.
 _MOST_WORK = 3_000_000_000
+#: How many times longer it takes where a missing value agrees with all.
+_WILDCARD_WORK = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +34,7 @@ class SpecialUniques:
     ``columns`` are the quasi-identifiers. Of each record, ``scores`` has the SUDA score,
     ``smallest`` the number of columns of its smallest set (0 where it has none), and
     ``contributions`` the part of the score in which each column takes part. ``found`` counts the
-    sets of each size over all records, from size 1 on.
+    sets of each size over all records, from size 1 on. ``missing`` is how a missing value counted.
     """
 
     columns: tuple[str, ...]
@@ -37,6 +42,7 @@ class SpecialUniques:
     smallest: Integers
     contributions: Floats
     found: Integers
+    missing: Missing = "own"
 
     def column_shares(self) -> dict[str, float]:
         """The share of the scores of all records in which each column takes part."""
@@ -48,12 +54,12 @@ class SpecialUniques:
         }
 
 
-def special_uniques(table: Table, *, size: int = 3) -> SpecialUniques:
+def special_uniques(table: Table, *, size: int = 3, missing: Missing = "own") -> SpecialUniques:
     """The minimal sets of columns on which records are alone, scored as SUDA does.
 
     A record alone on a set of k columns, and on no part of it, gets (A - k) (A - k - 1) … down to
     A - ``size`` for it (factors above 0), where A is the number of quasi-identifiers: the fewer
-    columns the more. A missing value is a value of its own.
+    columns the more.
 
     Parameters
     ----------
@@ -61,6 +67,9 @@ def special_uniques(table: Table, *, size: int = 3) -> SpecialUniques:
         The table with its quasi-identifiers.
     size : int
         The largest sets of columns to look at.
+    missing : {"own", "wildcard"}
+        How a missing quasi-identifier counts. As a wildcard it agrees with every value: it makes
+        nobody unique, and no set of columns in which a record has one is minimal for it.
 
     References
     ----------
@@ -77,39 +86,65 @@ def special_uniques(table: Table, *, size: int = 3) -> SpecialUniques:
     >>> found.scores.tolist(), found.column_shares()
     ([2.0, 4.0, 2.0], {'a': 0.5, 'b': 0.375, 'c': 0.375})
     """
-    from shoal.kernels._grouping import first_rows
-    from shoal.kernels._minimal_uniques import column_sets, minimal_uniques
+    from shoal.kernels._minimal_uniques import column_sets
 
     if isinstance(size, bool) or not isinstance(size, numbers.Integral) or size < 1:
         raise InputError(f"The option 'size' of SUDA must be a whole number ≥ 1; got {size!r}.")
+    check_reading(missing)
     if len(table) == 0:
         raise InputError("The table has no records, so there is no risk to measure.")
     names = table.roles.quasi_identifiers
     classes = table.classes
     largest = min(int(size), len(names))
     sets = column_sets(len(names), largest)
-    if sets * classes.count > _MOST_WORK:
+    # who is the only record meets nobody, in either reading
+    gaps = missing == "wildcard" and len(table) > 1 and any(map(table.missing_count, names))
+    if sets * classes.count * (_WILDCARD_WORK if gaps else 1) > _MOST_WORK:
         raise InputError(
             f"SUDA would go through {sets:,} sets of up to {largest} of {len(names)} "
             f"quasi-identifiers for {classes.count:,} different records; choose a smaller 'size', "
             "or declare fewer quasi-identifiers."
         )
-    rows = first_rows(classes.labels, classes.count)
-    codes = np.empty((len(names), classes.count), np.int32)
-    for place, name in enumerate(names):
-        codes[place] = table.codes(name).codes[rows]
-    found = minimal_uniques(codes, classes.sizes == 1, largest, _weights(len(names), largest))
+    found = _minimal_uniques(table, largest, wildcard=gaps)
     return SpecialUniques(
         names,
         classes.spread(found.scores),
         classes.spread(found.smallest),
         found.contributions[classes.labels],
         found.found[1:],
+        missing,
     )
 
 
+def _minimal_uniques(table: Table, size: int, *, wildcard: bool) -> MinimalUniques:
+    from shoal.kernels._grouping import first_rows
+    from shoal.kernels._minimal_uniques import minimal_uniques
+    from shoal.kernels._wildcard_uniques import wildcard_uniques
+
+    names = table.roles.quasi_identifiers
+    classes = table.classes
+    rows = first_rows(classes.labels, classes.count)
+    codes = np.empty((len(names), classes.count), np.int32)
+    missing = np.full(len(names), -1, np.int32)
+    for place, name in enumerate(names):
+        column = table.codes(name)
+        codes[place] = column.codes[rows]
+        if column.missing is not None:
+            missing[place] = column.missing
+    single, weights = classes.sizes == 1, _weights(len(names), size)
+    if wildcard:
+        return wildcard_uniques(codes, missing, single, size, weights)
+    return minimal_uniques(codes, single, size, weights)
+
+
 @measure("share of records unique on few columns", direction="lower", limits=(0, 1))
-def suda(table: Table, *, size: int = 3, sampling_fraction: float | None = None) -> Measurement:
+def suda(
+    table: Table,
+    *,
+    size: int = 3,
+    sampling_fraction: float | None = None,
+    missing: Missing = "own",
+) -> Measurement:
     """The share of records that are alone in the table on at most ``size`` quasi-identifiers.
 
     Somebody who is unique by few columns is found by whoever knows just these, and is more likely
@@ -125,6 +160,8 @@ def suda(table: Table, *, size: int = 3, sampling_fraction: float | None = None)
         The largest sets of columns to look at.
     sampling_fraction : float, optional
         The share of the population that the table holds, for DIS-SUDA scores.
+    missing : {"own", "wildcard"}
+        How a missing quasi-identifier counts.
 
     References
     ----------
@@ -143,7 +180,7 @@ def suda(table: Table, *, size: int = 3, sampling_fraction: float | None = None)
     """
     if sampling_fraction is not None:
         check_share(sampling_fraction, "sampling fraction")
-    found = special_uniques(table, size=size)
+    found = special_uniques(table, size=size, missing=missing)
     unique = found.smallest > 0
     details: dict[str, Any] = {
         "size": int(size),
@@ -166,8 +203,9 @@ def dis_scores(table: Table, found: SpecialUniques, sampling_fraction: float) ->
     """The DIS-SUDA score of each record: the chance that a unique match to it is right.
 
     Data intrusion simulation gives the chance for the table as a whole: U π / (U π + P (1 − π))
-    with U unique records, P records in pairs, and the sampling fraction π. It is spread over the
-    records by their SUDA scores, to the power of 1 + (8 − A) / 20 with A columns (at least 0.05).
+    with U unique records, P records that one other agrees with, and the sampling fraction π. It is
+    spread over the records by their SUDA scores, to the power of 1 + (8 − A) / 20 with A columns
+    (at least 0.05).
 
     Examples
     --------
@@ -179,8 +217,7 @@ def dis_scores(table: Table, found: SpecialUniques, sampling_fraction: float) ->
     [0.0, 0.0, 0.413, 0.634]
     """
     check_share(sampling_fraction, "sampling fraction")
-    sizes = table.classes.sizes
-    paired = 2 * int((sizes == 2).sum())
+    paired = int((table.class_sizes(found.missing) == 2).sum())
     scored = found.scores > 0
     risks = np.zeros(len(table))
     if not scored.any():

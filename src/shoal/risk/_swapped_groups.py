@@ -13,10 +13,10 @@ import numpy as np
 
 from shoal.errors import InputError
 from shoal.measurement import Measurement
-from shoal.risk._columns import Floats, is_numeric, shared_numbers
+from shoal.risk._columns import Floats, is_numeric
 from shoal.risk._interval import independent_trials, wilson
 from shoal.risk._intruder import Integers, rows_of
-from shoal.table import Exchange, Table, stacked_codes
+from shoal.table import Exchange, Table, stacked_codes, stacked_numbers
 
 _LEARNT_FROM = 20_000  # records at most: enough for a line, and never a matrix of the table
 _PRIOR = 10.0  # records of the average that the mean of a rare category is drawn to
@@ -115,7 +115,7 @@ def group_disclosure(masked: Table, secret: str) -> Measurement:
     one = (np.maximum.reduceat(codes, starts) == np.minimum.reduceat(codes, starts))[groups]
     details = {"persons": len(masked), "secret": secret, "records": int(one.sum())}
     if is_numeric(secret, masked, masked):
-        values = _standard(shared_numbers(secret, masked, masked)[: len(masked)])[order]
+        values = _standard(stacked_numbers(secret, masked, masked)[: len(masked)])[order]
         widths = np.maximum.reduceat(values, starts) - np.minimum.reduceat(values, starts)
         details["median_width"] = float(np.median(widths[groups]))
     return Measurement(
@@ -234,14 +234,14 @@ def _predicted(original: Table, masked: Table, target: Floats, known: Sequence[s
 
 def _target(masked: Table, secret: str, ranks: Integers) -> Floats:
     if is_numeric(secret, masked, masked):
-        return _standard(shared_numbers(secret, masked, masked)[: len(masked)])
+        return _standard(stacked_numbers(secret, masked, masked)[: len(masked)])
     return _standard(ranks.astype(np.float64))
 
 
 def _predictor(name: str, original: Table, masked: Table, target: Floats) -> Floats:
     """A known column of both tables as numbers; a category is the mean target of its records."""
     if is_numeric(name, original, masked):
-        return _standard(shared_numbers(name, original, masked))
+        return _standard(stacked_numbers(name, original, masked))
     codes = stacked_codes(name, original, masked)
     codes = np.where(codes < 0, codes.max(initial=0) + 1, codes)
     shown = codes[len(original) :]

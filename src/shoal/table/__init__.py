@@ -2,17 +2,25 @@
 
 from shoal.table._classes import Classes, form_classes
 from shoal.table._course import OTHER, Course
+from shoal.table._crowds import swapped_blocks, swapped_crowds
 from shoal.table._encode import Codes
 from shoal.table._exchange import Exchange
 from shoal.table._features import features_of, frame_of_array, whole_as_floats
 from shoal.table._fingerprint import fingerprint
 from shoal.table._frames import Kind
-from shoal.table._grouped import Missing
+from shoal.table._grouped import Missing, check_reading
 from shoal.table._quantities import quantities, scale_name
 from shoal.table._read_table import read
 from shoal.table._released import read_records, read_released, records_as_parquet
+from shoal.table._released_column import ReleasedColumn, released_column
 from shoal.table._roles import Roles
-from shoal.table._stacked import stacked_codes, stacked_table
+from shoal.table._stacked import (
+    stacked_codes,
+    stacked_numbers,
+    stacked_numbers_and_unit,
+    stacked_table,
+    to_one_scale,
+)
 from shoal.table._table import Numbers, Table
 from shoal.table.hierarchy._codes import HierarchyCodes
 from shoal.table.hierarchy._hierarchy import Hierarchy
@@ -36,10 +44,12 @@ __all__ = [
     "Kind",
     "Missing",
     "Numbers",
+    "ReleasedColumn",
     "RoleSuggestion",
     "Roles",
     "Table",
     "Unseen",
+    "check_reading",
     "features_of",
     "fingerprint",
     "form_classes",
@@ -50,9 +60,15 @@ __all__ = [
     "read_records",
     "read_released",
     "records_as_parquet",
+    "released_column",
     "scale_name",
     "stacked_codes",
+    "stacked_numbers",
+    "stacked_numbers_and_unit",
     "stacked_table",
     "suggest_roles",
+    "swapped_blocks",
+    "swapped_crowds",
+    "to_one_scale",
     "whole_as_floats",
 ]

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from shoal.table._agreement import Agreement
 from shoal.table._encode import Codes, combine, encode
 
 Floats = npt.NDArray[np.float64]
@@ -132,7 +133,7 @@ def weight_sums(classes: Classes, weights: npt.ArrayLike) -> Floats:
     >>> weight_sums(classes, [10, 2.5, 4]).tolist()
     [12.5, 12.5, 4.0]
     """
-    return classes.spread(_class_weights(classes, weights))
+    return classes.spread(weights_by_class(classes, weights))
 
 
 def wildcard_sizes(parts: Sequence[Codes], rows: int) -> Integers:
@@ -166,10 +167,11 @@ def wildcard_weight_sums(parts: Sequence[Codes], rows: int, weights: npt.ArrayLi
     [12.5, 16.5, 6.5]
     """
     classes = form_classes(parts, rows)
-    return classes.spread(_agreeing_weight(parts, classes, _class_weights(classes, weights)))
+    return classes.spread(_agreeing_weight(parts, classes, weights_by_class(classes, weights)))
 
 
-def _class_weights(classes: Classes, weights: npt.ArrayLike) -> Floats:
+def weights_by_class(classes: Classes, weights: npt.ArrayLike) -> Floats:
+    """The sum of the sampling weights of each class."""
     from shoal.kernels._grouping import total_by
 
     values = np.ascontiguousarray(weights, np.float64)
@@ -179,34 +181,12 @@ def _class_weights(classes: Classes, weights: npt.ArrayLike) -> Floats:
 
 def _agreeing_weight(parts: Sequence[Codes], classes: Classes, weights: Floats) -> Floats:
     """For each class, the weight of the classes that agree with it, missing as a wildcard."""
-    from shoal.kernels._grouping import WILDCARD, dense_labels, first_rows, wildcard_totals
+    return agreement_of(parts, classes).totals(weights)
 
-    if not classes.count or all(part.missing is None for part in parts):
-        return weights
+
+def agreement_of(parts: Sequence[Codes], classes: Classes) -> Agreement:
+    """Which of the classes that the parts form agree, missing as a wildcard."""
+    from shoal.kernels._grouping import first_rows
+
     rows = first_rows(classes.labels, classes.count)
-    tuples = [part.with_codes(part.codes[rows]) for part in parts]
-    complete = [part for part in tuples if part.missing is None]
-    gappy = [part for part in tuples if part.missing is not None]
-    gappy.sort(key=lambda part: -part.count)  # the most telling first: comparisons end there
-    # Only tuples that are equal in all complete columns can agree: they form a block. A run is
-    # what has its wildcards in the same columns, within a block.
-    blocks = combine(complete, classes.count)
-    patterns = combine(map(_gaps, gappy), classes.count)
-    order = np.lexsort((patterns, blocks))
-    blocks, patterns = blocks[order], patterns[order]
-    starts = np.flatnonzero((np.diff(blocks) != 0) | (np.diff(patterns) != 0)) + 1
-    starts = np.concatenate(([0], starts, [classes.count]))
-    run_blocks = dense_labels(blocks[starts[:-1]])[0].astype(np.int64)
-    matrix = np.empty((classes.count, len(gappy)), np.uint32)
-    for column, part in enumerate(gappy):
-        matrix[:, column] = part.codes[order]
-        matrix[part.codes[order] == part.missing, column] = WILDCARD
-    totals = np.empty_like(weights)
-    totals[order] = wildcard_totals(matrix, starts, run_blocks, weights[order])
-    return totals
-
-
-def _gaps(part: Codes) -> Codes:
-    """Where a column is missing, as a column of its own."""
-    missing = (part.codes == part.missing).view(np.uint8)
-    return Codes(missing, pl.Series(part.name, [False, True]))
+    return Agreement.of([part.with_codes(part.codes[rows]) for part in parts], classes.count)

@@ -11,13 +11,8 @@ import numpy.typing as npt
 import polars as pl
 
 from shoal.errors import InputError
-from shoal.table._classes import (
-    Classes,
-    classes_of,
-    weight_sums,
-    wildcard_sizes,
-    wildcard_weight_sums,
-)
+from shoal.table._agreement import Agreement
+from shoal.table._classes import Classes, agreement_of, classes_of, weight_sums, weights_by_class
 from shoal.table._encode import encode
 from shoal.table._population import counted_in
 from shoal.table._roles import Roles
@@ -26,6 +21,12 @@ if TYPE_CHECKING:
     from shoal.table._table import Table
 
 Missing = Literal["own", "wildcard"]
+
+
+def check_reading(missing: Missing) -> None:
+    """Raise InputError unless it is one of the two readings of a missing value."""
+    if missing not in ("own", "wildcard"):
+        raise InputError(f"missing must be 'own' or 'wildcard'; got '{missing}'.")
 
 
 class GroupedRows:
@@ -53,9 +54,14 @@ class GroupedRows:
         return classes_of((self._data[name] for name in names), len(self))
 
     @cached_property
-    def _wildcard_sizes(self) -> npt.NDArray[np.int64]:
+    def _wildcard_agreement(self) -> Agreement:
         parts = [encode(self._data[name]) for name in self.roles.quasi_identifiers]
-        sizes = wildcard_sizes(parts, len(self))
+        return agreement_of(parts, self.classes)
+
+    @cached_property
+    def _wildcard_sizes(self) -> npt.NDArray[np.int64]:
+        totals = self._wildcard_agreement.totals(self.classes.sizes.astype(np.float64))
+        sizes = self.classes.spread(totals.astype(np.int64))
         sizes.flags.writeable = False
         return sizes
 
@@ -69,11 +75,13 @@ class GroupedRows:
         With ``missing="wildcard"`` a missing value agrees with every value, which is how the
         statistics offices count; the groups then overlap.
         """
-        if missing == "own":
-            return self.classes.record_sizes
-        if missing == "wildcard":
-            return self._wildcard_sizes
-        raise InputError(f"missing must be 'own' or 'wildcard'; got '{missing}'.")
+        check_reading(missing)
+        return self.classes.record_sizes if missing == "own" else self._wildcard_sizes
+
+    def agreement(self, missing: Missing = "own") -> Agreement:
+        """Which classes agree: each with itself only or, with wildcards, with others too."""
+        check_reading(missing)
+        return Agreement(self.classes.count) if missing == "own" else self._wildcard_agreement
 
     def class_weights(self, missing: Missing = "own") -> npt.NDArray[np.float64]:
         """The sum of the sampling weights in the class of each record."""
@@ -88,8 +96,8 @@ class GroupedRows:
         weights = self._data[self.roles.weight].cast(pl.Float64).to_numpy()
         if missing == "own":
             return weight_sums(self.classes, weights)
-        parts = [encode(self._data[name]) for name in self.roles.quasi_identifiers]
-        return wildcard_weight_sums(parts, len(self), weights)
+        totals = self._wildcard_agreement.totals(weights_by_class(self.classes, weights))
+        return self.classes.spread(totals)
 
     def class_sizes_in(self, population: Table, missing: Missing = "own") -> npt.NDArray[np.int64]:
         """How many records of ``population`` share the quasi-identifiers of each record."""

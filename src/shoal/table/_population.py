@@ -32,8 +32,15 @@ def counted_in(
 def stacked(above: pl.Series, below: pl.Series) -> pl.Series:
     """One column above the other, in a type in which both can be compared."""
     if above.dtype != below.dtype:
-        above, below = (series.cast(_shared(above.dtype, below.dtype)) for series in (above, below))
+        shared = _shared(above.dtype, below.dtype)
+        above, below = (_cast(series, shared) for series in (above, below))
     return pl.concat([above, below])
+
+
+def _cast(series: pl.Series, dtype: type[pl.DataType]) -> pl.Series:
+    if series.dtype == pl.Duration:
+        return series.dt.to_string("iso")  # has no cast to text
+    return series.cast(dtype)
 
 
 def _shared(one: pl.DataType, other: pl.DataType) -> type[pl.DataType]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,9 +12,12 @@ import polars as pl
 from shoal.errors import InputError, quoted
 from shoal.table._encode import encode
 from shoal.table._population import stacked
+from shoal.table._quantities import quantities, scale_name
 
 if TYPE_CHECKING:
     from shoal.table._table import Table
+
+_NUMERIC = ("integer", "float")
 
 
 def stacked_codes(column: str, above: Table, below: Table) -> npt.NDArray[np.int64]:
@@ -36,6 +39,64 @@ def stacked_codes(column: str, above: Table, below: Table) -> npt.NDArray[np.int
     if both.missing is not None:
         codes[codes == both.missing] = -1
     return codes
+
+
+def stacked_numbers(column: str, above: Table, below: Table) -> npt.NDArray[np.float64]:
+    """A column of quantities, one table above the other, about 1 in size; NaN where missing.
+
+    Whole numbers start at the least of them: they are shifted before they become floats, so that
+    large ones keep their digits. Dates, times and durations are compared with their kind.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal.table import Table
+    >>> above, below = (Table(pl.DataFrame({"x": x})) for x in ([2**62, None], [2**62 + 6]))
+    >>> stacked_numbers("x", above, below).tolist()
+    [0.0, nan, 0.75]
+    """
+    return stacked_numbers_and_unit(column, above, below)[0]
+
+
+def stacked_numbers_and_unit(
+    column: str, above: Table, below: Table
+) -> tuple[npt.NDArray[np.float64], float]:
+    """The numbers of :func:`stacked_numbers`, and how much of their scale a difference of 1 is."""
+    if above.kind(column) not in _NUMERIC:
+        return _to_one_scale(_stacked_quantities(column, above, below))
+    both = [table.numbers(column) for table in (above, below)]
+    present = np.concatenate([numbers.present for numbers in both])
+    values: npt.NDArray[Any]
+    if all(numbers.values.dtype.kind in "iu" for numbers in both):
+        least = min(
+            (int(n.values[n.present].min()) for n in both if n.present.any()), default=0
+        )  # differences are exact modulo 2 ** 64
+        shift = np.uint64(least % 2**64)
+        parts = [n.values.view(np.uint64) - shift for n in both]
+        values = np.concatenate(parts).astype(np.float64)
+    else:
+        values = np.concatenate([numbers.values.astype(np.float64) for numbers in both])
+    return _to_one_scale(np.where(present, values, np.nan))
+
+
+def to_one_scale(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Numbers divided by a power of two: their ranges then neither overflow nor vanish."""
+    return _to_one_scale(values)[0]
+
+
+def _to_one_scale(
+    values: npt.NDArray[np.float64],
+) -> tuple[npt.NDArray[np.float64], float]:
+    largest = np.nanmax(np.abs(values), initial=0.0)
+    power = -int(np.frexp(largest)[1])
+    with np.errstate(over="ignore"):  # beside the smallest numbers there are, 1 is infinite
+        return np.ldexp(values, power), float(np.ldexp(1.0, power))
+
+
+def _stacked_quantities(column: str, above: Table, below: Table) -> npt.NDArray[np.float64]:
+    both = [table.codes(column) for table in (above, below)]
+    scale = scale_name(both[0])
+    return np.concatenate([quantities(one, scale)[one.codes] for one in both])
 
 
 def stacked_table(above: Table, below: Table, columns: Sequence[str]) -> Table:

@@ -1,10 +1,40 @@
 """Utility: one function per measure, returning a Measurement."""
 
 from shoal.measurement import MeasureInfo, discover_measures
-from shoal.utility._distribution import total_variation
-from shoal.utility._suppression import suppressed_cells
+from shoal.utility._certainty_penalty import normalized_certainty_penalty
+from shoal.utility._classes import average_class_size, discernibility
+from shoal.utility._correlation import correlation_difference
+from shoal.utility._distribution import total_variation, wasserstein
+from shoal.utility._generalization_levels import generalization_intensity
+from shoal.utility._goodness_of_fit import chi_square, cramers_v
+from shoal.utility._information import mutual_information_loss, nonuniform_entropy
+from shoal.utility._moments import scaled_deviation, sse_sst, variance_ratio
+from shoal.utility._predictive_performance import predictive_performance, regression_performance
+from shoal.utility._propensity import propensity
+from shoal.utility._suppression import suppressed_cells, suppressed_records
 
-__all__ = ["discover_utilities", "suppressed_cells", "total_variation"]
+__all__ = [
+    "average_class_size",
+    "chi_square",
+    "correlation_difference",
+    "cramers_v",
+    "discernibility",
+    "discover_utilities",
+    "generalization_intensity",
+    "mutual_information_loss",
+    "nonuniform_entropy",
+    "normalized_certainty_penalty",
+    "predictive_performance",
+    "propensity",
+    "regression_performance",
+    "scaled_deviation",
+    "sse_sst",
+    "suppressed_cells",
+    "suppressed_records",
+    "total_variation",
+    "variance_ratio",
+    "wasserstein",
+]
 
 
 def discover_utilities() -> dict[str, MeasureInfo]:

@@ -1,29 +1,41 @@
 """The whole job: plan, assess, protect, verify, release, report."""
 
 from shoal.masking import Progress
-from shoal.workflow._assess import Assessment, ClassFacts, assess
+from shoal.risk import KNOWN_WORDS
+from shoal.workflow._assess import assess
+from shoal.workflow._assessment import Assessment, ClassFacts, bound_of
+from shoal.workflow._distributions import RiskDistribution
+from shoal.workflow._measure_groups import MeasureGroup, by_reason, grouped_measures
 from shoal.workflow._plan import Plan, StepRecord
 from shoal.workflow._protect import Release, protect
+from shoal.workflow._release_files import read_release
 from shoal.workflow._require import Claim, Limit, discover_all_measures
 from shoal.workflow._swapping import Leak, Swapping
 from shoal.workflow._verification import Check, Verification
 from shoal.workflow._verify import verify
 
 __all__ = [
+    "KNOWN_WORDS",
     "Assessment",
     "Check",
     "Claim",
     "ClassFacts",
     "Leak",
     "Limit",
+    "MeasureGroup",
     "Plan",
     "Progress",
     "Release",
+    "RiskDistribution",
     "StepRecord",
     "Swapping",
     "Verification",
     "assess",
+    "bound_of",
+    "by_reason",
     "discover_all_measures",
+    "grouped_measures",
     "protect",
+    "read_release",
     "verify",
 ]

@@ -155,7 +155,7 @@ class Plan:
             records.append(
                 StepRecord(
                     method=step.method,
-                    parameters=plain(step.changed_params(public=True)),
+                    parameters=plain(step.changed_params(public=True), public=True),
                     touched=step.touched_,
                     skipped=step.skipped_,
                     removed_columns=step.removed_columns_,
@@ -169,9 +169,12 @@ class Plan:
         return table, records
 
     def served(self, table: Table) -> Table:
-        """Rows that come after :meth:`apply`, mapped into the released domain."""
+        """People of a population after :meth:`apply`, mapped into the released domain.
+
+        Where released classes overlap, a person comes once for each that covers them.
+        """
         for step in self.steps:
-            table = step.transform(table)
+            table = step.cover(table)
         return table
 
     # -- the TOML form
@@ -248,7 +251,7 @@ class Plan:
 def _idle(step: Masker) -> StepRecord:
     return StepRecord(
         method=step.method,
-        parameters=plain(step.changed_params(public=True)),
+        parameters=plain(step.changed_params(public=True), public=True),
         touched=(),
         skipped={},
         removed_columns=(),

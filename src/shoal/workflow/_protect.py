@@ -21,7 +21,8 @@ from shoal.masking import Progress
 from shoal.models import PrivacyModel
 from shoal.randomness import SecretStream
 from shoal.table import Table
-from shoal.workflow._assess import Assessment, assess, check_assessable
+from shoal.workflow._assess import assess_release, check_assessable
+from shoal.workflow._assessment import Assessment
 from shoal.workflow._plan import Plan, StepRecord
 from shoal.workflow._profile import Bar, ColumnProfile, class_size_profile, column_profiles
 from shoal.workflow._require import Claim, make_claim, plain, value_of
@@ -32,7 +33,8 @@ class Release:
     """A masked table that satisfies its plan, ready to be written.
 
     ``masked`` is the table, its rows shuffled; ``claims`` are the requirements with what was
-    measured; ``before`` and ``after`` are the assessments; ``save`` writes the release folder.
+    measured; ``before`` and ``after`` are assessments by what is quick on any table, where
+    ``sh.assess`` measures everything; ``save`` writes the release folder.
     """
 
     masked: Table
@@ -133,8 +135,8 @@ def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Re
         order = SecretStream.from_state(None).derive("row-order").permutation(len(masked))
         masked = masked.reorder(order)
     masked = masked.scrubbed()
-    before = assess(table, original=table, progress=progress)  # what no masking at all gives
-    after = assess(masked, original=table, progress=progress)
+    before = assess_release(table, table, progress)  # what no masking at all gives
+    after = assess_release(masked, table, progress)
     _warn_about_leaks(after)
     if progress:
         progress("Comparing the columns", 0.9)

@@ -89,7 +89,7 @@ class Limit:
                     f"{did_you_mean(name, known)}"
                 )
             names = isinstance(value, list) and all(isinstance(one, str) for one in value)
-            if not isinstance(value, str) and not names and not _is_number(value):
+            if not isinstance(value, (str, bool)) and not names and not _is_number(value):
                 raise ParameterError(
                     f"The option '{name}' of a limit of '{self.measure}' must be a number, a text "
                     f"or a list of texts, so that a plan can hold it; got {type(value).__name__}."
@@ -232,14 +232,17 @@ def value_of(requirement: Requirement, *, public: bool = False) -> Any:
     return next(iter(changed.values())) if len(changed) == 1 else changed
 
 
-def plain(value: Any) -> Any:
-    """Lists for tuples, tables for models, Python's numbers for numpy's: what files can hold."""
+def plain(value: Any, *, public: bool = False) -> Any:
+    """Lists for tuples, tables for models, Python's numbers for numpy's: what files can hold.
+
+    Where it is ``public``, models are without their private parameters, as a population is.
+    """
     if isinstance(value, PrivacyModel):
-        return plain(requirements_to_dict([value]))
+        return {key_of(value): plain(value_of(value, public=public), public=public)}
     if isinstance(value, Mapping):
-        return {key: plain(item) for key, item in value.items()}
+        return {key: plain(item, public=public) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
+        return [plain(item, public=public) for item in value]
     if callable(getattr(value, "to_plan", None)):  # a hierarchy
         return plain(value.to_plan())
     if isinstance(value, numbers.Real) and not isinstance(value, (bool, int)):

@@ -16,10 +16,10 @@ import numpy as np
 
 from shoal.errors import quoted
 from shoal.measurement import Measurement
-from shoal.models import swapped_blocks, swapped_crowds
 from shoal.risk import distance_linkage, group_disclosure, own_values, rank_matching
-from shoal.table import Table
+from shoal.table import Table, swapped_blocks, swapped_crowds
 from shoal.workflow._crowds import crowded_percent, share_step
+from shoal.workflow._left_in_place import other_columns
 
 LeakKind = Literal["columns-left-in-place", "correlation", "groups-of-one-value"]
 
@@ -175,7 +175,7 @@ def _left_in_place(
     quasi, sensitive = masked.roles.quasi_identifiers, masked.roles.sensitive
     moved = {name for exchange in masked.exchanges for name in exchange.columns}
     left = [name for name in masked.columns if name not in moved and name in original.columns]
-    others = [name for name in left if name not in sensitive and name not in quasi]
+    others = [name for name in other_columns(original, masked) if name not in moved]
     secrets = [name for name in left if name in sensitive]
     tried = []
     if informed and others:  # rows are found by what was not swapped, and tell the others

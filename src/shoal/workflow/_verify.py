@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import json
 import math
 import os
 import stat
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +15,19 @@ import numpy as np
 
 from shoal.errors import InputError, ReleaseError
 from shoal.models import PopulationModel, discover_models
-from shoal.table import OTHER, Course, Exchange, Roles, Table, read_records, read_released
-from shoal.workflow._release import FORMAT_VERSION, PUBLIC_MEASURES
+from shoal.table import Roles, Table, read_records
+from shoal.workflow._release import PUBLIC_MEASURES
+from shoal.workflow._release_files import (
+    Place,
+    is_plain,
+    on_course,
+    on_record,
+    read_audit,
+    read_facts,
+    read_masked,
+    same_digest,
+    untouched_columns,
+)
 from shoal.workflow._require import Limit, discover_all_measures, make_claim, requirement_from
 from shoal.workflow._swapping import swapping_of
 from shoal.workflow._verification import (
@@ -29,28 +38,6 @@ from shoal.workflow._verification import (
     Verification,
     clean,
 )
-
-
-@dataclass(frozen=True)
-class _Place:
-    """Where a release lies: a folder with its halves, or its public half alone."""
-
-    root: Path
-    public: Path
-    private: Path | None
-
-    @classmethod
-    def of(cls, root: Path) -> _Place:
-        if not root.is_dir():
-            raise ReleaseError(f"There is no release folder at '{root}'.")
-        if (root / "public" / "release.json").is_file():
-            private = root / "private"
-            return cls(root, root / "public", private if private.is_dir() else None)
-        if (root / "release.json").is_file():
-            return cls(root, root, None)
-        raise ReleaseError(
-            f"'{root}' is not a release: it has no public/release.json, nor a release.json."
-        )
 
 
 def verify(folder: str | os.PathLike[str], *, original: Table | None = None) -> Verification:
@@ -79,22 +66,22 @@ def verify(folder: str | os.PathLike[str], *, original: Table | None = None) -> 
             f"The original is a shoal.Table; got {type(original).__name__}. "
             "Write sh.Table(frame) or sh.read(path)."
         )
-    place = _Place.of(root)
-    facts = _read_facts(place)
+    place = Place.of(root)
+    facts = read_facts(place)
     checks = Checks()
-    checks.run("data unchanged", lambda: _same_digest(place, facts["data"]))
-    checks.run("report unchanged", lambda: _same_digest(place, facts["report"]))
+    checks.run("data unchanged", lambda: same_digest(place, facts["data"]))
+    checks.run("report unchanged", lambda: same_digest(place, facts["report"]))
     checks.run("no other files", lambda: _only_known_files(place, facts))
     checks.run(AUTHENTICITY, lambda: _audit_matches(place))
     if any(check.status == "failed" and check.name == "data unchanged" for check in checks):
         return Verification(tuple(checks))
     try:
-        masked = _read_masked(place, facts)
+        masked = read_masked(place, facts)
     except Exception:  # damaged files raise whatever their readers raise
         checks.append(Check("columns and rows", "failed", "the data cannot be read as recorded"))
         return Verification(tuple(checks))
     if place.private is not None:
-        masked = _on_course(place.private, _with_exchanges(place.private, masked, checks))
+        masked = on_course(place.private, _with_exchanges(place.private, masked, checks))
     checks.run("columns and rows", lambda: _same_shape(masked, facts))
     checks.run("class sizes counted twice", lambda: _same_counts(masked))
     paired = _paired(place.private, facts, masked, original, checks)
@@ -108,17 +95,6 @@ def verify(folder: str | os.PathLike[str], *, original: Table | None = None) -> 
     return Verification(tuple(checks))
 
 
-def _read_facts(place: _Place) -> dict[str, Any]:
-    told = f"The release.json in '{place.root}'"
-    try:
-        facts = json.loads((place.public / "release.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        raise ReleaseError(f"{told} cannot be read; it is damaged.") from None
-    if not isinstance(facts, dict) or facts.get("format_version") != FORMAT_VERSION:
-        raise ReleaseError(f"{told} is of a version that this Shoal does not know.")
-    return facts
-
-
 def _recorded_claims(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
     claims = facts.get("claims")
     if not isinstance(claims, list) or not all(isinstance(claim, dict) for claim in claims):
@@ -126,57 +102,16 @@ def _recorded_claims(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
     return claims
 
 
-def _file(place: _Place, entry: Mapping[str, Any]) -> Path:
-    name = str(entry["file"])
-    if name != Path(name).name:
-        raise ReleaseError("a recorded file lies outside of the release")
-    return place.public / name
-
-
-def _same_digest(place: _Place, entry: Mapping[str, Any]) -> tuple[bool, str]:
-    path = _file(place, entry)
-    name = clean(path.name)
-    if not os.path.lexists(path):
-        return False, f"the file '{name}' is missing"
-    if not _is_plain(path, stat.S_ISREG):
-        return False, f"'{name}' is a link or something else than a file"
-    with path.open("rb") as file:
-        same = hashlib.file_digest(file, "sha256").hexdigest() == entry["sha256"]
-    state = "has the recorded checksum" if same else "does not have the recorded checksum"
-    return same, f"'{name}' {state}"
-
-
-def _only_known_files(place: _Place, facts: Mapping[str, Any]) -> tuple[bool, str]:
+def _only_known_files(place: Place, facts: Mapping[str, Any]) -> tuple[bool, str]:
     known = {"release.json", facts["data"]["file"], facts["report"]["file"]}
     found = [(path, path.name in known, stat.S_ISREG) for path in place.public.iterdir()]
     if place.root != place.public:
         halves = ("public", "private")
         found += [(path, path.name in halves, stat.S_ISDIR) for path in place.root.iterdir()]
     others = sum(not recorded for _, recorded, _ in found)
-    odd = sum(recorded and not _is_plain(path, kind) for path, recorded, kind in found)
+    odd = sum(recorded and not is_plain(path, kind) for path, recorded, kind in found)
     told = f"{others} files that the release does not record"
     return not others and not odd, f"{told}, and {odd} links or the like" if odd else told
-
-
-def _is_plain(path: Path, kind: Callable[[int], bool]) -> bool:
-    """A link is not: what it leads to may be another thing tomorrow, or elsewhere."""
-    return kind(path.lstat().st_mode)
-
-
-def _read_masked(place: _Place, facts: Mapping[str, Any]) -> Table:
-    columns = facts["data"]["columns"]
-    schema = {column["name"]: column["type"] for column in columns}
-    roles: dict[str, Any] = {}
-    for column in columns:
-        role = column["role"]
-        if role in ("weight", "target"):
-            roles[role] = column["name"]
-        elif role is not None:
-            roles.setdefault(role, []).append(column["name"])
-    path, format = _file(place, facts["data"]), facts["data"]["format"]
-    if path.name != f"data.{format}":
-        raise ReleaseError("the recorded format is not that of the recorded file")
-    return read_released(path, format, schema, Roles.from_dict(roles))
 
 
 def _same_shape(masked: Table, facts: Mapping[str, Any]) -> tuple[bool, str]:
@@ -207,7 +142,7 @@ def _paired(
     pairs: list[tuple[Table, Table]] = []
 
     def pair() -> tuple[bool, str]:
-        audit = _audit(private)
+        audit = read_audit(private)
         if len(original) != audit["rows_before"]:
             return False, "the original has another number of rows than the audit says"
         with_roles = original.with_roles(Roles.from_dict(audit["roles"]))
@@ -227,13 +162,14 @@ def _paired(
 def _same_unchanged(private: Path, original: Table, masked: Table) -> tuple[bool, str]:
     found = discover_all_measures()["unchanged_records"].function(original, masked)
     records = found.details["records"]
-    return records == _audit(private)["unchanged_records"], f"{records} of {len(masked)} records"
+    return records == read_audit(private)[
+        "unchanged_records"
+    ], f"{records} of {len(masked)} records"
 
 
 def _same_untouched(facts: Mapping[str, Any], original: Table, masked: Table) -> tuple[bool, str]:
     """Also tells a wrong original from the right one."""
-    touched = {name for step in facts["methods"] for name in step["columns"]}
-    left = [name for name in masked.columns if name not in touched]
+    left = untouched_columns(facts, masked)
     moved = [name for name in left if masked.changed_cells(name, original).any()]
     if moved:
         return False, f"{len(moved)} columns differ from the original, though no step touched them"
@@ -252,18 +188,9 @@ def _with_exchanges(private: Path, masked: Table, checks: Checks) -> Table:
     found: list[Table] = []
 
     def read() -> tuple[bool | None, str]:
-        swaps = _audit(private).get("exchanges", [])
-        records = read_records(private / "records.parquet")
-        exchanges = tuple(
-            Exchange(
-                tuple(swap["columns"]),
-                records[f"group_{i}"],
-                records[f"source_{i}"],
-                swap["randomness"],
-            )
-            for i, swap in enumerate(swaps)
-        )
-        found.append(masked.on_record(records["row_key"], exchanges))
+        recorded = on_record(private, masked)
+        found.append(recorded)
+        exchanges = recorded.exchanges
         if any(exchange.origin != "entropy" for exchange in exchanges):
             return None, "a seed was given: whoever learns it can undo the swaps"
         return True, f"{len(exchanges)} permutations from 256 bits of entropy"
@@ -273,17 +200,9 @@ def _with_exchanges(private: Path, masked: Table, checks: Checks) -> Table:
     return found[0] if found else masked
 
 
-def _on_course(private: Path, masked: Table) -> Table:
-    """The table with the course that the audit says it took."""
-    try:
-        return masked.on_course(Course(**_audit(private)["course"]))
-    except (OSError, ValueError, RecursionError, AttributeError, TypeError, KeyError):
-        return masked.on_course(OTHER)  # another check says that the audit is damaged
-
-
 def _swapped(private: Path) -> bool:
     try:
-        return bool(_audit(private).get("exchanges"))
+        return bool(read_audit(private).get("exchanges"))
     except (OSError, ValueError, RecursionError, AttributeError, TypeError):
         return False  # another check says that the audit is damaged
 
@@ -300,7 +219,7 @@ def _claim(
     if model is not None and issubclass(model, PopulationModel):
         return None, "the population is private, and has to be masked as the release was"
     if private is not None:
-        value = _audit(private)["requirements"][number]
+        value = read_audit(private)["requirements"][number]
     elif model is not None and model.needs_audit:
         return None, "what it holds by is in the private half"
     elif recorded.get("private_parameters"):
@@ -337,15 +256,10 @@ def _same_measures(masked: Table, facts: Mapping[str, Any]) -> tuple[bool, str]:
     )
 
 
-def _audit(private: Path) -> dict[str, Any]:
-    audit = json.loads((private / "audit.json").read_text(encoding="utf-8"))
-    return dict(audit)
-
-
-def _audit_matches(place: _Place) -> tuple[bool | None, str]:
+def _audit_matches(place: Place) -> tuple[bool | None, str]:
     if place.private is None:
         return None, "only the private half tells whether a claim was removed or weakened"
-    audit = _audit(place.private)
+    audit = read_audit(place.private)
     for path, key in (
         (place.public / "release.json", "release_sha256"),
         (place.private / "records.parquet", "records_sha256"),

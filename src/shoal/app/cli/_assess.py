@@ -3,57 +3,72 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
+from shoal.app.cli._assessed_tables import (
+    Declared,
+    known_columns,
+    read_control,
+    read_released,
+    read_tables,
+)
 from shoal.app.cli._files import check_page, write_whole
 from shoal.app.cli._next import with_examples
 from shoal.app.cli._progress import Working
-from shoal.app.cli._show import (
-    count,
-    heading,
-    listed,
-    note,
-    number,
-    percent,
-    print_json,
-    printable,
-    say,
-    show,
-    table,
-)
-from shoal.app.cli._sources import AsJson, Data, Reading, reads_data, roles_from
-
-if TYPE_CHECKING:
-    from shoal.workflow import Assessment
+from shoal.app.cli._show import note, print_json, printable
+from shoal.app.cli._show_assessment import show_assessment
+from shoal.app.cli._sources import AsJson, Reading, reads_data, split_names
+from shoal.errors import InputError
 
 _ROLES_PANEL = "Roles (a plan, or column names separated by commas)"
+_MEASURES_PANEL = "What is measured"
 _Names = list[str] | None
 
 
-def _names(option: str, help: str) -> Any:
-    return typer.Option(option, metavar="A,B", help=help, rich_help_panel=_ROLES_PANEL)
+def _names(option: str, help: str, panel: str = _ROLES_PANEL, metavar: str = "A,B") -> Any:
+    return typer.Option(option, metavar=metavar, help=help, rich_help_panel=panel)
 
 
 @with_examples("""
 shoal assess people.csv --quasi age,zip,sex --sensitive diagnosis
 shoal assess people.csv --plan plan.toml --html exposure.html
 
-# what masking cost: the released table against the one it was made from
-shoal assess release/public/data.csv --original people.csv --plan plan.toml
+# what masking cost, and what an intruder links: a release against its original
+shoal assess release --original people.csv
+shoal assess release --original people.csv --measure distance_linkage --known age,zip
+
+# a table that was masked elsewhere, its rows in the order of the original
+shoal assess masked.csv --original people.csv --same-order --plan plan.toml
 
 # the table is a sample of a tenth of the population
 shoal assess people.csv --quasi age,zip,sex --sampling-fraction 0.1
 """)
 @reads_data
 def assess(
-    data: Data,
+    data: Annotated[
+        str,
+        typer.Argument(
+            metavar="DATA",
+            show_default=False,
+            help="The table: a CSV, TSV, Parquet, Arrow/Feather or Excel file, the URI of a "
+            "database with --query, or the folder of a release.",
+        ),
+    ],
     reading: Reading,
     original: Annotated[
         str | None,
         typer.Option(metavar="DATA", help="The table before masking, for measures that compare."),
     ] = None,
+    same_order: Annotated[
+        bool,
+        typer.Option(
+            "--same-order",
+            metavar="",
+            help="Both tables have the same records in the same order, so that rows can be paired.",
+        ),
+    ] = False,
     plan: Annotated[
         Path | None,
         typer.Option(
@@ -64,6 +79,39 @@ def assess(
     sensitive: Annotated[_Names, _names("--sensitive", "Columns that nobody should learn.")] = None,
     identifiers: Annotated[
         _Names, _names("--identifiers", "Columns that name a person by themselves.")
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="The column that a model is to predict.",
+            rich_help_panel=_ROLES_PANEL,
+        ),
+    ] = None,
+    measure: Annotated[
+        _Names,
+        _names("--measure", "Only these measures, by their names.", _MEASURES_PANEL, "NAME,NAME"),
+    ] = None,
+    everything: Annotated[
+        bool,
+        typer.Option(
+            "--all",
+            metavar="",
+            help="Also the measures that take long.",
+            rich_help_panel=_MEASURES_PANEL,
+        ),
+    ] = False,
+    known: Annotated[
+        _Names,
+        _names("--known", "The columns that an intruder knows who attacks.", _MEASURES_PANEL),
+    ] = None,
+    control: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DATA",
+            help="People of the same kind who are not in the table, to compare attacks with.",
+            rich_help_panel=_MEASURES_PANEL,
+        ),
     ] = None,
     population: Annotated[
         str | None,
@@ -99,27 +147,32 @@ def assess(
     from shoal.workflow import assess
 
     check_page(html)
+    if measure and everything:
+        raise InputError("The measures are given twice, by --measure and by --all; give one.")
+    declared = Declared(plan, quasi, sensitive, identifiers, target)
     with Working("Reading the data") as working:
-        loaded = reading.read(data, original, population)
-        before = None if original is None else reading.read_other(original)
-        everyone = None if population is None else reading.read_other(population)
-        columns = (loaded if before is None else before).columns
-        roles = roles_from(
-            columns, plan=plan, quasi=quasi, sensitive=sensitive, identifiers=identifiers
-        )
-        if before is None:
-            loaded = loaded.with_roles(roles)
-        else:  # masking may have taken columns out, or emptied them
-            before = before.with_roles(roles)
-            gone = [name for name in before.columns if name not in loaded.columns]
-            loaded = loaded.with_roles(roles.without(gone), released=True)
+        if Path(data).is_dir():
+            if same_order:
+                raise InputError(
+                    "The private half of a release pairs its rows, which were shuffled; leave "
+                    "out --same-order."
+                )
+            loaded, before = read_released(reading, data, original, declared)
+        else:
+            loaded, before = read_tables(
+                reading, data, original, declared, population, control, same_order=same_order
+            )
+        whole = loaded if before is None else before
         found = assess(
             loaded,
             original=before,
-            population=everyone,
+            population=None if population is None else reading.read_other(population),
+            control=None if control is None else read_control(reading, control, whole.roles),
             sampling_fraction=sampling_fraction,
             threshold=threshold,
             missing=missing,
+            known=known_columns(known, whole.columns),
+            measures="all" if everything else split_names(measure, ()) or None,
             progress=working,
         )
         if html is not None:
@@ -131,69 +184,3 @@ def assess(
         show_assessment(found)
     if html is not None:
         note(f"The page is at {printable(html)}.")
-
-
-def show_assessment(found: Assessment) -> None:
-    """The facts as tables."""
-    classes = found.classes
-    heading(f"{count(found.rows, 'record')}, {count(found.columns, 'column')}")
-    roles = [
-        (role.replace("_", "-"), listed([names] if isinstance(names, str) else names))
-        for role, names in found.roles.items()
-    ]
-    show(table(("role", "columns"), roles))
-    heading("Crowds: records with equal quasi-identifiers")
-    say(
-        f"k = {classes.k:,}: the smallest class has {count(classes.k, 'record')}. In "
-        f"{count(classes.count, 'class')} of {classes.average:.1f} records on average, "
-        f"{count(classes.uniques, 'record')} ({percent(classes.uniques / max(found.rows, 1))}) "
-        f"{'is' if classes.uniques == 1 else 'are'} alone."
-    )
-    show(
-        table(
-            ("class size", "records", "share"),
-            (
-                (size, f"{records:,}", percent(records / max(found.rows, 1)))
-                for size, records in classes.records_by_size.items()
-            ),
-            numeric=(0, 1, 2),
-            whole=(),
-        )
-    )
-    _show_measures(found)
-
-
-def _show_measures(found: Assessment) -> None:
-    from shoal.workflow import discover_all_measures
-
-    infos = discover_all_measures()
-    rows = [
-        (
-            infos[name].title,
-            number(m.value),
-            "-" if m.interval is None else " to ".join(number(bound) for bound in m.interval),
-            "-" if m.baseline is None else number(m.baseline),
-            m.direction,
-        )
-        for name, m in found.measurements.items()
-    ]
-    head = ("measure", "value", "95 % interval", "baseline", "better")
-    used = [at for at in range(len(head)) if any(row[at] != "-" for row in rows)]
-    heading("Measured")
-    show(
-        table(
-            [head[at] for at in used],
-            [[row[at] for at in used] for row in rows],
-            numeric=range(1, len(used) - 1),
-        )
-    )
-    remarks = [
-        f"{infos[name].title}: {warning}"
-        for name, m in found.measurements.items()
-        for warning in m.warnings
-    ]
-    remarks += [f"{remark}." for remark in found.notes]
-    if remarks:
-        say()
-    for remark in remarks:
-        say(f"Note: {remark}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -137,10 +138,12 @@ def _measure(kind: str, info: MeasureInfo) -> Entry:
     doc = described(info.function)
     low, high = info.limits
     lower = info.direction == "lower"
-    bound = low + (0.2 if lower else 0.8) * (high - low)
+    # a measure without an end has no middle either: then any number shows how a limit is written
+    finite = math.isfinite(low) and math.isfinite(high)
+    bound = low + (0.2 if lower else 0.8) * (high - low) if finite else 2.0
     limit = Limit(info.name, at_most=bound) if lower else Limit(info.name, at_least=bound)
     facts = [
-        f"It lies between {low:g} and {high:g}; {info.direction} is better.",
+        f"{_range(low, high)}; {info.direction} is better.",
         "It compares with the original." if info.needs_original else "",
     ]
     return Entry(
@@ -154,6 +157,12 @@ def _measure(kind: str, info: MeasureInfo) -> Entry:
         references=doc.references,
         example=Plan(require=[limit]).to_toml().strip(),
     )
+
+
+def _range(low: float, high: float) -> str:
+    if math.isfinite(high):
+        return f"It lies between {low:g} and {high:g}"
+    return f"It is at least {low:g}" if math.isfinite(low) else "It can be any number"
 
 
 def _measure_options(info: MeasureInfo, doc: Described) -> tuple[Option, ...]:

@@ -30,12 +30,15 @@ class Combinations:
         The quasi-identifiers, encoded.
     population : numpy.ndarray, optional
         How many people of a population have each combination.
+    rows : numpy.ndarray
+        A row of the table (with its population below) that has each combination.
     """
 
     codes: npt.NDArray[np.int32]
     counts: Integers
     of_row: npt.NDArray[Any]
     columns: list[Codes]
+    rows: Integers
     population: Integers | None = None
 
     def with_secrets(self, secrets: npt.NDArray[np.int32]) -> Pairs:
@@ -87,6 +90,6 @@ def combinations_of(
     for place, column in enumerate(encoded):
         codes[:, place] = column.codes[rows]
     if records is None:
-        return Combinations(codes, groups.sizes, groups.labels, encoded)
+        return Combinations(codes, groups.sizes, groups.labels, encoded, rows)
     own = np.bincount(groups.labels[:records], minlength=groups.count).astype(np.int64)
-    return Combinations(codes, own, groups.labels[:records], encoded, groups.sizes - own)
+    return Combinations(codes, own, groups.labels[:records], encoded, rows, groups.sizes - own)

@@ -11,15 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.masking._base import StepLog
+from shoal.masking.generalization._boxes import ServedBoxes, Spans, one_over_width
 from shoal.masking.generalization._combinations import Combinations
 from shoal.masking.generalization._demand import Demand
 from shoal.masking.generalization._recoding import TOP, Recoding, Relabelling, Scale
-from shoal.masking.generalization._serving import (
-    ServedBoxes,
-    Spans,
-    middles,
-    one_over_width,
-)
+from shoal.masking.generalization._serving import middles
 from shoal.table import Codes, HierarchyCodes, quantities, scale_name
 
 if TYPE_CHECKING:
@@ -145,9 +141,11 @@ def mondrian(
         if (ends[:, 0] != ends[:, 1]).any():
             columns[name] = Relabelling(spans[name].texts, boxes[box_of_row, place])
     # nodes of trees overlap: where a row lies in several boxes, the smallest says most
-    served = ServedBoxes(spans, boxes[np.argsort(losses, kind="stable")], tuple(columns))
+    order = np.argsort(losses, kind="stable")
+    served = ServedBoxes(spans, boxes[order], tuple(columns))
     nobody = np.zeros(len(box_of_row), np.bool_)
-    return Recoding(columns, float(losses @ sizes) / len(box_of_row), nobody, served)
+    loss = float(losses @ sizes) / len(box_of_row)
+    return Recoding(columns, loss, nobody, served, box_of_row=np.argsort(order)[box_of_row])
 
 
 def _cut(
@@ -158,15 +156,13 @@ def _cut(
 
     placed = np.column_stack([axis.places[found.codes[:, i]] for i, axis in enumerate(axes)])
     if relaxed:
-        units, values = found.of_row, demand.secrets
-        counts = np.ones(len(units), np.int64)
-        of_row: npt.NDArray[Any] = np.arange(len(units))
+        units, counts, people, values, of_row = _one_by_one(found, demand.secrets)
     else:
         pairs = found.with_secrets(demand.secrets)
         units, values, counts, of_row = pairs.combination, pairs.secrets, pairs.counts, pairs.of_row
-    people = counts
-    if found.population is not None:
-        units, counts, people, values = _with_population(found, units, counts, values)
+        people = counts
+        if found.population is not None:
+            units, counts, people, values = _with_population(found, units, counts, values)
     attributes = [axis.attribute for axis in axes]
     work = MondrianBoxes(
         placed[units], counts, people, values, attributes, demand.conditions, relaxed=relaxed
@@ -176,6 +172,29 @@ def _cut(
         log.tell("Cutting", done / len(counts))
         done = work.advance()
     return work, of_row
+
+
+def _one_by_one(
+    found: Combinations, values: Integers32
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], Integers32, npt.NDArray[Any]]:
+    """Every record and every person of a population by itself, and where the records are.
+
+    Among those with one combination, people stand evenly between the records.
+    """
+    records = len(found.of_row)
+    crowd = np.zeros(len(found.counts), np.int64) if found.population is None else found.population
+    units = np.concatenate([found.of_row, np.repeat(np.arange(len(crowd)), crowd)])
+    turns = []
+    for one, sizes in ((found.of_row, found.counts), (units[records:], crowd)):
+        by_unit = np.argsort(one, kind="stable")
+        rank = np.empty(len(one), np.int64)
+        rank[by_unit] = np.arange(len(one)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        turns.append((rank + 0.5) / sizes[one])
+    order = np.lexsort((np.concatenate(turns), units))
+    own = (order < records).astype(np.int64)
+    none = np.zeros((len(values), len(units) - records), values.dtype)
+    where = np.argsort(order)[:records]
+    return units[order], own, 1 - own, np.hstack([values, none])[:, order], where
 
 
 def _with_population(

@@ -17,7 +17,7 @@ Sizes = npt.NDArray[np.int64]
 
 
 def coarse_enough(
-    run: Callable[[Demand], Recoding], demand: Demand, sizes_of: Callable[[Recoding], Sizes]
+    run: Callable[[Demand], Recoding], demand: Demand, accepts: Callable[[Recoding], bool]
 ) -> Recoding:
     """The result of a search whose classes, taken together, are accepted.
 
@@ -25,24 +25,25 @@ def coarse_enough(
     smallest size between the last one that failed and the first one that did not.
     """
     best = run(demand)
-    if demand.accepts_partition(sizes_of(best)):
+    if accepts(best):
         return best
     low = high = demand.conditions.smallest
     while True:
         high = min(2 * high, demand.records)
         best = run(_at_least(demand, high))
-        if demand.accepts_partition(sizes_of(best)):
+        if accepts(best):
             break
         if high == demand.records:
             raise RequirementNotMet(
-                "No partition satisfies the models that speak of all classes together, not even "
-                f"one class of all {demand.records} records; relax them. Nothing was written."
+                "No partition satisfies the models that speak of all classes together or of a "
+                f"population, not even one class of all {demand.records} records; relax them. "
+                "Nothing was written."
             )
         low = high
     while high - low > 1:
         middle = (low + high) // 2
         found = run(_at_least(demand, middle))
-        if demand.accepts_partition(sizes_of(found)):
+        if accepts(found):
             high, best = middle, found
         else:
             low = middle

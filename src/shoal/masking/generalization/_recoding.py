@@ -37,6 +37,9 @@ class Served(Protocol):
     def apply(self, table: Table, hierarchies: Mapping[str, Hierarchy]) -> Table:
         """The rows in the released domain."""
 
+    def cover(self, table: Table, hierarchies: Mapping[str, Hierarchy]) -> Table:
+        """Each row once for every released class that it may be in."""
+
     def scales(self, table: Table, hierarchies: Mapping[str, Hierarchy]) -> dict[str, Scale]:
         """The texts that these rows can get, as numbers."""
 
@@ -69,6 +72,8 @@ class Recoding:
         Whether the search proves that nothing better exists.
     lattice : mapping
         The explored part of the lattice.
+    box_of_row : numpy.ndarray, optional
+        Which of the boxes that are served each record has, where there are boxes.
     """
 
     columns: Mapping[str, Relabelling]
@@ -78,6 +83,7 @@ class Recoding:
     levels: Mapping[str, int] = field(default_factory=dict)
     optimal: bool = False
     lattice: Mapping[str, Any] = field(default_factory=dict)
+    box_of_row: npt.NDArray[np.int64] | None = None
 
 
 def layers_of(found: Recoding) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from shoal.errors import InputError
 from shoal.masking._base import StepLog
 from shoal.masking.generalization._combinations import combinations_of
 from shoal.masking.generalization._demand import Demand
@@ -14,8 +13,9 @@ from shoal.masking.generalization._hierarchies import fixed_levels
 from shoal.masking.generalization._local import local
 from shoal.masking.generalization._mondrian import mondrian
 from shoal.masking.generalization._partition import class_sizes, coarse_enough
+from shoal.masking.generalization._people import accepts_people
 from shoal.masking.generalization._recoding import Recoding
-from shoal.table import HierarchyCodes, Table
+from shoal.table import Hierarchy, Table
 
 ALGORITHMS = ("full-domain", "mondrian", "local")
 LOSSES = (
@@ -49,12 +49,13 @@ def search(
     settings: Settings,
     table: Table,
     names: Sequence[str],
-    coded: Mapping[str, HierarchyCodes],
+    hierarchies: Mapping[str, Hierarchy],
     demand: Demand,
     log: StepLog,
 ) -> Recoding:
     """Generalize the named columns of a table so that every class satisfies the demand."""
     beside = demand.population is not None
+    coded = {name: hierarchy.codes(table, name) for name, hierarchy in hierarchies.items()}
     found = combinations_of(table, names, demand.records if beside else None)
     if settings.levels is not None:
         levels = fixed_levels(settings.levels, coded, names)
@@ -70,12 +71,6 @@ def search(
             loss=settings.loss,
             seconds=settings.seconds or _SEARCH_SECONDS,
         )
-    if beside and (settings.algorithm == "local" or settings.relaxed):
-        how = "local recoding" if settings.algorithm == "local" else "relaxed cuts"
-        raise InputError(
-            f"Classes overlap with {how}, so that a person of a population belongs to none; choose "
-            "the algorithm 'full-domain' or strict 'mondrian', or require the model of the release."
-        )
 
     def run(demand: Demand) -> Recoding:
         if settings.algorithm == "mondrian":
@@ -83,4 +78,9 @@ def search(
         seconds = settings.seconds or _REFINE_SECONDS
         return local(names, found, coded, demand, log, seconds=seconds)
 
-    return coarse_enough(run, demand, lambda recoding: class_sizes(recoding, names, found))
+    def accepts(recoding: Recoding) -> bool:
+        return demand.accepts_partition(class_sizes(recoding, names, found)) and accepts_people(
+            recoding, found, table, hierarchies, demand
+        )
+
+    return coarse_enough(run, demand, accepts)

@@ -312,6 +312,11 @@ class Hierarchy:
         if not self.is_function:
             return self
         coded = self.codes(table, column)
+        if not len(coded.column.levels):
+            raise InputError(
+                f"Column '{column}' has no value, so there is none to list; leave it out of the "
+                "quasi-identifiers."
+            )
         columns = [
             [coded.labels[level][node] for node in coded.maps[level][: len(coded.column.levels)]]
             for level in range(coded.levels)

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from shoal.measurement import Measurement
+from shoal.workflow._assessment import bound_of
+from shoal.workflow._measure_groups import by_reason, grouped_measures
 from shoal.workflow._profile import Bar
 from shoal.workflow._require import discover_all_measures
 from shoal.workflow.report import _figures, _words
-from shoal.workflow.report._render import render
+from shoal.workflow.report._marks import marks_of
+from shoal.workflow.report._render import clean, render
+from shoal.workflow.report._violins import violin
 
 if TYPE_CHECKING:
-    from shoal.workflow._assess import Assessment
+    from shoal.workflow._assessment import Assessment
 
 
 def assessment_page(assessment: Assessment) -> str:
@@ -77,7 +80,12 @@ def _facts(assessment: Assessment) -> dict[str, Any]:
         "counted_sizes": list(zip(bars, classes.records_by_size.values(), strict=True)),
         "size_chart": _figures.class_size_chart(bars),
         "risk_chart": _figures.risk_chart((), after, assessment.k),
-        "measures": [_measure(found) for found in assessment.measurements.values()],
+        "violins": [violin(one) for one in assessment.distributions],
+        "risk": _side(assessment, "risk"),
+        "utility": _side(assessment, "utility"),
+        "notes": _notes(assessment),
+        "failed": _reasons(assessment.failed),
+        "left_out": _reasons(assessment.left_out),
     }
 
 
@@ -97,19 +105,56 @@ def _verdict(assessment: Assessment) -> str:
     return f"Nobody of {rows} stands alone: the smallest crowd has {assessment.k:,}."
 
 
-def _measure(found: Measurement) -> dict[str, Any]:
-    info = discover_all_measures().get(found.name)
-    title = info.title if info else found.name.replace("_", " ")
+def _notes(assessment: Assessment) -> list[str]:
+    """The notes that the headline has not said."""
+    said = None if assessment.swapping is None else assessment.swapping.sentence
+    return [_sentence(note) for note in assessment.notes if note != said]
+
+
+def _side(assessment: Assessment, side: str) -> list[dict[str, Any]]:
+    """The groups of measures of one side, each measure ready to be shown."""
+    return [
+        {"title": group.title, "measures": [_measure(assessment, name) for name in group.names]}
+        for group in grouped_measures(assessment.measurements)
+        if group.side == side
+    ]
+
+
+def _measure(assessment: Assessment, name: str) -> dict[str, Any]:
+    found, info = assessment.measurements[name], discover_all_measures()[name]
     threshold, columns = found.details.get("threshold"), found.details.get("columns")
-    if threshold is not None:
-        title = f"{title} above {_words.number(threshold)}"
+    title = info.title if threshold is None else f"{info.title} above {_words.number(threshold)}"
     return {
-        "title": title,
-        "meaning": _words.first_line(info.function.__doc__) if info else "",
+        "title": f"{title[0].upper()}{title[1:]}",
+        "meaning": _words.first_line(info.function.__doc__),
         "value": _words.number(found.value),
         "interval": found.interval,
         "baseline": found.baseline,
+        "bound": bound_of(found),
         "direction": found.direction,
-        "warnings": found.warnings,
-        "columns": columns if isinstance(columns, Mapping) else None,
+        "marks": marks_of(found, info),
+        "warnings": [_sentence(warning) for warning in assessment.warnings_of(name)],
+        "columns": columns if _are_numbers(columns) else None,
     }
+
+
+def _are_numbers(columns: Any) -> bool:
+    """Whether it is a number for each column; what else a measure says of columns is not shown."""
+    return isinstance(columns, Mapping) and all(
+        isinstance(value, (int, float)) for value in columns.values()
+    )
+
+
+def _reasons(reasons: Mapping[str, str]) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Each reason with the measures that share it, by name and title."""
+    infos = discover_all_measures()
+    return [
+        (_sentence(reason).rstrip("."), [(name, infos[name].title) for name in names])
+        for reason, names in by_reason(reasons).items()
+    ]
+
+
+def _sentence(text: str) -> str:
+    """A remark as a sentence of its own; the names of columns in it cannot turn its direction."""
+    told = clean(text)
+    return f"{told[0].upper()}{told[1:].rstrip('.')}."

@@ -1,0 +1,138 @@
+"""An assessment on the terminal: crowds, the two sides, and what was not measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from shoal.app.cli._show import (
+    count,
+    heading,
+    listed,
+    number,
+    percent,
+    printable,
+    say,
+    show,
+    styled,
+    table,
+)
+
+if TYPE_CHECKING:
+    from shoal.workflow import Assessment
+
+_SIDES = {
+    "risk": "Risk: what an intruder can learn",
+    "utility": "Utility: what an analyst still can",
+}
+
+
+def show_assessment(found: Assessment) -> None:
+    """The facts as tables."""
+    heading(f"{count(found.rows, 'record')}, {count(found.columns, 'column')}")
+    roles = [
+        (role.replace("_", "-"), listed([names] if isinstance(names, str) else names))
+        for role, names in found.roles.items()
+    ]
+    show(table(("role", "columns"), roles))
+    _show_crowds(found)
+    _show_measures(found)
+    _show_remarks(found)
+
+
+def _show_crowds(found: Assessment) -> None:
+    classes = found.classes
+    heading("Crowds: records with equal quasi-identifiers")
+    say(
+        f"k = {classes.k:,}: the smallest class has {count(classes.k, 'record')}. In "
+        f"{count(classes.count, 'class')} of {classes.average:.1f} records on average, "
+        f"{count(classes.uniques, 'record')} ({percent(classes.uniques / max(found.rows, 1))}) "
+        f"{'is' if classes.uniques == 1 else 'are'} alone."
+    )
+    show(
+        table(
+            ("class size", "records", "share"),
+            (
+                (size, f"{records:,}", percent(records / max(found.rows, 1)))
+                for size, records in classes.records_by_size.items()
+            ),
+            numeric=(0, 1, 2),
+            whole=(),
+        )
+    )
+
+
+def _show_measures(found: Assessment) -> None:
+    """One table for each side, with the groups of measures under their titles."""
+    from shoal.workflow import grouped_measures
+
+    groups = grouped_measures(found.measurements)
+    for side, title in _SIDES.items():
+        rows: list[Sequence[object]] = []
+        for group in (group for group in groups if group.side == side):
+            rows += [("",) * 6] if rows else []
+            rows.append((styled(f"{group.title}:", "italic"), "", "", "", "", ""))
+            rows += [_row(found, name) for name in group.names]
+        if not rows:
+            continue
+        head = ("measure", "value", "95 % interval", "baseline", "bound", "better")
+        used = [at for at in range(len(head)) if any(row[at] not in ("-", "") for row in rows)]
+        heading(title)
+        show(
+            table(
+                [head[at] for at in used],
+                [[row[at] for at in used] for row in rows],
+                numeric=range(1, len(used) - 1),
+            )
+        )
+
+
+def _row(found: Assessment, name: str) -> Sequence[object]:
+    from shoal.workflow import bound_of, discover_all_measures
+
+    one = found.measurements[name]
+    bound = bound_of(one)
+    return (
+        discover_all_measures()[name].title,
+        number(one.value),
+        "-" if one.interval is None else " to ".join(f"{end:.2g}" for end in one.interval),
+        "-" if one.baseline is None else _short(one.baseline),
+        "-" if bound is None else _short(bound),
+        one.direction,
+    )
+
+
+def _short(value: float) -> str:
+    """A number to compare with: whole, or of as many digits as there is room for."""
+    return number(value) if float(value).is_integer() else f"{value:.3g}"
+
+
+def _show_remarks(found: Assessment) -> None:
+    """What has to be known to read the numbers, and what was not measured."""
+    from shoal.workflow import discover_all_measures
+
+    infos = discover_all_measures()
+    remarks = [f"{remark.rstrip('.')}." for remark in found.notes]
+    remarks += [
+        f"{infos[name].title}: {warning}"
+        for name in found.measurements
+        for warning in found.warnings_of(name)
+    ]
+    if remarks:
+        say()
+    for remark in remarks:
+        say(f"Note: {printable(remark)}")
+    if found.failed:
+        heading("Could not be measured")
+        _show_reasons(found.failed)
+    if found.left_out:
+        heading("Left out")
+        _show_reasons(found.left_out)
+        say("--measure NAME asks for one by its name, --all for all that these tables allow.")
+
+
+def _show_reasons(reasons: Mapping[str, str]) -> None:
+    from shoal.workflow import by_reason
+
+    for reason, names in by_reason(reasons).items():
+        say(f"{', '.join(names)}: {printable(reason.rstrip('.'))}.")

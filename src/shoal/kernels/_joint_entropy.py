@@ -1,0 +1,54 @@
+"""The mutual information of every two of many columns, from entropies.
+
+I(a; b) = H(a) + H(b) - H(a, b), so that of a pair only the joint counts are made anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int64]
+
+
+def mutual_informations(columns: Sequence[Codes]) -> Floats:
+    """The mutual information of each two columns in nats, with observed shares; 0 with itself.
+
+    Codes are not negative.
+
+    Examples
+    --------
+    >>> same = np.array([0, 0, 1, 1])
+    >>> mutual_informations([same, same, np.array([0, 1, 0, 1])]).round(6).tolist()
+    [[0.0, 0.693147, 0.0], [0.693147, 0.0, 0.0], [0.0, 0.0, 0.0]]
+    """
+    records = len(columns[0]) if columns else 0
+    counts = np.arange(records + 1, dtype=np.float64)
+    terms = counts * np.log(np.maximum(counts, 1.0))  # of each count that there can be
+    dense = [_dense(column) for column in columns]
+    sums = [terms[np.bincount(column)].sum() for column in dense]
+    widths = [int(column.max(initial=-1)) + 1 for column in dense]
+    told = np.zeros((len(columns), len(columns)))
+    if records == 0:
+        return told
+    for one in range(len(columns)):
+        for other in range(one + 1, len(columns)):
+            pairs = dense[one] * widths[other] + dense[other]
+            joint = _counts(pairs, widths[one] * widths[other])
+            # H(a) + H(b) - H(a, b) with the log of n taken out
+            nats = np.log(records) + (terms[joint].sum() - sums[one] - sums[other]) / records
+            told[one, other] = told[other, one] = max(0.0, nats)
+    return told
+
+
+def _counts(codes: Codes, width: int) -> Codes:
+    if width <= 4 * len(codes) + 64:
+        return np.bincount(codes)
+    return np.unique(codes, return_counts=True)[1].astype(np.int64)
+
+
+def _dense(codes: Codes) -> Codes:
+    return np.unique(codes, return_inverse=True)[1].astype(np.int64).reshape(len(codes))

@@ -1,0 +1,121 @@
+"""Which record a conjunction of conditions isolates, if it is one alone."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.kernels._compile import njit
+
+Integers = npt.NDArray[np.int64]
+
+NOBODY, SEVERAL = -1, -2
+
+
+@njit(cache=True)
+def stands_for(label: int, code: int, starts: Integers, low: Integers, high: Integers) -> bool:
+    """Whether a released label stands for a value; a missing value is stood for by none."""
+    for run in range(starts[label], starts[label + 1]):
+        if low[run] <= code <= high[run]:
+            return True
+    return False
+
+
+class Indexed(NamedTuple):
+    """Rows by the value that they have in each column.
+
+    ``values[c, row]`` is the code of a row, -1 where it is missing; ``order[c]`` has the rows by
+    ascending code, those with a code below ``code`` in its first ``firsts[offsets[c] + code]``.
+    """
+
+    values: Integers
+    order: Integers
+    firsts: Integers
+    offsets: Integers
+
+
+def indexed(values: Integers, counts: Integers) -> Indexed:
+    """Rows by value, where column ``c`` has the codes from 0 to below ``counts[c]``."""
+    order = np.argsort(values, axis=1, kind="stable").astype(np.int64)
+    firsts = [
+        np.searchsorted(codes[rows], np.arange(count + 1))
+        for codes, rows, count in zip(values, order, counts, strict=True)
+    ]
+    offsets = np.cumsum([0, *(len(one) for one in firsts[:-1])])
+    return Indexed(values, order, np.concatenate(firsts).astype(np.int64), offsets.astype(np.int64))
+
+
+@njit(cache=True)
+def _fewest(
+    rows: Indexed,
+    columns: Integers,
+    labels: Integers,
+    starts: Integers,
+    low: Integers,
+    high: Integers,
+) -> int:
+    """The condition that the fewest rows meet, or -1 where nothing is asked for."""
+    best, fewest = -1, np.iinfo(np.int64).max
+    for place in range(len(columns)):
+        if labels[place] < 0:
+            continue
+        first, count = rows.offsets[columns[place]], 0
+        for run in range(starts[labels[place]], starts[labels[place] + 1]):
+            count += rows.firsts[first + high[run] + 1] - rows.firsts[first + low[run]]
+        if count < fewest:
+            best, fewest = place, count
+    return best
+
+
+@njit(cache=True)
+def isolated_rows(
+    rows: Indexed,
+    columns: Integers,
+    labels: Integers,
+    starts: Integers,
+    low: Integers,
+    high: Integers,
+) -> Integers:
+    """For each predicate the only row that it holds for, or NOBODY, or SEVERAL.
+
+    Only rows that meet the condition which the fewest meet are looked at.
+
+    Parameters
+    ----------
+    rows : Indexed
+        The rows among which one is to be isolated.
+    columns, labels : array of int64
+        ``columns[p, i]`` and ``labels[p, i]`` are condition ``i`` of predicate ``p``: the value in
+        that column is one that the label stands for. A label of -1 asks for nothing.
+    starts, low, high : array of int64
+        What each label stands for: runs of codes, as in a released column.
+    """
+    found = np.full(len(columns), NOBODY, np.int64)
+    for at in range(len(columns)):
+        best = _fewest(rows, columns[at], labels[at], starts, low, high)
+        if best < 0:
+            found[at] = 0 if rows.values.shape[1] == 1 else SEVERAL
+            continue
+        column = columns[at, best]
+        first = rows.offsets[column]
+        for run in range(starts[labels[at, best]], starts[labels[at, best] + 1]):
+            begin, end = rows.firsts[first + low[run]], rows.firsts[first + high[run] + 1]
+            for spot in range(begin, end):
+                row = rows.order[column, spot]
+                holds = True
+                for place in range(columns.shape[1]):
+                    label = labels[at, place]
+                    if label >= 0 and not stands_for(
+                        label, rows.values[columns[at, place], row], starts, low, high
+                    ):
+                        holds = False
+                        break
+                if holds:
+                    found[at] = row if found[at] == NOBODY else SEVERAL
+                    if found[at] == SEVERAL:
+                        break
+            if found[at] == SEVERAL:
+                break
+    return found

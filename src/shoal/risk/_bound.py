@@ -1,0 +1,36 @@
+"""How often a link may be right by what the masked table can claim: one time in k."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from shoal.risk._intruder import Intruder
+from shoal.table import swapped_crowds
+
+
+class Bound(NamedTuple):
+    """No link by the known columns is right more often than 1/k, under what hides the records."""
+
+    k: int
+    by: str
+
+
+def bound_of(who: Intruder) -> Bound | None:
+    """The bound for what the intruder knows; None where a record is alone.
+
+    Records that are equal in all known columns hide each other from any link. Records that
+    exchanged them uniformly within a group hide each other under the draw.
+    """
+    names = list(who.released)
+    if not names:
+        return Bound(len(who.masked), "nothing known was released") if len(who.masked) > 1 else None
+    equal = who.masked.group(names).record_sizes
+    swapped = swapped_crowds(who.masked, names)
+    k = int(np.maximum(equal, swapped).min())
+    if k < 2:
+        return None
+    if equal.min() >= k:
+        return Bound(k, "equal records")
+    return Bound(k, "swapped groups" if swapped.min() >= k else "equal records or swapped groups")

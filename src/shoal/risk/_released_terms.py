@@ -1,0 +1,153 @@
+"""What is known of people, in the terms of a release: the values that its records have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from shoal.errors import InputError, quoted
+from shoal.risk._intruder import Integers, Intruder, Known, intruder, known_columns, rows_of
+from shoal.table import Table, stacked_codes, stacked_table
+
+#: Kinds whose values have an order that means something.
+_ORDERED = ("integer", "float", "date", "datetime", "time", "duration")
+_NUMBERS = ("integer", "float")
+
+
+@dataclass(frozen=True, eq=False)
+class People:
+    """Persons of the original, and after them those of a control group, if there is one.
+
+    ``table`` has both; the first ``members`` rows are the original's. ``own`` is for each row
+    its record in the masked table, or -1 where there is none or nothing says which one it is.
+    """
+
+    table: Table
+    masked: Table
+    members: int
+    own: Integers
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """One column of people and of records in one code; -1 where a value is missing.
+
+    ``ordered`` says that codes follow the order of the values. ``coarser`` says that the records
+    have labels which nobody had before, so that what is known was mapped to them.
+    """
+
+    people: Integers
+    records: Integers
+    ordered: bool
+    coarser: bool
+
+    def of(self, rows: Integers) -> Terms:
+        """The same for some of the people."""
+        return replace(self, people=self.people[rows])
+
+
+def unpaired_intruder(
+    original: Table,
+    masked: Table,
+    *,
+    known: Known,
+    sample: int,
+    random_state: int | None,
+) -> Intruder:
+    """An intruder as for a linkage, also where nothing says which record is whose."""
+    options: dict[str, Any] = {"sample": sample, "random_state": random_state}
+    if masked.pairs_with(original):
+        return intruder(original, masked, known=known, **options)
+    if len(masked) == 0:
+        raise InputError("The masked table has no records.")
+    names = list(known_columns(original, masked, known))
+    alone = intruder(original, original, known=names, **options)
+    return replace(alone, masked=masked, own=np.full(len(alone.persons), -1))
+
+
+def drawn_rows(table: Table, most: int, random_state: int | None = None) -> Integers:
+    """At most so many rows of a table, the same ones each time: a public draw by row key."""
+    anything = [table.columns[0]]
+    options: dict[str, Any] = {"sample": most, "random_state": random_state}
+    return intruder(table, table, known=anything, **options).persons
+
+
+def people_of(
+    original: Table, masked: Table, control: Table | None, columns: Sequence[str]
+) -> People:
+    """The original above a control group, with the record of each person where it is known."""
+    own = np.full(len(original), -1)
+    if masked.pairs_with(original):
+        own = rows_of(original.row_key, masked)
+    if control is None:
+        return People(original, masked, len(original), own)
+    if not isinstance(control, Table):
+        raise InputError(
+            "The control group must be a shoal.Table of persons who were not in the original; "
+            f"got {type(control).__name__} instead."
+        )
+    if len(control) == 0:
+        raise InputError("The control group has no persons.")
+    if control.pairs_with(original):
+        raise InputError(
+            "The control group comes from the same input as the original; it must be persons who "
+            "were not in it."
+        )
+    lacking = [name for name in columns if name not in control.columns]
+    if lacking:
+        raise InputError(
+            f"The control group has no column {quoted(lacking)}; it needs all columns that the "
+            "original and the attack have."
+        )
+    both = stacked_table(original, control, columns)
+    return People(both, masked, len(original), np.append(own, np.full(len(control), -1)))
+
+
+def released_terms(name: str, people: People, *, exactly: bool = True) -> Terms:
+    """A column of the people in the terms of the release.
+
+    Where a column was made coarser, the intruder maps what is known to the label that most
+    persons with this value got; with ``exactly`` somebody's own label is taken to be found.
+    """
+    before, after = people.table.kind(name), people.masked.kind(name)
+    ordered = (before == after and before in _ORDERED) or {before, after} <= set(_NUMBERS)
+    both = stacked_codes(name, people.table, people.masked)
+    known, records = both[: len(people.own)], both[len(people.own) :]
+    if ordered or np.isin(records[records >= 0], known[: people.members]).all():
+        return Terms(known, records, ordered, coarser=False)
+    if not (people.own >= 0).any():
+        raise InputError(
+            f"Column '{name}' was made coarser, and the rows of the two tables cannot be paired, "
+            "so nothing says which released value a person has; mask the original with Shoal, or "
+            "declare that the rows have the same order by masked.paired(original)."
+        )
+    mapped = _usual_labels(name, people, records)
+    if exactly:
+        mapped = np.where(people.own >= 0, records[people.own], mapped)
+    return Terms(mapped, records, ordered=False, coarser=True)
+
+
+def _usual_labels(name: str, people: People, records: Integers) -> Integers:
+    """For each person the label that most records of the same value have; the lowest of ties.
+
+    A value that no released person had is taken for the next lower one that somebody had, or
+    the lowest; a missing one, or one without an order, is missing in the release too.
+    """
+    column = people.table.codes(name)
+    codes = column.codes.astype(np.int64)
+    taught = people.own >= 0
+    labels = records[people.own[taught]] + 1
+    span = labels.max() + 1
+    pairs, counts = np.unique(codes[taught] * span + labels, return_counts=True)
+    values, found = np.divmod(pairs, span)
+    order = np.lexsort((found, -counts, values))
+    first = np.flatnonzero(np.diff(values[order], prepend=-1))
+    values, found = values[order][first], found[order][first] - 1
+    at = np.maximum(np.searchsorted(values, codes, side="right") - 1, 0)
+    comparable = np.full(len(codes), people.table.kind(name) in _ORDERED)
+    if column.missing is not None:
+        comparable &= codes != column.missing
+    return np.where(comparable | (values[at] == codes), found[at], -1)

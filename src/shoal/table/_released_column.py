@@ -1,0 +1,238 @@
+"""A released column beside the persons it may be about: which values each released cell means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from shoal.errors import InputError
+from shoal.table._encode import Codes, encode
+from shoal.table._frames import kind_of
+from shoal.table._population import stacked
+from shoal.table.hierarchy._read_labels import Runs, read_labels
+from shoal.table.hierarchy._rule import ROOT
+from shoal.table.storage._plain_text import as_text
+
+if TYPE_CHECKING:
+    from shoal.table._table import Table
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+#: How released cells were understood: as values, as texts that name several values, or by whose
+#: records have them; or that no cell could be understood.
+Reading = Literal["values", "labels", "pairs", "nothing"]
+
+#: Halfway between two released numbers means the lower one, whatever rounding does.
+_HAIR = 1e-12
+
+_TIMES = ("date", "datetime", "time", "duration")
+_ORDERED = ("integer", "float", *_TIMES)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ReleasedColumn:
+    """Values of persons and released cells in one code.
+
+    Parameters
+    ----------
+    values : numpy.ndarray
+        The code of each person's value, those of the original first, then the control persons;
+        -1 where it is missing.
+    labels : numpy.ndarray
+        The number of each released cell's text or value; -1 where it is missing.
+    starts, low, high : numpy.ndarray
+        Label ``l`` stands for the codes from ``low[i]`` to ``high[i]``, both included, for every
+        ``i`` from ``starts[l]`` to below ``starts[l + 1]``.
+    places : numpy.ndarray
+        Where each code stands, in ranges of the original; all 0 where values have no order.
+    ordered : bool
+        Whether values are numbers, dates or times.
+    reading : {"values", "labels", "pairs", "nothing"}
+        How the cells were understood.
+    """
+
+    name: str
+    values: Integers
+    labels: Integers
+    starts: Integers
+    low: Integers
+    high: Integers
+    places: Floats
+    ordered: bool
+    reading: Reading
+
+    def near(self) -> ReleasedColumn:
+        """A released number taken for what is nearer to it than to any other released number."""
+        if not self.ordered or self.reading != "values":
+            return self
+        numbers = np.flatnonzero(self.low == self.high)  # all but the root, whose run is longer
+        shown = np.unique(self.labels[np.isin(self.labels, numbers)])
+        if len(shown) == 0:
+            return self
+        codes = np.arange(len(self.places))
+        above = np.searchsorted(shown, codes).clip(0, len(shown) - 1)
+        below = (np.searchsorted(shown, codes, side="right") - 1).clip(0)
+        up = self.places[shown[above]] - self.places
+        down = self.places - self.places[shown[below]]
+        nearest = np.where(up < down - _HAIR, above, below)
+        low, high = self.low.copy(), self.high.copy()
+        low[shown] = np.searchsorted(nearest, np.arange(len(shown)))
+        high[shown] = np.searchsorted(nearest, np.arange(len(shown)), side="right") - 1
+        return replace(self, low=low, high=high)
+
+    def beyond(self) -> ReleasedColumn:
+        """A released number or interval taken for all that is at least as far out, on its side."""
+        if (
+            not self.ordered
+            or len(self.low) != len(self.starts) - 1
+            or not (self.labels >= 0).any()
+        ):
+            return self
+        middles = (self.places[self.low] + self.places[self.high]) / 2
+        upper = middles >= np.median(middles[self.labels[self.labels >= 0]])
+        last = len(self.places) - 1
+        whole = (self.low == 0) & (self.high == last)
+        return replace(
+            self,
+            low=np.where(upper | whole, self.low, 0),
+            high=np.where(upper & ~whole, last, self.high),
+        )
+
+
+def released_column(
+    name: str, original: Table, masked: Table, control: Table | None = None
+) -> ReleasedColumn:
+    """Understand the released cells of a column.
+
+    Cells of the kind of the original are values. Others are texts: intervals, sets, units of the
+    calendar, prefixes and ``*`` are read. A text that names something else, such as a node of a
+    list, stands for the values of the persons whose records have it, where rows can be paired;
+    otherwise it stands for no value.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import Hierarchy, Table
+    >>> table = Table(pl.DataFrame({"age": [23, 38, 41]}))
+    >>> coarse = Hierarchy.intervals(20).generalize(table, "age", 1)
+    >>> found = released_column("age", table, coarse)
+    >>> found.labels.tolist(), found.low.tolist(), found.high.tolist(), found.reading
+    ([0, 0, 1], [0, 2], [1, 2], 'labels')
+    """
+    persons, cells = original._series(name), masked._series(name)
+    if control is not None:
+        persons = stacked(persons, _alike(control._series(name), persons))
+    if kind_of(cells.dtype) == kind_of(persons.dtype) in _TIMES:
+        cells = cells.cast(persons.dtype)  # of another unit
+    as_numbers = _as_numbers(cells) if persons.dtype.is_numeric() else None
+    if as_numbers is not None or _one_kind(persons.dtype, cells.dtype):
+        return _of_values(name, persons, cells, as_numbers, len(original))
+    return _of_labels(name, persons, cells, original, masked)
+
+
+def _alike(control: pl.Series, original: pl.Series) -> pl.Series:
+    """The column of control persons in a type that goes with that of the original."""
+    kinds = kind_of(original.dtype), kind_of(control.dtype)
+    if original.dtype.is_numeric() and control.dtype.is_numeric():
+        return control
+    if kinds[0] != kinds[1]:
+        raise InputError(
+            f"Column '{original.name}' is {kinds[0]} in the original and {kinds[1]} in the "
+            "control; read both in the same way."
+        )
+    return control if kinds[0] == "text" else control.cast(original.dtype)
+
+
+def _one_kind(one: pl.DataType, other: pl.DataType) -> bool:
+    """Whether values of two types are compared as they are."""
+    return (one.is_numeric() and other.is_numeric()) or (one == other and kind_of(one) != "text")
+
+
+def _as_numbers(cells: pl.Series) -> pl.Series | None:
+    """Numbers that were written as text, as a hierarchy of rounding does; None for other texts."""
+    if kind_of(cells.dtype) != "text":
+        return None
+    texts = cells.cast(pl.String)
+    numbers = texts.cast(pl.Float64, strict=False)
+    said = texts.is_not_null() & (texts != ROOT)
+    return (
+        numbers if said.any() and numbers.filter(said).is_finite().fill_null(False).all() else None
+    )
+
+
+def _of_values(
+    name: str, persons: pl.Series, cells: pl.Series, as_numbers: pl.Series | None, originals: int
+) -> ReleasedColumn:
+    both = encode(stacked(persons, cells if as_numbers is None else as_numbers))
+    codes = _signed(both)
+    values, labels = codes[: len(persons)], codes[len(persons) :].copy()
+    count = len(both.levels)
+    ends = np.arange(count, dtype=np.int64)
+    low, high = ends, ends
+    if as_numbers is not None and (cells == ROOT).any():
+        labels[(cells == ROOT).fill_null(False).to_numpy()] = count
+        low, high = np.append(low, 0), np.append(high, count - 1)
+    starts = np.arange(len(low) + 1, dtype=np.int64)
+    places, ordered = _places(both, values[:originals])
+    return ReleasedColumn(
+        name, values, labels, starts, low, high, places, ordered, "values" if count else "nothing"
+    )
+
+
+def _of_labels(
+    name: str, persons: pl.Series, cells: pl.Series, original: Table, masked: Table
+) -> ReleasedColumn:
+    domain, released = encode(persons), encode(as_text(cells))
+    values, labels = _signed(domain), _signed(released)
+    places, ordered = _places(domain, values[: len(original)])
+    if domain.levels.dtype != pl.String and not ordered and kind_of(domain.levels.dtype) != "text":
+        domain = replace(domain, levels=as_text(domain.levels))  # infinite: only names are left
+    runs, unread = read_labels(released.texts, domain)
+    plain = len(runs.labels) == len(released.levels) and (runs.low == runs.high).all()
+    reading: Reading = "values" if plain and not ordered else "labels"
+    if len(unread) and masked.pairs_with(original):
+        runs, reading = (
+            Runs.joined([runs, _paired(labels, values, unread, original, masked)]),
+            "pairs",
+        )
+    elif len(unread) and len(unread) >= len(released.levels) - (ROOT in released.texts):
+        reading = "nothing"
+    starts = np.searchsorted(runs.labels, np.arange(len(released.levels) + 1))
+    return ReleasedColumn(
+        name, values, labels, starts, runs.low, runs.high, places, ordered, reading
+    )
+
+
+def _paired(
+    labels: Integers, values: Integers, unread: Integers, original: Table, masked: Table
+) -> Runs:
+    """The values of the persons whose records have a text."""
+    of_record = values[original._positions_of(masked.row_key)]
+    known = np.isin(labels, unread) & (of_record >= 0)
+    return Runs.of_members(labels[known], of_record[known])
+
+
+def _signed(column: Codes) -> Integers:
+    codes = column.codes.astype(np.int64)
+    if column.missing is not None:
+        codes[codes == column.missing] = -1
+    return codes
+
+
+def _places(column: Codes, of_original: Integers) -> tuple[Floats, bool]:
+    """Where each code stands in ranges of the original, and whether values have an order."""
+    nowhere = np.zeros(len(column.levels))
+    if kind_of(column.levels.dtype) not in _ORDERED:
+        return nowhere, False
+    numbers = column.numbers
+    if np.isinf(numbers).any():
+        return nowhere, False
+    places = column.positions[: len(column.levels)]
+    here = places[of_original[of_original >= 0]]
+    span = float(np.ptp(here)) if len(here) else 0.0
+    return (places / span if span > 0 else nowhere), True

@@ -1,0 +1,179 @@
+"""The columns of two tables, as measures of utility compare them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import InputError, did_you_mean, quoted
+from shoal.table import Table, scale_name, stacked_numbers, to_one_scale
+from shoal.utility._labels import ends_of_labels
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+_NUMERIC = ("integer", "float")
+_QUANTITIES = (*_NUMERIC, "date", "datetime", "time", "duration")
+
+
+def columns_to_compare(original: Table, masked: Table, columns: Sequence[str] | None) -> list[str]:
+    """The columns that a measure is about: those named, or all but the identifiers."""
+    everything = [name for name in original.columns if name not in original.roles.identifiers]
+    return _chosen(original, masked, columns, everything, "columns")
+
+
+def quasi_identifiers_to_compare(
+    original: Table, masked: Table, columns: Sequence[str] | None
+) -> list[str]:
+    """The columns that a measure of generalization is about: the quasi-identifiers."""
+    quasi = list(original.roles.quasi_identifiers)
+    return _chosen(original, masked, columns, quasi, "quasi-identifiers")
+
+
+def _chosen(
+    original: Table, masked: Table, columns: Any, otherwise: list[str], called: str
+) -> list[str]:
+    if columns is None:
+        columns = otherwise
+    elif not isinstance(columns, (list, tuple)) or not all(isinstance(n, str) for n in columns):
+        raise InputError("The option 'columns' must be a list of column names, or None.")
+    for name in columns:
+        if name not in original.columns:
+            known = did_you_mean(name, original.columns)
+            raise InputError(f"The original has no column '{name}'. {known}")
+    if not columns or len(original) == 0 or len(masked) == 0:
+        raise InputError(f"There is nothing to compare: a table has no {called} or no records.")
+    return list(dict.fromkeys(columns))
+
+
+def paired_rows(original: Table, masked: Table) -> Integers:
+    """The row of the original that each masked row descends from."""
+    if not masked.pairs_with(original):
+        raise InputError(
+            "The two tables do not come from one input, so their rows cannot be paired; mask the "
+            "original with Shoal, or declare that the rows have the same order by "
+            "masked.paired(original)."
+        )
+    order = np.argsort(original.row_key, kind="stable")
+    return order[np.searchsorted(original.row_key[order], masked.row_key)]
+
+
+def rows_if_paired(original: Table, masked: Table) -> Integers | None:
+    """The row of the original of each masked row; None where the tables were read apart."""
+    return paired_rows(original, masked) if masked.pairs_with(original) else None
+
+
+@dataclass(frozen=True, eq=False)
+class Quantity:
+    """A column of numbers in both tables, in one scale; NaN where a value is missing.
+
+    Of a column that is ``gone``, because it was taken out or is no longer of numbers, the masked
+    values are the mean of the original: all that an analyst could put there.
+    """
+
+    name: str
+    before: Floats
+    after: Floats
+    gone: bool = False
+
+    @property
+    def variance(self) -> float:
+        """The variance of the original (n - 1); 0 where it is constant."""
+        return variance(self.before)
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation of the original (n - 1); 0 where it is constant."""
+        return math.sqrt(self.variance)
+
+
+def each_quantity(original: Table, masked: Table, names: Sequence[str]) -> Iterator[Quantity]:
+    """The columns that are numbers, dates, times or durations in the original, one by one.
+
+    Intervals of numbers, such as ``[20, 30)``, are taken at their middle. A column with infinite
+    values is left out, and so is one without any.
+    """
+    for name in names:
+        if original.kind(name) not in _QUANTITIES:
+            continue
+        try:
+            before = stacked_numbers(name, original, original)[: len(original)]
+        except InputError:  # infinite values have no mean
+            continue
+        if np.isnan(before).all():
+            continue
+        both = _in_one_scale(original, masked, name)
+        if both is not None and not np.isnan(both[len(original) :]).all():
+            yield Quantity(name, both[: len(original)], both[len(original) :])
+        else:
+            yield Quantity(name, before, np.full(len(masked), np.nanmean(before)), gone=True)
+
+
+def quantities_to_compare(
+    original: Table, masked: Table, columns: Sequence[str] | None
+) -> list[Quantity]:
+    """All of them; InputError where there is none."""
+    names = columns_to_compare(original, masked, columns)
+    found = list(each_quantity(original, masked, names))
+    if not found:
+        raise InputError("No column is of finite numbers or dates, so there is nothing to compare.")
+    return found
+
+
+def present(values: Floats) -> Floats:
+    """The values that are not missing."""
+    return values[~np.isnan(values)]
+
+
+def variance(values: Floats) -> float:
+    """The variance of the values that are not missing (n - 1); 0 where they are all the same."""
+    inside = present(values)
+    # of equal values rounding can leave a little
+    return float(inside.var(ddof=1)) if len(inside) > 1 and np.ptp(inside) > 0 else 0.0
+
+
+def about_gone(quantities: Sequence[Quantity]) -> tuple[str, ...]:
+    """What a reader must know of the columns that are gone."""
+    gone = [quantity.name for quantity in quantities if quantity.gone]
+    if not gone:
+        return ()
+    return (
+        f"The columns {quoted(gone)} were taken out or are no longer numbers; they are taken at "
+        "the mean of the original.",
+    )
+
+
+def _in_one_scale(original: Table, masked: Table, name: str) -> Floats | None:
+    """The column of both tables as numbers, or None where the masked one has none."""
+    if name not in masked.columns:
+        return None
+    kinds = original.kind(name), masked.kind(name)
+    if kinds[0] in _NUMERIC and kinds[1] == "text":
+        return _with_middles(original, masked, name)
+    if kinds[1] not in _QUANTITIES or (kinds[0] in _NUMERIC) != (kinds[1] in _NUMERIC):
+        return None
+    if kinds[0] not in _NUMERIC and scale_name(original.codes(name)) != scale_name(
+        masked.codes(name)
+    ):
+        return None
+    try:
+        return stacked_numbers(name, original, masked)
+    except InputError:
+        return None
+
+
+def _with_middles(original: Table, masked: Table, name: str) -> Floats | None:
+    """The numbers of the original, and below them the middles of the released intervals."""
+    numbers, labels = original.numbers(name), masked.codes(name)
+    before = np.where(numbers.present, numbers.values.astype(np.float64), np.nan)
+    ends = ends_of_labels(labels.texts)
+    if ends is None:
+        return None
+    ends = np.clip(ends, np.nanmin(before), np.nanmax(before))  # an open end is that of the data
+    middles = np.append(ends[:, 0] / 2 + ends[:, 1] / 2, np.nan)
+    return to_one_scale(np.concatenate([before, middles[labels.codes]]))

@@ -1,0 +1,205 @@
+"""How far single numbers moved, and what became of their variance."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from shoal.measurement import Measurement, measure
+from shoal.table import Table
+from shoal.utility._columns import (
+    Floats,
+    Integers,
+    Quantity,
+    about_gone,
+    paired_rows,
+    present,
+    quantities_to_compare,
+    variance,
+)
+
+
+@measure("ratio of variances", direction="higher", limits=(0, 1), needs_original=True)
+def variance_ratio(
+    original: Table, masked: Table, *, columns: Sequence[str] | None = None
+) -> Measurement:
+    """The smaller of the variances before and after masking over the larger, on average.
+
+    1 means that every variance is as it was. ``details["tests"]`` has for each column F, the
+    variance after over that before, and the two-sided p-value of the F-test with n - 1 degrees of
+    freedom for each table. The test takes the values to be normal and the tables to be
+    independent samples, which a masked table is not: read the ratio first.
+
+    Numbers, dates, times and durations are compared; missing values are left out, intervals taken
+    at their middle. A column that was taken out has no variance left. One that is constant in the
+    original is left out. Rows need not be paired.
+
+    Parameters
+    ----------
+    original : Table
+        The table before masking.
+    masked : Table
+        The table after masking.
+    columns : list of str, optional
+        Only these columns; all but the identifiers without it.
+
+    References
+    ----------
+    Snedecor and Cochran (1989), Statistical Methods, section 6.12.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import Table
+    >>> before, after = (Table(pl.DataFrame({"x": x})) for x in ([0, 2, 4], [1, 2, 3]))
+    >>> variance_ratio(before, after).value
+    0.25
+    """
+    quantities = quantities_to_compare(original, masked, columns)
+    each = {q.name: _tested(q) for q in quantities if q.variance > 0}
+    return Measurement(
+        "variance_ratio",
+        float(np.mean([facts["ratio"] for facts in each.values()])) if each else 1.0,
+        baseline=1.0,
+        direction="higher",
+        details={
+            "columns": {name: facts["ratio"] for name, facts in each.items()},
+            "tests": each,
+        },
+        warnings=about_gone(quantities),
+    )
+
+
+def _tested(quantity: Quantity) -> dict[str, Any]:
+    from scipy.stats import f
+
+    before, after = quantity.variance, variance(quantity.after)
+    statistic = after / before
+    freedom = len(present(quantity.after)) - 1, len(present(quantity.before)) - 1
+    p_value = None
+    if freedom[0] > 0:
+        p_value = min(1.0, 2 * float(min(f.cdf(statistic, *freedom), f.sf(statistic, *freedom))))
+    return {
+        "ratio": min(before, after) / max(before, after),
+        "f": statistic,
+        "degrees_of_freedom": list(freedom),
+        "p_value": p_value,
+    }
+
+
+@measure(
+    "mean scaled deviation of numbers (IL1s)",
+    direction="lower",
+    limits=(0, math.inf),
+    needs_original=True,
+    pairs=True,
+)
+def scaled_deviation(
+    original: Table, masked: Table, *, columns: Sequence[str] | None = None
+) -> Measurement:
+    """The mean of how far a number moved, over √2 standard deviations: the IL1s of the literature.
+
+    The mean over columns of the mean over records of |x - x'| / (√2 s), s the standard deviation
+    of the column in the original. Numbers, dates, times and durations are compared, intervals
+    taken at their middle. A cell that was emptied, or whose column was taken out, is taken at the
+    mean of the original. Records that were taken out, and cells that the original has not, do not
+    count. A column that is constant in the original is left out.
+
+    Parameters
+    ----------
+    original : Table
+        The table before masking.
+    masked : Table
+        The table after masking, made from ``original``.
+    columns : list of str, optional
+        Only these columns; all but the identifiers without it.
+
+    References
+    ----------
+    Mateo-Sanz, Domingo-Ferrer, Sebé (2005), Probabilistic information loss measures in
+    confidentiality protection of continuous microdata; Yancey, Winkler, Creecy (2002), Disclosure
+    Risk Assessment in Perturbative Microdata Protection, section 4.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import Roles, Round, Table
+    >>> table = Table(pl.DataFrame({"age": [31, 40, 49]}), Roles(quasi_identifiers=["age"]))
+    >>> round(scaled_deviation(table, Round(base=10).fit_transform(table)).value, 4)
+    0.0524
+    """
+    rows = paired_rows(original, masked)
+    quantities = quantities_to_compare(original, masked, columns)
+    each = {}
+    for quantity in quantities:
+        if quantity.spread > 0 and len(moved := _moved(quantity, rows)):
+            each[quantity.name] = float(np.abs(moved).mean() / (math.sqrt(2) * quantity.spread))
+    return Measurement(
+        "scaled_deviation",
+        float(np.mean(list(each.values()))) if each else 0.0,
+        details={"columns": each},
+        warnings=about_gone(quantities),
+    )
+
+
+@measure(
+    "squared error in percent of the total",
+    direction="lower",
+    limits=(0, math.inf),
+    needs_original=True,
+    pairs=True,
+)
+def sse_sst(original: Table, masked: Table, *, columns: Sequence[str] | None = None) -> Measurement:
+    """The squared error of the numbers in percent of their total sum of squares.
+
+    100 × SSE / SST on standardised columns, as the literature on microaggregation has it: the
+    mean over columns of the squared distances of the records to their masked values, over those to
+    the mean of the column. Masking each value by the mean of its column gives 100; noise can give
+    more. What counts, and what is gone, is as in ``scaled_deviation``.
+
+    Parameters
+    ----------
+    original : Table
+        The table before masking.
+    masked : Table
+        The table after masking, made from ``original``.
+    columns : list of str, optional
+        Only these columns; all but the identifiers without it.
+
+    References
+    ----------
+    Domingo-Ferrer, Mateo-Sanz (2002), Practical data-oriented microaggregation for statistical
+    disclosure control, section 2.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import Roles, Round, Table
+    >>> table = Table(pl.DataFrame({"age": [31, 40, 49]}), Roles(quasi_identifiers=["age"]))
+    >>> round(sse_sst(table, Round(base=10).fit_transform(table)).value, 4)
+    1.2346
+    """
+    rows = paired_rows(original, masked)
+    quantities = quantities_to_compare(original, masked, columns)
+    each = {}
+    for quantity in quantities:
+        if quantity.spread > 0 and len(moved := _moved(quantity, rows)):
+            from_mean = present(quantity.before[rows] - np.nanmean(quantity.before))
+            if (total := (from_mean**2).sum()) > 0:
+                each[quantity.name] = 100.0 * float((moved**2).sum() / total)
+    return Measurement(
+        "sse_sst",
+        float(np.mean(list(each.values()))) if each else 0.0,
+        details={"columns": each},
+        warnings=about_gone(quantities),
+    )
+
+
+def _moved(quantity: Quantity, rows: Integers) -> Floats:
+    """How far each cell of a released record moved, where the original has one."""
+    before = quantity.before[rows]
+    after = np.where(np.isnan(quantity.after), np.nanmean(quantity.before), quantity.after)
+    return present(before - after)

@@ -1,0 +1,252 @@
+"""What a model still learns from the masked table: classes, and numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from shoal.errors import InputError, did_you_mean
+from shoal.measurement import Measurement, measure
+from shoal.table import Table
+from shoal.utility.models._columns import Side
+from shoal.utility.models._comparison import Comparison
+from shoal.utility.models._findings import Findings
+from shoal.utility.models._scores import CLASSIFICATION_SCORES
+
+#: So many persons take part at most, unless the caller wants more.
+SAMPLE = 10_000
+
+
+@measure(
+    "predictive performance",
+    direction="higher",
+    limits=(0, 1),
+    needs_original=True,
+    target=True,
+)
+def predictive_performance(
+    original: Table,
+    masked: Table,
+    *,
+    target: str | None = None,
+    learner: Any = "logistic-regression",
+    score: str = "f1",
+    train: Side = "masked",
+    test: Side = "original",
+    features: Sequence[str] | None = None,
+    weight: str | None = None,
+    splits: int = 5,
+    repeats: int = 1,
+    test_share: float | None = None,
+    holdout: Table | None = None,
+    sample: int = SAMPLE,
+    random_state: int = 0,
+) -> Measurement:
+    """How well a model that learned from the masked table predicts classes of people as they are.
+
+    Persons are split into stratified folds. A model learns from the masked records of the
+    training persons and is asked about the original records of the others; the value is the mean
+    score. The baseline is the same learner on the original, tested on the same persons.
+    ``details`` have the difference, the percentage difference 100 (Ra - Rb) / Rb with its
+    interval, every score, every fold, and what was done with each column.
+
+    Parameters
+    ----------
+    original : Table
+        The table before masking.
+    masked : Table
+        The table after masking.
+    target : str, optional
+        The column to predict; the target of the roles without it.
+    learner : str or estimator
+        A name of :func:`shoal.utility.models.learners`, the name of a class of scikit-learn, or an
+        estimator.
+    score : str
+        ``"f1"`` (of the rarer of two classes; the macro F1 of more), ``"f1-micro"``,
+        ``"f1-macro"``, ``"f1-weighted"``, ``"accuracy"``, ``"balanced-accuracy"``, ``"auc"`` or
+        ``"g-mean"``.
+    train : {"masked", "original"}
+        What the model learns from.
+    test : {"original", "masked"}
+        What it is asked about.
+    features : list of str, optional
+        The columns to learn from; without it all but the target, identifiers and the weight.
+    weight : str, optional
+        A column of weights for the training rows.
+    splits : int
+        The number of folds.
+    repeats : int
+        How often the persons are split anew.
+    test_share : float, optional
+        Where given, each repeat is one split with this share of the persons to be tested.
+    holdout : Table, optional
+        Original rows that were never masked: all persons train, and these rows are tested.
+    sample : int
+        So many persons take part at most, drawn by class.
+    random_state : int
+        Gives other folds, and seeds the learner. It is no secret.
+
+    References
+    ----------
+    Carvalho, Moniz, Faria, Antunes (2022), Towards a data privacy-predictive performance
+    trade-off. Nadeau, Bengio (2003), Inference for the generalization error.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import Roles, Round, Table
+    >>> frame = pl.DataFrame({"age": list(range(20, 60)), "old": [i >= 40 for i in range(20, 60)]})
+    >>> table = Table(frame, Roles(quasi_identifiers=["age"], target="old"))
+    >>> masked = Round(base=10).fit_transform(table)
+    >>> found = predictive_performance(table, masked, learner="decision-tree")
+    >>> round(found.baseline, 2), round(found.value, 2)
+    (0.98, 0.8)
+    """
+    if not isinstance(score, str) or score not in CLASSIFICATION_SCORES:
+        raise InputError(
+            f"There is no score '{score}' of classes. "
+            f"{did_you_mean(str(score), CLASSIFICATION_SCORES)}"
+        )
+    outcome = Comparison(
+        learner=learner,
+        target=target,
+        train=train,
+        test=test,
+        features=features,
+        weight=weight,
+        splits=splits,
+        repeats=repeats,
+        test_share=test_share,
+        holdout=holdout,
+        sample=sample,
+        random_state=random_state,
+    ).run(original, masked, "classification")
+    found = Findings(outcome, score)
+    classes, details = outcome.target.classes, found.details()
+    warnings = found.warnings()
+    chance = 1 / classes
+    reached = details["scores"]["balanced-accuracy"]
+    possible = details["baseline_scores"].get("balanced-accuracy")
+    if possible is not None and possible <= chance:
+        warnings.append("The original predicts the target no better than guessing.")
+    elif reached <= chance:
+        warnings.append("The model is no better than guessing a class.")
+    return _measurement("predictive_performance", found, details | {"classes": classes}, warnings)
+
+
+@measure(
+    "share of variance that a model explains",
+    direction="higher",
+    limits=(0, 1),
+    needs_original=True,
+    target=True,
+)
+def regression_performance(
+    original: Table,
+    masked: Table,
+    *,
+    target: str | None = None,
+    learner: Any = "ridge-regression",
+    train: Side = "masked",
+    test: Side = "original",
+    features: Sequence[str] | None = None,
+    weight: str | None = None,
+    splits: int = 5,
+    repeats: int = 1,
+    test_share: float | None = None,
+    holdout: Table | None = None,
+    sample: int = SAMPLE,
+    random_state: int = 0,
+) -> Measurement:
+    """How well a model that learned from the masked table predicts a number of people as they are.
+
+    As :func:`predictive_performance`, for a target that is a number. The value is R², the share
+    of the variance that the model explains, and 0 where it does worse than the mean; ``details``
+    have R² itself, and the root mean squared and mean absolute error in units of the target.
+
+    Parameters
+    ----------
+    original : Table
+        The table before masking.
+    masked : Table
+        The table after masking.
+    target : str, optional
+        The column to predict; the target of the roles without it.
+    learner : str or estimator
+        A name of :func:`shoal.utility.models.learners`, the name of a class of scikit-learn, or an
+        estimator.
+    train : {"masked", "original"}
+        What the model learns from.
+    test : {"original", "masked"}
+        What it is asked about.
+    features : list of str, optional
+        The columns to learn from; without it all but the target, identifiers and the weight.
+    weight : str, optional
+        A column of weights for the training rows.
+    splits : int
+        The number of folds.
+    repeats : int
+        How often the persons are split anew.
+    test_share : float, optional
+        Where given, each repeat is one split with this share of the persons to be tested.
+    holdout : Table, optional
+        Original rows that were never masked: all persons train, and these rows are tested.
+    sample : int
+        So many persons take part at most, drawn by bands of the target.
+    random_state : int
+        Gives other folds, and seeds the learner. It is no secret.
+
+    References
+    ----------
+    Nadeau, Bengio (2003), Inference for the generalization error.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import Roles, Round, Table
+    >>> frame = pl.DataFrame({"age": list(range(20, 60)), "pay": [i * 40 for i in range(20, 60)]})
+    >>> table = Table(frame, Roles(quasi_identifiers=["age"], target="pay"))
+    >>> masked = Round(base=10).fit_transform(table)
+    >>> found = regression_performance(table, masked)
+    >>> round(found.baseline, 2), round(found.value, 2)
+    (1.0, 0.98)
+    """
+    outcome = Comparison(
+        learner=learner,
+        target=target,
+        train=train,
+        test=test,
+        features=features,
+        weight=weight,
+        splits=splits,
+        repeats=repeats,
+        test_share=test_share,
+        holdout=holdout,
+        sample=sample,
+        random_state=random_state,
+    ).run(original, masked, "regression")
+    found = Findings(outcome, "r2")
+    warnings = found.warnings()
+    if found.baseline is not None and found.baseline <= 0:
+        warnings.append("The original predicts the target no better than its mean.")
+    elif found.value <= 0:
+        warnings.append("The model predicts the target no better than its mean.")
+    return _measurement("regression_performance", found, found.details(), warnings)
+
+
+def _measurement(
+    name: str, found: Findings, details: dict[str, Any], warnings: Sequence[str]
+) -> Measurement:
+    def inside(value: float) -> float:
+        return min(1.0, max(0.0, value))
+
+    interval = found.interval
+    return Measurement(
+        name,
+        inside(found.value),
+        interval=None if interval is None else (inside(interval[0]), inside(interval[1])),
+        baseline=None if found.baseline is None else inside(found.baseline),
+        direction="higher",
+        details=details,
+        warnings=tuple(warnings),
+    )

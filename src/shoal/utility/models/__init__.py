@@ -1,0 +1,25 @@
+"""Utility by models: learners, their grids, folds of persons, features and scores."""
+
+from shoal.utility.models._columns import Column, columns_of
+from shoal.utility.models._evaluation import Attempt, cross_validated, evaluate
+from shoal.utility.models._grids import PRESETS, grid
+from shoal.utility.models._learners import Task, learners
+from shoal.utility.models._scores import CLASSIFICATION_SCORES, REGRESSION_SCORES
+from shoal.utility.models._splits import Fold, stratified_folds, stratified_sample
+
+__all__ = [
+    "CLASSIFICATION_SCORES",
+    "PRESETS",
+    "REGRESSION_SCORES",
+    "Attempt",
+    "Column",
+    "Fold",
+    "Task",
+    "columns_of",
+    "cross_validated",
+    "evaluate",
+    "grid",
+    "learners",
+    "stratified_folds",
+    "stratified_sample",
+]

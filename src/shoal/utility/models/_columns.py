@@ -1,0 +1,147 @@
+"""The columns of two tables as numbers and codes that can be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.table import Codes, Table, quantities, scale_name, stacked_codes
+
+Side = Literal["original", "masked"]
+Values = npt.NDArray[Any]
+
+_QUANTITIES: Final = ("integer", "float", "date", "datetime", "time", "duration")
+_NOTHING_SAID: Final = "*"  # what a generalized cell says that says nothing
+_FEW: Final = 20  # values that are never too many
+_TOO_MANY: Final = 0.5  # of the records: from there on a text names them
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One column of the original and of the masked table.
+
+    Numbers are floats, NaN where missing; other values are codes, -1 where missing. A column
+    ``labels`` where the masked table has other values than the original: intervals of numbers
+    (then ``masked`` holds codes of its own), or coarser values (then codes are shared). A table
+    that has not the column, or in which it says nothing, has None; ``learnable`` are the tables
+    in which it is more than a list of names.
+    """
+
+    name: str
+    numeric: bool
+    original: Values | None
+    masked: Values | None
+    labels: bool = False
+    learnable: frozenset[Side] = frozenset()
+
+    def of(self, side: Side) -> Values | None:
+        """The values in one of the tables."""
+        return self.original if side == "original" else self.masked
+
+
+def columns_of(original: Table, masked: Table | None, names: Sequence[str]) -> list[Column]:
+    """The named columns of both tables, all of which the original has.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> ages, bands = pl.DataFrame({"age": [31, 48]}), pl.DataFrame({"age": ["[30, 40)", "*"]})
+    >>> column = columns_of(Table(ages), Table(bands), ["age"])[0]
+    >>> column.numeric, column.labels, column.masked.tolist()
+    (True, True, [1, -1])
+    """
+    return [_column(name, original, masked) for name in names]
+
+
+def is_quantity(table: Table, name: str) -> bool:
+    """Whether a column counts or measures something."""
+    return table.kind(name) in _QUANTITIES
+
+
+def _column(name: str, original: Table, masked: Table | None) -> Column:
+    released = masked if masked is not None and name in masked.columns else None
+    before = original.codes(name)
+    after = None if released is None else released.codes(name)
+    learnable = {side for side, column in _present(before, after) if not _names(column)}
+    if len(before.levels) and is_quantity(original, name):
+        learnable.add("original")
+        if released is None or after is None:
+            numbers, _ = _in_one_size(quantities(before)[before.codes], None)
+            return Column(name, True, numbers, None, learnable=frozenset(learnable))
+        if not len(after.levels) or _same_scale(before, after, released):
+            if len(after.levels):
+                learnable.add("masked")
+            both = quantities(before)[before.codes], quantities(after)[after.codes]
+            return Column(name, True, *_in_one_size(*both), learnable=frozenset(learnable))
+        learnable.add("masked")  # intervals, however many, become numbers
+        numbers, _ = _in_one_size(quantities(before)[before.codes], None)
+        return Column(name, True, numbers, _without_stars(after), True, frozenset(learnable))
+    if released is None or after is None:
+        codes = _without_missing(before)
+        return Column(name, False, codes, None, learnable=frozenset(learnable))
+    return _nominal(name, original, released, before, after, frozenset(learnable))
+
+
+def _nominal(
+    name: str,
+    original: Table,
+    masked: Table,
+    before: Codes,
+    after: Codes,
+    learnable: frozenset[Side],
+) -> Column:
+    both = stacked_codes(name, original, masked)
+    old, new = both[: len(original)], both[len(original) :]
+    if _NOTHING_SAID not in before.texts:
+        new = np.where(_without_stars(after) < 0, -1, new)
+    coarser = not np.isin(new[new >= 0], old).all()
+    return Column(name, False, old, new, coarser, learnable)
+
+
+def _present(before: Codes, after: Codes | None) -> list[tuple[Side, Codes]]:
+    sides: list[tuple[Side, Codes]] = [("original", before)]
+    if after is not None:
+        sides.append(("masked", after))
+    return [(side, column) for side, column in sides if len(column.levels)]
+
+
+def _names(column: Codes) -> bool:
+    """Whether a nominal column tells records apart rather than what they have in common."""
+    records = len(column.codes)
+    if column.missing is not None:
+        records -= int((column.codes == column.missing).sum())
+    return len(column.levels) > max(_FEW, _TOO_MANY * records)
+
+
+def _same_scale(before: Codes, after: Codes, masked: Table) -> bool:
+    return is_quantity(masked, after.name) and scale_name(before) == scale_name(after)
+
+
+def _without_missing(column: Codes) -> npt.NDArray[np.int64]:
+    codes = column.codes.astype(np.int64)
+    return codes if column.missing is None else np.where(codes == column.missing, -1, codes)
+
+
+def _without_stars(column: Codes) -> npt.NDArray[np.int64]:
+    codes, texts = _without_missing(column), column.texts
+    if _NOTHING_SAID not in texts:
+        return codes
+    return np.where(codes == texts.index(_NOTHING_SAID), -1, codes)
+
+
+def _in_one_size(first: Values, second: Values | None) -> tuple[Values, Values | None]:
+    """Both divided by one power of two, so that squares neither overflow nor vanish.
+
+    It changes no digit, and nothing that a model of standardised columns learns.
+    """
+    largest = np.nanmax(np.abs(first), initial=0.0)
+    if second is not None:
+        largest = max(largest, np.nanmax(np.abs(second), initial=0.0))
+    if largest == 0:
+        return first, second
+    power = -int(np.frexp(largest)[1])
+    return np.ldexp(first, power), None if second is None else np.ldexp(second, power)

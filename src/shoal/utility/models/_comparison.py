@@ -1,0 +1,179 @@
+"""The same learner, trained on the original and on the masked table, split by split."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+
+from shoal.errors import InputError
+from shoal.parameters import ColumnNames, Integer, OneOf, Parametrized, Real, Text
+from shoal.table import Table
+from shoal.utility.models._arrangement import Split, Splitting, arranged, untouched
+from shoal.utility.models._columns import Column, Side, columns_of
+from shoal.utility.models._domain import in_one_domain
+from shoal.utility.models._evaluation import Attempt, Floats, attempt, features_of_model
+from shoal.utility.models._learners import Chosen, Task, chosen_learner
+from shoal.utility.models._target import Target, natural_task, target_of
+
+
+@dataclass(frozen=True)
+class LearnerOrName:
+    """A learner: its name, or an estimator."""
+
+    def accepts(self, value: Any) -> bool:
+        return Text().accepts(value) or callable(getattr(value, "fit", None))
+
+    def describe(self) -> str:
+        return "the name of a learner or an estimator of scikit-learn"
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A table of rows that were never masked."""
+
+    def accepts(self, value: Any) -> bool:
+        return isinstance(value, Table)
+
+    def describe(self) -> str:
+        return "a shoal.Table of original rows that were never masked"
+
+
+_SIDES = OneOf(("masked", "original"))
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison(Parametrized):
+    """What is asked of a learner and two tables."""
+
+    learner: Annotated[Any, LearnerOrName()]
+    target: Annotated[str | None, Text()] = None
+    train: Annotated[Side, _SIDES] = "masked"
+    test: Annotated[Side, _SIDES] = "original"
+    features: Annotated[Sequence[str] | None, ColumnNames()] = None
+    weight: Annotated[str | None, Text()] = None
+    splits: Annotated[int, Integer(2)] = 5
+    repeats: Annotated[int, Integer(1)] = 1
+    test_share: Annotated[float | None, Real(above=0, below=1)] = None
+    holdout: Annotated[Table | None, Rows()] = None
+    sample: Annotated[int, Integer(10)] = 10_000
+    random_state: Annotated[int, Integer(0)] = 0
+
+    def run(self, original: Table, masked: Table, task: Task) -> Outcome:
+        """Train and test on every split: what was asked for, and the original against itself."""
+        if not len(original) or not len(masked):
+            raise InputError("A table without records has nothing to learn from.")
+        if self.holdout is not None and self.test == "masked":
+            raise InputError("A hold-out was never masked, so it cannot be a masked test.")
+        name = self._target_name(original, task)
+        features = [
+            column
+            for column in features_of_model(original, name, self.features)
+            if column != self.weight
+        ]
+        chosen = chosen_learner(self.learner, task, self.random_state)
+        before = untouched(original, self.holdout, [*features, name])
+        target = target_of(name, before, masked, task)
+        columns = columns_of(before, masked, features)
+        splits = arranged(
+            target,
+            original,
+            masked,
+            Splitting(self.splits, self.repeats, self.test_share, self.sample, self.random_state),
+            train=self.train,
+            test=self.test,
+            holdout=self.holdout is not None,
+        )
+        weights: dict[Side, Floats | None] = {
+            "original": self._weights(original, chosen),
+            "masked": self._weights(masked, chosen),
+        }
+        job = _Job(chosen, target, columns, splits, weights)
+        baselines = job.attempts("original", "original")
+        same = self.train == self.test == "original"
+        return Outcome(
+            self,
+            chosen,
+            target,
+            columns,
+            baselines if same else job.attempts(self.train, self.test),
+            baselines,
+            matched=masked.pairs_with(original) or self.holdout is not None,
+        )
+
+    def _target_name(self, original: Table, task: Task) -> str:
+        name = original.roles.target if self.target is None else self.target
+        if name is None:
+            raise InputError(
+                "Nothing says what is to be predicted; declare a target in the roles, or name one."
+            )
+        natural = natural_task(original, name)
+        if self.target is None and natural != task:
+            other = f"{'regression' if natural == 'regression' else 'predictive'}_performance"
+            kind = "a number of many values" if natural == "regression" else "of few values"
+            raise InputError(
+                f"The target '{name}' is {kind}, which {other} measures; to predict it all the "
+                "same, name it as target."
+            )
+        return name
+
+    def _weights(self, table: Table, chosen: Chosen) -> Floats | None:
+        from sklearn.utils.validation import has_fit_parameter
+
+        if self.weight is None:
+            return None
+        if not has_fit_parameter(chosen.estimator, "sample_weight"):
+            raise InputError(f"The learner '{chosen.name}' takes no weights; leave weight out.")
+        numbers = table.numbers(self.weight)
+        values = numbers.values.astype(np.float64)
+        bad = int((~numbers.present | (values < 0)).sum())
+        if bad:
+            raise InputError(
+                f"The weight '{self.weight}' is missing or below 0 in {bad:,} records; models "
+                "need a weight for every record."
+            )
+        return values
+
+
+@dataclass(frozen=True, eq=False)
+class _Job:
+    chosen: Chosen
+    target: Target
+    columns: Sequence[Column]
+    splits: Sequence[Split]
+    weights: dict[Side, Floats | None]
+
+    def attempts(self, train: Side, test: Side) -> list[Attempt]:
+        return [self._attempt(split, train, test) for split in self.splits]
+
+    def _attempt(self, split: Split, train: Side, test: Side) -> Attempt:
+        rows = split.rows
+        found = [in_one_domain(column, train, test, rows) for column in self.columns]
+        learn, ask = rows.train[train], rows.test[test]
+        weights = self.weights[train]
+        return attempt(
+            self.chosen,
+            [column for column in found if column is not None],
+            self.target,
+            (self.target.of(train)[learn], self.target.of(test)[ask]),
+            weights=None if weights is None else weights[learn],
+            place=split.place,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """The attempts that were asked for, and beside each that of the original against itself.
+
+    ``matched`` says that both were tested on the same persons.
+    """
+
+    asked: Comparison
+    chosen: Chosen
+    target: Target
+    columns: Sequence[Column]
+    attempts: list[Attempt]
+    baselines: list[Attempt]
+    matched: bool

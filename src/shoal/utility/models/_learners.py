@@ -1,0 +1,178 @@
+"""The learners of the papers by name, and any estimator of scikit-learn."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final, Literal
+
+from shoal.errors import InputError, MissingExtra, did_you_mean
+
+Task = Literal["classification", "regression"]
+Encoding = Literal["one-hot", "ordinal"]
+
+_KINDS: Final[dict[Task, str]] = {"classification": "classifier", "regression": "regressor"}
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A learner that has a name: its classes in the libraries, and what is set by us."""
+
+    classifier: str | None
+    regressor: str | None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    #: Trees split codes as well as they split flags, and with far fewer columns.
+    encoding: Encoding = "one-hot"
+
+    def path(self, task: Task) -> str | None:
+        """Where the class for a task is."""
+        return self.classifier if task == "classification" else self.regressor
+
+
+# What is not set is the library's default.
+_PRESETS: Final[dict[str, Preset]] = {
+    "bagging": Preset(
+        "sklearn.ensemble.BaggingClassifier",
+        "sklearn.ensemble.BaggingRegressor",
+        encoding="ordinal",
+    ),
+    "decision-tree": Preset(
+        "sklearn.tree.DecisionTreeClassifier",
+        "sklearn.tree.DecisionTreeRegressor",
+        encoding="ordinal",
+    ),
+    "gradient-boosting": Preset(
+        "sklearn.ensemble.GradientBoostingClassifier",
+        "sklearn.ensemble.GradientBoostingRegressor",
+        encoding="ordinal",
+    ),
+    "logistic-regression": Preset(
+        "sklearn.linear_model.LogisticRegression",
+        None,
+        {"max_iter": 1_000, "tol": 1e-3},  # a tenth of the steps, and the same predictions
+    ),
+    "multi-layer-perceptron": Preset(
+        "sklearn.neural_network.MLPClassifier", "sklearn.neural_network.MLPRegressor"
+    ),
+    "random-forest": Preset(
+        "sklearn.ensemble.RandomForestClassifier",
+        "sklearn.ensemble.RandomForestRegressor",
+        encoding="ordinal",
+    ),
+    "ridge-regression": Preset(None, "sklearn.linear_model.Ridge"),
+    "svm": Preset("sklearn.svm.SVC", "sklearn.svm.SVR"),
+    "xgboost": Preset(
+        "xgboost.XGBClassifier", "xgboost.XGBRegressor", {"n_jobs": 1}, encoding="ordinal"
+    ),
+}
+
+
+def learners(task: Task = "classification") -> dict[str, Callable[..., Any]]:
+    """The learners that have a name, each with what makes it: ``learners()[name](**parameters)``.
+
+    Parameters
+    ----------
+    task : {"classification", "regression"}
+        What is to be predicted: classes or numbers.
+
+    Examples
+    --------
+    >>> learners()["random-forest"](n_estimators=250)
+    RandomForestClassifier(n_estimators=250)
+    >>> "logistic-regression" in learners("regression")
+    False
+    """
+    return {
+        name: partial(_made, name, path, preset.parameters)
+        for name, preset in _PRESETS.items()
+        if (path := preset.path(_known_task(task))) is not None
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """A learner that was asked for: an unfitted estimator, and how it takes nominal columns."""
+
+    name: str
+    estimator: Any
+    encoding: Encoding
+
+
+def chosen_learner(learner: Any, task: Task, random_state: int) -> Chosen:
+    """The learner that a name or an estimator stands for, with a seed of its own if it has none.
+
+    A name is that of :func:`learners`, or of a class of scikit-learn, with or without its module.
+    """
+    from sklearn.base import clone
+
+    encoding: Encoding = "one-hot"
+    if isinstance(learner, str):
+        named = learners(task)
+        if learner in named:
+            name, estimator, encoding = learner, named[learner](), _PRESETS[learner].encoding
+        else:
+            name, estimator = learner.rpartition(".")[2], _from_scikit_learn(learner, task)
+    elif _is_estimator(learner):
+        _refuse_other_task(learner, task)
+        name, estimator = type(learner).__name__, clone(learner)
+    else:
+        raise InputError(
+            "A learner is a name, or an estimator of scikit-learn that is not a class; got "
+            f"{type(learner).__name__}. Known names are {', '.join(learners(task))}."
+        )
+    if estimator.get_params(deep=False).get("random_state", 0) is None:
+        estimator.set_params(random_state=random_state)
+    return Chosen(name, estimator, encoding)
+
+
+def _known_task(task: Any) -> Task:
+    if not isinstance(task, str) or task not in _KINDS:
+        raise InputError("The task of a learner must be 'classification' or 'regression'.")
+    return task
+
+
+def _made(name: str, path: str, defaults: Mapping[str, Any], **parameters: Any) -> Any:
+    module, _, cls = path.rpartition(".")
+    try:
+        made = getattr(importlib.import_module(module), cls)
+    except ImportError:
+        raise MissingExtra(f"The learner '{name}'", "study") from None
+    return made(**{**defaults, **parameters})
+
+
+def _is_estimator(learner: Any) -> bool:
+    if isinstance(learner, type):
+        return False
+    return all(callable(getattr(learner, name, None)) for name in ("fit", "predict", "get_params"))
+
+
+def _refuse_other_task(learner: Any, task: Task) -> None:
+    from sklearn.base import is_classifier, is_regressor
+
+    other = is_regressor(learner) if task == "classification" else is_classifier(learner)
+    if other:
+        raise InputError(
+            f"A {type(learner).__name__} does not learn a {task}; take a {_KINDS[task]}."
+        )
+
+
+def _from_scikit_learn(name: str, task: Task) -> Any:
+    """An estimator by the name of its class; nothing but scikit-learn is ever imported."""
+    from sklearn.utils import all_estimators
+
+    classes = dict(all_estimators(type_filter=_KINDS[task]))
+    module, _, short = name.rpartition(".")
+    found = classes.get(short)
+    if found is None or (module and not found.__module__.startswith(module)):
+        raise InputError(
+            f"There is no learner '{name}' for a {task}. "
+            f"{did_you_mean(name, learners(task))} Classes of scikit-learn have their own names."
+        )
+    try:
+        return found()
+    except TypeError:
+        raise InputError(
+            f"The learner '{name}' cannot be made without parameters; make it in Python."
+        ) from None

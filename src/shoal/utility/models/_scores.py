@@ -1,0 +1,136 @@
+"""How good predictions are: scores of classes and of numbers, all of one shape."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """What a model says of the tested rows.
+
+    ``true`` and ``said`` are classes 0, 1, 2, … (or numbers, in a regression); ``support`` has
+    for each row and class how much the model leans to it, where it tells. ``positive`` is the
+    class that a binary score is about.
+    """
+
+    true: npt.NDArray[Any]
+    said: npt.NDArray[Any]
+    support: Floats | None = None
+    positive: int = 1
+    binary: bool = True
+
+    def at(self, rows: Integers) -> Predictions:
+        """The predictions of some rows."""
+        support = None if self.support is None else self.support[rows]
+        return Predictions(self.true[rows], self.said[rows], support, self.positive, self.binary)
+
+
+def _counts(found: Predictions) -> tuple[Integers, Integers, Integers]:
+    """For each class: how often it is true, how often it is said, how often both."""
+    classes = int(max(found.true.max(initial=0), found.said.max(initial=0))) + 1
+    right = found.true[found.true == found.said]
+    true, said, both = (
+        np.bincount(values, minlength=classes) for values in (found.true, found.said, right)
+    )
+    return true, said, both
+
+
+def _f1_of_each(found: Predictions) -> tuple[Floats, Integers]:
+    """F1 of every class that is true or said somewhere, and how often each is true."""
+    true, said, both = _counts(found)
+    there = true + said > 0
+    return 2 * both[there] / (true + said)[there], true[there]
+
+
+def _f1_macro(found: Predictions) -> float:
+    return float(_f1_of_each(found)[0].mean())
+
+
+def _f1_weighted(found: Predictions) -> float:
+    each, true = _f1_of_each(found)
+    return float(np.average(each, weights=true))
+
+
+def _f1(found: Predictions) -> float:
+    if not found.binary:
+        return _f1_macro(found)
+    there, said = found.true == found.positive, found.said == found.positive
+    marked = int(there.sum() + said.sum())
+    return 2 * int((there & said).sum()) / marked if marked else 0.0
+
+
+def _accuracy(found: Predictions) -> float:
+    return float(np.mean(found.true == found.said))
+
+
+def _recalls(found: Predictions) -> Floats:
+    """The share of each class that is found, of the classes that were tested."""
+    true, _, both = _counts(found)
+    return both[true > 0] / true[true > 0]
+
+
+def _balanced_accuracy(found: Predictions) -> float:
+    return float(_recalls(found).mean())
+
+
+def _g_mean(found: Predictions) -> float:
+    recalls = _recalls(found)
+    return float(np.prod(recalls) ** (1 / len(recalls)))
+
+
+def _auc(found: Predictions) -> float:
+    """One class against the rest, the mean over the classes; NaN where it cannot be told."""
+    from sklearn.metrics import roc_auc_score
+
+    if found.support is None:
+        return math.nan
+    tested = np.unique(found.true)
+    if len(tested) < 2:
+        return math.nan
+    classes = [found.positive] if found.binary else tested.tolist()
+    return float(
+        np.mean([roc_auc_score(found.true == one, found.support[:, one]) for one in classes])
+    )
+
+
+def _r2(found: Predictions) -> float:
+    from sklearn.metrics import r2_score
+
+    return float(r2_score(found.true, found.said)) if len(found.true) > 1 else math.nan
+
+
+def _rmse(found: Predictions) -> float:
+    return float(np.sqrt(np.mean((found.true - found.said) ** 2)))
+
+
+def _mae(found: Predictions) -> float:
+    return float(np.mean(np.abs(found.true - found.said)))
+
+
+Score = Callable[[Predictions], float]
+
+#: Scores of classes, all from 0 (worst) to 1. ``f1`` is of the rarer of two classes, and the
+#: macro F1 of more than two.
+CLASSIFICATION_SCORES: Final[dict[str, Score]] = {
+    "f1": _f1,
+    "f1-micro": _accuracy,  # the same, where each row has one class
+    "f1-macro": _f1_macro,
+    "f1-weighted": _f1_weighted,
+    "accuracy": _accuracy,
+    "balanced-accuracy": _balanced_accuracy,
+    "auc": _auc,
+    "g-mean": _g_mean,
+}
+
+#: Scores of numbers: R² up to 1 (higher is better), and two errors in units of the target.
+REGRESSION_SCORES: Final[dict[str, Score]] = {"r2": _r2, "rmse": _rmse, "mae": _mae}

@@ -1,0 +1,123 @@
+"""Who trains and who is tested: stratified folds of persons, the same whatever the row order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import InputError
+from shoal.randomness import SecretStream
+
+Integers = npt.NDArray[np.int64]
+
+# Who is tested is no secret, and whoever verifies a release must test the same persons.
+_PUBLIC_KEY = "00" * 32
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """One split of the persons: places among those that were given, ascending."""
+
+    repeat: int
+    number: int
+    train: Integers
+    test: Integers
+
+
+def public_stream(purpose: str, random_state: int) -> SecretStream:
+    """Draws that everybody can repeat: they choose whom to test, and protect nobody."""
+    stream = SecretStream.from_key_hex(_PUBLIC_KEY)
+    return stream.derive("utility by models", purpose, str(random_state))
+
+
+def stratified_folds(
+    strata: Integers,
+    row_key: Integers,
+    *,
+    splits: int = 5,
+    repeats: int = 1,
+    test_share: float | None = None,
+    random_state: int = 0,
+) -> list[Fold]:
+    """Repeated stratified k-fold, or repeated splits with a share for testing.
+
+    Folds, and the strata in each, differ by at most one person in size. They hang on the row
+    keys and on ``random_state``, not on the order of the rows.
+
+    Parameters
+    ----------
+    strata : array of int
+        The stratum of each person: the class, or a band of a number.
+    row_key : array of int
+        The key of each person.
+    splits : int
+        The number of folds in each repeat.
+    repeats : int
+        How often everything is split anew.
+    test_share : float, optional
+        Where given, each repeat is one split with this share of persons to be tested.
+    random_state : int
+        Gives other folds. It is no secret.
+
+    Examples
+    --------
+    >>> keys = np.arange(6)
+    >>> folds = stratified_folds(np.array([0, 0, 0, 1, 1, 1]), keys, splits=3)
+    >>> [np.array([0, 0, 0, 1, 1, 1])[fold.test].tolist() for fold in folds]
+    [[0, 1], [0, 1], [0, 1]]
+    """
+    if test_share is None and not 2 <= splits <= len(strata):
+        raise InputError(
+            f"{len(strata):,} persons cannot be split into {splits} folds; take at least 2, and at "
+            "most one for each person."
+        )
+    if repeats < 1 or (test_share is not None and not 0 < test_share < 1):
+        raise InputError("Folds need at least one repeat, and a share for testing in (0, 1).")
+    found = []
+    for repeat in range(repeats):
+        order = _drawn_order(strata, row_key, f"folds of repeat {repeat}", random_state)
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order))
+        if test_share is None:
+            number = place % splits
+            tested = [number == fold for fold in range(splits)]
+        else:  # every time the running share passes a whole number, one is tested
+            tested = [np.floor((place + 1) * test_share) > np.floor(place * test_share)]
+        found += [
+            Fold(repeat, number, np.flatnonzero(~test), np.flatnonzero(test))
+            for number, test in enumerate(tested)
+        ]
+    return found
+
+
+def stratified_sample(
+    strata: Integers, row_key: Integers, size: int, *, random_state: int = 0
+) -> Integers:
+    """The places of at most ``size`` persons, ascending, each stratum by its share.
+
+    Examples
+    --------
+    >>> strata = np.repeat([0, 1], [80, 20])
+    >>> np.bincount(strata[stratified_sample(strata, np.arange(100), 10)]).tolist()
+    [8, 2]
+    """
+    if len(strata) <= size:
+        return np.arange(len(strata))
+    order = _drawn_order(strata, row_key, "sample", random_state)
+    return np.sort(order[np.arange(size) * len(order) // size])
+
+
+def bands(values: npt.NDArray[np.float64], count: int = 10) -> Integers:
+    """Numbers as strata: ``count`` bands with equally many persons."""
+    rank = np.empty(len(values), np.int64)
+    rank[np.argsort(values, kind="stable")] = np.arange(len(values))
+    return rank * count // max(len(values), 1)
+
+
+def _drawn_order(strata: Integers, row_key: Integers, purpose: str, random_state: int) -> Integers:
+    """The persons by stratum, in a drawn order within each."""
+    draw = np.empty(len(row_key), np.int64)
+    draw[np.argsort(row_key)] = public_stream(purpose, random_state).permutation(len(row_key))
+    return np.lexsort((draw, strata))

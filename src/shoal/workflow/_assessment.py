@@ -1,0 +1,197 @@
+"""What an assessment found: plain facts, which print and have a JSON and an HTML form."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from shoal.errors import did_you_mean
+from shoal.measurement import Measurement
+from shoal.table import Missing, Table
+from shoal.workflow._distributions import RiskDistribution, distributions_of
+from shoal.workflow._measure_groups import by_reason, grouped_measures
+from shoal.workflow._profile import SIZE_LIMITS
+from shoal.workflow._require import discover_all_measures
+from shoal.workflow._swapping import Swapping
+
+
+@dataclass(frozen=True)
+class ClassFacts:
+    """The classes of equal quasi-identifiers in numbers."""
+
+    count: int
+    k: int
+    uniques: int
+    average: float
+    largest: int
+    records_by_size: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Assessment:
+    """What was found out about a table. It prints, and it has a JSON and an HTML form.
+
+    ``assessment["marketer_risk"]`` is one Measurement; ``classes`` are the numbers of the classes;
+    ``notes`` say what has to be known to read the numbers; ``swapping`` is what a swap protects,
+    and what gets around it, measured by attack. ``left_out`` says of each measure that was not
+    taken why, and how to ask for it; ``failed`` of each that was tried in vain what stood in its
+    way.
+
+    No value of a cell is in it, but counts of the original are: it is made for the steward, not
+    for the public.
+    """
+
+    rows: int
+    columns: int
+    roles: Mapping[str, Any]
+    missing: Missing
+    classes: ClassFacts
+    measurements: Mapping[str, Measurement]
+    notes: tuple[str, ...] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    failed: Mapping[str, str] = field(default_factory=dict)
+    swapping: Swapping | None = None
+    original_rows: int | None = None
+
+    @property
+    def k(self) -> int:
+        """The size of the smallest class."""
+        return self.classes.k
+
+    @cached_property
+    def distributions(self) -> tuple[RiskDistribution, ...]:
+        """How the risk of the records is spread."""
+        return distributions_of(self.measurements, self.rows, self.original_rows)
+
+    def __getitem__(self, name: str) -> Measurement:
+        if name in self.measurements:
+            return self.measurements[name]
+        if name in self.failed:
+            reason = f"It could not be measured: {self.failed[name].rstrip('.')}."
+        elif name in self.left_out:
+            reason = f"It was left out: {self.left_out[name].rstrip('.')}."
+        else:
+            reason = did_you_mean(name, self.measurements)
+        raise KeyError(f"The assessment has no measure '{name}'. {reason}")
+
+    def warnings_of(self, name: str) -> tuple[str, ...]:
+        """The warnings of a measure that the notes do not say already."""
+        return tuple(said for said in self.measurements[name].warnings if said not in self.notes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All facts as plain data."""
+        return {
+            "rows": self.rows,
+            "columns": self.columns,
+            "original_rows": self.original_rows,
+            "roles": dict(self.roles),
+            "missing": self.missing,
+            "k": self.k,
+            "classes": {
+                "count": self.classes.count,
+                "smallest": self.classes.k,
+                "average": self.classes.average,
+                "largest": self.classes.largest,
+                "uniques": self.classes.uniques,
+                "records_by_size": dict(self.classes.records_by_size),
+            },
+            "measurements": {
+                name: {"about": group.side, **self.measurements[name].to_dict()}
+                for group in grouped_measures(self.measurements)
+                for name in group.names
+            },
+            "distributions": {d.measure: d.to_dict() for d in self.distributions},
+            "notes": list(self.notes),
+            "left_out": dict(self.left_out),
+            "failed": dict(self.failed),
+            "swapping": None if self.swapping is None else self.swapping.to_dict(),
+        }
+
+    def to_json(self) -> str:
+        """All facts as JSON."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
+
+    def to_html(self) -> str:
+        """All facts as one self-contained HTML page."""
+        from shoal.workflow.report import assessment_page
+
+        return assessment_page(self)
+
+    def _repr_html_(self) -> str:
+        from shoal.workflow.report import assessment_fragment
+
+        return assessment_fragment(self)
+
+    def __str__(self) -> str:
+        classes = self.classes
+        quasi = ", ".join(self.roles.get("quasi_identifiers", [])) or "none"
+        return "\n".join(
+            [
+                f"{self.rows:,} records, {self.columns} columns; quasi-identifiers: {quasi}",
+                f"k = {classes.k}; {classes.count:,} classes, {classes.average:.1f} records on "
+                f"average; {classes.uniques:,} records are unique",
+                *self._measured(),
+                *(f"note: {note}" for note in self.notes),
+                *_untaken("could not be measured", self.failed),
+                *_untaken("left out", self.left_out),
+            ]
+        )
+
+    def _measured(self) -> Iterator[str]:
+        infos, side = discover_all_measures(), None
+        for group in grouped_measures(self.measurements):
+            if group.side != side:
+                side = group.side
+                yield f"{side}:"
+            for name in group.names:
+                found = self.measurements[name]
+                yield f"  {infos[name].title}: {found.value:.4g} ({_reading(found)})"
+                yield from (f"    {said}" for said in self.warnings_of(name))
+
+
+def _untaken(what: str, reasons: Mapping[str, str]) -> Iterator[str]:
+    for reason, names in by_reason(reasons).items():
+        yield f"{what}: {', '.join(names)}: {reason.rstrip('.')}"
+
+
+def _reading(found: Measurement) -> str:
+    """What is needed to read a value, in a few words."""
+    words = []
+    if found.interval is not None:
+        words.append(f"95 % {found.interval[0]:.4g} to {found.interval[1]:.4g}")
+    if found.baseline is not None:
+        words.append(f"baseline {found.baseline:.4g}")
+    if (bound := bound_of(found)) is not None:
+        words.append(f"bound {bound:.4g}")
+    return "; ".join([*words, f"{found.direction} is better"])
+
+
+def bound_of(found: Measurement) -> float | None:
+    """What the masking promises that a measure does not exceed, where it promises something."""
+    bound = found.details.get("bound")
+    return float(bound) if isinstance(bound, (int, float)) else None
+
+
+def class_facts(table: Table, missing: Missing = "own") -> ClassFacts:
+    """The classes in numbers; overlapping groups in the wildcard reading."""
+    sizes = table.class_sizes(missing)
+    limits = [*SIZE_LIMITS, np.iinfo(np.int64).max]
+    by_size = {}
+    for low, high in pairwise(limits):
+        label = str(low) if high - low == 1 else f"{low}-{high - 1}"
+        label = f"{low}+" if low == SIZE_LIMITS[-1] else label
+        by_size[label] = int(((sizes >= low) & (sizes < high)).sum())
+    return ClassFacts(
+        count=table.classes.count,
+        k=int(sizes.min()),
+        uniques=int((sizes == 1).sum()),
+        average=len(table) / max(table.classes.count, 1),
+        largest=int(sizes.max()),
+        records_by_size=by_size,
+    )

@@ -1,0 +1,165 @@
+"""A whole study: its numbers, its figures, its page, and its verdict."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+
+import numpy as np
+import pytest
+
+from shoal.errors import InputError, PlanError
+from shoal.study import Conclusion, Finding, Results, Study, read_verdict, run_study
+from shoal.study._conclusion import Claim
+from shoal.study._generic import differences
+from shoal.study._results import Row
+
+
+def design(people_file, **more):
+    given = {
+        "title": "Rounding <and> swapping",
+        "seeds": 2,
+        "tables": [
+            {"path": str(people_file), "target": "ill"},
+            {"path": str(people_file), "name": "half", "rows": 150, "target": "ill"},
+        ],
+        "variants": [
+            {"name": "round", "steps": [{"method": "round"}], "grid": {"base": [5, 20]}},
+            {"name": "swap", "steps": [{"method": "swap"}], "grid": {"k": [3, 10]}},
+        ],
+        "measures": ["distance_linkage", "total_variation"],
+        "figures": [
+            {"kind": "risk-utility", "risk": "distance_linkage", "utility": "total_variation"},
+            {"kind": "ranks", "measure": "distance_linkage"},
+            {"kind": "win-draw-lose", "measure": "distance_linkage"},
+            {"kind": "boxes", "measure": "distance_linkage", "by": "variant"},
+            {"kind": "violins", "measure": "distance_linkage"},
+            {"kind": "against", "measure": "distance_linkage", "x": "k"},
+        ],
+    }
+    return Study.from_dict(given | more)
+
+
+def test_everything_is_written_down(people_file, tmp_path):
+    out = tmp_path / "out"
+    outcome = run_study(design(people_file), out, jobs=1)
+    assert outcome.run.complete
+    pictures = {path.name for path in (out / "figures").iterdir()}
+    assert len(pictures) == 6 * 4
+    assert "1-risk-utility.svg" in pictures
+    page = (out / "report.html").read_text("utf-8")
+    assert "Rounding &lt;and&gt; swapping" in page
+    assert page.count("data:image/svg+xml;base64,") == 6
+    assert str(tmp_path) not in page
+    with (out / "results.csv").open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert len(rows) == outcome.run.tasks == 2 * 2 * (1 + 2 + 2 * 2)
+    swapped = [row for row in rows if row["variant"] == "swap k=10"]
+    assert {row["k"] for row in swapped} == {"10"}
+    assert {row["seed"] for row in swapped} == {"0", "1"}
+    facts = json.loads((out / "verdict.json").read_text("utf-8"))
+    assert facts == read_verdict(out)
+    assert facts["claims"][0]["evidence"].startswith("Spearman")
+    assert not list(out.glob(".*.part"))
+
+
+def test_the_figures_have_the_numbers_of_the_results(people_file, tmp_path):
+    study = design(people_file)
+    outcome = run_study(study, tmp_path, jobs=1)
+    drawn = {row[0]: row for row in outcome.conclusion.figures["4-boxes"].rows}
+    found = differences(study, outcome.results, "distance_linkage", "variant")
+    assert drawn["swap k=10"][5] == pytest.approx(np.median(found["swap k=10"]))
+    links = outcome.results.where(measure="distance_linkage", table="people")
+    before = links.where(variant="original").values.mean()
+    after = links.where(variant="swap k=10").values.mean()
+    assert found["swap k=10"][0] == pytest.approx(100 * (after - before) / before)
+    # lower is better for a risk, so a swap that lowers it wins
+    lose, _, win = {r[0]: r[1:] for r in outcome.conclusion.figures["3-win-draw-lose"].rows}[
+        "swap k=10"
+    ]
+    assert win > lose
+
+
+@pytest.mark.parametrize(
+    ("figure", "said"),
+    [
+        ({"kind": "pie", "measure": "uniqueness"}, "There is no figure 'pie'"),
+        ({"kind": "boxes"}, "lacks or does not know an option"),
+        ({"kind": "boxes", "measure": "distance_linkage", "colour": "red"}, "does not know"),
+    ],
+)
+def test_a_figure_that_is_wrong_is_told_in_a_sentence(people_file, tmp_path, figure, said):
+    with pytest.raises(PlanError, match=said):
+        run_study(design(people_file, figures=[figure]), tmp_path, jobs=1)
+
+
+def test_a_folder_without_a_study_is_said_to_be_one(tmp_path):
+    with pytest.raises(InputError, match="no finished study"):
+        read_verdict(tmp_path)
+    (tmp_path / "verdict.json").write_text("[]")
+    with pytest.raises(InputError, match="not that of a study"):
+        read_verdict(tmp_path)
+
+
+def test_a_preset_and_a_name_that_do_not_exist(tmp_path):
+    with pytest.raises(InputError, match="'quick' or 'full'"):
+        run_study("swap-correlations", tmp_path, preset="slow")
+    with pytest.raises(InputError, match="Did you mean 'swap-correlations'"):
+        run_study("swap-correlation", tmp_path)
+    with pytest.raises(PlanError, match="There is no study at"):
+        run_study("nowhere.toml", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("published", "measured", "tolerance", "absolute", "within"),
+    [
+        (0.1, 0.107, 0.07, False, True),
+        (0.1, 0.1071, 0.07, False, False),
+        (0.018, 0.0184, 0.0005, True, True),
+        (0.018, 0.0186, 0.0005, True, False),
+        (-0.1, -0.107, 0.07, False, True),
+        (None, 0.1, 0.07, False, None),
+        (0.1, math.nan, 0.07, False, None),
+    ],
+)
+def test_a_finding_is_within_its_tolerance_or_not(published, measured, tolerance, absolute, within):
+    assert Finding("x", published, measured, tolerance, absolute).within_tolerance is within
+
+
+def test_a_conclusion_in_a_sentence():
+    findings = [
+        Finding("a", 1.0, 1.0, 0.1),
+        Finding("b", 1.0, 2.0, 0.1),
+        Finding("c", 1, math.nan, 1),
+    ]
+    claims = [Claim("x", True, ""), Claim("y", False, ""), Claim("z", None, "")]
+    assert Conclusion(findings, claims).sentence == (
+        "1 of 2 published numbers are met within tolerance; 1 have not been measured; "
+        "of 2 claims that could be judged 1 hold here."
+    )
+    assert json.dumps(Conclusion(findings, claims).to_dict(), allow_nan=False)
+
+
+def test_results_can_be_looked_at_from_every_side():
+    def row(table, variant, seed, value, status="done"):
+        return Row(table, variant, variant[0], seed, "m", status, value, None, 0.0, {"k": seed})
+
+    results = Results(
+        (
+            row("a", "x", 0, 1.0),
+            row("a", "x", 1, 3.0),
+            row("b", "x", 0, 5.0),
+            row("b", "y", 0, math.nan, "failed"),
+        )
+    )
+    assert results.where(table="a", k=1).values.tolist() == [3.0]
+    assert {place: v.tolist() for place, v in results.by("table").items()} == {
+        "a": [1.0, 3.0],
+        "b": [5.0],
+    }
+    matrix = results.matrix(["x", "y"], ["a", "b"], by=("variant", "table"))
+    assert matrix[0].tolist() == [2.0, 5.0]
+    assert np.isnan(matrix[1]).all()
+    assert results.mean() == 3.0
+    assert math.isnan(results.where(table="c").mean())

@@ -1,0 +1,56 @@
+"""A column of two tables as codes and as numbers of one scale."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import numpy as np
+import polars as pl
+import pytest
+
+from shoal.errors import InputError
+from shoal.table import Table, stacked_codes, stacked_numbers
+
+
+def stack(above, below):
+    return stacked_numbers(
+        "x", Table(pl.DataFrame({"x": above})), Table(pl.DataFrame({"x": below}))
+    ).tolist()
+
+
+def test_whole_numbers_keep_their_digits():
+    top = 2**63 - 1
+    assert np.diff(stack([top - 2, top - 1], [top])).tolist() == [0.25, 0.25]
+    unsigned = pl.Series([2**64 - 2], dtype=pl.UInt64), pl.Series([2**64 - 1], dtype=pl.UInt64)
+    assert stack(*unsigned) == [0.0, 0.5]
+    assert stack([-(2**63)], [2**63 - 1]) == [0.0, 0.5]  # the range as a float is 2 ** 64
+
+
+def test_floats_neither_overflow_nor_vanish():
+    assert np.ptp(stack([-1.7e308], [1.7e308])) == pytest.approx(1.7e308 / 2**1023)
+    assert stack([0.0, 5e-324], [1e-323]) == [0.0, 0.25, 0.5]
+
+
+def test_whole_and_real_numbers():
+    assert stack([1, None, 4], [0.5]) == pytest.approx([0.125, np.nan, 0.5, 0.0625], nan_ok=True)
+
+
+def test_dates_and_moments_are_one_scale():
+    days = [dt.date(1970, 1, 2)], [dt.datetime(1970, 1, 2, 12)]
+    assert stack(*days) == [0.5, 0.75]
+    with pytest.raises(InputError):
+        stack([dt.date(1970, 1, 2)], [3])
+
+
+def test_nothing_present():
+    empty = pl.Series([None, None], dtype=pl.Float64)
+    assert np.isnan(stack(empty, empty)).all()
+    assert stack([0], [0]) == [0.0, 0.0]
+
+
+def test_durations_beside_text():
+    above = Table(pl.DataFrame({"x": [dt.timedelta(days=1), dt.timedelta(days=2)]}))
+    below = Table(pl.DataFrame({"x": ["*", "P1D"]}))
+    codes = stacked_codes("x", above, below)
+    assert codes[0] == codes[3]
+    assert len(set(codes.tolist())) == 3

@@ -1,0 +1,105 @@
+"""Chi-square and Cramér's V against scipy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import chi2_contingency, chisquare
+from scipy.stats.contingency import association
+
+from shoal.errors import InputError
+from shoal.utility import chi_square, cramers_v
+
+from .tables import masked_as, mixed, quasi, table
+
+
+def counts(column, values):
+    return np.array([sum(one == value for one in column) for value in values])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_against_scipy(seed):
+    rng = np.random.default_rng(seed)
+    before, after = (rng.choice(list("abcd"), n, p=(0.4, 0.3, 0.2, 0.1)) for n in (200, 90))
+    expected = counts(before, "abcd") * 90 / 200
+    known = chisquare(counts(after, "abcd"), expected)
+    found = chi_square(table(x=before), table(x=after))
+    facts = found.details["tests"]["x"]
+    assert facts["statistic"] == pytest.approx(known.statistic, rel=1e-12)
+    assert facts["p_value"] == pytest.approx(known.pvalue, rel=1e-9)
+    assert facts["degrees_of_freedom"] == 3
+    assert found.value == pytest.approx(known.statistic / 3)
+    assert found.baseline == 1.0
+    two_rows = np.array([counts(before, "abcd"), counts(after, "abcd")])
+    known_v = association(two_rows, method="cramer")
+    assert facts["cramers_v"] == pytest.approx(known_v, rel=1e-12)
+    assert cramers_v(table(x=before), table(x=after)).value == pytest.approx(known_v, rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_part_of_the_table_is_tested_as_a_sample_of_a_finite_population(seed):
+    """Over 1 - s it is the test of those who are in against those who are out."""
+    rng = np.random.default_rng(seed)
+    people = quasi(x=rng.choice(list("abc"), 300))
+    inside = rng.random(300) < 0.7
+    masked = people.keep(inside)
+    column = people.frame["x"].to_numpy()
+    rows = np.array([counts(column[inside], "abc"), counts(column[~inside], "abc")])
+    known = chi2_contingency(rows, correction=False)
+    found = chi_square(people, masked)
+    facts = found.details["tests"]["x"]
+    assert facts["statistic"] == pytest.approx(known.statistic, rel=1e-10)
+    assert facts["p_value"] == pytest.approx(known.pvalue, rel=1e-8)
+    assert found.details["released_share"] == inside.mean()
+
+
+def test_random_samples_give_one_on_average():
+    rng = np.random.default_rng(5)
+    people = mixed(600, 1)
+    values = [chi_square(people, people.keep(rng.random(600) < 0.5)).value for _ in range(40)]
+    assert np.mean(values) == pytest.approx(1.0, abs=0.1)
+
+
+def test_the_rows_of_tables_read_apart_are_no_part():
+    before = table(x=list("aabb"))
+    found = chi_square(before, table(x=list("aab")))
+    assert found.details["released_share"] is None
+    assert found.value == pytest.approx((0.5**2 / 1.5) * 2)
+
+
+def test_new_values_are_counted_with_the_rarest():
+    """Expected 3 a and 1 b of four; one a, one b and two new ones: b has three."""
+    found = chi_square(table(x=list("aaab")), table(x=list("abcd")))
+    facts = found.details["tests"]["x"]
+    assert facts["statistic"] == pytest.approx(4 / 3 + 4 / 1)
+    assert facts["new_values"] == 2
+
+
+def test_what_cannot_be_tested_is_named():
+    before = table(constant=["a"] * 4, gone=list("abab"), x=list("abab"))
+    found = chi_square(before, table(constant=["b"] * 4, x=list("abab")))
+    assert found.details["not_tested"] == ["constant", "gone"]
+    assert found.value == 0.0
+    v = cramers_v(before, table(constant=["b"] * 4, x=list("abab"))).details["columns"]
+    assert v == {"constant": 1.0, "gone": 1.0, "x": 0.0}
+
+
+def test_few_expected_records_are_said():
+    few = chi_square(table(x=list("aaab")), table(x=list("aabb")))
+    assert "rough" in few.warnings[0]
+    many = chi_square(table(x=list("ab") * 20), table(x=list("ab") * 20))
+    assert many.warnings == ()
+
+
+def test_missing_is_a_value():
+    found = cramers_v(table(x=["a", "a"]), table(x=["a", None]))
+    assert found.value == pytest.approx(association(np.array([[2, 0], [1, 1]])))
+
+
+def test_columns_are_chosen():
+    before, after = table(x=list("ab"), y=list("ab")), table(x=list("ab"), y=list("bb"))
+    assert chi_square(before, after, columns=["x"]).value == 0.0
+    with pytest.raises(InputError, match="no column 'z'"):
+        chi_square(before, after, columns=["z"])
+    paired = quasi(x=list("ab"))
+    assert chi_square(paired, masked_as(paired, x=list("ba"))).value == 0.0
