@@ -239,7 +239,7 @@ def _optimal(space: Space, settings: Grouping, stream: SecretStream, log: StepLo
 
 
 def rank_labels(values: npt.NDArray[np.float64], k: int) -> Labels:
-    """Groups of k neighbouring ranks; records left over are spread, never all at the top."""
+    """Groups of k neighbouring ranks; the middle group takes the records left over."""
     from shoal.kernels._individual_ranking import individual_ranking, labels_of
 
     return labels_of(*individual_ranking(values, k))

@@ -44,7 +44,7 @@ _NOTES = (
     "Means are given over the paper's number of cells (Census 76, a fit; EIA 55), the zeros of the "
     "diagonal among them; over the pairs alone they are 76/63 and 55/45 times as large.",
 )
-_RUNS = {"quick": {"MDAV-SWAP": 2, "IR-SWAP": 20}, "full": {"MDAV-SWAP": 30, "IR-SWAP": 100}}
+_RUNS = {"quick": {"MDAV-SWAP": 12, "IR-SWAP": 80}, "full": {"MDAV-SWAP": 60, "IR-SWAP": 400}}
 
 
 def _design(preset: str) -> Study:
