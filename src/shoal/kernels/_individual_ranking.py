@@ -86,7 +86,7 @@ def individual_ranking(values: Column, k: int) -> tuple[Rows, Integers]:
     --------
     >>> order, offsets = individual_ranking(np.array([9, 1, 5, 2, 8]), 2)
     >>> order.tolist(), offsets.tolist(), labels_of(order, offsets).tolist()
-    ([1, 3, 2, 4, 0], [0, 3, 5], [1, 0, 0, 0, 1])
+    ([1, 3, 2, 4, 0], [0, 2, 5], [1, 0, 1, 0, 1])
     """
     return stable_argsort(values), rank_groups(len(values), k)
 
