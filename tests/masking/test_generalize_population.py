@@ -113,6 +113,34 @@ def test_nobody_is_too_surely_in_the_table_or_out_of_it(search, bounds):
     assert masked.classes.count > 1 or (search["algorithm"] == "local" and bounds[1] > 0)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_who_is_suppressed_is_surely_absent(seed):
+    """A lower bound of presence leaves nothing to suppress, whatever the limit says."""
+    everyone = register(60, seed)
+    table, people = Table(everyone[:40], ROLES), Table(everyone)
+    options = {"k": 4, "models": DeltaPresence(0.9, 0.1, population=people)}
+    masked = generalized(table, suppression_limit=0.5, hierarchies=HIERARCHIES, **options)
+    _, presence = counted(masked, everyone)
+    assert len(masked) == 40
+    assert min(presence) >= 0.1 - 1e-9
+    free = options | {"models": DeltaPresence(0.9, population=people)}
+    assert len(generalized(table, suppression_limit=0.5, hierarchies=HIERARCHIES, **free)) < 40
+
+
+def test_given_levels_leave_nobody_surely_absent():
+    everyone = pl.DataFrame({"age": [21] * 6 + [33] * 6 + [47] * 6})
+    roles = Roles(quasi_identifiers=["age"])
+    given = {"hierarchies": {"age": Hierarchy.intervals([10, 30])}, "suppression_limit": 1.0}
+    for records, k in (([21] * 3 + [33] * 3, 2), ([21] * 3 + [33] * 3 + [47], 2)):
+        table = Table(pl.DataFrame({"age": records}), roles)
+        model = DeltaPresence(0.9, 0.1, population=Table(everyone))
+        with pytest.raises(RequirementNotMet, match="nobody is surely absent"):
+            Generalize(k=k, models=model, levels={"age": 1}, **given).fit_transform(table)
+    table = Table(pl.DataFrame({"age": [21] * 3 + [33] * 3 + [47] * 2}), roles)
+    step = Generalize(k=2, models=model, levels={"age": 1}, **given)
+    assert len(step.fit_transform(table)) == 8
+
+
 @pytest.fixture
 def saved(tmp_path):
     """The path of a population, as a plan names it."""

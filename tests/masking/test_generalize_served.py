@@ -234,6 +234,20 @@ def test_columns_left_out_of_the_generalization_are_no_differential_privacy():
     assert not DifferentialPrivacy(1.0, 1e-6).holds(part)
 
 
+def test_a_limit_of_suppression_is_no_differential_privacy():
+    """One person of 105 who is drawn would make the step fail: that it did not tells of them."""
+    frame = pl.DataFrame({"age": [21] * 400})
+    table = Table(frame, Roles(quasi_identifiers=["age"]))
+    model = DifferentialPrivacy(1.0, 1e-6)
+    for limit, holds in ((0.0, False), (0.9, False), (1.0, True)):
+        options = {"hierarchies": {"age": TENS}, "levels": {"age": 1}, "k": 60}
+        steps = [
+            Sample(fraction=0.5, strategy="bernoulli"),
+            Generalize(suppression_limit=limit, **options),
+        ]
+        assert model.holds(Plan(steps).apply(table)[0]) == holds
+
+
 def by_model(models, sample=None, **options):
     """Three thousand ages and eight of 105, sampled and generalized by a plan of two steps."""
     ages = pl.DataFrame({"age": [*np.random.default_rng(0).integers(18, 90, 3000), *[105] * 8]})
@@ -263,6 +277,7 @@ def test_differential_privacy_is_a_model_of_the_step(k):
         ((), {"levels": None, "algorithm": "local"}, "every search looks at them"),
         ((), {"extend": True}, "leave 'suppressed' and 'extend' out"),
         ((), {"suppressed": "kept"}, "leave 'suppressed' and 'extend' out"),
+        ((), {"suppression_limit": 0.5}, "set 'suppression_limit' to 1"),
         ((AverageRisk(0.1),), {}, "'average risk' takes them out for what is in them"),
     ],
 )
@@ -286,6 +301,18 @@ def test_a_table_that_was_drawn_otherwise_is_refused(sample, error, part):
         warnings.simplefilter("ignore", SeedWarning)
         with pytest.raises(error, match=part):
             by_model(DifferentialPrivacy(1.0, 1e-6), sample)
+
+
+def test_a_row_that_a_star_covers_gets_no_number_that_is_not_its_own():
+    """The only number that was released is 8: it is nearest to 7, and does not hold it."""
+    frame = pl.DataFrame({"age": [8, 8, 7, 30], "city": ["Ulm", "Ulm", "Ulm", "Kiel"]})
+    table = Table(frame, Roles(quasi_identifiers=["age", "city"]))
+    cities = Hierarchy.from_rows([("Ulm", "DE"), ("Kiel", "DE")])
+    hierarchies = {"age": Hierarchy.intervals([5]), "city": cities}
+    step = Generalize("local", k=2, hierarchies=hierarchies)
+    masked = step.fit_transform(table)
+    assert set(masked.frame.rows()) == {("8", "Ulm"), ("*", "*")}
+    assert step.transform(table).frame.rows() == masked.frame.rows()
 
 
 def test_a_value_that_no_box_knows_does_not_pull_a_row_away():

@@ -157,8 +157,12 @@ class Generalize(Masker):
 
     @property
     def _looks_at_nothing(self) -> bool:
-        """Whether classes are all that the step looks at, where the levels are given."""
-        return not self.extend and self.suppressed == "removed"
+        """Whether classes are all that the step looks at, where the levels are given.
+
+        With a limit, that a table is released at all tells how many records would have been
+        suppressed, which may turn on one person.
+        """
+        return not self.extend and self.suppressed == "removed" and self.suppression_limit == 1
 
     def _mask(self, table: Table, columns: Sequence[str], log: StepLog) -> Table:
         for name in columns:
@@ -187,16 +191,18 @@ class Generalize(Masker):
         log.public |= self._public(found)
         self._whole = {*columns} >= {*table.roles.quasi_identifiers}
         masked = self._recoded(table, columns, found)
-        starred = self.suppressed == "kept" and found.suppressed.any()
+        as_stars = self.suppressed == "kept" and found.suppressed.any()
         for name in columns:
-            if name in found.columns or starred:
+            if name in found.columns or as_stars:
                 log.touched.append(name)
             else:
                 log.skipped[name] = "no value changes"
-        if starred and not self.keep_sensitive:
+        if as_stars and not self.keep_sensitive:
             log.touched.extend(table.roles.sensitive)
-        if _nothing_is_left(found, columns):
-            reason = _why_nothing_is_left(models, table, chosen)
+        starred = _is_starred(found, columns)
+        if starred or (models and _is_one_box(found, columns)):
+            coarse, _ = hierarchies_for(chosen, everyone, columns, ordered=False)
+            reason = _why_nothing_is_left(models, table, coarse, starred=starred)
             if self.models is not None:
                 log.private["nothing_left"] = reason
             warnings.warn(reason, NothingLeftWarning, stacklevel=3)
@@ -297,7 +303,15 @@ def _number(count: float) -> str:
     return f"{count:,.0f}" if count < 1e15 else f"{count:.2g}"
 
 
-def _nothing_is_left(found: Recoding, columns: Sequence[str]) -> bool:
+def _is_one_box(found: Recoding, columns: Sequence[str]) -> bool:
+    """Whether everybody is in one box, and no column is released as it is."""
+    boxes = found.box_of_row
+    alike = boxes is not None and int(np.ptp(boxes)) == 0
+    return alike and all(name in found.columns for name in columns)
+
+
+def _is_starred(found: Recoding, columns: Sequence[str]) -> bool:
+    """Whether all that is released is ``*``, or nothing at all."""
     kept = ~found.suppressed
     return not kept.any() or all(
         name in found.columns
@@ -308,7 +322,11 @@ def _nothing_is_left(found: Recoding, columns: Sequence[str]) -> bool:
 
 
 def _why_nothing_is_left(
-    models: Sequence[PrivacyModel], table: Table, hierarchies: Mapping[str, Hierarchy]
+    models: Sequence[PrivacyModel],
+    table: Table,
+    hierarchies: Mapping[str, Hierarchy],
+    *,
+    starred: bool,
 ) -> str:
     """What to relax, with the level that each model reaches where least is kept."""
     closest = []
@@ -327,9 +345,15 @@ def _why_nothing_is_left(
                 f"coarsest level {best:.4g} is the closest"
             )
     told = f" ({'; '.join(closest)})" if closest else ""
-    return (
+    what = (
         "Every value of the columns to generalize had to become '*', so that nothing is left of "
-        f"them{told}; ask for less (a smaller k, a weaker model), allow more records to be "
+        "them"
+        if starred
+        else "All records had to go into one class, so that the columns to generalize tell nobody "
+        "apart"
+    )
+    return (
+        f"{what}{told}; ask for less (a smaller k, a weaker model), allow more records to be "
         "suppressed, or give finer hierarchies."
     )
 

@@ -5,6 +5,7 @@ from shoal.risk import KNOWN_WORDS
 from shoal.workflow._assess import assess
 from shoal.workflow._assessment import Assessment, ClassFacts, bound_of
 from shoal.workflow._distributions import RiskDistribution
+from shoal.workflow._earlier import ATTACKS
 from shoal.workflow._measure_groups import MeasureGroup, by_reason, grouped_measures
 from shoal.workflow._plan import Plan, StepRecord
 from shoal.workflow._protect import Release, protect
@@ -15,6 +16,7 @@ from shoal.workflow._verification import Check, Verification
 from shoal.workflow._verify import verify
 
 __all__ = [
+    "ATTACKS",
     "KNOWN_WORDS",
     "Assessment",
     "Check",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from shoal.errors import InputError, RolesError
 from shoal.masking import Progress
@@ -17,6 +18,7 @@ from shoal.workflow._asked import (
     chosen_measures,
 )
 from shoal.workflow._assessment import Assessment
+from shoal.workflow._earlier import check_earlier, exposed_together
 from shoal.workflow._measuring import Run
 from shoal.workflow._require import discover_all_measures
 
@@ -50,6 +52,7 @@ def assess(
     known: Sequence[str] | str | None = None,
     measures: Measures | None = None,
     options: Options | None = None,
+    earlier: Sequence[Table] = (),
     progress: Progress | None = None,
 ) -> Assessment:
     """Measure how exposed a table is and, against its original, what masking cost.
@@ -81,6 +84,9 @@ def assess(
     options : dict of dict, optional
         Options of single measures, such as ``{"distance_linkage": {"known": ["age"]}}``. A measure
         that is named here is asked for.
+    earlier : list of Table, optional
+        Earlier releases of the same original, whose rows pair with those of the table: ``together``
+        then says whom they expose together with it.
     progress : callable, optional
         Called with what is being done and the share that is done.
 
@@ -104,6 +110,7 @@ def assess(
     if population is not None and sampling_fraction is not None:
         raise InputError("Give a population table or a sampling fraction, not both.")
     check_known(known, table if original is None else original)
+    others = check_earlier(earlier, table)
     own = checked_options(options)
     own["records_at_risk"] = {"threshold": threshold} | own.get("records_at_risk", {})
     run = Run(
@@ -124,7 +131,11 @@ def assess(
     if only_some and not run.found:
         why = [f"{name}: {said.rstrip('.')}" for name, said in (run.left_out | run.failed).items()]
         raise InputError(f"Nothing could be measured. {'; '.join(why)}.")
-    return run.assessment(with_swapping=not only_some)
+    found = run.assessment(with_swapping=not only_some)
+    if not others:
+        return found
+    together, notes = exposed_together(table, others, original)
+    return replace(found, together=together, notes=(*found.notes, *notes))
 
 
 def assess_release(table: Table, original: Table, progress: Progress | None = None) -> Assessment:

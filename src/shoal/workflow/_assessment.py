@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,6 +16,7 @@ from shoal.errors import did_you_mean
 from shoal.measurement import Measurement
 from shoal.table import Missing, Table
 from shoal.workflow._distributions import RiskDistribution, distributions_of
+from shoal.workflow._earlier import ATTACKS
 from shoal.workflow._measure_groups import by_reason, grouped_measures
 from shoal.workflow._profile import SIZE_LIMITS
 from shoal.workflow._require import discover_all_measures
@@ -41,7 +43,7 @@ class Assessment:
     ``notes`` say what has to be known to read the numbers; ``swapping`` is what a swap protects,
     and what gets around it, measured by attack. ``left_out`` says of each measure that was not
     taken why, and how to ask for it; ``failed`` of each that was tried in vain what stood in its
-    way.
+    way. ``together`` is what the table tells with earlier releases, by attack.
 
     No value of a cell is in it, but counts of the original are: it is made for the steward, not
     for the public.
@@ -58,6 +60,7 @@ class Assessment:
     failed: Mapping[str, str] = field(default_factory=dict)
     swapping: Swapping | None = None
     original_rows: int | None = None
+    together: Mapping[str, Measurement] = field(default_factory=dict)
 
     @property
     def k(self) -> int:
@@ -106,6 +109,7 @@ class Assessment:
                 for group in grouped_measures(self.measurements)
                 for name in group.names
             },
+            "together": {attack: one.to_dict() for attack, one in self.together.items()},
             "distributions": {d.measure: d.to_dict() for d in self.distributions},
             "notes": list(self.notes),
             "left_out": dict(self.left_out),
@@ -114,8 +118,9 @@ class Assessment:
         }
 
     def to_json(self) -> str:
-        """All facts as JSON."""
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
+        """All facts as JSON; what JSON cannot hold, as an infinite value, is null."""
+        facts = _finite(self.to_dict())
+        return json.dumps(facts, indent=2, ensure_ascii=False, allow_nan=False)
 
     def to_html(self) -> str:
         """All facts as one self-contained HTML page."""
@@ -137,6 +142,7 @@ class Assessment:
                 f"k = {classes.k}; {classes.count:,} classes, {classes.average:.1f} records on "
                 f"average; {classes.uniques:,} records are unique",
                 *self._measured(),
+                *self._told_together(),
                 *(f"note: {note}" for note in self.notes),
                 *_untaken("could not be measured", self.failed),
                 *_untaken("left out", self.left_out),
@@ -153,6 +159,22 @@ class Assessment:
                 found = self.measurements[name]
                 yield f"  {infos[name].title}: {found.value:.4g} ({_reading(found)})"
                 yield from (f"    {said}" for said in self.warnings_of(name))
+
+    def _told_together(self) -> Iterator[str]:
+        if self.together:
+            yield "together with earlier releases:"
+        for attack, found in self.together.items():
+            yield f"  {ATTACKS[attack].title}: {found.value:.4g} ({_reading(found)})"
+            yield from (f"    {said}" for said in found.warnings)
+
+
+def _finite(value: Any) -> Any:
+    """The same facts with None for numbers that are not finite."""
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _untaken(what: str, reasons: Mapping[str, str]) -> Iterator[str]:

@@ -10,9 +10,12 @@ import typer
 from shoal.app.cli._assessed_tables import (
     Declared,
     known_columns,
+    measure_options,
     read_control,
+    read_earlier,
     read_released,
     read_tables,
+    refuse_unless_measured,
 )
 from shoal.app.cli._files import check_page, write_whole
 from shoal.app.cli._next import with_examples
@@ -38,6 +41,11 @@ shoal assess people.csv --plan plan.toml --html exposure.html
 # what masking cost, and what an intruder links: a release against its original
 shoal assess release --original people.csv
 shoal assess release --original people.csv --measure distance_linkage --known age,zip
+
+shoal assess release --original people.csv --option singling_out.columns=2
+
+# what two releases of one table tell together
+shoal assess release --original people.csv --earlier release-2025
 
 # a table that was masked elsewhere, its rows in the order of the original
 shoal assess masked.csv --original people.csv --same-order --plan plan.toml
@@ -105,6 +113,25 @@ def assess(
         _Names,
         _names("--known", "The columns that an intruder knows who attacks.", _MEASURES_PANEL),
     ] = None,
+    option: Annotated[
+        _Names,
+        _names(
+            "--option",
+            "An option of one measure, its value written as in TOML; may be repeated.",
+            _MEASURES_PANEL,
+            "MEASURE.OPTION=VALUE",
+        ),
+    ] = None,
+    earlier: Annotated[
+        _Names,
+        _names(
+            "--earlier",
+            "The folder of an earlier release of the same original: whom both expose together; "
+            "may be repeated.",
+            _MEASURES_PANEL,
+            "DIR",
+        ),
+    ] = None,
     control: Annotated[
         str | None,
         typer.Option(
@@ -149,6 +176,7 @@ def assess(
     check_page(html)
     if measure and everything:
         raise InputError("The measures are given twice, by --measure and by --all; give one.")
+    options = measure_options(option)
     declared = Declared(plan, quasi, sensitive, identifiers, target)
     with Working("Reading the data") as working:
         if Path(data).is_dir():
@@ -173,8 +201,11 @@ def assess(
             missing=missing,
             known=known_columns(known, whole.columns),
             measures="all" if everything else split_names(measure, ()) or None,
+            options=options or None,
+            earlier=read_earlier(reading, earlier, before, declared) if earlier else (),
             progress=working,
         )
+        refuse_unless_measured(options, found)
         if html is not None:
             working("Writing the page", 0.0)
             write_whole(html, found.to_html())

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from shoal.app.cli._sources import Reading, roles_from, split_names
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
     from shoal.table import Roles, Table
+    from shoal.workflow import Assessment
 
 _Names = list[str] | None
 
@@ -78,6 +80,65 @@ def read_released(
     recorded = before.roles if before.roles.quasi_identifiers else masked.roles
     before = before.with_roles(declared.over(recorded, before))
     return _masked_as(masked, before.roles), before
+
+
+def read_earlier(
+    reading: Reading, folders: list[str], original: Table | None, declared: Declared
+) -> list[Table]:
+    """Earlier releases of the same original, each paired with it through its private half."""
+    from shoal.workflow import read_release
+
+    if original is None:
+        raise InputError(
+            "--earlier follows people from release to release; give the table that they were made "
+            "from as --original."
+        )
+    tables = []
+    for folder in folders:
+        masked, before = read_release(folder, original=original)
+        if before is None or not masked.pairs_with(original):
+            raise InputError(
+                f"The release at '{folder}' has no private half, which says whose its rows are; "
+                "give the whole release as --earlier."
+            )
+        tables.append(_masked_as(masked, declared.over(masked.roles, before)))
+    return tables
+
+
+def measure_options(given: list[str] | None) -> dict[str, dict[str, Any]]:
+    """``MEASURE.OPTION=VALUE``, as often as given, by measure; a value is written as in TOML."""
+    import tomllib
+
+    found: dict[str, dict[str, Any]] = {}
+    for word in given or ():
+        names, equals, text = word.partition("=")
+        measure, dot, option = names.strip().partition(".")
+        if not (equals and dot and measure and option):
+            raise InputError(
+                f"--option is written MEASURE.OPTION=VALUE, such as "
+                f"distance_linkage.known=['age']; got '{word}'."
+            )
+        if option in found.get(measure, {}):
+            raise InputError(f"The option '{measure}.{option}' is given twice; give it once.")
+        try:
+            value = tomllib.loads(f"value = {text}")
+        except (tomllib.TOMLDecodeError, RecursionError):
+            value = {}
+        if list(value) != ["value"]:
+            raise InputError(
+                f"The value of --option {measure}.{option} is not one value as TOML writes it: a "
+                "number, true, false, a text in quotes, or a list of these in brackets."
+            )
+        found.setdefault(measure, {})[option] = value["value"]
+    return found
+
+
+def refuse_unless_measured(options: Mapping[str, Any], found: Assessment) -> None:
+    """Raise InputError where a measure that options were given for was not taken."""
+    for name in options:
+        reason = found.failed.get(name, found.left_out.get(name))
+        if reason is not None:
+            raise InputError(f"--option {name}: it could not be measured. {reason.rstrip('.')}.")
 
 
 def _masked_as(masked: Table, roles: Roles) -> Table:

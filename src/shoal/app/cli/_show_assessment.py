@@ -19,6 +19,7 @@ from shoal.app.cli._show import (
 )
 
 if TYPE_CHECKING:
+    from shoal.measurement import Measurement
     from shoal.workflow import Assessment
 
 _SIDES = {
@@ -37,6 +38,7 @@ def show_assessment(found: Assessment) -> None:
     show(table(("role", "columns"), roles))
     _show_crowds(found)
     _show_measures(found)
+    _show_together(found)
     _show_remarks(found)
 
 
@@ -87,13 +89,29 @@ def _show_measures(found: Assessment) -> None:
         )
 
 
-def _row(found: Assessment, name: str) -> Sequence[object]:
-    from shoal.workflow import bound_of, discover_all_measures
+def _show_together(found: Assessment) -> None:
+    from shoal.workflow import ATTACKS
 
-    one = found.measurements[name]
+    if not found.together:
+        return
+    heading("Together with earlier releases")
+    rows = [_cells(ATTACKS[attack].title, one) for attack, one in found.together.items()]
+    head = ("measure", "value", "single release", "better")
+    show(table(head, [(*row[:2], row[3], row[5]) for row in rows], numeric=(1, 2)))
+
+
+def _row(found: Assessment, name: str) -> Sequence[object]:
+    from shoal.workflow import discover_all_measures
+
+    return _cells(discover_all_measures()[name].title, found.measurements[name])
+
+
+def _cells(title: str, one: Measurement) -> Sequence[object]:
+    from shoal.workflow import bound_of
+
     bound = bound_of(one)
     return (
-        discover_all_measures()[name].title,
+        title,
         number(one.value),
         "-" if one.interval is None else " to ".join(f"{end:.2g}" for end in one.interval),
         "-" if one.baseline is None else _short(one.baseline),
@@ -113,11 +131,14 @@ def _show_remarks(found: Assessment) -> None:
 
     infos = discover_all_measures()
     remarks = [f"{remark.rstrip('.')}." for remark in found.notes]
-    remarks += [
-        f"{infos[name].title}: {warning}"
-        for name in found.measurements
-        for warning in found.warnings_of(name)
-    ]
+    said: dict[str, list[str]] = {}
+    for name in found.measurements:
+        for warning in found.warnings_of(name):
+            said.setdefault(warning, []).append(infos[name].title)
+    for one in found.together.values():
+        for warning in one.warnings:
+            said[warning] = ["earlier releases"]
+    remarks += [f"{'; '.join(titles)}: {warning}" for warning, titles in said.items()]
     if remarks:
         say()
     for remark in remarks:

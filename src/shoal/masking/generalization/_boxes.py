@@ -124,17 +124,18 @@ class Spans:
     def _apart(self, values: Floats) -> Floats:
         """How far numbers are from each stretch, in widths of the column; 1 from or to nothing.
 
-        A number outside all stretches is as far as the outermost end, so that one that is huge
-        does not drown what other columns say.
+        A number outside all stretches is next to the outermost one, so that one that is huge does
+        not drown what other columns say; a stretch that holds it is nearer still.
         """
         assert self.ends is not None
+        outside = ~self._between(values)
         finite = self.ends[np.isfinite(self.ends)]
         if len(finite):
             values = np.clip(values, finite.min(), finite.max())
         with np.errstate(over="ignore", invalid="ignore"):  # of infinite ends and of missing
             below, above = self.ends[:, 0] - values[:, None], values[:, None] - self.ends[:, 1]
             away = np.maximum(np.maximum(below, above), 0.0) * self.unit
-        return np.nan_to_num(away, nan=1.0)
+        return np.nan_to_num(np.maximum(away, np.where(outside, _NEXT_TO, 0.0)), nan=1.0)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -25,7 +25,8 @@ def check_blindness(models: Sequence[PrivacyModel], *, levels: bool, untouched: 
     levels : bool
         Whether the levels are given, so that nothing is searched.
     untouched : bool
-        Whether the step adds nothing to the hierarchies and leaves no trace of small classes.
+        Whether the step adds nothing to the hierarchies, leaves no trace of small classes and is
+        not given up where they are many.
     """
     if not any(isinstance(model, DifferentialPrivacy) for model in models):
         return
@@ -37,8 +38,9 @@ def check_blindness(models: Sequence[PrivacyModel], *, levels: bool, untouched: 
         )
     if not untouched:
         raise ParameterError(
-            f"{DifferentialPrivacy.title} asks that small classes leave no trace and that "
-            "hierarchies do not depend on the data; leave 'suppressed' and 'extend' out."
+            f"{DifferentialPrivacy.title} asks that small classes leave no trace, however many "
+            "there are, and that hierarchies do not depend on the data; set 'suppression_limit' to "
+            "1 and leave 'suppressed' and 'extend' out."
         )
     others = [model.title for model in models if not asks_for_a_crowd(model)]
     if others:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from shoal.kernels._roll_up import Base
 
 
+_PRESENT = "δ-presence with a lower bound asks that nobody is surely absent"
+
+
 def full_domain(
     names: Sequence[str],
     found: Combinations,
@@ -36,7 +39,10 @@ def full_domain(
 ) -> Recoding:
     """Search the lattice of levels for the least loss within the suppression limit."""
     from shoal.kernels._lattice import FullDomainSearch
+    from shoal.kernels._lattice_conditions import needs_everyone
 
+    if needs_everyone(demand.conditions):
+        limit = 0.0  # who is suppressed is surely absent
     trees = [coded[name] for name in names]
     base = base_of(found, demand)
     work = FullDomainSearch(
@@ -55,7 +61,7 @@ def full_domain(
         log.tell("Searching the lattice", done)
         done = work.advance()
     if work.levels is None:
-        raise RequirementNotMet(_closest(work, len(found.of_row), limit))
+        raise RequirementNotMet(_closest(work, len(found.of_row), limit, demand))
     return _at(
         names,
         found,
@@ -83,6 +89,8 @@ def at_levels(
     limit: float,
 ) -> Recoding:
     """No search: the levels are given, whatever the data are; classes that fail are suppressed."""
+    from shoal.kernels._lattice_conditions import needs_everyone
+
     recoding = _at(names, found, coded, demand, levels, loss=np.nan, optimal=False, lattice={})
     gone, records = int(recoding.suppressed.sum()), len(recoding.suppressed)
     if gone > math.floor(limit * records + 1e-9):
@@ -91,6 +99,8 @@ def at_levels(
             f"at most {limit:.1%} may be suppressed. Raise 'suppression_limit' to "
             f"{gone / records:.4g} or more, or give higher levels. Nothing was written."
         )
+    if needs_everyone(demand.conditions):
+        _refuse_absence(names, found, coded, demand, levels, gone)
     kept = ~recoding.suppressed
     cells = [
         (coded[name].leaves[level][coded[name].column.codes[: len(kept)][kept]] - 1).sum()
@@ -99,6 +109,23 @@ def at_levels(
     ]
     loss = (float(sum(cells)) + gone * len(names)) / (records * len(names))
     return replace(recoding, loss=loss)
+
+
+def _refuse_absence(
+    names: Sequence[str],
+    found: Combinations,
+    coded: Mapping[str, HierarchyCodes],
+    demand: Demand,
+    levels: Sequence[int],
+    gone: int,
+) -> None:
+    """Raise RequirementNotMet where people of the population are surely not in the table."""
+    maps = [coded[name].maps[level] for name, level in zip(names, levels, strict=True)]
+    if gone or not violating(base_of(found, demand), maps, demand)[1]:
+        raise RequirementNotMet(
+            f"At the given levels some people of the population are in classes without a released "
+            f"record, and {_PRESENT}. Give higher levels. Nothing was written."
+        )
 
 
 def _at(
@@ -117,7 +144,7 @@ def _at(
         if (level := level_of[name])
     }
     maps = [coded[name].maps[level] for name, level in level_of.items()]
-    gone = violating(base_of(found, demand), maps, demand)
+    gone, _ = violating(base_of(found, demand), maps, demand)
     return Recoding(
         columns,
         suppressed=gone[found.of_row],
@@ -143,10 +170,13 @@ def base_of(found: Combinations, demand: Demand) -> Base:
 
 def violating(
     base: Base, maps: Sequence[npt.NDArray[Any]], demand: Demand
-) -> npt.NDArray[np.bool_]:
-    """Which combinations lie in a class that breaks a condition, at given levels."""
+) -> tuple[npt.NDArray[np.bool_], bool]:
+    """Which combinations lie in a class that breaks a condition, and if it can be otherwise.
+
+    It cannot where everybody of a population must be present and some have no record.
+    """
     from shoal.kernels._grouping import dense_labels
-    from shoal.kernels._lattice_conditions import judged
+    from shoal.kernels._lattice_conditions import judged, needs_everyone
     from shoal.kernels._roll_up import Groups
 
     labels, count = np.zeros(len(base.counts), np.int64), 1
@@ -164,12 +194,20 @@ def violating(
         (base.pair_codes + values * np.arange(secrets)[:, None]).astype(np.int32).ravel(),
         np.tile(base.pair_counts, secrets),
     )
-    kept = judged(groups, demand.conditions, False)[0]
-    return ~kept[labels]
+    asked = demand.conditions
+    kept, _, possible = judged(groups, asked, needs_everyone(asked))
+    return ~kept[labels], bool(possible)
 
 
-def _closest(work: FullDomainSearch, records: int, limit: float) -> str:
+def _closest(work: FullDomainSearch, records: int, limit: float, demand: Demand) -> str:
     """Why nothing was found, and what would do."""
+    from shoal.kernels._lattice_conditions import needs_everyone
+
+    if needs_everyone(demand.conditions):
+        return (
+            f"No generalization satisfies the models where nothing is suppressed, and {_PRESENT}. "
+            "Relax the models. Nothing was written."
+        )
     most = f"at most {limit:.1%} of the {records} records may be suppressed"
     if work.closest is None:
         return f"No generalization satisfies the models where {most}. Nothing was written."

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from shoal.measurement import MeasureInfo, Measurement
 from shoal.workflow._assessment import bound_of
+from shoal.workflow._earlier import ATTACKS, MEANINGS
 from shoal.workflow._measure_groups import by_reason, grouped_measures
 from shoal.workflow._profile import Bar
 from shoal.workflow._require import discover_all_measures
@@ -81,7 +83,7 @@ def _facts(assessment: Assessment) -> dict[str, Any]:
         "size_chart": _figures.class_size_chart(bars),
         "risk_chart": _figures.risk_chart((), after, assessment.k),
         "violins": [violin(one) for one in assessment.distributions],
-        "risk": _side(assessment, "risk"),
+        "risk": _side(assessment, "risk") + _together(assessment),
         "utility": _side(assessment, "utility"),
         "notes": _notes(assessment),
         "failed": _reasons(assessment.failed),
@@ -120,20 +122,37 @@ def _side(assessment: Assessment, side: str) -> list[dict[str, Any]]:
     ]
 
 
+def _together(assessment: Assessment) -> list[dict[str, Any]]:
+    """What earlier releases add, in the shape of a group of measures."""
+    measures = [
+        _shown(found, ATTACKS[attack], meaning=MEANINGS[attack], warnings=found.warnings)
+        for attack, found in assessment.together.items()
+    ]
+    return [{"title": "Together with earlier releases", "measures": measures}] if measures else []
+
+
 def _measure(assessment: Assessment, name: str) -> dict[str, Any]:
     found, info = assessment.measurements[name], discover_all_measures()[name]
+    meaning = _words.first_line(info.function.__doc__)
+    return _shown(found, info, meaning=meaning, warnings=assessment.warnings_of(name))
+
+
+def _shown(
+    found: Measurement, info: MeasureInfo, *, meaning: str, warnings: Sequence[str]
+) -> dict[str, Any]:
+    """A measure ready to be shown."""
     threshold, columns = found.details.get("threshold"), found.details.get("columns")
     title = info.title if threshold is None else f"{info.title} above {_words.number(threshold)}"
     return {
         "title": f"{title[0].upper()}{title[1:]}",
-        "meaning": _words.first_line(info.function.__doc__),
+        "meaning": meaning,
         "value": _words.number(found.value),
         "interval": found.interval,
         "baseline": found.baseline,
         "bound": bound_of(found),
         "direction": found.direction,
         "marks": marks_of(found, info),
-        "warnings": [_sentence(warning) for warning in assessment.warnings_of(name)],
+        "warnings": [_sentence(warning) for warning in warnings],
         "columns": columns if _are_numbers(columns) else None,
     }
 
