@@ -5,12 +5,22 @@ from __future__ import annotations
 import csv
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from shoal.errors import InputError, PlanError
-from shoal.study import Conclusion, Finding, Results, Study, read_verdict, run_study
+from shoal.study import (
+    BuiltIn,
+    Conclusion,
+    Finding,
+    Results,
+    Study,
+    TableSource,
+    read_verdict,
+    run_study,
+)
 from shoal.study._conclusion import Claim
 from shoal.study._generic import differences
 from shoal.study._results import Row
@@ -109,6 +119,40 @@ def test_a_preset_and_a_name_that_do_not_exist(tmp_path):
         run_study("swap-correlation", tmp_path)
     with pytest.raises(PlanError, match="There is no study at"):
         run_study("nowhere.toml", tmp_path)
+
+
+def test_a_later_stage_sees_all_results_of_the_one_before_or_is_not_begun(
+    people_file, tmp_path, monkeypatch
+):
+    given = {
+        "tables": [{"path": str(people_file), "target": "ill"}],
+        "variants": [{"name": "round", "steps": [{"method": "round", "base": 5}]}],
+        "measures": ["uniqueness"],
+    }
+    seen = []
+
+    def stage(study, results):
+        seen.append((len(results), results.missing))
+        return replace(study, variants=(*study.variants, replace(study.variants[1], name="again")))
+
+    staged = BuiltIn(
+        "staged", "", "", lambda preset: Study.from_dict(given),
+        lambda results: Conclusion(notes=[f"{len(results)} rows"]), stages=(stage,),
+    )  # fmt: skip
+    monkeypatch.setattr("shoal.study._outcome.built_in", lambda name: staged)
+    begun = run_study("staged", tmp_path / "out", jobs=1, budget=0.0)
+    assert begun.run.stopped
+    assert not seen
+    ended = run_study("staged", tmp_path / "out", jobs=1)
+    assert seen == [(2, 0)]
+    assert ended.conclusion.notes == ["3 rows"]
+    assert (ended.run.tasks, ended.run.computed) == (2, 2)  # the same steps are the same task
+
+
+def test_a_study_about_the_columns_of_its_tables_takes_no_others(people_file, tmp_path):
+    other = TableSource("people", str(people_file))
+    with pytest.raises(InputError, match=r"'census', 'eia'.* cannot be run on others"):
+        run_study("swap-correlations", tmp_path, tables=[other])
 
 
 @pytest.mark.parametrize(

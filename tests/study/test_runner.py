@@ -14,6 +14,7 @@ from shoal.errors import InputError, PlanError
 from shoal.study._design import Study
 from shoal.study._runner import keys_of, run
 from shoal.study._store import Store
+from shoal.study._tables import TableSource
 
 
 def design(people_file, **more):
@@ -264,3 +265,25 @@ def test_the_part_rule_chooses_the_fewest_that_tell_apart(people_file):
     assert roles.sensitive == ("ill",)
     given["tables"][0]["rows"] = 50
     assert len(Study.from_dict(given).tables[0].load()) == 50
+
+
+def test_a_variant_may_be_measured_by_some_measures_only(people_file, tmp_path):
+    given = design(people_file)
+    given["variants"][0]["measures"] = ["uniqueness"]
+    study = Study.from_dict(given)
+    assert run(study, tmp_path, jobs=1).done == 3 + 2 * 1 + 2 * 3
+    taken = {variant for _, variant, _, measure in keys_of(study) if measure == "total_variation"}
+    assert taken == {"original", "swap k=3"}
+    given["variants"][0]["measures"] = ["uniquenes"]
+    with pytest.raises(PlanError, match=r"names the measure 'uniquenes'.*Did you mean"):
+        Study.from_dict(given)
+
+
+def test_a_table_that_comes_with_scikit_learn():
+    source = TableSource.from_dict({"scikit_learn": "iris", "target": "target"})
+    table = source.load()
+    assert (source.name, len(table), len(table.columns)) == ("iris", 150, 5)
+    assert table.distinct("target") == 3
+    assert source.fingerprint() == "scikit-learn:iris"
+    with pytest.raises(PlanError, match="Did you mean 'wine'"):
+        TableSource.from_dict({"scikit_learn": "wines"})

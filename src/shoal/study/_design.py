@@ -16,7 +16,7 @@ from shoal.study._tables import TableSource, tables_in
 from shoal.workflow import Plan
 
 _PARTS = ("name", "title", "seeds", "tables", "variants", "measures", "baseline", "figures")
-_VARIANT_PARTS = ("name", "family", "steps", "combine", "grid", "tables", "seeds")
+_VARIANT_PARTS = ("name", "family", "steps", "combine", "grid", "tables", "seeds", "measures")
 
 #: The variant that masks nothing: what the others are compared with.
 ORIGINAL = "original"
@@ -24,7 +24,10 @@ ORIGINAL = "original"
 
 @dataclass(frozen=True)
 class Variant:
-    """One way to mask: a plan, and the parameters that tell it from its kin."""
+    """One way to mask: a plan, and the parameters that tell it from its kin.
+
+    It is for all tables and taken by all measures, unless it names some.
+    """
 
     name: str
     steps: tuple[Mapping[str, Any], ...]
@@ -32,10 +35,15 @@ class Variant:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     tables: tuple[str, ...] = ()
     seeds: int | None = None
+    measures: tuple[str, ...] = ()
 
     def applies_to(self, table: TableSource) -> bool:
         """Whether the variant is for a table: for all, unless it names some."""
         return not self.tables or table.name in self.tables
+
+    def measured_by(self, measures: Sequence[MeasureSpec]) -> tuple[MeasureSpec, ...]:
+        """The measures that are taken of it: all, unless it names some."""
+        return tuple(one for one in measures if not self.measures or one.name in self.measures)
 
     def plan(self, seed: int, folder: Path | None = None) -> Plan:
         """The plan, every random step of it under the seed."""
@@ -141,6 +149,7 @@ class Study:
         _check_names("tables", [source.name for source in tables])
         measures = [MeasureSpec.from_dict(entry) for entry in given["measures"]]
         _check_names("measures", [measure.name for measure in measures])
+        _check_measures(variants, [measure.name for measure in measures])
         return cls(
             name=str(given.get("name", "study")),
             tables=tuple(tables),
@@ -179,7 +188,7 @@ class Study:
         for place, seed in enumerate(self.seeds):
             for variant, table in itertools.product(self.variants, self.tables):
                 if place < most[variant.name] and variant.applies_to(table):
-                    yield Cell(table, variant, seed, self.measures)
+                    yield Cell(table, variant, seed, variant.measured_by(self.measures))
 
 
 def expanded(entry: Mapping[str, Any]) -> list[Variant]:
@@ -191,7 +200,11 @@ def expanded(entry: Mapping[str, Any]) -> list[Variant]:
             )
     name, grid = str(entry.get("name", "variant")), entry.get("grid", {})
     family = str(entry.get("family", name))
-    limits = (tuple(entry.get("tables", ())), entry.get("seeds"))
+    limits = (
+        tuple(entry.get("tables", ())),
+        entry.get("seeds"),
+        tuple(entry.get("measures", ())),
+    )
     if ("steps" in entry) == ("combine" in entry):
         raise PlanError(f"The variant '{name}' needs 'steps' or 'combine', one of the two.")
     if "combine" in entry:
@@ -262,3 +275,13 @@ def _check_names(what: str, names: Sequence[str]) -> None:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise PlanError(f"Two {what} of the study are called '{twice[0]}'; name each differently.")
+
+
+def _check_measures(variants: Sequence[Variant], names: Sequence[str]) -> None:
+    for variant in variants:
+        for name in variant.measures:
+            if name not in names:
+                raise PlanError(
+                    f"The variant '{variant.name}' names the measure '{name}', which the study has "
+                    f"not. {did_you_mean(name, names)}"
+                )

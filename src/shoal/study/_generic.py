@@ -10,6 +10,7 @@ import numpy as np
 from shoal.errors import PlanError, did_you_mean
 from shoal.study._conclusion import Claim, Conclusion
 from shoal.study._design import ORIGINAL, Study
+from shoal.study._measures import measures_known
 from shoal.study._results import Results
 from shoal.study._statistics import bayes_sign_test, percentage_differences, ranks, spearman
 from shoal.study.figures import (
@@ -22,7 +23,6 @@ from shoal.study.figures import (
     violins,
     win_draw_lose,
 )
-from shoal.workflow import discover_all_measures
 
 
 def conclude(study: Study, results: Results) -> Conclusion:
@@ -153,12 +153,12 @@ def differences(study: Study, results: Results, measure: str, by: str) -> dict[s
 
 
 def _title(measure: str) -> str:
-    info = discover_all_measures().get(measure)
+    info = measures_known().get(measure)
     return measure if info is None else info.title
 
 
 def _higher(measure: str) -> bool:
-    info = discover_all_measures().get(measure)
+    info = measures_known().get(measure)
     return info is not None and info.direction == "higher"
 
 

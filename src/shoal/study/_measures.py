@@ -1,21 +1,29 @@
-"""What a study can measure: every measure of risk and utility."""
+"""What a study can measure: every measure of risk and utility, and what only studies ask for."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
 
-from shoal.measurement import Measurement
+from shoal.measurement import MeasureInfo, Measurement
+from shoal.study._tuned_performance import tuned_performance
 from shoal.workflow import discover_all_measures
+
+
+@cache
+def measures_known() -> Mapping[str, MeasureInfo]:
+    """What each measure of a study declares about itself, by name."""
+    own: MeasureInfo = tuned_performance.info  # type: ignore[attr-defined]
+    return {**discover_all_measures(), own.name: own}
 
 
 @cache
 def study_measures() -> Mapping[str, Callable[..., Measurement]]:
     """The measures by name; each is called with the original and the masked table."""
-    out: dict[str, Callable[..., Measurement]] = {}
-    for name, info in discover_all_measures().items():
-        out[name] = info.function if info.needs_original else _of_masked(info.function)
-    return out
+    return {
+        name: info.function if info.needs_original else _of_masked(info.function)
+        for name, info in measures_known().items()
+    }
 
 
 def _of_masked(function: Callable[..., Measurement]) -> Callable[..., Measurement]:

@@ -5,17 +5,21 @@ from __future__ import annotations
 import base64
 import json
 import os
-from dataclasses import dataclass
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from shoal.errors import InputError
+from shoal.errors import InputError, quoted
 from shoal.study import _generic
 from shoal.study._conclusion import Conclusion
 from shoal.study._design import Study
 from shoal.study._results import Results
 from shoal.study._runner import Progress, Run, run
-from shoal.study.builtin import PRESETS, built_in, built_in_studies
+from shoal.study._tables import TableSource
+from shoal.study.builtin import PRESETS, BuiltIn, built_in
 from shoal.workflow.report._render import render
 
 _VERDICT = "verdict.json"
@@ -56,6 +60,7 @@ def run_study(
     out: str | os.PathLike[str],
     *,
     preset: str = "quick",
+    tables: Sequence[TableSource] = (),
     jobs: int | None = None,
     backend: str = "loky",
     budget: float | None = None,
@@ -73,6 +78,8 @@ def run_study(
         ``verdict.json`` and ``report.html``.
     preset : {"quick", "full"}
         Of a built-in study: minutes on two cores, or the paper's grid.
+    tables : list of TableSource
+        Of a built-in study that is not bound to its own tables: yours, in place of them.
     jobs : int, optional
         How many workers; all cores without it.
     backend : {"loky", "dask", "spark"}
@@ -100,23 +107,29 @@ def run_study(
     """
     if preset not in PRESETS:
         raise InputError(f"The preset of a study is 'quick' or 'full'; got {preset!r}.")
-    design, reference = _design_of(study, preset)
+    design, published = _design_of(study, preset)
+    if tables:
+        design = _on_tables(design, tables)
     folder = Path(out)
-    ended = run(
-        design,
-        folder,
-        jobs=jobs,
-        backend=backend,
-        budget=budget,
-        retry=retry,
-        progress=progress,
-    )
+    deadline = None if budget is None else time.monotonic() + budget
+
+    def run_stage(design: Study) -> Run:
+        left = None if deadline is None else max(0.0, deadline - time.monotonic())
+        return run(
+            design, folder, jobs=jobs, backend=backend, budget=left, retry=retry, progress=progress
+        )
+
+    ended = run_stage(design)
+    for stage in () if published is None else published.stages:
+        if ended.stopped:  # what follows hangs on all of it
+            break
+        design = stage(design, Results.of(design, folder))
+        before, ended = ended.computed, run_stage(design)
+        ended = replace(ended, computed=ended.computed + before)
     results = Results.of(design, folder)
-    if design.name in built_in_studies() and reference:
-        conclusion = built_in(design.name).conclude(results)
-    else:
-        conclusion = _generic.conclude(design, results)
-    outcome = Outcome(design, ended, results, conclusion, reference)
+    conclude = partial(_generic.conclude, design) if published is None else published.conclude
+    reference = "" if published is None else published.reference
+    outcome = Outcome(design, ended, results, conclude(results), reference)
     _write(outcome, folder)
     return outcome
 
@@ -136,13 +149,25 @@ def read_verdict(folder: str | os.PathLike[str]) -> dict[str, Any]:
     return found
 
 
-def _design_of(study: str | os.PathLike[str] | Study, preset: str) -> tuple[Study, str]:
+def _design_of(study: str | os.PathLike[str] | Study, preset: str) -> tuple[Study, BuiltIn | None]:
+    """The study, and the published experiment that it is, if it is one."""
     if isinstance(study, Study):
-        return study, ""
+        return study, None
     if str(study).endswith(".toml") or Path(study).is_file():
-        return Study.load(study), ""
+        return Study.load(study), None
     found = built_in(str(study))
-    return found.design(preset), found.reference
+    return found.design(preset), found
+
+
+def _on_tables(design: Study, tables: Sequence[TableSource]) -> Study:
+    """The study on other tables, where none of its variants is made for one of its own."""
+    bound = sorted({name for variant in design.variants for name in variant.tables})
+    if bound:
+        raise InputError(
+            f"The study '{design.name}' is about the columns of its own tables {quoted(bound)}, so "
+            "it cannot be run on others."
+        )
+    return replace(design, tables=tuple(tables))
 
 
 def _write(outcome: Outcome, folder: Path) -> None:

@@ -14,13 +14,15 @@ import numpy as np
 
 from shoal.errors import InputError, PlanError, did_you_mean, quoted
 from shoal.randomness import SecretStream
-from shoal.table import Roles, Table, identifying_columns, read, whole_as_floats
+from shoal.table import Roles, Table, frame_of_array, identifying_columns, read, whole_as_floats
 
 #: The environment variable that names the folder of tables.
 DATA_VARIABLE = "SHOAL_DATA"
 
 _RULES = ("all", "part")
-_ENTRIES = ("name", "path", "openml", "roles", "target", "rows", "only", "without", "floats")
+_ENTRIES = ("name", "path", "openml", "scikit_learn", "roles", "target", "rows", "only", "without",
+            "floats")  # fmt: skip
+_SHIPPED = ("breast_cancer", "digits", "iris", "wine")
 _ENDINGS = (".parquet", ".csv", ".tsv", ".feather", ".arrow")
 _PUBLIC_KEY = "00" * 32  # which rows a study takes of a large table is no secret
 
@@ -37,6 +39,8 @@ class TableSource:
         A file: as it is, beside the study, or in the folder that ``SHOAL_DATA`` names.
     openml : int, optional
         The number of a data set at OpenML, where there is no such file; kept by scikit-learn.
+    scikit_learn : {"breast_cancer", "digits", "iris", "wine"}, optional
+        A data set that comes with scikit-learn; its class is the column ``target``.
     roles : Roles or {"all", "part"}
         The roles of the columns, or a rule: every column but the target is a quasi-identifier, or
         the fewest that tell more than 99 % of the records apart. The target is then sensitive.
@@ -55,6 +59,7 @@ class TableSource:
     name: str
     path: str | None = None
     openml: int | None = None
+    scikit_learn: str | None = None
     roles: Roles | str = "all"
     target: str | None = None
     rows: int | None = None
@@ -72,9 +77,17 @@ class TableSource:
                 )
         entry = dict(given)
         path = entry.get("path")
-        if path is None and entry.get("openml") is None:
-            raise PlanError("A table of a study needs a path, or the number of a set at OpenML.")
-        entry.setdefault("name", Path(path).stem if path else f"openml-{entry['openml']}")
+        shipped, number = entry.get("scikit_learn"), entry.get("openml")
+        if path is None and number is None and shipped is None:
+            raise PlanError(
+                "A table of a study needs a path, the number of a set at OpenML, or the name of "
+                "one that comes with scikit-learn."
+            )
+        if shipped is not None and shipped not in _SHIPPED:
+            raise PlanError(
+                f"No table '{shipped}' comes with scikit-learn. {did_you_mean(shipped, _SHIPPED)}"
+            )
+        entry.setdefault("name", Path(path).stem if path else shipped or f"openml-{number}")
         roles = entry.get("roles", "all")
         entry["roles"] = Roles.from_dict(roles) if isinstance(roles, Mapping) else roles
         if isinstance(entry["roles"], str) and roles not in _RULES:
@@ -93,6 +106,7 @@ class TableSource:
             "name": self.name,
             "path": self.path,
             "openml": self.openml,
+            "scikit_learn": self.scikit_learn,
             "roles": roles,
             "target": self.target,
             "rows": self.rows,
@@ -112,7 +126,7 @@ class TableSource:
         for place in places:
             if place.is_file():
                 return place
-        if self.openml is not None:
+        if self.openml is not None or self.scikit_learn is not None:
             return None
         raise InputError(
             f"The table '{self.name}' was not found: there is no file '{self.path}' here, beside "
@@ -123,14 +137,20 @@ class TableSource:
         """A hash of the data, so that results of other data are not taken for these."""
         file = self.file(folder)
         if file is None:
-            return f"openml:{self.openml}"
+            shipped = self.scikit_learn
+            return f"openml:{self.openml}" if shipped is None else f"scikit-learn:{shipped}"
         stat = file.stat()
         return _hashed(str(file.resolve()), stat.st_size, stat.st_mtime_ns)
 
     def load(self, folder: Path | None = None) -> Table:
         """The table, with its roles."""
         file = self.file(folder)
-        table = _from_openml(self.openml, self.name) if file is None else read(file)
+        if file is not None:
+            table = read(file)
+        elif self.scikit_learn is not None:
+            table = _from_scikit_learn(self.scikit_learn)
+        else:
+            table = _from_openml(self.openml, self.name)
         absent = [name for name in (*self.only, *self.without) if name not in table.columns]
         if absent:
             raise InputError(f"The table '{self.name}' has no column {quoted(absent)}.")
@@ -187,6 +207,14 @@ def _some_rows(table: Table, rows: int) -> Table:
     kept = np.zeros(len(table), dtype=bool)
     kept[chosen] = True
     return table.keep(kept)
+
+
+def _from_scikit_learn(name: str) -> Table:
+    from sklearn import datasets
+
+    found = getattr(datasets, f"load_{name}")()
+    values = np.column_stack((found.data, found.target))
+    return Table(frame_of_array(values, [*map(str, found.feature_names), "target"]))
 
 
 def _from_openml(number: int | None, name: str) -> Table:

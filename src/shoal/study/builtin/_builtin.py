@@ -17,7 +17,9 @@ class BuiltIn:
     """A published experiment that anyone can run again.
 
     ``design`` gives the study of a preset: ``quick`` takes minutes on two cores, ``full`` is the
-    paper's grid. ``conclude`` holds the results against what was published.
+    paper's grid. ``conclude`` holds the results against what was published. Where later variants
+    hang on earlier results there are ``stages``: each gives the study anew, with what was run
+    before and what follows from its results.
     """
 
     name: str
@@ -25,3 +27,4 @@ class BuiltIn:
     reference: str
     design: Callable[[str], Study]
     conclude: Callable[[Results], Conclusion]
+    stages: tuple[Callable[[Study, Results], Study], ...] = ()

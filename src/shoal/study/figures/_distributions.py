@@ -95,7 +95,8 @@ def _cleaned(groups: Mapping[str, Any]) -> dict[str, Any]:
 
 def _finish(axes: Any, names: list[str], ylabel: str, title: str) -> None:
     axes.set_xticks(range(len(names)), names)
-    if max((len(name) for name in names), default=0) > 10:
+    longest = max((len(name) for name in names), default=0)
+    if longest > 10 or (longest > 5 and len(names) > 8):  # side by side they would overlap
         axes.tick_params(axis="x", rotation=40)
         for label in axes.get_xticklabels():
             label.set_horizontalalignment("right")

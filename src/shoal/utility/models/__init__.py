@@ -6,6 +6,7 @@ from shoal.utility.models._grids import PRESETS, grid
 from shoal.utility.models._learners import Task, learners
 from shoal.utility.models._scores import CLASSIFICATION_SCORES, REGRESSION_SCORES
 from shoal.utility.models._splits import Fold, stratified_folds, stratified_sample
+from shoal.utility.models._tuning import Tried, Tuned, tuned
 
 __all__ = [
     "CLASSIFICATION_SCORES",
@@ -15,6 +16,8 @@ __all__ = [
     "Column",
     "Fold",
     "Task",
+    "Tried",
+    "Tuned",
     "columns_of",
     "cross_validated",
     "evaluate",
@@ -22,4 +25,5 @@ __all__ = [
     "learners",
     "stratified_folds",
     "stratified_sample",
+    "tuned",
 ]

@@ -12,12 +12,12 @@ import numpy.typing as npt
 
 from shoal.errors import InputError, did_you_mean
 from shoal.table import Table
-from shoal.utility.models._columns import columns_of
+from shoal.utility.models._columns import Column, columns_of
 from shoal.utility.models._domain import SplitColumn, SplitRows, in_one_domain
 from shoal.utility.models._learners import Chosen, Task, chosen_learner
 from shoal.utility.models._preprocessing import matrices, preprocessing
 from shoal.utility.models._scores import CLASSIFICATION_SCORES, REGRESSION_SCORES, Predictions
-from shoal.utility.models._splits import stratified_folds
+from shoal.utility.models._splits import Integers, stratified_folds
 from shoal.utility.models._target import Target, natural_task, target_of
 
 Floats = npt.NDArray[np.float64]
@@ -235,12 +235,33 @@ def cross_validated(
         random_state=random_state,
     ):
         train, test = persons[fold.train], persons[fold.test]
-        rows = SplitRows({"original": train}, {"original": test})
-        split = [in_one_domain(column, "original", "original", rows) for column in columns]
-        used = [column for column in split if column is not None]
-        answers = known.original[train], known.original[test]
-        done.append(attempt(chosen, used, known, answers, place=(fold.repeat, fold.number)))
+        place = fold.repeat, fold.number
+        done.append(attempt_within(chosen, columns, known, train, test, place=place))
     return done
+
+
+def attempt_within(
+    chosen: Chosen,
+    columns: Sequence[Column],
+    target: Target,
+    train: Integers,
+    test: Integers,
+    *,
+    place: tuple[int, int] = (0, 0),
+) -> Attempt:
+    """Train on some rows of one table, and score the predictions of others of the same table."""
+    used = within_one_table(columns, train, test)
+    answers = target.original[train], target.original[test]
+    return attempt(chosen, used, target, answers, place=place)
+
+
+def within_one_table(
+    columns: Sequence[Column], train: Integers, test: Integers
+) -> list[SplitColumn]:
+    """The columns of one table that can be learned from, split by rows."""
+    rows = SplitRows({"original": train}, {"original": test})
+    split = [in_one_domain(column, "original", "original", rows) for column in columns]
+    return [column for column in split if column is not None]
 
 
 def features_of_model(table: Table, target: str, features: Sequence[str] | None) -> list[str]:

@@ -53,6 +53,16 @@ PRESETS: Final[dict[str, dict[str, Callable[[int], Choices]]]] = {
     "carvalho": _carvalho(_ITERATIONS),
     # the second number of iterations only repeats what has converged before
     "carvalho-distinct": _carvalho(_ITERATIONS[:1]),
+    # one configuration of each kind of learner: what takes seconds where the whole takes hours
+    "carvalho-reduced": {
+        "random-forest": lambda _: {"n_estimators": _TREES[:1], "max_depth": (8,)},
+        "xgboost": lambda _: {
+            "n_estimators": _TREES[:1],
+            "max_depth": (4,),
+            "learning_rate": (0.1,),
+        },
+        "logistic-regression": lambda _: {"C": (1.0,)},
+    },
     "senavirathne": {"random-forest": lambda _: {}},
     "verdonck": {"gradient-boosting": lambda _: {}},
 }
@@ -67,10 +77,11 @@ def grid(
     ----------
     learner : str
         A name of :func:`learners`.
-    preset : {"carvalho", "carvalho-distinct", "senavirathne", "verdonck"}
+    preset : {"carvalho", "carvalho-distinct", "carvalho-reduced", "senavirathne", "verdonck"}
         Whose choice it is. ``"carvalho-distinct"`` leaves out what differs only in an upper limit
-        of iterations that is not reached. The last two papers name a learner and no parameters:
-        their grid is the library's defaults.
+        of iterations that is not reached, ``"carvalho-reduced"`` is one configuration for each
+        of three learners. The last two papers name a learner and no parameters: their grid is
+        the library's defaults.
     features : int, optional
         The number of columns that reach the learner; the layers of a perceptron hang on it.
 

@@ -1,0 +1,205 @@
+"""Configurations of learners, tried on the folds of a table and on rows that were kept for testing.
+
+A configuration that is chosen by the folds and scored on the test rows is what can be had
+(validation). The best score of all on the test rows is what could be had if one knew which
+configuration to take (oracle).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shoal.errors import InputError, did_you_mean
+from shoal.table import Table
+from shoal.utility.models._columns import Column, columns_of
+from shoal.utility.models._evaluation import (
+    Attempt,
+    attempt_within,
+    features_of_model,
+    within_one_table,
+)
+from shoal.utility.models._grids import PRESETS, grid
+from shoal.utility.models._intervals import over_rows
+from shoal.utility.models._learners import Chosen, chosen_learner, learners
+from shoal.utility.models._preprocessing import matrices, preprocessing
+from shoal.utility.models._scores import CLASSIFICATION_SCORES, Predictions
+from shoal.utility.models._splits import Integers, stratified_folds
+from shoal.utility.models._target import Target, target_of
+
+#: The share of the persons that no configuration learns from.
+TEST_SHARE = 0.2
+
+
+@dataclass(frozen=True, eq=False)
+class Tried:
+    """One configuration: its mean score over the folds, and its score on the test rows."""
+
+    learner: str
+    parameters: Mapping[str, Any]
+    validation: float
+    tested: float
+    predictions: Predictions | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Tuned:
+    """All configurations that were tried on a table; none where no column is left to learn from."""
+
+    score: str
+    tried: tuple[Tried, ...]
+
+    @property
+    def best(self) -> Tried | None:
+        """The configuration that the folds choose; of equally good ones the first."""
+        return _first_best(self.tried, [one.validation for one in self.tried])
+
+    @property
+    def validation(self) -> float:
+        """The score on the test rows of what the folds choose; 0 without a model."""
+        return 0.0 if self.best is None or math.isnan(self.best.tested) else self.best.tested
+
+    @property
+    def oracle(self) -> float:
+        """The best score on the test rows; 0 without a model."""
+        found = _first_best(self.tried, [one.tested for one in self.tried])
+        return 0.0 if found is None else found.tested
+
+    def over_folds(self) -> dict[str, float]:
+        """For each learner the mean score over the folds of its best configuration."""
+        found: dict[str, float] = {}
+        for one in self.tried:
+            if not math.isnan(one.validation):
+                found[one.learner] = max(found.get(one.learner, 0.0), one.validation)
+        return found
+
+    def interval(self, random_state: int = 0) -> tuple[float, float] | None:
+        """95 % of the validation score, the test rows drawn anew."""
+        if self.best is None or self.best.predictions is None:
+            return None
+        said, score = self.best.predictions, CLASSIFICATION_SCORES[self.score]
+        return over_rows(lambda rows: score(said.at(rows)), len(said.true), random_state)
+
+
+def tuned(
+    table: Table,
+    target: str,
+    preset: str = "carvalho",
+    *,
+    score: str = "f1",
+    splits: int = 5,
+    repeats: int = 5,
+    test_share: float = TEST_SHARE,
+    random_state: int = 0,
+) -> Tuned:
+    """Try every configuration of a paper on one table.
+
+    A share of the rows is kept for testing. Every configuration is trained and scored on the
+    folds of the others, then trained on all of them and scored on the test rows.
+
+    Parameters
+    ----------
+    table : Table
+        The table; its rows are split by row key, in balance by the target.
+    target : str
+        The column of classes to predict.
+    preset : str
+        Whose configurations: one of those of :func:`grid`.
+    score : str
+        A score of classes, as :func:`predictive_performance` has them.
+    splits, repeats, random_state
+        As :func:`stratified_folds` takes them.
+    test_share : float
+        The share of the rows that is kept for testing.
+
+    References
+    ----------
+    Carvalho, Moniz, Faria, Antunes (2022), Towards a data privacy-predictive performance
+    trade-off, section 4.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> frame = pl.DataFrame({"age": [20, 30, 40, 50] * 15, "old": [False, False, True, True] * 15})
+    >>> found = tuned(Table(frame), "old", "carvalho-reduced", repeats=1)
+    >>> len(found.tried), found.validation, found.oracle
+    (3, 1.0, 1.0)
+    """
+    if score not in CLASSIFICATION_SCORES:
+        raise InputError(
+            f"There is no score '{score}' of classes. {did_you_mean(score, CLASSIFICATION_SCORES)}"
+        )
+    known = target_of(target, table, None, "classification")
+    columns = columns_of(table, None, features_of_model(table, target, None))
+    persons = np.flatnonzero(known.present("original"))
+    keys = table.row_key[persons]
+    apart = stratified_folds(
+        known.strata(persons), keys, test_share=test_share, random_state=random_state
+    )[0]
+    train, test = persons[apart.train], persons[apart.test]
+    folds = [
+        (train[fold.train], train[fold.test])
+        for fold in stratified_folds(
+            known.strata(train), keys[apart.train], splits=splits, repeats=repeats,
+            random_state=random_state,
+        )
+    ]  # fmt: skip
+    tried = [
+        _tried(learner, parameters, chosen, (columns, known), folds, (train, test), score)
+        for learner, parameters, chosen in _configurations(
+            preset, columns, known, (train, test), random_state
+        )
+    ]
+    return Tuned(score, tuple(tried))
+
+
+def _configurations(
+    preset: str,
+    columns: Sequence[Column],
+    known: Target,
+    rows: tuple[Integers, Integers],
+    random_state: int,
+) -> list[tuple[str, dict[str, Any], Chosen]]:
+    """Every learner of a preset with each of its configurations; none without a column."""
+    if preset not in PRESETS:
+        raise InputError(f"There is no preset '{preset}'. {did_you_mean(str(preset), PRESETS)}")
+    used = within_one_table(columns, *rows)
+    if not used:
+        return []
+    made, found = learners(), []
+    for learner in PRESETS[preset]:
+        named = chosen_learner(learner, "classification", random_state)
+        matrix, _, numbers = matrices(used, (len(rows[0]), len(rows[1])))
+        prepared = preprocessing(numbers, matrix.shape[1] - numbers, named.encoding)
+        for parameters in grid(learner, preset, features=prepared.fit_transform(matrix).shape[1]):
+            own = chosen_learner(made[learner](**parameters), "classification", random_state)
+            found.append((learner, parameters, Chosen(learner, own.estimator, named.encoding)))
+    return found
+
+
+def _tried(
+    learner: str,
+    parameters: Mapping[str, Any],
+    chosen: Chosen,
+    table: tuple[Sequence[Column], Target],
+    folds: Sequence[tuple[Integers, Integers]],
+    apart: tuple[Integers, Integers],
+    score: str,
+) -> Tried:
+    scores = [_score(attempt_within(chosen, *table, *fold), score) for fold in folds]
+    last = attempt_within(chosen, *table, *apart)
+    # a configuration that fails on a fold is none that one would choose
+    return Tried(learner, parameters, float(np.mean(scores)), _score(last, score), last.predictions)
+
+
+def _score(done: Attempt, score: str) -> float:
+    return done.scores.get(score, math.nan)
+
+
+def _first_best(tried: Sequence[Tried], scores: Sequence[float]) -> Tried | None:
+    places = [place for place, value in enumerate(scores) if not math.isnan(value)]
+    return tried[max(places, key=lambda place: scores[place])] if places else None
