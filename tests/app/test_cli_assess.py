@@ -253,3 +253,31 @@ def test_one_changed_cell_is_refused(shoal, release, people):
     result = shoal("assess", release, "--original", people)
     assert result.exit_code == 2
     assert_one_sentence(result.stderr, "does not have the recorded checksum; 'shoal verify'")
+
+
+def test_a_sample_of_boxes_against_its_raw_original(shoal, answer, people, tmp_path):
+    """Equal ages are in different boxes; the private half says in which classes people were."""
+    (tmp_path / "boxes.toml").write_text(
+        """
+[roles]
+identifiers = ["email"]
+quasi_identifiers = ["age", "sex"]
+sensitive = ["diagnosis"]
+
+[[steps]]
+method = "generalize"
+algorithm = "mondrian"
+k = 4
+
+[[steps]]
+method = "sample"
+fraction = 0.5
+strategy = "stratified"
+"""
+    )
+    result = shoal("protect", people, "--plan", "boxes.toml", "--out", "boxes")
+    assert result.exit_code == 0, result.stderr
+    found = answer("boxes", "--original", people)
+    assert not {"certainty", "journalist_risk"} & set(found["failed"])
+    assert found["measurements"]["certainty"]["value"] <= 0.5
+    assert found["measurements"]["journalist_risk"]["value"] <= 1 / 4

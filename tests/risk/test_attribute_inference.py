@@ -290,10 +290,19 @@ class TestCoarser:
         assert found.per_record[4:].sum() == 1, "two of one interval with different secrets"
 
     @pytest.mark.parametrize("attack", ["model", "distance"])
-    def test_without_pairs_nothing_says_how(self, attack):
+    def test_without_pairs_labels_are_read(self, attack):
         original = self.people()
         masked = Hierarchy.intervals([10]).generalize(original, "age", 1)
         apart = Table(masked.frame, masked.roles)
+        found, paired = (attribute_inference(original, m, attack=attack) for m in (apart, masked))
+        assert "'age' were made coarser" in found.warnings[0]
+        assert found.per_record.tolist() == paired.per_record.tolist()
+
+    @pytest.mark.parametrize("attack", ["model", "distance"])
+    def test_without_pairs_nothing_says_what_a_name_stands_for(self, attack):
+        original = self.people()
+        names = original.with_labels("age", ["young", "[20, 90)"], np.array([0, 0, 0, 1, 1, 1]))
+        apart = Table(names.frame, names.roles)
         with pytest.raises(InputError, match="'age' was made coarser"):
             attribute_inference(original, apart, attack=attack)
 
@@ -401,8 +410,13 @@ class TestRefused:
         original = crowd(20)
         with pytest.raises(InputError, match="for the attack 'model'"):
             attribute_inference(original, original, attack="distance", control=crowd(20, seed=2))
-        with pytest.raises(InputError, match="same input as the original"):
+        with pytest.raises(InputError, match="control persons are in the original"):
             attribute_inference(original, original, control=original)
+        half = np.arange(20) < 10
+        split = attribute_inference(
+            original.keep(half), original.keep(half), control=original.keep(~half)
+        )
+        assert split.details["secrets"]["ill"]["control"]["persons"] == 10
         with pytest.raises(InputError, match="no column 'ill'"):
             attribute_inference(original, original, control=crowd(20, seed=2).drop(["ill"]))
 

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shoal import Microaggregate, Roles, Round, Sample, Table
+from shoal import Generalize, Hierarchy, Microaggregate, Roles, Round, Sample, Swap, Table, assess
 from shoal.errors import InputError
 from shoal.risk import certainty
 
@@ -101,16 +101,175 @@ def test_text_has_no_between():
     assert (found.details["unplaced"], found.value) == (1, 1.0)
 
 
-def test_masking_by_neighbours_needs_the_table_before_sampling():
-    rng = np.random.default_rng(1)
-    roles = Roles(quasi_identifiers=["x", "y"])
-    whole = Table(pl.DataFrame({"x": rng.integers(0, 9, 60), "y": rng.normal(0, 1, 60)}), roles)
-    crowds = Microaggregate(k=3).fit_transform(whole)
-    sample = Sample(fraction=0.5).fit_transform(crowds)
+def mixed(rows=120, seed=1, **more):
+    """Numbers, names and gaps, with many ties."""
+    rng = np.random.default_rng(seed)
+    ages = [None if gap else int(age) for age, gap in zip(
+        rng.integers(0, 30, rows), rng.random(rows) < 0.1, strict=True
+    )]  # fmt: skip
+    frame = {"age": ages, "town": rng.choice(list("abcdef"), rows).tolist(), **more}
+    roles = Roles(quasi_identifiers=["age", "town"], target="y" if "y" in more else None)
+    return Table(pl.DataFrame(frame), roles)
+
+
+TOWNS = {"town": Hierarchy.suppression()}
+TREES = {"town": Hierarchy.suppression(), "age": Hierarchy.intervals([5, 10, 20])}
+MASKED = {
+    "mondrian": Generalize(algorithm="mondrian", k=5, hierarchies=TOWNS),
+    "relaxed": Generalize(algorithm="mondrian", k=5, hierarchies=TOWNS, relaxed=True),
+    "local": Generalize(algorithm="local", k=5, hierarchies=TREES),
+    "full-domain": Generalize(algorithm="full-domain", k=5, suppression_limit=0.2),
+    "microaggregate": Microaggregate(k=3, dissimilarity="gower"),
+    "swap": Swap(k=3, dissimilarity="gower"),
+}
+
+
+@pytest.mark.parametrize("missing", ["own", "wildcard"])
+@pytest.mark.parametrize("method", MASKED)
+def test_sampled_last_it_is_counted_in_the_classes_that_were_sampled(method, missing):
+    """Against the original it is what it is against the table just before sampling."""
+    labels = np.random.default_rng(3).integers(0, 2, 120).tolist()
+    whole = mixed(y=labels)
+    before = MASKED[method].fit_transform(whole)
+    sample = Sample(fraction=0.4).fit_transform(before)
+    found, expected = (certainty(one, sample, missing=missing) for one in (whole, before))
+    assert found.to_dict() == expected.to_dict()
+    assert found.per_record.tolist() == expected.per_record.tolist()
+    if missing == "own":
+        people = Counter(before.frame.select("age", "town").iter_rows())
+        rows = sample.frame.select("age", "town").iter_rows()
+        assert (1 / journalist(whole, sample)).tolist() == [people[row] for row in rows]
+
+
+def journalist(whole, sample):
+    found = assess(sample, original=whole, measures=["journalist_risk"])["journalist_risk"]
+    assert found.details["population"] == "the table before sampling"
+    return found.per_record
+
+
+def test_later_rows_may_go_and_columns_may_not_change():
+    whole = mixed()
+    coarse = MASKED["mondrian"].fit_transform(whole)
+    sample = Sample(fraction=0.6).fit_transform(coarse)
+    fewer = sample.keep(np.arange(len(sample)) % 2 == 0).reorder(np.arange(len(sample) // 2)[::-1])
+    assert certainty(whole, fewer).value == certainty(coarse, fewer).value
+    again = Sample(fraction=0.5).fit_transform(sample)
+    assert certainty(whole, again).value == certainty(coarse, again).value
+    assert certainty(sample, again).value == certainty(sample.scrubbed(), again).value
+    alone = sample.drop(["age"])
+    assert certainty(whole, alone).value == certainty(coarse, alone).value
+    starred = np.zeros(len(sample), np.int64)
+    assert sample.with_labels("town", ["*"], starred).sampling is None
+    assert sample.blank({"town": starred == 0}).sampling is None
+    assert sample.blank({"town": starred == 1}).sampling is not None, "nothing was made missing"
+    assert sample.paired(Table(whole.frame), sample.row_key).sampling is None
+
+
+def ends(text):
+    low, _, high = text.strip("[])").partition(", ")
+    return int(low), int(high or low) - text.endswith(")")
+
+
+def covers(cell, value, *, wildcard):
+    """Whether a released cell may be about a value, told from its text alone."""
+    if cell == "*" or (wildcard and None in (cell, value)):
+        return True
+    if cell is None or value is None:
+        return cell == value
+    if isinstance(value, str):
+        return cell == value
+    return ends(cell)[0] <= value <= ends(cell)[1]
+
+
+@pytest.mark.parametrize("missing", ["own", "wildcard"])
+@pytest.mark.parametrize("method", ["mondrian", "relaxed", "local"])
+@pytest.mark.parametrize("seed", range(3))
+def test_sampled_first_people_are_counted_who_lie_in_the_box(method, seed, missing):
+    """Brute force over all people and all released records."""
+    whole = mixed(seed=seed)
+    sample = Sample(fraction=0.5).fit_transform(whole)
+    masked = MASKED[method].fit_transform(sample)
+    assert masked.sampling is None
+    people, records = list(whole.frame.iter_rows()), list(masked.frame.iter_rows())
+    wildcard = missing == "wildcard"
+    inside = np.array([
+        [all(covers(c, v, wildcard=wildcard) for c, v in zip(r, p, strict=True)) for p in people]
+        for r in records
+    ])  # fmt: skip
+    sizes = masked.class_sizes(missing)
+    count = np.maximum(inside.sum(1), sizes)
+    found = certainty(whole, masked, missing=missing)
+    assert found.per_record.tolist() == (sizes / count).tolist()
+    assert found.details["journalist_risk"]["highest"] == 1 / count.min()
+    assert found.details["unplaced"] == 0
+    if not wildcard:
+        assert count.min() > sizes.min(), "the class stands for more people than it shows"
+        each = np.zeros(len(people))
+        for row in np.unique(masked.classes.labels, return_index=True)[1]:
+            each += inside[row] * (sizes[row] / count[row])
+        assert found.details["people_above"]["0.5"] == (np.minimum(each, 1) > 0.5).mean()
+        assert (1 / journalist(whole, masked)).tolist() == count.tolist()
+
+
+def test_a_wildcard_agrees_with_more_than_it_covers():
+    """5 and a blank agree, so both may be the one person of 5 there is: 2 of 2, not 2 of 1."""
+    whole = table(1, 1, 5, 7)
+    masked = keep(whole, 0, 1, 2).with_labels("x", ["[1, 2]", None, "5"], np.arange(3))
+    found = certainty(whole, masked, missing="wildcard")
+    assert found.per_record.tolist() == [2 / 2, 3 / 4, 2 / 2]
+    assert certainty(whole, masked.keep(np.array([True, False, True]))).value == 1.0
+
+
+def test_sampled_first_with_the_target():
+    """The people in a box who have the target value as well."""
+    labels = np.random.default_rng(3).integers(0, 2, 120).tolist()
+    whole = mixed(y=labels)
+    masked = MASKED["mondrian"].fit_transform(Sample(fraction=0.5).fit_transform(whole))
+    found = certainty(whole, masked).details["with_target"]
+    shares, records = [], Counter(masked.frame.iter_rows())
+    for cells, f in records.items():
+        hits = [
+            person
+            for person in whole.frame.iter_rows()
+            if person[2] == cells[2]
+            and all(covers(c, v, wildcard=False) for c, v in zip(cells[:2], person, strict=False))
+        ]
+        shares.append(f / len(hits))
+    assert found["highest"] == max(shares)
+    assert {one["people"] for one in found["values"]} == set(Counter(labels).values())
+
+
+def test_names_of_groups_stand_for_whose_records_have_them():
+    """Local recoding by a tree: what nobody of the sample had is not known to be under a name."""
+    tree = Hierarchy.tree({"North": ["a", "b"], "South": ["c", "d"]})
+    whole = table(*"aaabbcccdd")
+    sample = keep(whole, 0, 1, 5, 6, 8)  # a a c c d
+    masked = sample.with_labels("x", ["a", "North", "South"], np.array([0, 1, 2, 2, 2]))
+    found = certainty(whole, masked)
+    assert found.per_record.tolist() == [1 / 3, 1 / 3, 3 / 5, 3 / 5, 3 / 5]
+    assert found.details["unplaced"] == 2
+    assert any("2 of 10 people" in said for said in found.warnings)
+    assert tree.generalize(whole, "x", 1).frame["x"].to_list()[5] == "South"
+
+
+def test_rounded_numbers_in_text():
+    """20 for 18 and 22, beside 22 as it is: the text stands for what lies between its records."""
+    whole = table(18, 19, 22, 22, 30)
+    masked = keep(whole, 0, 2, 3).with_labels("x", ["20", "22"], np.array([0, 0, 1]))
+    assert certainty(whole, masked).per_record.tolist() == [2 / 4, 2 / 4, 1 / 2]
+
+
+@pytest.mark.parametrize("method", ["microaggregate", "swap"])
+def test_sampled_first_and_masked_by_neighbours_needs_the_table_before_sampling(method):
+    whole = mixed()
+    masked = MASKED[method].fit_transform(Sample(fraction=0.5).fit_transform(whole))
     with pytest.raises(InputError, match="just before sampling"):
-        certainty(whole, sample)
-    assert 0 < certainty(crowds, sample).value <= 1
-    assert certainty(whole, crowds).value == 1.0, "nobody was left out"
+        certainty(whole, masked)
+
+
+def test_nobody_was_left_out():
+    whole = mixed()
+    assert certainty(whole, MASKED["microaggregate"].fit_transform(whole)).value == 1.0
 
 
 def test_rows_that_the_original_has_not():

@@ -234,7 +234,7 @@ def test_one_column_needs_pairs(persons, control):
 
 
 def test_a_control_without_the_columns_is_refused(persons, control):
-    with pytest.raises(InputError, match="The control has no column 'pay'"):
+    with pytest.raises(InputError, match="The control group has no column 'pay'"):
         singling_out(persons, persons, control=control.drop(["pay"]))
 
 

@@ -11,7 +11,6 @@ import pytest
 from shoal import Generalize, Hierarchy, Roles, Table
 from shoal.errors import InputError
 from shoal.utility import normalized_certainty_penalty
-from shoal.utility._labels import ends_of_labels
 
 from .tables import masked_as, quasi
 
@@ -111,17 +110,6 @@ def test_tables_read_apart_are_refused():
     people = Table(pl.DataFrame({"x": [1]}))
     with pytest.raises(InputError, match="no quasi-identifiers"):
         normalized_certainty_penalty(people, people)
-
-
-def test_labels():
-    texts = ["-5", "[1.5, 2]", "(0; 1)", "-3--1", "1e3..2e3", "≤7", "> 8", "*"]
-    inf, nan = np.inf, np.nan
-    expected = [
-        [-5, -5], [1.5, 2], [0, 1], [-3, -1], [1e3, 2e3], [-inf, 7], [8, inf], [nan, nan]
-    ]  # fmt: skip
-    np.testing.assert_array_equal(ends_of_labels(texts), expected)
-    for text in ("", "a", "1-", "[3, 1)", "12**", "nan", "inf", "2020-01-31"):
-        assert ends_of_labels(["1", text]) is None
 
 
 def test_rows_are_paired_by_their_key():

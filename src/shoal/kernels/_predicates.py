@@ -48,7 +48,7 @@ def indexed(values: Integers, counts: Integers) -> Indexed:
 
 
 @njit(cache=True)
-def _fewest(
+def fewest(
     rows: Indexed,
     columns: Integers,
     labels: Integers,
@@ -57,16 +57,36 @@ def _fewest(
     high: Integers,
 ) -> int:
     """The condition that the fewest rows meet, or -1 where nothing is asked for."""
-    best, fewest = -1, np.iinfo(np.int64).max
+    best, smallest = -1, np.iinfo(np.int64).max
     for place in range(len(columns)):
         if labels[place] < 0:
             continue
         first, count = rows.offsets[columns[place]], 0
         for run in range(starts[labels[place]], starts[labels[place] + 1]):
             count += rows.firsts[first + high[run] + 1] - rows.firsts[first + low[run]]
-        if count < fewest:
-            best, fewest = place, count
+        if count < smallest:
+            best, smallest = place, count
     return best
+
+
+@njit(cache=True)
+def holds(
+    rows: Indexed,
+    row: int,
+    columns: Integers,
+    labels: Integers,
+    starts: Integers,
+    low: Integers,
+    high: Integers,
+) -> bool:
+    """Whether a row meets all conditions of a predicate."""
+    for place in range(len(columns)):
+        label = labels[place]
+        if label >= 0 and not stands_for(
+            label, rows.values[columns[place], row], starts, low, high
+        ):
+            return False
+    return True
 
 
 @njit(cache=True)
@@ -94,7 +114,7 @@ def isolated_rows(
     """
     found = np.full(len(columns), NOBODY, np.int64)
     for at in range(len(columns)):
-        best = _fewest(rows, columns[at], labels[at], starts, low, high)
+        best = fewest(rows, columns[at], labels[at], starts, low, high)
         if best < 0:
             found[at] = 0 if rows.values.shape[1] == 1 else SEVERAL
             continue
@@ -104,15 +124,7 @@ def isolated_rows(
             begin, end = rows.firsts[first + low[run]], rows.firsts[first + high[run] + 1]
             for spot in range(begin, end):
                 row = rows.order[column, spot]
-                holds = True
-                for place in range(columns.shape[1]):
-                    label = labels[at, place]
-                    if label >= 0 and not stands_for(
-                        label, rows.values[columns[at, place], row], starts, low, high
-                    ):
-                        holds = False
-                        break
-                if holds:
+                if holds(rows, row, columns[at], labels[at], starts, low, high):
                     found[at] = row if found[at] == NOBODY else SEVERAL
                     if found[at] == SEVERAL:
                         break

@@ -14,7 +14,7 @@ from shoal.errors import InputError
 from shoal.masking._base import Masker, StepLog
 from shoal.parameters import OneOf, Real, Secret
 from shoal.randomness import SecretStream
-from shoal.table import OTHER, Course, Table
+from shoal.table import OTHER, Course, Sampling, Table
 
 Hashes = npt.NDArray[np.uint64]
 
@@ -93,7 +93,7 @@ class Sample(Masker):
         else:
             kept = self._of_classes(table, hashes)
         self.class_sizes_before_ = table.classes.record_sizes[kept]
-        return table.keep(kept)
+        return table.with_sampling(Sampling.of(table)).keep(kept)
 
     def _course(self, before: Course, log: StepLog) -> Course:
         if self.strategy != "bernoulli" or before != Course():

@@ -2,7 +2,7 @@
 
 from shoal.measurement import MeasureInfo, discover_measures
 from shoal.risk._attribute_inference import attribute_inference
-from shoal.risk._before_sampling import before_sampling
+from shoal.risk._before_sampling import journalist_risk_before_sampling
 from shoal.risk._certainty import certainty
 from shoal.risk._classes import (
     journalist_risk,
@@ -33,7 +33,6 @@ __all__ = [
     "KNOWN_WORDS",
     "SpecialUniques",
     "attribute_inference",
-    "before_sampling",
     "certainty",
     "dis_scores",
     "discover_risks",
@@ -46,6 +45,7 @@ __all__ = [
     "intersection",
     "interval_disclosure",
     "journalist_risk",
+    "journalist_risk_before_sampling",
     "linkability",
     "marketer_risk",
     "membership_inference",

@@ -1,4 +1,4 @@
-"""The whole table as a release shows a part of it: as coarse, and with nobody left out."""
+"""How many people there were to each released record before a sample was drawn."""
 
 from __future__ import annotations
 
@@ -9,9 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InputError, quoted
+from shoal.measurement import Measurement
+from shoal.risk._classes import population_sizes
+from shoal.risk._covered import covered_people
 from shoal.risk._intruder import rows_of
-from shoal.table import Table
+from shoal.table import Missing, Roles, Table, signed_codes, table_of_codes
 
+Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 _ORDERED = ("integer", "float", "date", "datetime", "time", "duration")
@@ -19,66 +23,159 @@ _ORDERED = ("integer", "float", "date", "datetime", "time", "duration")
 
 @dataclass(frozen=True, eq=False)
 class BeforeSampling:
-    """All records with the values that the release has for them.
+    """The people that each record of a sample may be about.
 
-    ``unplaced`` records have a value that nobody in the release had, so nothing tells what it
-    would have become; they are not in ``table``.
+    ``records`` are the f records of the class of each released record, ``people`` the F people
+    that it stands for, at least the ``smallest`` of all classes, and ``certainties`` how certain
+    it is of each person counted to be in the sample. ``unplaced`` people were not counted, since
+    nothing tells what would have become of their values. ``sample`` and ``whole`` have what else
+    is known of records and people, by the names that were asked for.
     """
 
-    table: Table
+    sample: Table
+    whole: Table
+    records: Integers
+    people: Floats
+    certainties: Floats
+    smallest: int
     unplaced: int = 0
-    #: Whether values had to be made as coarse as the released ones first.
+    #: Whether classes were found again in the original, and not taken as they were.
     learned: bool = False
 
 
-def before_sampling(original: Table, masked: Table, columns: Sequence[str]) -> BeforeSampling:
-    """The original with the named columns as in the masked table, from which records are gone.
+def before_sampling(
+    original: Table, masked: Table, columns: Sequence[str], missing: Missing = "own"
+) -> BeforeSampling:
+    """Count, for each masked record, the people of the original with the same columns.
 
-    Where the columns were not changed, or the tables were read apart, it is the original as it
-    is. Otherwise what became of each value is learned from the records that are in both.
+    Where the columns were not changed, or the tables were read apart, people are compared with
+    records as they are. Otherwise they are counted in the classes that the sample was drawn from,
+    where these are on record. Where they are not, what became of each value is learned from the
+    records that are in both; and where equal values became different ones, people are counted
+    who lie in what was released.
     """
+    sample, whole = (_by(table, columns) for table in (masked, original))
     if not masked.pairs_with(original):
-        return BeforeSampling(original)
+        return _compared(sample, whole, missing)
     if len(masked) == len(original):
-        return BeforeSampling(masked)  # nobody was left out
+        return _compared(sample, sample, missing)  # nobody was left out
     own = rows_of(masked.row_key, original)
     if (own < 0).any():
         raise InputError(
             f"{int((own < 0).sum())} of {len(masked)} masked records are not in the original."
         )
-    changed = [
-        name
-        for name in columns
-        if name not in original.columns or masked.changed_cells(name, original).any()
-    ]
+    changed = [name for name in columns if masked.changed_cells(name, original).any()]
     if not changed:
-        return BeforeSampling(original)
+        return _compared(sample, whole, missing)
+    recorded = _recorded(original, masked, columns, changed)
+    if recorded is not None:
+        return _compared(*recorded, missing)
     sources = {name: _sources(name, original, masked, own) for name in columns}
+    if any(rows is None for rows in sources.values()):
+        return _covered(sample, whole, own, changed, missing)
+    return _learned(
+        sample, {name: rows for name, rows in sources.items() if rows is not None}, missing
+    )
+
+
+def journalist_risk_before_sampling(
+    original: Table, masked: Table, *, missing: Missing = "own"
+) -> Measurement:
+    """Journalist risk of a sample, 1/F, where F are people of the table before sampling."""
+    names = masked.roles.quasi_identifiers
+    risks = 1.0 / before_sampling(original, masked, names, missing).people
+    return Measurement(
+        "journalist_risk",
+        float(risks.max()),
+        per_record=risks,
+        details={"population": "the table before sampling"},
+    )
+
+
+def _by(table: Table, columns: Sequence[str]) -> Table:
+    """The table with these columns as the quasi-identifiers."""
+    lacking = [name for name in columns if name not in table.columns]
+    if lacking:
+        raise InputError(
+            f"The original has no column {quoted(lacking)}, so classes before sampling cannot be "
+            "counted."
+        )
+    return table.with_roles(Roles(quasi_identifiers=columns), released=True)
+
+
+def _compared(
+    sample: Table, whole: Table, missing: Missing, *, unplaced: int = 0, learned: bool = False
+) -> BeforeSampling:
+    """People who have what a record has."""
+    people = population_sizes(sample, population=whole, missing=missing)
+    shares = whole.class_sizes_in(sample, missing) / whole.class_sizes(missing)
+    smallest = int(whole.class_sizes(missing).min())
+    records = sample.class_sizes(missing)
+    return BeforeSampling(sample, whole, records, people, shares, smallest, unplaced, learned)
+
+
+def _recorded(
+    original: Table, masked: Table, columns: Sequence[str], changed: Sequence[str]
+) -> tuple[Table, Table] | None:
+    """Records and people in the classes that a sample was drawn from, if they are on record."""
+    record = masked.sampling
+    if record is None or any(name not in record.codes for name in changed):
+        return None
+    rows = rows_of(record.row_key, original)
+    if (rows < 0).any():  # the original is itself a part of them
+        return None
+    codes = {
+        name: record.codes[name]
+        if name in record.codes
+        else signed_codes(original.codes(name))[rows]
+        for name in columns
+    }
+    whole = table_of_codes(codes, record.row_key, columns)
+    return whole.reorder(rows_of(masked.row_key, whole)), whole
+
+
+def _learned(sample: Table, sources: dict[str, Integers], missing: Missing) -> BeforeSampling:
+    """People with the values that the release has for them."""
     everyone = np.all([rows >= 0 for rows in sources.values()], axis=0)
     placed = np.flatnonzero(everyone)
     # the rows are there to be overwritten: as many as were placed, which includes all masked ones
-    rows = masked.reorder(np.minimum(np.arange(len(placed)), len(masked) - 1))
-    table = rows.with_cells_of({name: rows_[placed] for name, rows_ in sources.items()})
-    return BeforeSampling(table, len(original) - len(placed), learned=True)
+    rows = sample.reorder(np.minimum(np.arange(len(placed)), len(sample) - 1))
+    whole = rows.with_cells_of({name: rows_[placed] for name, rows_ in sources.items()})
+    unplaced = len(everyone) - len(placed)
+    return _compared(sample, whole, missing, unplaced=unplaced, learned=True)
 
 
-def _sources(name: str, original: Table, masked: Table, own: Integers) -> Integers:
-    """For each original record a masked one that has what its value became; -1 if unknown."""
-    if name not in original.columns:
+def _covered(
+    sample: Table, whole: Table, own: Integers, changed: Sequence[str], missing: Missing
+) -> BeforeSampling:
+    """People who lie in what was released as a record."""
+    found = covered_people(whole, sample, own, missing)
+    if found is None:
         raise InputError(
-            f"The original has no column '{name}', so classes before sampling cannot be counted."
+            f"Equal values of {quoted(changed)} became different ones, and not such that they lie "
+            "in what was released, so nothing tells what the records that were left out would have "
+            "become; give the table as it was just before sampling as the original."
         )
+    records = sample.class_sizes(missing)
+    people, certainties, unplaced = found
+    smallest = int(people.min())
+    return BeforeSampling(
+        sample, whole, records, people, certainties, smallest, unplaced, learned=True
+    )
+
+
+def _sources(name: str, original: Table, masked: Table, own: Integers) -> Integers | None:
+    """For each original record a masked one that has what its value became; -1 if unknown.
+
+    None where equal values became different ones.
+    """
     values = original.codes(name)
     codes = values.codes.astype(np.int64)
     became = np.full(values.count, -1)
     became[codes[own]] = np.arange(len(own))
     released = masked.codes(name).codes
     if (released[became[codes[own]]] != released).any():
-        raise InputError(
-            f"Equal values of {quoted([name])} became different ones, so nothing tells what the "
-            "records that were left out would have become; give the table as it was just before "
-            "sampling as the original."
-        )
+        return None
     if original.kind(name) in _ORDERED:
         became[: len(values.levels)] = _between(became[: len(values.levels)], released)
     return became[codes]

@@ -11,8 +11,7 @@ import numpy.typing as npt
 from shoal.errors import InputError
 from shoal.measurement import Measurement, measure
 from shoal.risk._before_sampling import before_sampling
-from shoal.risk._classes import population_sizes
-from shoal.table import Missing, Roles, Table, stacked_codes
+from shoal.table import Missing, Table, stacked_codes
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -37,8 +36,9 @@ def certainty(original: Table, masked: Table, *, missing: Missing = "own") -> Me
     Parameters
     ----------
     original : Table
-        The table before sampling. Where it is not masked as ``masked`` is, what became of each
-        value is learned from the records that are in both.
+        The table before sampling. Where it is not masked as ``masked`` is, F are the people of
+        the classes that the sample was drawn from, if Shoal drew it after they were formed;
+        otherwise those who have, or lie in, what was released.
     masked : Table
         The sample.
     missing : {"own", "wildcard"}
@@ -61,28 +61,26 @@ def certainty(original: Table, masked: Table, *, missing: Missing = "own") -> Me
     if len(masked) == 0 or len(original) == 0:
         raise InputError("A table without records has nobody to be certain of.")
     names = masked.roles.quasi_identifiers
-    before = before_sampling(original, masked, names)
-    people = population_sizes(masked, population=before.table, missing=missing)
-    sizes = masked.class_sizes(missing)
+    before = before_sampling(original, masked, names, missing)
+    people, sizes = before.people, before.records
     shares = sizes / people
     details: dict[str, Any] = {
         "mean": math.fsum(shares) / len(shares),
         "quantiles": {str(q): float(np.quantile(shares, q)) for q in _QUANTILES},
         "records_above": {str(bound): float((shares > bound).mean()) for bound in _HIGH},
+        "people_above": {str(b): float((before.certainties > b).mean()) for b in _HIGH},
         "journalist_risk": {
             "highest": float((1 / people).max()),
             "mean": math.fsum(1 / people) / len(people),
         },
         "unplaced": before.unplaced,
     }
-    whole = before.table.with_roles(Roles(quasi_identifiers=names), released=True)
-    details["people_above"] = _people_above(whole, masked, missing)
-    k = int(whole.class_sizes(missing).min())
-    warnings = _about_k(k, sizes, learned=before.learned)
+    warnings = _about_k(before.smallest, sizes, learned=before.learned)
     if before.unplaced:
         warnings.append(
-            f"{before.unplaced} of {len(original)} people have a value that nobody in the release "
-            "had, so they are in no class; the certainty is thus rather too high than too low."
+            f"{before.unplaced} of {len(original)} people have values of which nobody in the "
+            "release tells what became, so they are in no class; the certainty is thus rather too "
+            "high than too low."
         )
     known = _with_target(original, masked, missing)
     if known is not None:
@@ -95,12 +93,6 @@ def certainty(original: Table, masked: Table, *, missing: Missing = "own") -> Me
         details=details,
         warnings=tuple(warnings),
     )
-
-
-def _people_above(whole: Table, masked: Table, missing: Missing) -> dict[str, float]:
-    """The share of all people, released or not, whose certainty is above some bounds."""
-    shares = whole.class_sizes_in(masked, missing) / whole.class_sizes(missing)
-    return {str(bound): float((shares > bound).mean()) for bound in _HIGH}
 
 
 def _about_k(k: int, sizes: Integers, *, learned: bool) -> list[str]:
@@ -129,19 +121,18 @@ def _with_target(original: Table, masked: Table, missing: Missing) -> dict[str, 
         return None
     names = (*masked.roles.quasi_identifiers, target)
     try:
-        before = before_sampling(original, masked, names).table
+        before = before_sampling(original, masked, names, missing)
     except InputError:  # the target was changed by chance: it is not what an intruder knows
         return None
-    sample = masked.with_roles(Roles(quasi_identifiers=names), released=True)
-    shares = sample.class_sizes(missing) / sample.class_sizes_in(before, missing)
-    both = stacked_codes(target, masked, before) + 1  # 0 where missing
+    shares = before.records / before.people
+    both = stacked_codes(target, before.sample, before.whole) + 1  # 0 where missing
     labels, everyone = both[: len(masked)], both[len(masked) :]
     found: dict[str, Any] = {
         "highest": float(shares.max()),
         "certain_records": float((shares == 1).mean()),
     }
     values = [int(value) for value in np.unique(labels)]
-    if len(values) <= _LABELS:
+    if len(values) <= _LABELS and np.isin(values, everyone).all():  # not made coarser
         of_values = [_of_value(labels == value, everyone == value, shares) for value in values]
         found["values"] = sorted(of_values, key=lambda one: (-one["inclusion"], one["people"]))
     return found

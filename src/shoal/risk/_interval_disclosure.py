@@ -253,11 +253,6 @@ def _check_options(original: Table, masked: Table, interval: Any, percent: Any) 
     number = isinstance(percent, numbers.Real) and not isinstance(percent, bool)
     if not (number and 0 <= percent <= 100):
         raise InputError(f"The percent must be a number from 0 to 100; got {percent!r} instead.")
-    if not masked.pairs_with(original):
-        raise InputError(
-            "The two tables do not come from one input, so their rows cannot be paired; mask the "
-            "original with Shoal, or declare that the rows have the same order by "
-            "masked.paired(original)."
-        )
+    masked.check_pairs_with(original)
     if len(original) == 0 or len(masked) == 0:
         raise InputError("A table without records discloses no interval.")

@@ -57,12 +57,7 @@ def intruder(
     random_state: int | None,
 ) -> Intruder:
     """Check what was asked, draw the persons and pair them with their records."""
-    if not masked.pairs_with(original):
-        raise InputError(
-            "The two tables do not come from one input, so their rows cannot be paired; mask the "
-            "original with Shoal, or declare that the rows have the same order by "
-            "masked.paired(original)."
-        )
+    masked.check_pairs_with(original)
     if len(masked) == 0 or len(original) == 0:
         raise InputError("A table without records has nobody to link.")
     names = known_columns(original, masked, known)

@@ -10,7 +10,7 @@ import numpy as np
 
 from shoal.errors import quoted
 from shoal.risk._intruder import Floats, Integers, Intruder
-from shoal.table import stacked_codes
+from shoal.table import read_labels_of, stacked_codes
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +47,9 @@ def known_codes(who: Intruder, name: str, *, coarsened: bool = True) -> KnownCod
     before, released = both[: len(who.original)], both[len(who.original) :]
     if not coarsened or np.isin(released[released >= 0], before).all():
         return KnownCodes(before[who.persons], released, coarser=False)
+    if not who.masked.pairs_with(who.original):
+        persons, records = read_labels_of(name, who.original, who.masked)
+        return KnownCodes(persons[who.persons], records, coarser=True)
     return KnownCodes(np.where(who.own >= 0, released[who.own], -1), released, coarser=True)
 
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from shoal.errors import InputError, quoted
+from shoal.errors import InputError
+from shoal.risk._control import check_control
 from shoal.risk._intruder import Integers, Intruder, Known, intruder, known_columns, rows_of
-from shoal.table import Table, stacked_codes, stacked_table
+from shoal.table import Table, read_labels_of, stacked_codes, stacked_table, usual_partners
 
 #: Kinds whose values have an order that means something.
 _ORDERED = ("integer", "float", "date", "datetime", "time", "duration")
@@ -84,24 +85,7 @@ def people_of(
         own = rows_of(original.row_key, masked)
     if control is None:
         return People(original, masked, len(original), own)
-    if not isinstance(control, Table):
-        raise InputError(
-            "The control group must be a shoal.Table of persons who were not in the original; "
-            f"got {type(control).__name__} instead."
-        )
-    if len(control) == 0:
-        raise InputError("The control group has no persons.")
-    if control.pairs_with(original):
-        raise InputError(
-            "The control group comes from the same input as the original; it must be persons who "
-            "were not in it."
-        )
-    lacking = [name for name in columns if name not in control.columns]
-    if lacking:
-        raise InputError(
-            f"The control group has no column {quoted(lacking)}; it needs all columns that the "
-            "original and the attack have."
-        )
+    check_control(control, original, columns)
     both = stacked_table(original, control, columns)
     return People(both, masked, len(original), np.append(own, np.full(len(control), -1)))
 
@@ -110,7 +94,8 @@ def released_terms(name: str, people: People, *, exactly: bool = True) -> Terms:
     """A column of the people in the terms of the release.
 
     Where a column was made coarser, the intruder maps what is known to the label that most
-    persons with this value got; with ``exactly`` somebody's own label is taken to be found.
+    persons with this value got; with ``exactly`` somebody's own label is taken to be found. Where
+    nothing says which record is whose, labels are read.
     """
     before, after = people.table.kind(name), people.masked.kind(name)
     ordered = (before == after and before in _ORDERED) or {before, after} <= set(_NUMBERS)
@@ -119,11 +104,7 @@ def released_terms(name: str, people: People, *, exactly: bool = True) -> Terms:
     if ordered or np.isin(records[records >= 0], known[: people.members]).all():
         return Terms(known, records, ordered, coarser=False)
     if not (people.own >= 0).any():
-        raise InputError(
-            f"Column '{name}' was made coarser, and the rows of the two tables cannot be paired, "
-            "so nothing says which released value a person has; mask the original with Shoal, or "
-            "declare that the rows have the same order by masked.paired(original)."
-        )
+        return Terms(*read_labels_of(name, people.table, people.masked), False, coarser=True)
     mapped = _usual_labels(name, people, records)
     if exactly:
         mapped = np.where(people.own >= 0, records[people.own], mapped)
@@ -139,13 +120,7 @@ def _usual_labels(name: str, people: People, records: Integers) -> Integers:
     column = people.table.codes(name)
     codes = column.codes.astype(np.int64)
     taught = people.own >= 0
-    labels = records[people.own[taught]] + 1
-    span = labels.max() + 1
-    pairs, counts = np.unique(codes[taught] * span + labels, return_counts=True)
-    values, found = np.divmod(pairs, span)
-    order = np.lexsort((found, -counts, values))
-    first = np.flatnonzero(np.diff(values[order], prepend=-1))
-    values, found = values[order][first], found[order][first] - 1
+    values, found = usual_partners(codes[taught], records[people.own[taught]])
     at = np.maximum(np.searchsorted(values, codes, side="right") - 1, 0)
     comparable = np.full(len(codes), people.table.kind(name) in _ORDERED)
     if column.missing is not None:

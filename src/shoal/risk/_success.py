@@ -13,6 +13,7 @@ import numpy.typing as npt
 from shoal.errors import InputError, quoted
 from shoal.measurement import Measurement
 from shoal.randomness import SecretStream
+from shoal.risk._control import check_control
 from shoal.risk._interval import wilson
 from shoal.risk._intruder import PUBLIC_KEY
 from shoal.table import ReleasedColumn, Table, released_column
@@ -142,20 +143,8 @@ def check_tables(original: Table, masked: Table, control: Table | None) -> None:
     """Raise InputError where there is nobody to attack, or the control is none."""
     if len(masked) == 0 or len(original) == 0:
         raise InputError("A table without records has nobody to attack.")
-    if control is None:
-        return
-    if not isinstance(control, Table):
-        raise InputError(
-            "The 'control' must be a shoal.Table of persons who were not in the table, or None; "
-            f"got {type(control).__name__}."
-        )
-    if len(control) == 0:
-        raise InputError("The control table has no persons.")
-    twice = control.pairs_with(original) and bool(np.isin(control.row_key, original.row_key).any())
-    if twice:
-        raise InputError(
-            "Some control persons are in the original; give persons who were not in the table."
-        )
+    if control is not None:
+        check_control(control, original)
 
 
 def public_stream(purpose: str, random_state: int | None) -> SecretStream:
@@ -168,11 +157,8 @@ def understood(
     names: Sequence[str], original: Table, masked: Table, control: Table | None
 ) -> tuple[list[ReleasedColumn], list[str]]:
     """The released columns among these that can be read, by name, and what is to be said."""
-    lacking = [name for name in names if control is not None and name not in control.columns]
-    if lacking:
-        raise InputError(
-            f"The control has no column {quoted(lacking)}; it needs the columns of the original."
-        )
+    if control is not None:
+        check_control(control, original, names)
     released = sorted(name for name in names if name in masked.columns)
     columns = [released_column(name, original, masked, control) for name in released]
     unread = [column.name for column in columns if column.reading == "nothing"]

@@ -42,12 +42,7 @@ def unchanged_records(original: Table, masked: Table) -> Measurement:
     >>> round(unchanged_records(table, Round(base=5).fit_transform(table)).value, 3)
     0.333
     """
-    if not masked.pairs_with(original):
-        raise InputError(
-            "The two tables do not come from one input, so their rows cannot be paired; mask the "
-            "original with Shoal, or declare that the rows have the same order by "
-            "masked.paired(original)."
-        )
+    masked.check_pairs_with(original)
     if len(masked) == 0:
         raise InputError("The masked table has no records.")
     names = original.roles.quasi_identifiers

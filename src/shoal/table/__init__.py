@@ -12,8 +12,11 @@ from shoal.table._grouped import Missing, check_reading
 from shoal.table._quantities import quantities, scale_name
 from shoal.table._read_table import read
 from shoal.table._released import read_records, read_released, records_as_parquet
-from shoal.table._released_column import ReleasedColumn, released_column
+from shoal.table._released_column import ReleasedColumn, read_labels_of, released_column
+from shoal.table._released_pairs import ends_of_members, usual_partners
+from shoal.table._released_texts import empty_cells, ends_of_labels, released_text
 from shoal.table._roles import Roles
+from shoal.table._sampling import Sampling, signed_codes, table_of_codes
 from shoal.table._stacked import (
     stacked_codes,
     stacked_numbers,
@@ -24,7 +27,7 @@ from shoal.table._stacked import (
 from shoal.table._table import Numbers, Table
 from shoal.table.hierarchy._codes import HierarchyCodes
 from shoal.table.hierarchy._hierarchy import Hierarchy
-from shoal.table.hierarchy._rule import Unseen
+from shoal.table.hierarchy._rule import ROOT, Unseen
 from shoal.table.storage._formats import FORMATS
 from shoal.table.suggestion._suggest import (
     RoleSuggestion,
@@ -35,6 +38,7 @@ from shoal.table.suggestion._suggest import (
 __all__ = [
     "FORMATS",
     "OTHER",
+    "ROOT",
     "Classes",
     "Codes",
     "Course",
@@ -47,9 +51,13 @@ __all__ = [
     "ReleasedColumn",
     "RoleSuggestion",
     "Roles",
+    "Sampling",
     "Table",
     "Unseen",
     "check_reading",
+    "empty_cells",
+    "ends_of_labels",
+    "ends_of_members",
     "features_of",
     "fingerprint",
     "form_classes",
@@ -57,11 +65,14 @@ __all__ = [
     "identifying_columns",
     "quantities",
     "read",
+    "read_labels_of",
     "read_records",
     "read_released",
     "records_as_parquet",
     "released_column",
+    "released_text",
     "scale_name",
+    "signed_codes",
     "stacked_codes",
     "stacked_numbers",
     "stacked_numbers_and_unit",
@@ -69,6 +80,8 @@ __all__ = [
     "suggest_roles",
     "swapped_blocks",
     "swapped_crowds",
+    "table_of_codes",
     "to_one_scale",
+    "usual_partners",
     "whole_as_floats",
 ]

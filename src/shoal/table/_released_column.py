@@ -13,6 +13,8 @@ from shoal.errors import InputError
 from shoal.table._encode import Codes, encode
 from shoal.table._frames import kind_of
 from shoal.table._population import stacked
+from shoal.table._released_pairs import ends_of_members
+from shoal.table._sampling import signed_codes
 from shoal.table.hierarchy._read_labels import Runs, read_labels
 from shoal.table.hierarchy._rule import ROOT
 from shoal.table.storage._plain_text import as_text
@@ -54,6 +56,8 @@ class ReleasedColumn:
         Whether values are numbers, dates or times.
     reading : {"values", "labels", "pairs", "nothing"}
         How the cells were understood.
+    root : int
+        The number of the label that says nothing, ``*``; -1 where there is none.
     """
 
     name: str
@@ -65,6 +69,66 @@ class ReleasedColumn:
     places: Floats
     ordered: bool
     reading: Reading
+    root: int = -1
+
+    def stands_for(self, labels: Integers, values: Integers) -> npt.NDArray[np.bool_]:
+        """Whether each label stands for the value beside it; what is missing never does."""
+        of_run = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+        span = len(self.places) + 1
+        at = np.searchsorted(of_run * span + self.low, labels * span + values, side="right") - 1
+        found = np.zeros(len(labels), np.bool_)
+        asked = (labels >= 0) & (values >= 0) & (at >= 0)
+        run = at[asked]
+        found[asked] = (of_run[run] == labels[asked]) & (values[asked] <= self.high[run])
+        return found
+
+    def with_missing(self, *, wildcard: bool) -> ReleasedColumn:
+        """A missing value as a code, the last one, and a missing cell as a label, the last one.
+
+        A missing cell stands for a missing value, and so does ``*``; with ``wildcard`` a missing
+        cell stands for everything, and every cell for a missing value.
+        """
+        gap, last = len(self.places), len(self.starts) - 1
+        of_run = np.repeat(np.arange(last), np.diff(self.starts))
+        blank = np.append(np.arange(last) if wildcard else [self.root][: self.root >= 0], last)
+        more = Runs(
+            blank.astype(np.int64),
+            np.where(blank == last, 0 if wildcard else gap, gap),
+            np.full(len(blank), gap),
+        )
+        runs = Runs.joined([Runs(of_run, self.low, self.high), more])
+        return replace(
+            self,
+            values=np.where(self.values < 0, gap, self.values),
+            labels=np.where(self.labels < 0, last, self.labels),
+            starts=np.searchsorted(runs.labels, np.arange(last + 2)),
+            low=runs.low,
+            high=runs.high,
+            places=np.append(self.places, 0.0),
+        )
+
+    def usual_labels(self) -> Integers:
+        """For each code the label that most cells have of those that stand for it; -1 for none.
+
+        Of equally frequent labels the first. The last place, -1, is that of a missing value.
+        """
+        cells = np.bincount(self.labels[self.labels >= 0], minlength=len(self.starts) - 1)
+        usual = np.full(len(self.places) + 1, -1)
+        shown = np.flatnonzero(cells)
+        for label in shown[np.lexsort((-shown, cells[shown]))].tolist():  # the best one last
+            for run in range(self.starts[label], self.starts[label + 1]):
+                usual[self.low[run] : self.high[run] + 1] = label
+        usual[-1] = -1
+        return usual
+
+    def spanned(self, values: Integers) -> ReleasedColumn:
+        """Each label taken for all that lies between its records' values, one for each record."""
+        known = (self.labels >= 0) & (values >= 0)
+        labels = np.unique(self.labels[known])
+        low, high = ends_of_members(self.labels[known], values[known], len(self.starts) - 1).T
+        starts = np.searchsorted(labels, np.arange(len(self.starts)))
+        ends = (low[labels].astype(np.int64), high[labels].astype(np.int64))
+        return replace(self, starts=starts, low=ends[0], high=ends[1], reading="pairs")
 
     def near(self) -> ReleasedColumn:
         """A released number taken for what is nearer to it than to any other released number."""
@@ -135,6 +199,32 @@ def released_column(
     return _of_labels(name, persons, cells, original, masked)
 
 
+def read_labels_of(name: str, original: Table, masked: Table) -> tuple[Integers, Integers]:
+    """For each person the label that is read as theirs, and the label of each cell; -1 for none.
+
+    Of the labels that stand for a person's value it is the one that most cells have. It is for
+    tables whose rows cannot be paired; a column with cells that cannot be read is refused.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import Table
+    >>> ages, bands = (Table(pl.DataFrame({"x": x})) for x in ([34, 21], ["[20, 30)", ">=30"]))
+    >>> [codes.tolist() for codes in read_labels_of("x", ages, bands)]
+    [[0, 1], [1, 0]]
+    """
+    read = released_column(name, original, masked)
+    shown = np.unique(read.labels[read.labels >= 0])
+    if (np.diff(read.starts)[shown] == 0).any():
+        raise InputError(
+            f"Column '{name}' was made coarser, not all of its released values can be read as "
+            "intervals or sets of the original's, and the rows of the two tables cannot be "
+            "paired, so nothing says which one a person has; mask the original with Shoal, or "
+            "declare that the rows have the same order by masked.paired(original)."
+        )
+    return read.usual_labels()[read.values], read.labels
+
+
 def _alike(control: pl.Series, original: pl.Series) -> pl.Series:
     """The column of control persons in a type that goes with that of the original."""
     kinds = kind_of(original.dtype), kind_of(control.dtype)
@@ -169,26 +259,26 @@ def _of_values(
     name: str, persons: pl.Series, cells: pl.Series, as_numbers: pl.Series | None, originals: int
 ) -> ReleasedColumn:
     both = encode(stacked(persons, cells if as_numbers is None else as_numbers))
-    codes = _signed(both)
+    codes = signed_codes(both).astype(np.int64)
     values, labels = codes[: len(persons)], codes[len(persons) :].copy()
     count = len(both.levels)
     ends = np.arange(count, dtype=np.int64)
-    low, high = ends, ends
+    low, high, root = ends, ends, -1
     if as_numbers is not None and (cells == ROOT).any():
-        labels[(cells == ROOT).fill_null(False).to_numpy()] = count
+        root = count
+        labels[(cells == ROOT).fill_null(False).to_numpy()] = root
         low, high = np.append(low, 0), np.append(high, count - 1)
     starts = np.arange(len(low) + 1, dtype=np.int64)
     places, ordered = _places(both, values[:originals])
-    return ReleasedColumn(
-        name, values, labels, starts, low, high, places, ordered, "values" if count else "nothing"
-    )
+    reading: Reading = "values" if count else "nothing"
+    return ReleasedColumn(name, values, labels, starts, low, high, places, ordered, reading, root)
 
 
 def _of_labels(
     name: str, persons: pl.Series, cells: pl.Series, original: Table, masked: Table
 ) -> ReleasedColumn:
     domain, released = encode(persons), encode(as_text(cells))
-    values, labels = _signed(domain), _signed(released)
+    values, labels = (signed_codes(c).astype(np.int64) for c in (domain, released))
     places, ordered = _places(domain, values[: len(original)])
     if domain.levels.dtype != pl.String and not ordered and kind_of(domain.levels.dtype) != "text":
         domain = replace(domain, levels=as_text(domain.levels))  # infinite: only names are left
@@ -203,8 +293,10 @@ def _of_labels(
     elif len(unread) and len(unread) >= len(released.levels) - (ROOT in released.texts):
         reading = "nothing"
     starts = np.searchsorted(runs.labels, np.arange(len(released.levels) + 1))
+    silent = ROOT in released.texts and ROOT not in domain.texts
+    root = released.texts.index(ROOT) if silent else -1
     return ReleasedColumn(
-        name, values, labels, starts, runs.low, runs.high, places, ordered, reading
+        name, values, labels, starts, runs.low, runs.high, places, ordered, reading, root
     )
 
 
@@ -215,13 +307,6 @@ def _paired(
     of_record = values[original._positions_of(masked.row_key)]
     known = np.isin(labels, unread) & (of_record >= 0)
     return Runs.of_members(labels[known], of_record[known])
-
-
-def _signed(column: Codes) -> Integers:
-    codes = column.codes.astype(np.int64)
-    if column.missing is not None:
-        codes[codes == column.missing] = -1
-    return codes
 
 
 def _places(column: Codes, of_original: Integers) -> tuple[Floats, bool]:

@@ -22,6 +22,7 @@ from shoal.table._grouped import GroupedRows
 from shoal.table._identifying import identifying_columns
 from shoal.table._recorded import RecordedRows
 from shoal.table._roles import Roles
+from shoal.table._sampling import Sampling
 from shoal.table._scrub import scrubbed
 from shoal.table.storage._write import schema_of, write_frame
 
@@ -83,6 +84,7 @@ class Table(GroupedRows, RecordedRows):
         lineage: str,
         exchanges: tuple[Exchange, ...] = (),
         course: Course = Course(),  # noqa: B008
+        sampling: Sampling | None = None,
     ) -> None:
         row_key.flags.writeable = False
         vars(self).update(
@@ -93,6 +95,7 @@ class Table(GroupedRows, RecordedRows):
             _lineage=lineage,
             _exchanges=exchanges,
             _course=course,
+            _sampling=sampling,
         )
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -270,31 +273,8 @@ class Table(GroupedRows, RecordedRows):
             self._lineage,
             self._exchanges if exchanges is None else exchanges,
             self._course,
+            self._sampling,
         )
-        return table
-
-    def pairs_with(self, other: Table) -> bool:
-        """Whether both tables descend from one input, so that their rows can be paired."""
-        return self._lineage == other._lineage
-
-    def paired(self, original: Table, row_key: npt.NDArray[np.int64] | None = None) -> Table:
-        """The same rows declared to descend from ``original``, for measures that pair rows.
-
-        A table that was masked elsewhere pairs row by row: the first row is taken for the first
-        of the original, and so on. With ``row_key`` each row names its row key in the original.
-        """
-        if row_key is None:
-            row_key = original.row_key
-            if len(row_key) != len(self):
-                raise InputError(
-                    f"A table of {len(self):,} rows does not pair row by row with an original of "
-                    f"{len(row_key):,}; name the row key of each row as row_key."
-                )
-        if len(row_key) != len(self):
-            raise InputError(f"The audit names {len(row_key)} rows, but the table has {len(self)}.")
-        table = self._derive(self._data, row_key=np.array(row_key, dtype=np.int64))
-        vars(table)["_lineage"] = original._lineage
-        original._positions_of(table._row_key)
         return table
 
     def with_roles(self, roles: Roles, *, released: bool = False) -> Table:
@@ -315,7 +295,7 @@ class Table(GroupedRows, RecordedRows):
             new = in_type_of(old, pl.Series(name, values), keep_equal=keep_equal)
             empty = pl.Series(name, [None], dtype=new.dtype)
             changed.append(new.zip_with(old.is_not_null(), empty.new_from_index(0, len(old))))
-        return self._derive(self._data.with_columns(changed))
+        return self._with_columns(changed)
 
     def blank(self, cells: Mapping[str, npt.NDArray[np.bool_]]) -> Table:
         """Make the marked cells of the named columns missing, also in memory."""
@@ -326,7 +306,7 @@ class Table(GroupedRows, RecordedRows):
             column = self._series(name)
             empty = pl.Series(name, [None], dtype=column.dtype).new_from_index(0, len(column))
             changed.append(empty.zip_with(pl.Series(mask), column))
-        return self._derive(self._data.with_columns(scrubbed(pl.DataFrame(changed))))
+        return self._with_columns(scrubbed(pl.DataFrame(changed)).get_columns())
 
     def drop(self, columns: Iterable[str]) -> Table:
         """Without some columns, and without their roles."""
@@ -364,14 +344,14 @@ class Table(GroupedRows, RecordedRows):
         for name, rows in sources.items():
             taken = pl.Series(np.where(rows < 0, 0, rows)).set(pl.Series(rows < 0), None)
             changed.append(self._series(name).gather(taken))
-        return self._derive(self._data.with_columns(changed))
+        return self._with_columns(changed)
 
     def with_labels(
         self, column: str, labels: Sequence[str | None], codes: npt.NDArray[np.integer[Any]]
     ) -> Table:
         """The column as text: in each row the label of its code; None makes it missing."""
         text = pl.Series(self._series(column).name, labels, dtype=pl.String).gather(codes)
-        table = self._derive(self._data.with_columns(text))
+        table = self._with_columns([text])
         vars(table)["_origin"] = self._origin.as_text(column)
         return table
 
@@ -392,4 +372,4 @@ class Table(GroupedRows, RecordedRows):
                 gaps = pl.Series(np.isnan(values))
                 new = pl.Series(name, whole).set(gaps, None)
             changed.append(in_type_of(old, new))
-        return self._derive(self._data.with_columns(changed))
+        return self._with_columns(changed)

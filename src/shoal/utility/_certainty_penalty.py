@@ -9,16 +9,20 @@ import numpy as np
 
 from shoal.errors import InputError
 from shoal.measurement import Measurement, measure
-from shoal.table import Table, quantities
+from shoal.table import (
+    Table,
+    empty_cells,
+    ends_of_labels,
+    ends_of_members,
+    quantities,
+    released_text,
+)
 from shoal.utility._columns import (
     Floats,
     Integers,
     paired_rows,
     quasi_identifiers_to_compare,
 )
-from shoal.utility._counted import released_text
-from shoal.utility._labels import ends_of_labels
-from shoal.utility._suppression import empty_cells
 
 if TYPE_CHECKING:
     from shoal.table import Codes
@@ -114,12 +118,9 @@ def _widths(original: Table, masked: Table, name: str, rows: Integers, values: C
         return np.maximum(held[: len(column.levels)] - 1, 0) / max(1, len(values.levels) - 1)
     low, high = np.nanmin(at), np.nanmax(at)
     if ends is None:
-        ends = np.column_stack([np.full(column.count, np.inf), np.full(column.count, -np.inf)])
-        inside = at[under]
-        known = ~np.isnan(inside)
-        np.minimum.at(ends[:, 0], column.codes[known], inside[known])
-        np.maximum.at(ends[:, 1], column.codes[known], inside[known])
-        ends = ends[: len(column.levels)]
+        known = ~np.isnan(at[under])
+        members = ends_of_members(column.codes[known], at[under][known], column.count)
+        ends = members[: len(column.levels)]
     reach = np.clip(ends, low, high) / 2  # halves, since a range can be too large for a float
     half = high / 2 - low / 2
     width = np.maximum(reach[:, 1] - reach[:, 0], 0.0)

@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InputError, did_you_mean, quoted
-from shoal.table import Table, scale_name, stacked_numbers, to_one_scale
-from shoal.utility._labels import ends_of_labels
+from shoal.table import Table, ends_of_labels, scale_name, stacked_numbers, to_one_scale
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -53,14 +52,7 @@ def _chosen(
 
 def paired_rows(original: Table, masked: Table) -> Integers:
     """The row of the original that each masked row descends from."""
-    if not masked.pairs_with(original):
-        raise InputError(
-            "The two tables do not come from one input, so their rows cannot be paired; mask the "
-            "original with Shoal, or declare that the rows have the same order by "
-            "masked.paired(original)."
-        )
-    order = np.argsort(original.row_key, kind="stable")
-    return order[np.searchsorted(original.row_key[order], masked.row_key)]
+    return masked.rows_in(original)
 
 
 def rows_if_paired(original: Table, masked: Table) -> Integers | None:

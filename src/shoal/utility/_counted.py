@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from shoal.errors import InputError
-from shoal.table import Table, stacked_codes, stacked_numbers
+from shoal.table import Table, empty_cells, released_text, stacked_codes, stacked_numbers
 from shoal.utility._columns import Floats, Integers, rows_if_paired
-from shoal.utility._labels import TOP
 
 if TYPE_CHECKING:
     from shoal.table import Codes
@@ -43,16 +43,10 @@ def each_counted(original: Table, masked: Table, names: Sequence[str]) -> Iterat
             yield _counted(original, masked, name, rows)
 
 
-def released_text(original: Table, masked: Table, name: str) -> bool:
-    """Whether a column was generalized: it is text, with values that the original has not."""
-    if masked.kind(name) != "text":
-        return False
-    return not set(masked.codes(name).texts) <= {*original.codes(name).texts, TOP}
-
-
 def _counted(original: Table, masked: Table, name: str, rows: Integers | None) -> Counted:
     if rows is not None and released_text(original, masked, name):
-        before, after = _as_released(original.codes(name), masked.codes(name), rows)
+        silent = empty_cells(original, masked, name)
+        before, after = _as_released(original.codes(name), masked.codes(name), silent, rows)
         return Counted(name, before, after, coarser=True)
     both = _bins(original, masked, name)
     if both is None:
@@ -81,7 +75,9 @@ def _bins(original: Table, masked: Table, name: str) -> Integers | None:
     return np.where(np.isnan(values), -1, np.searchsorted(edges, values, side="right"))
 
 
-def _as_released(original: Codes, masked: Codes, rows: Integers) -> tuple[Floats, Floats]:
+def _as_released(
+    original: Codes, masked: Codes, silent: npt.NDArray[np.bool_], rows: Integers
+) -> tuple[Floats, Floats]:
     """The records of each released value, and how many the original would have of it.
 
     Each value of the original is spread over the released ones as its own records were. Cells
@@ -89,9 +85,7 @@ def _as_released(original: Codes, masked: Codes, rows: Integers) -> tuple[Floats
     original whose cells are all like that, or were taken out.
     """
     gap = len(masked.levels)
-    is_top = TOP not in original.texts
-    says_nothing = np.array([*(is_top and text == TOP for text in masked.texts), True])
-    labels = np.where(says_nothing[masked.codes], gap, masked.codes).astype(np.int64)
+    labels = np.where(silent, gap, masked.codes).astype(np.int64)
     values = original.codes.astype(np.int64)
     teaches = labels != gap
     if original.missing is not None and masked.missing is not None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from shoal.errors import quoted
 from shoal.measurement import Measurement, measure
-from shoal.table import Table
+from shoal.table import Table, released_text
 from shoal.utility._columns import (
     Floats,
     about_gone,
@@ -16,7 +16,7 @@ from shoal.utility._columns import (
     present,
     quantities_to_compare,
 )
-from shoal.utility._counted import each_counted, released_text
+from shoal.utility._counted import each_counted
 
 
 @measure("total variation distance", direction="lower", limits=(0, 1), needs_original=True)

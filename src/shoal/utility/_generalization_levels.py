@@ -9,9 +9,8 @@ import numpy as np
 
 from shoal.errors import InputError, did_you_mean, quoted
 from shoal.measurement import Measurement, measure
-from shoal.table import Hierarchy, HierarchyCodes, Table
+from shoal.table import Hierarchy, HierarchyCodes, Table, empty_cells
 from shoal.utility._columns import Integers, paired_rows, quasi_identifiers_to_compare
-from shoal.utility._suppression import empty_cells
 
 
 @measure(

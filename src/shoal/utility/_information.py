@@ -9,7 +9,7 @@ import numpy as np
 
 from shoal.errors import InputError
 from shoal.measurement import Measurement, measure
-from shoal.table import Table
+from shoal.table import Table, empty_cells
 from shoal.utility._columns import (
     Floats,
     Integers,
@@ -19,7 +19,6 @@ from shoal.utility._columns import (
     present,
     quasi_identifiers_to_compare,
 )
-from shoal.utility._labels import TOP
 from shoal.utility._sampled import sampled_rows
 
 BINS = 10
@@ -195,14 +194,8 @@ def nonuniform_entropy(
 
 def _released(original: Table, masked: Table, name: str) -> Integers:
     """The released value of each masked row as a code, 0 where it says nothing."""
-    column = masked.codes(name)
-    codes = column.codes.astype(np.int64) + 1
-    texts = column.texts if masked.kind(name) == "text" else []
-    if TOP in texts and TOP not in original.codes(name).texts:
-        codes[codes == texts.index(TOP) + 1] = 0
-    if column.missing is not None:
-        codes[codes == column.missing + 1] = 0
-    return codes
+    codes = masked.codes(name).codes.astype(np.int64) + 1
+    return np.where(empty_cells(original, masked, name), 0, codes)
 
 
 def _unknown_bits(values: Integers, released: Integers) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 
 from shoal.errors import InputError
 from shoal.measurement import Measurement, measure
-from shoal.table import Table, stacked_codes
+from shoal.table import Table, released_text, stacked_codes, usual_partners
 from shoal.utility._columns import (
     Floats,
     Integers,
@@ -18,7 +18,6 @@ from shoal.utility._columns import (
     each_quantity,
     rows_if_paired,
 )
-from shoal.utility._counted import released_text
 from shoal.utility._distribution import about_unpaired
 from shoal.utility._sampled import public_stream, sampled_rows
 
@@ -142,11 +141,9 @@ def _codes(original: Table, masked: Table, name: str, own: Integers | None) -> I
     # a record that was taken out gets what was released most often for its value
     values = original.codes(name)
     of_value = values.codes.astype(np.int64)
-    wide = int(after.max(initial=-1)) + 2
-    pairs, counts = np.unique(of_value[own] * wide + after + 1, return_counts=True)
     best = np.full(values.count, -1)
-    order = np.argsort(counts, kind="stable")  # the most frequent one is written last
-    best[pairs[order] // wide] = pairs[order] % wide - 1
+    found, usual = usual_partners(of_value[own], after)
+    best[found] = usual
     before = best[of_value]
     before[own] = after
     return np.concatenate([before, after])

@@ -7,9 +7,8 @@ import numpy.typing as npt
 
 from shoal.errors import InputError
 from shoal.measurement import Measurement, measure
-from shoal.table import Table
+from shoal.table import Table, empty_cells
 from shoal.utility._columns import rows_if_paired
-from shoal.utility._labels import TOP
 
 
 @measure("share of suppressed cells", direction="lower", limits=(0, 1), needs_original=True)
@@ -98,18 +97,6 @@ def suppressed_records(original: Table, masked: Table) -> Measurement:
         min(1.0, (taken_out + emptied) / len(original)),
         details={"taken_out": taken_out, "emptied": emptied},
     )
-
-
-def empty_cells(original: Table, masked: Table, name: str) -> npt.NDArray[np.bool_]:
-    """Where a released column says nothing: missing, or ``*`` that the original has not."""
-    empty = ~masked.present(name)
-    if masked.kind(name) != "text":
-        return empty
-    column = masked.codes(name)
-    texts = column.texts
-    if TOP in texts and TOP not in original.codes(name).texts:
-        empty |= column.codes == texts.index(TOP)
-    return empty
 
 
 def emptied_records(original: Table, masked: Table) -> npt.NDArray[np.bool_]:

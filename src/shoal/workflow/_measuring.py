@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from shoal.errors import ShoalError
 from shoal.masking import Progress
 from shoal.measurement import MeasureInfo, Measurement
-from shoal.risk import before_sampling
+from shoal.risk import journalist_risk_before_sampling
 from shoal.table import Table
 from shoal.workflow._asked import Options
 from shoal.workflow._assessment import Assessment, class_facts
@@ -93,7 +93,10 @@ class Run:
         given = {name: value for name, value in self.shared.items() if name in taken}
         given |= self.own.get(info.name, {})
         if info.name == "journalist_risk" and self._counts_in_the_original(given):
-            return self._journalist_risk(info, given)
+            assert self.original is not None
+            return journalist_risk_before_sampling(
+                self.original, self.table, missing=given["missing"]
+            )
         if not info.needs_original:
             return info.function(self.table, **given)
         assert self.original is not None
@@ -103,13 +106,6 @@ class Run:
         """Whether nobody said what the population is, and the original that was sampled is one."""
         unsaid = given.get("population") is None and given.get("sampling_fraction") is None
         return unsaid and self.table.roles.weight is None and self._is_sample
-
-    def _journalist_risk(self, info: MeasureInfo, given: Mapping[str, Any]) -> Measurement:
-        assert self.original is not None
-        names = self.table.roles.quasi_identifiers
-        everyone = before_sampling(self.original, self.table, names).table
-        found = info.function(self.table, **{**given, "population": everyone})
-        return replace(found, details={**found.details, "population": "the table before sampling"})
 
     @property
     def _is_sample(self) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.errors import ReleaseError
 from shoal.masking import Progress
-from shoal.table import FORMATS, records_as_parquet
+from shoal.table import FORMATS, Sampling, records_as_parquet
 from shoal.workflow._crowds import crowded_count, crowded_removals
 from shoal.workflow._folder import complete_or_absent, write_private
 from shoal.workflow._plan import StepRecord
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from shoal.workflow._protect import Release
 
 FORMAT_VERSION = 1
+#: Who was there before a sample was drawn, in the private half.
+SAMPLING_FILE = "sampling.parquet"
 #: Measures that anyone can recompute from the released data alone.
 PUBLIC_MEASURES = ("prosecutor_risk", "marketer_risk", "records_at_risk", "uniqueness")
 
@@ -175,6 +177,7 @@ def _write_private(
     )
     records = content.getvalue()
     write_private(folder / "records.parquet", records)
+    sampling = _write_sampling(masked.sampling, folder / SAMPLING_FILE)
     unchanged = release.after.measurements.get("unchanged_records")
     audit = {
         "format_version": FORMAT_VERSION,
@@ -182,6 +185,7 @@ def _write_private(
         "source_sha256": None if source is None else _digest(Path(source)),
         "release_sha256": facts_digest,
         "records_sha256": hashlib.sha256(records).hexdigest(),
+        "sampling": sampling,
         "rows_before": release.rows_before,
         "identifiers": list(release.removed_identifiers),
         "exchanges": [
@@ -192,6 +196,17 @@ def _write_private(
     }
     text = json.dumps(audit, indent=2, ensure_ascii=False) + "\n"
     write_private(folder / "audit.json", text.encode("utf-8"))
+
+
+def _write_sampling(sampling: Sampling | None, path: Path) -> dict[str, Any] | None:
+    """Write who was there before sampling, and in which class; what the audit says of it."""
+    if sampling is None:
+        return None
+    content = io.BytesIO()
+    codes = {f"code_{i}": codes for i, codes in enumerate(sampling.codes.values())}
+    records_as_parquet(content, {"row_key": sampling.row_key, **codes})
+    write_private(path, content.getvalue())
+    return {"columns": list(sampling.codes), "sha256": _digest(path)}
 
 
 def _digest(path: Path) -> str:

@@ -12,8 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import InputError, ReleaseError, quoted
-from shoal.table import OTHER, Course, Exchange, Roles, Table, read_records, read_released
-from shoal.workflow._release import FORMAT_VERSION
+from shoal.table import (
+    OTHER,
+    Course,
+    Exchange,
+    Roles,
+    Sampling,
+    Table,
+    read_records,
+    read_released,
+)
+from shoal.workflow._release import FORMAT_VERSION, SAMPLING_FILE
 from shoal.workflow._verification import clean
 
 
@@ -70,6 +79,7 @@ def read_release(
         audit = read_audit(place.private)
         masked = on_course(place.private, on_record(place.private, masked))
         roles, rows = Roles.from_dict(audit["roles"]), int(audit["rows_before"])
+        sampling = sampling_on_record(place.private)
     except Exception:  # damaged files raise whatever their readers raise
         raise ReleaseError(f"The private half of '{place.root}' cannot be read.") from None
     gone = [name for _, name in roles.items() if name not in masked.columns]
@@ -82,7 +92,7 @@ def read_release(
             f"{rows:,}; give the table that was released, in its first order of rows."
         )
     original = original.with_roles(roles)
-    masked = masked.paired(original, masked.row_key)
+    masked = masked.paired(original, masked.row_key).with_sampling(sampling)
     left = untouched_columns(facts, masked)
     moved = [name for name in left if masked.changed_cells(name, original).any()]
     if moved:
@@ -170,6 +180,16 @@ def on_course(private: Path, masked: Table) -> Table:
         return masked.on_course(Course(**read_audit(private)["course"]))
     except (OSError, ValueError, RecursionError, AttributeError, TypeError, KeyError):
         return masked.on_course(OTHER)  # another check says that the audit is damaged
+
+
+def sampling_on_record(private: Path) -> Sampling | None:
+    """Who was there before the table was sampled, if it was."""
+    recorded = read_audit(private).get("sampling")
+    if recorded is None:
+        return None
+    rows = read_records(private / SAMPLING_FILE)
+    codes = {name: rows[f"code_{i}"] for i, name in enumerate(recorded["columns"])}
+    return Sampling(rows["row_key"], codes)
 
 
 def file_of(place: Place, entry: Mapping[str, Any]) -> Path:

@@ -16,7 +16,7 @@ import numpy as np
 from shoal.errors import InputError, ReleaseError
 from shoal.models import PopulationModel, discover_models
 from shoal.table import Roles, Table, read_records
-from shoal.workflow._release import PUBLIC_MEASURES
+from shoal.workflow._release import PUBLIC_MEASURES, SAMPLING_FILE
 from shoal.workflow._release_files import (
     Place,
     is_plain,
@@ -26,6 +26,7 @@ from shoal.workflow._release_files import (
     read_facts,
     read_masked,
     same_digest,
+    sampling_on_record,
     untouched_columns,
 )
 from shoal.workflow._require import Limit, discover_all_measures, make_claim, requirement_from
@@ -147,7 +148,8 @@ def _paired(
             return False, "the original has another number of rows than the audit says"
         with_roles = original.with_roles(Roles.from_dict(audit["roles"]))
         keys = read_records(private / "records.parquet")["row_key"]
-        pairs.append((with_roles, masked.paired(with_roles, keys)))
+        released = masked.paired(with_roles, keys).with_sampling(sampling_on_record(private))
+        pairs.append((with_roles, released))
         return True, "every released row has its original"
 
     checks.run("pairing", pair)
@@ -260,15 +262,18 @@ def _audit_matches(place: Place) -> tuple[bool | None, str]:
     if place.private is None:
         return None, "only the private half tells whether a claim was removed or weakened"
     audit = read_audit(place.private)
-    for path, key in (
-        (place.public / "release.json", "release_sha256"),
-        (place.private / "records.parquet", "records_sha256"),
-    ):
-        if key not in audit:
+    stated = {
+        place.public / "release.json": audit.get("release_sha256"),
+        place.private / "records.parquet": audit.get("records_sha256"),
+    }
+    if audit.get("sampling") is not None:
+        stated[place.private / SAMPLING_FILE] = audit["sampling"].get("sha256")
+    for path, digest in stated.items():
+        if digest is None:
             return False, f"the audit records no checksum of {path.name}"
-        if hashlib.sha256(path.read_bytes()).hexdigest() != audit[key]:
+        if hashlib.sha256(path.read_bytes()).hexdigest() != digest:
             return False, f"{path.name} was changed"
-    return True, "release.json and records.parquet are the ones that were written"
+    return True, f"{' and '.join(path.name for path in stated)} are the ones that were written"
 
 
 def _modes(private: Path) -> tuple[bool, str]:

@@ -80,6 +80,8 @@ def test_mixed_levels_are_read_together():
         ("[22, 24]", []),
         ("[-1e3, 25.0)", [0, 1]),
         ("[25, 20]", []),
+        ("20..25", [0, 1, 2]),
+        ("21-29", [1, 2]),
     ],
 )
 def test_ends_are_inside_or_outside(text, codes):
@@ -106,7 +108,7 @@ def test_sets_need_every_part():
     assert members(runs, 2) == [3]  # a value that looks like a set is itself
 
 
-@pytest.mark.parametrize("text", ["young", "[a, b]", "20..30", "[20, x)", "", "2*"])
+@pytest.mark.parametrize("text", ["young", "[a, b]", "20 to 30", "[20, x)", "[20, nan]", "", "2*"])
 def test_other_texts_are_not_guessed_at(text):
     runs, unread = read_labels([text], encode(pl.Series([20.5, 30.0])))
     assert unread.tolist() == [0]

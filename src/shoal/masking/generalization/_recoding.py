@@ -9,10 +9,10 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from shoal.table import Hierarchy, Table
+from shoal.table import ROOT, Hierarchy, Table
 
 #: The value that says nothing.
-TOP = "*"
+TOP = ROOT
 
 
 @dataclass(frozen=True, eq=False, repr=False)

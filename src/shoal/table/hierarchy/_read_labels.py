@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -12,6 +11,7 @@ import polars as pl
 
 from shoal.table._encode import Codes
 from shoal.table._frames import kind_of
+from shoal.table._released_texts import end_of, interval_of, members_of
 from shoal.table.hierarchy._dates import UNITS, Dates
 from shoal.table.hierarchy._prefixes import Prefixes
 from shoal.table.hierarchy._rule import ROOT, Rung, bounds_of_values
@@ -19,11 +19,6 @@ from shoal.table.storage._plain_text import as_text
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
-
-_INTERVAL = re.compile(r"(?s)([\[(])(.+), (.+)([\])])")
-_OPEN = re.compile(r"(<=|>=|<|>|≤|≥)\s*(.+)")
-_SET = re.compile(r"(?s)\{(.+)\}")
-_WORDS = {"≤": "<=", "≥": ">="}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -116,13 +111,14 @@ def _interval(texts: Sequence[str], values: pl.Series) -> Reading:
     if quantities is None:
         return _members(texts, [])
     line, known = quantities[:, 0], _codes_by_text(values)
+    of_numbers = kind_of(values.dtype) in ("integer", "float")
     read, stretches = np.zeros(len(texts), np.bool_), []
     for at, text in enumerate(texts):
-        ends = _ends(text)
-        if ends is None:
+        found = interval_of(text, of_numbers=of_numbers)
+        if found is None:
             continue
-        low = _first_code(ends[0], known, line, after=ends[2])
-        high = _first_code(ends[1], known, line, after=not ends[3])
+        low = _first_code(found.low, known, line, after=found.above_low)
+        high = _first_code(found.high, known, line, after=not found.below_high)
         if low is None or high is None:
             continue
         read[at] = True
@@ -132,27 +128,14 @@ def _interval(texts: Sequence[str], values: pl.Series) -> Reading:
     return Runs(*columns), read
 
 
-def _ends(text: str) -> tuple[str | None, str | None, bool, bool] | None:
-    """The ends of an interval, and whether the lower and the upper one are outside of it."""
-    if match := _INTERVAL.fullmatch(text):
-        return match[2], match[3], match[1] == "(", match[4] == ")"
-    if match := _OPEN.fullmatch(text):
-        sign, end = _WORDS.get(match[1], match[1]), match[2]
-        below = sign.startswith("<")
-        outside = len(sign) == 1
-        return (None, end, False, outside) if below else (end, None, outside, False)
-    return None
-
-
 def _first_code(end: str | None, known: dict[str, int], line: Floats, *, after: bool) -> int | None:
     """The first code that is not below an end, or that is above it; None where it is no number."""
     if end is None:
         return len(line) if after else 0
     if end in known:
         return known[end] + after
-    try:
-        number = float(end)
-    except ValueError:
+    number = end_of(end)
+    if number is None:
         return None
     return int(np.searchsorted(line, number, side="right" if after else "left"))
 
@@ -201,8 +184,7 @@ def _set(texts: Sequence[str], values: pl.Series) -> Reading:
     known = _codes_by_text(values)
     pairs: list[tuple[int, int]] = []
     for at, text in enumerate(texts):
-        match = _SET.fullmatch(text)
-        parts = match[1].split(", ") if match else []
+        parts = members_of(text)
         if parts and all(part in known for part in parts):
             pairs += [(at, known[part]) for part in parts]
     return _members(texts, pairs)

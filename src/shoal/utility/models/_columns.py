@@ -9,13 +9,20 @@ from typing import Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from shoal.table import Codes, Table, quantities, scale_name, stacked_codes
+from shoal.table import (
+    Codes,
+    Table,
+    empty_cells,
+    quantities,
+    scale_name,
+    signed_codes,
+    stacked_codes,
+)
 
 Side = Literal["original", "masked"]
 Values = npt.NDArray[Any]
 
 _QUANTITIES: Final = ("integer", "float", "date", "datetime", "time", "duration")
-_NOTHING_SAID: Final = "*"  # what a generalized cell says that says nothing
 _FEW: Final = 20  # values that are never too many
 _TOO_MANY: Final = 0.5  # of the records: from there on a text names them
 
@@ -79,25 +86,17 @@ def _column(name: str, original: Table, masked: Table | None) -> Column:
             return Column(name, True, *_in_one_size(*both), learnable=frozenset(learnable))
         learnable.add("masked")  # intervals, however many, become numbers
         numbers, _ = _in_one_size(quantities(before)[before.codes], None)
-        return Column(name, True, numbers, _without_stars(after), True, frozenset(learnable))
+        bands = np.where(empty_cells(original, released, name), -1, _codes(after))
+        return Column(name, True, numbers, bands, True, frozenset(learnable))
     if released is None or after is None:
-        codes = _without_missing(before)
-        return Column(name, False, codes, None, learnable=frozenset(learnable))
-    return _nominal(name, original, released, before, after, frozenset(learnable))
+        return Column(name, False, _codes(before), None, learnable=frozenset(learnable))
+    return _nominal(name, original, released, frozenset(learnable))
 
 
-def _nominal(
-    name: str,
-    original: Table,
-    masked: Table,
-    before: Codes,
-    after: Codes,
-    learnable: frozenset[Side],
-) -> Column:
+def _nominal(name: str, original: Table, masked: Table, learnable: frozenset[Side]) -> Column:
     both = stacked_codes(name, original, masked)
     old, new = both[: len(original)], both[len(original) :]
-    if _NOTHING_SAID not in before.texts:
-        new = np.where(_without_stars(after) < 0, -1, new)
+    new = np.where(empty_cells(original, masked, name), -1, new)
     coarser = not np.isin(new[new >= 0], old).all()
     return Column(name, False, old, new, coarser, learnable)
 
@@ -121,16 +120,8 @@ def _same_scale(before: Codes, after: Codes, masked: Table) -> bool:
     return is_quantity(masked, after.name) and scale_name(before) == scale_name(after)
 
 
-def _without_missing(column: Codes) -> npt.NDArray[np.int64]:
-    codes = column.codes.astype(np.int64)
-    return codes if column.missing is None else np.where(codes == column.missing, -1, codes)
-
-
-def _without_stars(column: Codes) -> npt.NDArray[np.int64]:
-    codes, texts = _without_missing(column), column.texts
-    if _NOTHING_SAID not in texts:
-        return codes
-    return np.where(codes == texts.index(_NOTHING_SAID), -1, codes)
+def _codes(column: Codes) -> npt.NDArray[np.int64]:
+    return signed_codes(column).astype(np.int64)
 
 
 def _in_one_size(first: Values, second: Values | None) -> tuple[Values, Values | None]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from shoal.table import ends_of_members, usual_partners
 from shoal.utility.models._columns import Column, Side, Values
 
 Integers = npt.NDArray[np.int64]
@@ -101,10 +102,8 @@ def middles_of(labels: Integers, values: Floats, count: int) -> Floats:
     >>> middles_of(np.array([0, 0, -1, 0]), np.array([20.0, 29.0, 70.0, 21.0]), 1).tolist()
     [24.5, nan]
     """
-    low, high = np.full(count + 1, np.inf), np.full(count + 1, -np.inf)
     there = (labels >= 0) & ~np.isnan(values)
-    np.minimum.at(low, labels[there], values[there])
-    np.maximum.at(high, labels[there], values[there])
+    low, high = ends_of_members(labels[there], values[there], count + 1).T
     seen = low <= high
     middles = np.full(count + 1, np.nan)  # code -1 reads the last one
     middles[seen] = low[seen] / 2 + high[seen] / 2
@@ -155,14 +154,12 @@ def most_frequent(asked: Integers, source: Integers, target: Integers, known: In
     >>> most_frequent(np.array([0, 1, 2, -1]), source, target, target).tolist()
     [8, 7, -2, -1]
     """
-    pairs, counts = np.unique(np.column_stack((source, target)), axis=0, return_counts=True)
-    pairs, counts = pairs[pairs[:, 0] >= 0], counts[pairs[:, 0] >= 0]
-    order = np.lexsort((pairs[:, 1], -counts, pairs[:, 0]))
-    sources, first = np.unique(pairs[order, 0], return_index=True)
+    there = source >= 0
+    sources, usual = usual_partners(source[there], target[there])
     size = int(max(asked.max(initial=-1), source.max(initial=-1))) + 1
     given = np.full(size + 1, UNKNOWN)
     kept = np.unique(known[(known >= 0) & (known < size)])
     given[kept] = kept
-    given[sources] = pairs[order[first], 1]
+    given[sources] = usual
     given[-1] = -1  # missing stays missing
     return given[asked]

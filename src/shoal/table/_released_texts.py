@@ -1,0 +1,156 @@
+"""The grammar of released texts: single numbers, intervals, sets, and ``*``.
+
+Whatever asks what a released cell stands for asks here, so that no two answers differ.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.table.hierarchy._rule import ROOT
+
+if TYPE_CHECKING:
+    from shoal.table._table import Table
+
+_NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_SINGLE = re.compile(_NUMBER)
+_INTERVAL = re.compile(r"(?s)([\[(])(.+), (.+)([\])])")
+_OF_NUMBERS = re.compile(rf"([\[(])\s*({_NUMBER})\s*[,;]\s*({_NUMBER})\s*([\])])")
+_FROM_TO = re.compile(rf"({_NUMBER})\s*(?:-|–|\.\.)\s*({_NUMBER})")
+_INFINITE = re.compile(r"[+-]?(?:inf|∞)")
+_OPEN = re.compile(r"(<=|>=|<|>|≤|≥)\s*(.+)")
+_SET = re.compile(r"(?s)\{(.+)\}")
+
+
+@dataclass(frozen=True)
+class Interval:
+    """The ends of an interval as they are written, and whether they are outside of it.
+
+    None is an open end.
+    """
+
+    low: str | None
+    high: str | None
+    above_low: bool = False
+    below_high: bool = False
+
+
+def interval_of(text: str, *, of_numbers: bool) -> Interval | None:
+    """The interval that a text is; None where it is another text.
+
+    ``[a, b)`` and the like and ``<a`` are intervals of anything that has an order. Of numbers,
+    ``a-b`` and ``a..b`` are too, with both ends, and so is ``[a;b)``.
+
+    Examples
+    --------
+    >>> interval_of("[20, 30)", of_numbers=True)
+    Interval(low='20', high='30', above_low=False, below_high=True)
+    >>> interval_of("≥65", of_numbers=True)
+    Interval(low='65', high=None, above_low=False, below_high=False)
+    >>> interval_of("2020-05", of_numbers=False) is None
+    True
+    """
+    match = (of_numbers and _OF_NUMBERS.fullmatch(text)) or _INTERVAL.fullmatch(text)
+    if match:
+        return Interval(match[2], match[3], match[1] == "(", match[4] == ")")
+    if of_numbers and (match := _FROM_TO.fullmatch(text)):
+        return Interval(match[1], match[2])
+    if match := _OPEN.fullmatch(text):
+        outside = match[1] in "<>"
+        if match[1] in ("<", "<=", "≤"):
+            return Interval(None, match[2], below_high=outside)
+        return Interval(match[2], None, above_low=outside)
+    return None
+
+
+def number_of(text: str) -> float | None:
+    """The number that a text is; None where it is none.
+
+    Examples
+    --------
+    >>> number_of("-1e3"), number_of("1_000"), number_of("nan")
+    (-1000.0, None, None)
+    """
+    return float(text) if _SINGLE.fullmatch(text) else None
+
+
+def end_of(text: str) -> float | None:
+    """The number that the end of an interval is, which may be infinite; None where it is none."""
+    if _INFINITE.fullmatch(text):
+        return -np.inf if text.startswith("-") else np.inf
+    return number_of(text)
+
+
+def members_of(text: str) -> list[str]:
+    """The parts of a set, ``{a, b}``; none where a text is no set."""
+    match = _SET.fullmatch(text)
+    return match[1].split(", ") if match else []
+
+
+def ends_of_labels(texts: Sequence[str]) -> npt.NDArray[np.float64] | None:
+    """The lowest and highest number of each text, or None where one is no number or interval.
+
+    An open end is infinite. The root, which says nothing, has NaN.
+
+    Examples
+    --------
+    >>> ends_of_labels(["[20, 30)", "<18", "65-69", "*"]).tolist()
+    [[20.0, 30.0], [-inf, 18.0], [65.0, 69.0], [nan, nan]]
+    >>> ends_of_labels(["[20, 30)", "Europe"]) is None
+    True
+    """
+    ends = np.full((len(texts), 2), np.nan)
+    for place, text in enumerate(texts):
+        if text == ROOT:
+            continue
+        found = _numbers_of(text.strip())
+        if found is None or found[0] > found[1]:
+            return None
+        ends[place] = found
+    return ends
+
+
+def _numbers_of(text: str) -> tuple[float, float] | None:
+    single = number_of(text)
+    if single is not None:
+        return single, single
+    interval = interval_of(text, of_numbers=True)
+    if interval is None:
+        return None
+    low = -np.inf if interval.low is None else end_of(interval.low)
+    high = np.inf if interval.high is None else end_of(interval.high)
+    return None if low is None or high is None else (low, high)
+
+
+def empty_cells(original: Table, masked: Table, name: str) -> npt.NDArray[np.bool_]:
+    """Where a released column says nothing: missing, or ``*`` that the original has not.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import Table
+    >>> ages, bands = (Table(pl.DataFrame({"x": x})) for x in ([20, 31], ["[20, 30)", "*"]))
+    >>> empty_cells(ages, bands, "x").tolist()
+    [False, True]
+    """
+    empty = ~masked.present(name)
+    if masked.kind(name) != "text":
+        return empty
+    column = masked.codes(name)
+    texts = column.texts
+    if ROOT in texts and ROOT not in original.codes(name).texts:
+        empty |= column.codes == texts.index(ROOT)
+    return empty
+
+
+def released_text(original: Table, masked: Table, name: str) -> bool:
+    """Whether a column was generalized: it is text, with values that the original has not."""
+    if masked.kind(name) != "text":
+        return False
+    return not set(masked.codes(name).texts) <= {*original.codes(name).texts, ROOT}
