@@ -19,7 +19,7 @@ from shoal.utility._columns import (
     rows_if_paired,
 )
 from shoal.utility._counted import released_text
-from shoal.utility._distribution import about_unpaired
+from shoal.utility._distribution import about_taken_out, about_unpaired
 from shoal.utility._sampled import public_stream, sampled_rows
 
 Discriminator = Literal["logistic", "tree"]
@@ -113,7 +113,7 @@ def propensity(
             "share_of_masked": share,
             "compared": released,
         },
-        warnings=about_unpaired(original, masked, released),
+        warnings=(*about_unpaired(original, masked, released), *about_taken_out(masked, names)),
     )
 
 
