@@ -11,7 +11,7 @@ import pytest
 from shoal import Roles, Table
 from shoal.kernels._intersections import common_members
 from shoal.kernels._nearest_regions import fill_gaps, nearest_guesses, shared_neighbours
-from shoal.kernels._predicates import NOBODY, SEVERAL, indexed, isolated_rows
+from shoal.kernels._predicates import NOBODY, SEVERAL, indexed, isolated_rows, rows_to_look_at
 from shoal.risk._inference import _said
 from shoal.risk._linkability import overlap_chance
 from shoal.risk._released_regions import ground, joint_counts
@@ -159,8 +159,15 @@ def test_isolated_rows(seed):
     which = np.tile(np.arange(3), (len(masked), 1))
     rows = indexed(values, np.array([len(column.places) for column in chosen]))
     found = isolated_rows(rows, which, np.ascontiguousarray(labels.T), *runs)
+    looks = rows_to_look_at(rows, which, np.ascontiguousarray(labels.T), *runs)
     kinds = set()
     for record in range(len(masked)):
+        asked = [c for c in chosen if c.labels[record] >= 0]
+        meet = [
+            sum(c.values[p] >= 0 and slow_gap([c], p, record) == 0.0 for p in range(len(original)))
+            for c in asked
+        ]
+        assert looks[record] == min(meet, default=0)
         fits = [
             person
             for person in range(len(original))

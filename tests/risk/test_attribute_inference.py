@@ -224,6 +224,20 @@ class TestSecrets:
         assert (found.value, found.baseline) == (0, 0)
         assert found.details["secrets"]["ill"]["released"] is False
 
+    def test_a_secret_that_was_taken_out_is_no_excuse_for_another(self):
+        """The other one is guessed worse than blindly, which is not the 0 of what is gone."""
+        roles = Roles(quasi_identifiers=["age"], sensitive=["ill", "sex"])
+        original = table([30] * 4 + [40] * 3, list("aaabbba"), roles=roles)
+        masked = table([40] * 4 + [30] * 3, list("aaaabbb"), roles=roles).paired(original)
+        found = attribute_inference(original, masked.drop(["sex"]), attack="distance")
+        assert found.details["secret"] == "ill"
+        assert found.details["lift"] < 0 < found.value
+
+    def test_a_sample_is_said(self):
+        original = crowd(50)
+        found = attribute_inference(original, original.keep(np.arange(50) < 40), attack="distance")
+        assert "40 records of 50 persons" in found.warnings[0]
+
     def test_nothing_known_was_released(self):
         original = crowd(50)
         found = attribute_inference(original, original.drop(["age", "sex"]))

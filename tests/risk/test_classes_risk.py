@@ -94,6 +94,8 @@ def test_unchanged_records():
     assert unchanged_records(original, less).value == 0.5
     gone = masked.drop(["y"])
     assert unchanged_records(original, gone).value == 0.0
+    retyped = Table(original.frame.cast({"x": pl.Float64}), original.roles).paired(original)
+    assert unchanged_records(original, retyped).value == 1.0, "the same numbers"
     blanked = original.blank({"z": np.ones(4, dtype=bool)})
     assert unchanged_records(original, blanked).value == 1.0, "only quasi-identifiers count"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -22,8 +24,10 @@ from shoal import (
     protect,
 )
 from shoal.errors import InputError, ParameterError, PlanError, RequirementNotMet
-from shoal.risk import distance_linkage
+from shoal.risk import _right_links, distance_linkage
 from shoal.risk._interval import independent_trials, wilson
+from shoal.risk._intruder import intruder
+from shoal.risk._links import Links
 from shoal.workflow import assess, verify
 
 QUASI = Roles(quasi_identifiers=["x", "y", "c"])
@@ -98,7 +102,7 @@ def test_it_equals_a_brute_force(data, rows, how):
     expected = by_brute_force(original, masked)
     assert found.per_record.tolist() == pytest.approx(expected)
     assert found.value == pytest.approx(np.mean(expected))
-    assert found.baseline == 1 / len(masked)
+    assert found.baseline == 1 / rows
     assert found.interval[0] <= found.value <= found.interval[1]
 
 
@@ -138,7 +142,30 @@ class TestWorkedByHand:
         original = table([1, 2, 3, 4])
         found = distance_linkage(original, original.keep(np.array([True, False, True, False])))
         assert found.per_record.tolist() == [1, 0, 1, 0]
-        assert (found.value, found.baseline) == (0.5, 0.5)
+        assert (found.value, found.baseline) == (0.5, 0.25)
+        assert (found.details["released_persons"], found.details["of_released"]) == (2, 1)
+        assert "2 of 4 persons are not in the masked table" in found.warnings[0]
+        assert found.warnings[0].endswith("of those who are, 100 % are.")
+
+    def test_a_small_sample_is_no_better_than_its_records(self):
+        """Both records are found for sure, by links that are right for 2 of 400 persons."""
+        original = table(range(400))
+        found = distance_linkage(original, original.keep(np.arange(400) < 2))
+        assert (found.value, found.baseline) == (2 / 400, 1 / 400)
+        hidden = distance_linkage(original, original.keep(np.arange(400) == 399), sample=2)
+        assert hidden.details["of_released"] is None
+        assert "give a larger sample" in hidden.warnings[0]
+
+    def test_a_sample_breaks_what_its_records_promise(self, monkeypatch):
+        """All links to released records are right, which 4 in 10 of all persons must not hide."""
+        original = table(np.arange(1000) // 2)
+        promised = SimpleNamespace(k=2, by="equal records")
+        sample = original.keep(np.arange(1000) < 400)
+        monkeypatch.setattr(_right_links, "bound_of", lambda who: promised)
+        links = Links((np.arange(1000) < 400).astype(np.float64))
+        who = intruder(original, sample, known=None, sample=1000, random_state=None)
+        said = _right_links.right_links("distance_linkage", who, links).warnings
+        assert any("more often than 1 in 2" in one for one in said)
 
     def test_a_column_that_was_taken_out_links_nobody(self):
         original = table([1, 2, 3, 4], [1.0, 1.0, 1.0, 2.0])
@@ -147,7 +174,24 @@ class TestWorkedByHand:
         assert one_left.details["known"] == ["y"]
         blind = distance_linkage(original, original.drop(["x", "y"]).keep(np.arange(4) > 0))
         assert blind.per_record.tolist() == pytest.approx([0, 1 / 3, 1 / 3, 1 / 3])
-        assert "no better than blind guessing" in blind.warnings[0]
+        assert "no better than blind guessing" in blind.warnings[-1]
+
+    def test_a_column_under_another_name_is_told_of(self):
+        original = table([1, 2, 3, 4])
+        renamed = Table(original.frame.rename({"x": "z"})).paired(original)
+        assert "'z', which the original has not" in distance_linkage(original, renamed).warnings[0]
+        assert not distance_linkage(original, original).warnings
+
+    @pytest.mark.parametrize("kind", [pl.Date, pl.Datetime, pl.Time, pl.Duration])
+    def test_dates_and_times_are_near_or_far(self, kind):
+        """Each moved to a value that another one had: nobody is found by what is equal."""
+        days = pl.Series("x", np.arange(0, 50, 10).repeat(2) + np.tile([0, 1], 5))
+        moved = days.to_numpy().reshape(-1, 2)[:, ::-1].ravel()
+        original = Table(pl.DataFrame([days.cast(kind)]), Roles(quasi_identifiers=["x"]))
+        other = Table(pl.DataFrame([pl.Series("x", moved).cast(kind)]), original.roles)
+        assert distance_linkage(original, other.paired(original)).value == 0
+        far = Table(pl.DataFrame([pl.Series("x", days + 3).cast(kind)]), original.roles)
+        assert distance_linkage(original, far.paired(original)).per_record.tolist() == [1, 0] * 5
 
     def test_the_intruder_knows_what_is_said(self):
         original = table([1, 2, 3, 4], [1.0, 1.0, 2.0, 2.0])

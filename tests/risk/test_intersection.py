@@ -152,7 +152,13 @@ def test_a_swap_is_said(releases):
     original, made = releases
     swapped = Swap(k=3).fit_transform(original)
     assert any("swapped" in said for said in intersection([made[0], swapped]).warnings)
-    assert any("k = 1" in said for said in intersection([made[0], swapped]).warnings)
+    assert any("k = 1" in said for said in intersection([made[0], swapped], k=1).warnings)
+
+
+def test_who_is_alone_is_exposed_without_a_k():
+    table = Table(pl.DataFrame({"x": [1, 2, 2], "y": [1, 1, 1]}), Roles(quasi_identifiers=["x"]))
+    found = intersection([table, Table(table.frame, table.roles).paired(table)])
+    assert (found.value, found.baseline, found.details["k"]) == (1 / 3, 1 / 3, 2)
 
 
 def test_what_is_refused(releases):

@@ -175,7 +175,17 @@ class TestWhatIsTold:
         original = table([1, 2, 3, 4])
         found = interval_disclosure(original, original.keep(np.array([True, False, True, False])))
         assert found.per_record.tolist() == [1, 0, 1, 0]
+        assert found.baseline == 1 / 8  # one value in four, of half of the persons
+        assert "2 records of 4 persons" in found.warnings[0]
         assert interval_disclosure(original, original.drop(["x"])).value == 0
+
+    def test_dates_are_told_too(self):
+        days = pl.Series("x", [0, 100, 200, 300, 400])
+        original = Table(pl.DataFrame([days.cast(pl.Date)]), Roles(quasi_identifiers=["x"]))
+        masked = pl.DataFrame([(days + pl.Series([1, 1, 60, 1, 60])).cast(pl.Date)])
+        masked = Table(masked, original.roles).paired(original)
+        found = interval_disclosure(original, masked, interval="deviations")
+        assert found.per_record.tolist() == [1, 1, 0, 1, 0]
 
     def test_a_missing_cell_has_no_interval(self):
         original = table([1.0, None, 3.0])

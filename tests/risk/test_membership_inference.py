@@ -145,6 +145,12 @@ class TestByDistance:
         assert "no better than by guessing" in found.warnings[0]
         assert found.baseline == 0.5
 
+    def test_a_score_that_is_wrong_for_sure_tells_as_much(self):
+        others = crowd(seed=2)
+        found = membership_inference(crowd(), others, control=Table(others.frame, ROLES))
+        assert found.interval[1] < 0.5
+        assert "takes low scores for members" in found.warnings[-1]
+
     def test_a_joint_swap_hides_no_member(self):
         """Every person's quasi-identifiers are still there, only beside another secret."""
         original = crowd()

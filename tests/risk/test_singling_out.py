@@ -10,7 +10,8 @@ import pytest
 
 from shoal import Generalize, Hierarchy, Roles, Suppress, Swap, Table
 from shoal.errors import InputError
-from shoal.risk import singling_out
+from shoal.risk import _singling_out, singling_out
+from shoal.risk._intruder import drawn_persons
 from shoal.workflow import assess
 
 ADULT = ["age", "education", "marital-status", "occupation", "race", "sex", "native-country"]
@@ -209,8 +210,20 @@ def test_a_smaller_control_is_said(persons, control):
     few = control.keep(np.arange(len(control)) < 300)
     found = singling_out(persons, persons, control=few)
     assert any("among 300 of them" in said for said in found.warnings)
+    assert found.value > 0.9, "as with a control of any size"
+    one_column = singling_out(persons, persons, mode="univariate", known=["pay"], control=few)
+    assert one_column.details["isolated_by_own_record"] > 0.9 * one_column.details["attacks"]
+    apart = table(persons.frame)
+    assert singling_out(persons, apart, control=few).value > 0.9
     found = singling_out(few, few, control=persons)
     assert not any("among" in said for said in found.warnings)
+
+
+def test_a_control_of_whom_nobody_is_comparable(persons, control):
+    one = control.keep(np.arange(len(control)) < 1)
+    rest = drawn_persons(persons.row_key, 1, None)
+    with pytest.raises(InputError, match="give a larger control"):
+        singling_out(persons, persons.keep(np.arange(len(persons)) != rest[0]), control=one)
 
 
 def test_texts_that_cannot_be_read_are_left_out_and_said(persons):
@@ -226,6 +239,19 @@ def test_nothing_released_is_no_risk(persons):
     found = singling_out(persons, gone.drop(kept))
     assert found.value == 0.0
     assert any("Nothing was released" in said for said in found.warnings)
+
+
+def test_fewer_predicates_where_each_takes_long(persons, monkeypatch):
+    """Half of all persons have a value: what is looked at for two predicates is all persons."""
+    whole = singling_out(persons, persons)
+    assert whole.details["attacks"] == len(persons)
+    monkeypatch.setattr(_singling_out, "_MOST_LOOKS", 60)
+    monkeypatch.setattr(_singling_out, "_FEWEST_ATTACKS", 10)
+    few = singling_out(persons, persons)
+    assert 10 <= few.details["attacks"] < 60
+    assert few.interval[0] < whole.value < few.interval[1] + 1e-9
+    halves = table(pl.DataFrame({"sex": ["f", "m"] * 50}))
+    assert singling_out(halves, halves).details["attacks"] == 10
 
 
 def test_one_column_needs_pairs(persons, control):

@@ -53,6 +53,16 @@ def test_a_part_of_the_table_is_tested_as_a_sample_of_a_finite_population(seed):
     assert found.details["released_share"] == inside.mean()
 
 
+def test_changed_values_are_no_sample_whoever_is_taken_out():
+    """One of 100 records is taken out: the others are not 99 percent of a finite population."""
+    people = quasi(x=list("ab") * 50, y=list("ab") * 50)
+    masked = masked_as(people, x=list("aaab") * 25, y=list("ab") * 50).keep(np.arange(100) > 0)
+    tests = chi_square(people, masked).details["tests"]
+    known = chisquare([74, 25], [49.5, 49.5])
+    assert tests["x"]["statistic"] == pytest.approx(known.statistic)
+    assert tests["y"]["statistic"] == pytest.approx(chisquare([49, 50]).statistic * 100)
+
+
 def test_random_samples_give_one_on_average():
     rng = np.random.default_rng(5)
     people = mixed(600, 1)
@@ -79,6 +89,7 @@ def test_what_cannot_be_tested_is_named():
     before = table(constant=["a"] * 4, gone=list("abab"), x=list("abab"))
     found = chi_square(before, table(constant=["b"] * 4, x=list("abab")))
     assert found.details["not_tested"] == ["constant", "gone"]
+    assert any("'gone' were taken out" in said for said in found.warnings)
     assert found.value == 0.0
     v = cramers_v(before, table(constant=["b"] * 4, x=list("abab"))).details["columns"]
     assert v == {"constant": 1.0, "gone": 1.0, "x": 0.0}

@@ -73,6 +73,22 @@ def test_intervals_tell_what_their_middles_tell():
         assert low < found.value < high
 
 
+def test_labels_of_dates_tell_no_more_than_the_dates():
+    """As text, each day a label of its own: nothing is lost, and nothing gained."""
+    rng = np.random.default_rng(1)
+    days = rng.integers(0, 5000, 400)
+    born = pl.Series("born", days).cast(pl.Date)
+    frame = pl.DataFrame({"born": born, "pay": days + rng.integers(0, 900, 400)})
+    people = Table(frame)
+    texts = Table(frame.with_columns(pl.col("born").cast(pl.String))).paired(people)
+    assert mutual_information_loss(people, texts).value == pytest.approx(0, abs=1e-12)
+    years = frame.with_columns(pl.col("born").dt.strftime("%Y"))
+    found = mutual_information_loss(people, Table(years).paired(people))
+    assert abs(found.details["relative"]) < 0.1
+    stars = Table(frame.with_columns(born=pl.lit("*"))).paired(people)
+    assert mutual_information_loss(people, stars).details["relative"] == pytest.approx(1)
+
+
 def test_a_shuffle_loses_almost_all():
     rng = np.random.default_rng(2)
     x = rng.normal(size=2000)

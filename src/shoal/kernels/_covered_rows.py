@@ -50,7 +50,7 @@ def covered_rows(rows: Indexed, boxes: Boxes, weights: Floats) -> Floats:
 
 def shared_out(rows: Indexed, boxes: Boxes, shares: Floats) -> Floats:
     """For each row the sum of the shares of the boxes that cover it."""
-    received = np.zeros(rows.values.shape[1])
+    received = np.zeros(len(rows.values))
     _add_up(rows, boxes, shares, received, True)
     return received
 
@@ -65,7 +65,7 @@ def _add_up(rows: Indexed, boxes: Boxes, given: Floats, sums: Floats, by_row: bo
     starts, low, high = boxes.starts, boxes.low, boxes.high
     for box in range(len(boxes.labels)):
         labels = boxes.labels[box]
-        column = fewest(rows, columns, labels, starts, low, high)
+        column = fewest(rows, columns, labels, starts, low, high)[0]
         first = rows.offsets[column]
         for run in range(starts[labels[column]], starts[labels[column] + 1]):
             begin, end = rows.firsts[first + low[run]], rows.firsts[first + high[run] + 1]

@@ -26,25 +26,27 @@ def stands_for(label: int, code: int, starts: Integers, low: Integers, high: Int
 class Indexed(NamedTuple):
     """Rows by the value that they have in each column.
 
-    ``values[c, row]`` is the code of a row, -1 where it is missing; ``order[c]`` has the rows by
+    ``values[row, c]`` is the code of a row, -1 where it is missing; ``order[c]`` has the rows by
     ascending code, those with a code below ``code`` in its first ``firsts[offsets[c] + code]``.
     """
 
-    values: Integers
-    order: Integers
+    values: npt.NDArray[np.int32]
+    order: npt.NDArray[np.int32]
     firsts: Integers
     offsets: Integers
 
 
 def indexed(values: Integers, counts: Integers) -> Indexed:
-    """Rows by value, where column ``c`` has the codes from 0 to below ``counts[c]``."""
-    order = np.argsort(values, axis=1, kind="stable").astype(np.int64)
-    firsts = [
-        np.searchsorted(codes[rows], np.arange(count + 1))
-        for codes, rows, count in zip(values, order, counts, strict=True)
-    ]
+    """Rows by value, where column ``c`` of ``values[c, row]`` has codes below ``counts[c]``."""
+    order = np.empty(values.shape, np.int32)
+    firsts = []
+    for codes, rows, count in zip(values, order, counts, strict=True):
+        rows[:] = np.argsort(codes, kind="stable")
+        firsts.append(np.searchsorted(codes[rows], np.arange(count + 1)))
     offsets = np.cumsum([0, *(len(one) for one in firsts[:-1])])
-    return Indexed(values, order, np.concatenate(firsts).astype(np.int64), offsets.astype(np.int64))
+    of_rows = np.ascontiguousarray(values.T, np.int32)  # a row is looked at in all its columns
+    begins = np.concatenate(firsts).astype(np.int64)
+    return Indexed(of_rows, order, begins, offsets.astype(np.int64))
 
 
 @njit(cache=True)
@@ -55,18 +57,34 @@ def fewest(
     starts: Integers,
     low: Integers,
     high: Integers,
-) -> int:
-    """The condition that the fewest rows meet, or -1 where nothing is asked for."""
-    best, smallest = -1, np.iinfo(np.int64).max
+) -> tuple[int, int]:
+    """The condition that the fewest rows meet, and how many; -1 and 0 where nothing is asked."""
+    best, smallest = -1, 0
     for place in range(len(columns)):
         if labels[place] < 0:
             continue
         first, count = rows.offsets[columns[place]], 0
         for run in range(starts[labels[place]], starts[labels[place] + 1]):
             count += rows.firsts[first + high[run] + 1] - rows.firsts[first + low[run]]
-        if count < smallest:
+        if best < 0 or count < smallest:
             best, smallest = place, count
-    return best
+    return best, smallest
+
+
+@njit(cache=True)
+def rows_to_look_at(
+    rows: Indexed,
+    columns: Integers,
+    labels: Integers,
+    starts: Integers,
+    low: Integers,
+    high: Integers,
+) -> Integers:
+    """How many rows :func:`isolated_rows` has to look at for each predicate, at most."""
+    looked = np.zeros(len(columns), np.int64)
+    for at in range(len(columns)):
+        looked[at] = fewest(rows, columns[at], labels[at], starts, low, high)[1]
+    return looked
 
 
 @njit(cache=True)
@@ -83,7 +101,7 @@ def holds(
     for place in range(len(columns)):
         label = labels[place]
         if label >= 0 and not stands_for(
-            label, rows.values[columns[place], row], starts, low, high
+            label, rows.values[row, columns[place]], starts, low, high
         ):
             return False
     return True
@@ -114,9 +132,9 @@ def isolated_rows(
     """
     found = np.full(len(columns), NOBODY, np.int64)
     for at in range(len(columns)):
-        best = fewest(rows, columns[at], labels[at], starts, low, high)
+        best = fewest(rows, columns[at], labels[at], starts, low, high)[0]
         if best < 0:
-            found[at] = 0 if rows.values.shape[1] == 1 else SEVERAL
+            found[at] = 0 if rows.values.shape[0] == 1 else SEVERAL
             continue
         column = columns[at, best]
         first = rows.offsets[column]

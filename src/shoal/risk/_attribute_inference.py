@@ -17,7 +17,7 @@ from shoal.risk._intruder import SAMPLE, Floats, Integers, Intruder, Known, rows
 from shoal.risk._learnt_features import features_of
 from shoal.risk._learnt_guesses import check_learner, learn, learnt_rows
 from shoal.risk._linked_labels import Linkage, label_chances
-from shoal.risk._links import Links, about_coarser
+from shoal.risk._links import Links, about_coarser, about_renamed, about_sampled
 from shoal.risk._released_terms import People, people_of, released_terms, unpaired_intruder
 from shoal.risk._right_links import right_links
 from shoal.risk._secret_labels import SecretLabels, secret_labels
@@ -219,10 +219,12 @@ def _by_ranks(who: Intruder, name: str) -> _Guessed:
 
 
 def _judged(found: dict[str, _Guessed], attack: Attack, records: int) -> Measurement:
-    worst = max(found, key=lambda name: (found[name].lift, found[name].accuracy))
+    worst = max(found, key=lambda name: _how_bad(found[name]))
     guessed = found[worst]
     rate = guessed.rate
-    warnings = list(guessed.warnings)
+    original, masked = guessed.who.original, guessed.who.masked
+    renamed = about_renamed(original, masked, [*guessed.who.known, *found])
+    warnings = [*guessed.warnings, *renamed, *about_sampled(original, masked)]
     if rate.interval is not None and rate.interval[0] <= guessed.blind:
         warnings.append("The guesses are no better than the most frequent value.")
     return Measurement(
@@ -244,6 +246,11 @@ def _judged(found: dict[str, _Guessed], attack: Attack, records: int) -> Measure
         },
         warnings=tuple(warnings),
     )
+
+
+def _how_bad(guessed: _Guessed) -> tuple[bool, float, float]:
+    """What a secret is judged by; one that was not released is never the worst of several."""
+    return guessed.facts["released"], guessed.lift, guessed.accuracy
 
 
 def _facts(guessed: _Guessed) -> dict[str, Any]:

@@ -6,11 +6,12 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InputError
-from shoal.table import Table
+from shoal.table import Table, scale_name
 
 Floats = npt.NDArray[np.float64]
 
 _NUMERIC = ("integer", "float")
+_QUANTITIES = ("date", "datetime", "time", "duration")
 
 
 def is_numeric(name: str, original: Table, masked: Table) -> bool:
@@ -22,3 +23,10 @@ def is_numeric(name: str, original: Table, masked: Table) -> bool:
     except InputError:
         return False
     return True
+
+
+def is_quantity(name: str, original: Table, masked: Table) -> bool:
+    """Whether it is of finite numbers, or of dates, times or durations, in both tables."""
+    if original.kind(name) in _QUANTITIES and masked.kind(name) in _QUANTITIES:
+        return scale_name(original.codes(name)) == scale_name(masked.codes(name))
+    return is_numeric(name, original, masked)

@@ -9,7 +9,7 @@ import numpy as np
 
 from shoal.errors import InputError, quoted
 from shoal.measurement import Measurement, measure
-from shoal.risk._columns import is_numeric
+from shoal.risk._columns import is_quantity
 from shoal.risk._intruder import SAMPLE, Floats, Integers, Intruder, intruder
 from shoal.risk._links import Links, about_coarser, blind_links, known_codes
 from shoal.risk._right_links import right_links
@@ -44,9 +44,13 @@ def distance_linkage(
     is among them, the link counts 1/t. Somebody whose record was taken out is not linked, nor is
     anybody by a column that was taken out. All masked records are candidates, always.
 
-    Numbers are compared in the scale of the original. A column counts for two records only where
-    both have a value (Gower's rule, for both dissimilarities); records that share none are 1
-    apart. Columns that are not numbers, or not in both tables, are equal or different.
+    Numbers, dates, times and durations are compared in the scale of the original. A column counts
+    for two records only where both have a value (Gower's rule, for both dissimilarities); records
+    that share none are 1 apart. Other columns, or such as are none in both tables, are equal or
+    different.
+
+    The value is of all persons of the original, whoever was released: what an intruder achieves
+    who does not know who is in the masked table. ``details["of_released"]`` is of those who are.
 
     The interval is Wilson's (binomial), of the chance that the masking gives: what another
     draw of persons, or of a random masking, would show. It is not narrowed where the whole table
@@ -102,7 +106,7 @@ def distance_links(
     _check_dissimilarity(dissimilarity)
     if not who.released:
         return blind_links(who, person_labels, record_labels)
-    numeric = [name for name in who.released if is_numeric(name, who.original, who.masked)]
+    numeric = [name for name in who.released if is_quantity(name, who.original, who.masked)]
     nominal = [name for name in who.released if name not in numeric]
     if nominal and dissimilarity == "euclidean":
         raise InputError(

@@ -79,7 +79,7 @@ def learn_weights(
     from shoal.kernels._agreement_patterns import count_patterns, expected_matches
 
     count = min(persons.shape[1], max(1, _MOST_PAIRS // records.shape[1]))
-    chosen = _spread(persons.shape[1])[:count]
+    chosen = np.lexsort(persons[::-1])[_spread(persons.shape[1])][:count]
     found = count_patterns(
         np.ascontiguousarray(persons[:, chosen]),
         records,
@@ -117,10 +117,10 @@ def learn_weights(
 
 
 def _spread(persons: int) -> npt.NDArray[np.int64]:
-    """All persons in an order whose beginning, of whatever length, is from all over the table.
+    """All places in an order whose beginning, of whatever length, is from all over them.
 
-    Neighbours in a table are often alike. Multiples of the golden ratio, without their whole
-    parts, leave no large gap.
+    Neighbours are alike. Multiples of the golden ratio, without their whole parts, leave no
+    large gap.
     """
     return np.argsort(np.arange(persons) * ((5**0.5 - 1) / 2) % 1)
 

@@ -11,6 +11,7 @@ import numpy as np
 from shoal.errors import InputError
 from shoal.measurement import Measurement, measure
 from shoal.risk._intruder import check_whole, known_columns
+from shoal.risk._links import about_sampled
 from shoal.risk._released_regions import SAMPLE, Ground, attacked, ground, joint_counts
 from shoal.risk._success import (
     Floats,
@@ -109,6 +110,7 @@ def inference(
     if not names:
         raise InputError("The intruder knows nothing but the secret; name other columns as known.")
     read, said = understood([*names, *secrets], original, masked, control)
+    said += about_sampled(original, masked)
     targets = [column for column in read if column.name in secrets]
     steps = [column for column in read if column.name not in secrets]
     details: dict[str, Any] = {"known": [column.name for column in steps]}

@@ -49,7 +49,8 @@ def intersection(
     secret : str, optional
         The sensitive column; by default all that every release has.
     k : int, optional
-        How many must stay together; the smallest class of all releases without it.
+        How many must stay together; the smallest class of all releases without it, but at least
+        two: somebody alone is exposed.
     original : Table, optional
         The input: ``per_record`` then follows its rows, and those of the first release without it.
 
@@ -83,7 +84,7 @@ def intersection(
     _check_releases(releases, original)
     seen = _persons(releases)
     names = _secrets(releases, secret, needed=attack == "values")
-    least = min(release.classes.k for release in releases) if k is None else int(k)
+    least = max(2, min(one.classes.k for one in releases)) if k is None else int(k)
     crowds = _crowds(seen)
     alone = [seen.sizes(place) for place in range(len(releases))]
     exposed = crowds < least
@@ -251,5 +252,5 @@ def _warnings(seen: Seen, releases: Sequence[Table], details: dict[str, Any]) ->
             "person is not always in the class that somebody looks for."
         )
     if details["k"] == 1:
-        said.append("A release has classes of one, so that no crowd can fall below k = 1.")
+        said.append("No crowd falls below k = 1, so that nobody is exposed by it; give a larger k.")
     return tuple(said)

@@ -11,8 +11,9 @@ import numpy as np
 
 from shoal.errors import InputError, quoted
 from shoal.measurement import Measurement, measure
-from shoal.risk._columns import Floats, is_numeric
+from shoal.risk._columns import Floats, is_quantity
 from shoal.risk._intruder import Integers, rows_of
+from shoal.risk._links import about_renamed, about_sampled
 from shoal.table import Table, stacked_numbers
 
 Interval = Literal["ranks", "deviations", "groups"]
@@ -75,7 +76,8 @@ def interval_disclosure(
     masked : Table
         The table after masking, made from ``original``.
     columns : list of str, optional
-        Columns of numbers; those among the quasi-identifiers and sensitive columns without it.
+        Columns of numbers, dates, times or durations; those among the quasi-identifiers and
+        sensitive columns without it.
     interval : {"ranks", "deviations", "groups"}
         How the interval is made.
     percent : float
@@ -118,7 +120,11 @@ def interval_disclosure(
             "zero_widths": {name: one.exactly for name, one in found.items()},
             "median_widths": {name: one.median_width for name, one in found.items()},
         },
-        warnings=_about(left_out),
+        warnings=(
+            *_about(left_out),
+            *about_sampled(original, masked),
+            *about_renamed(original, masked, names),
+        ),
     )
 
 
@@ -140,7 +146,7 @@ def _told(
         )
         low, high = _of_people(own, *ends)
         close = (low <= before) & (before <= high)
-        blind = _chance_inside(before, *ends)
+        blind = _chance_inside(before, *ends) * float((own >= 0).mean())
     close &= ~np.isnan(before)
     widths = np.where(np.isnan(before), np.nan, high - low)
     # a column that was constant has no deviation to count in: a width is 0, or has no number
@@ -216,7 +222,7 @@ def _numeric(
     if columns is None:
         roles = original.roles
         declared = [*roles.quasi_identifiers, *roles.sensitive]
-        columns = [name for name in declared if is_numeric(name, original, original)]
+        columns = [name for name in declared if is_quantity(name, original, original)]
         if not columns:
             raise InputError(
                 "No quasi-identifier and no sensitive column of the original is numeric, so no "
@@ -225,11 +231,11 @@ def _numeric(
     if not isinstance(columns, (list, tuple)) or not all(isinstance(one, str) for one in columns):
         raise InputError("The columns must be a list of column names, or None.")
     wrong = [name for name in columns if name not in original.columns]
-    wrong = wrong or [name for name in columns if not is_numeric(name, original, original)]
+    wrong = wrong or [name for name in columns if not is_quantity(name, original, original)]
     if wrong or not columns:
         raise InputError(f"The original has no column {quoted(wrong)} of finite numbers.")
     chosen = list(dict.fromkeys(columns))
-    kept = [n for n in chosen if n not in masked.columns or is_numeric(n, original, masked)]
+    kept = [n for n in chosen if n not in masked.columns or is_quantity(n, original, masked)]
     if not kept:
         raise InputError(
             f"The columns {quoted(chosen)} are numbers no more after masking: what was released "

@@ -9,6 +9,7 @@ import numpy as np
 from shoal.errors import InputError, quoted
 from shoal.measurement import Measurement, measure
 from shoal.risk._intruder import check_whole, known_columns
+from shoal.risk._links import about_sampled
 from shoal.risk._released_regions import SAMPLE, Ground, attacked, ground, joint_counts
 from shoal.risk._success import (
     Floats,
@@ -94,6 +95,7 @@ def linkability(
     check_tables(original, masked, control)
     sources = _sources(original, masked, left, right)
     read, said = understood([*sources[0], *sources[1]], original, masked, control)
+    said += about_sampled(original, masked)
     sides = [[column for column in read if column.name in source] for source in sources]
     details = {
         "left": [column.name for column in sides[0]],

@@ -10,7 +10,7 @@ import numpy as np
 
 from shoal.errors import quoted
 from shoal.risk._intruder import Floats, Integers, Intruder
-from shoal.table import read_labels_of, stacked_codes
+from shoal.table import Table, read_labels_of, stacked_codes
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,4 +68,26 @@ def about_coarser(names: Iterable[str]) -> tuple[str, ...]:
     return (
         f"The columns {quoted(names)} were made coarser: the intruder is taken to know which "
         "released value a person has in them.",
+    )
+
+
+def about_sampled(original: Table, masked: Table) -> tuple[str, ...]:
+    """A sample that hides most people does not hide those who are in it."""
+    if len(masked) >= len(original):
+        return ()
+    return (
+        f"The masked table has {len(masked):,} records of {len(original):,} persons, all of whom "
+        "count here; the risk of those who are in it can be higher.",
+    )
+
+
+def about_renamed(original: Table, masked: Table, names: Iterable[str]) -> tuple[str, ...]:
+    """Columns that may still be there under names which nobody can know."""
+    lacking = [name for name in names if name not in masked.columns]
+    added = [name for name in masked.columns if name not in original.columns]
+    if not lacking or not added:
+        return ()
+    return (
+        f"The masked table has no column {quoted(lacking)}, and it has {quoted(added)}, which the "
+        "original has not: a column under another name counts as taken out; give it its old name.",
     )

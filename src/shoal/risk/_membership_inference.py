@@ -9,7 +9,7 @@ import numpy as np
 
 from shoal.errors import InputError, did_you_mean, quoted
 from shoal.measurement import Measurement, measure
-from shoal.risk._columns import is_numeric
+from shoal.risk._columns import is_quantity
 from shoal.risk._intruder import SAMPLE, Floats, Integers, Known
 from shoal.risk._learnt_features import features_of
 from shoal.risk._learnt_guesses import learn, learnt_rows
@@ -128,6 +128,11 @@ def membership_inference(
     found = Separation(scores[: len(who.persons)], scores[len(who.persons) :])
     if found.interval[0] <= 0.5:
         warnings.append("Members are told from others no better than by guessing.")
+    if found.interval[1] < 0.5:
+        warnings.append(
+            "Members score lower than others: whoever takes low scores for members is right more "
+            "often than by guessing."
+        )
     per_record = np.full(len(original), np.nan)
     per_record[who.persons] = found.shares_below
     return Measurement(
@@ -168,7 +173,7 @@ def _records(people: People, hints: Sequence[str], rows: Integers) -> MixedRecor
     values, codes, weights = [], [], []
     taken = np.concatenate([rows, len(people.own) + np.arange(len(people.masked))])
     for name in hints:
-        if is_numeric(name, people.table, people.masked):
+        if is_quantity(name, people.table, people.masked):
             column = stacked_numbers(name, people.table, people.masked)
             span = np.ptp(present) if len(present := _present(column[: people.members])) else 0.0
             weights.append(1.0 / span if span > 0 else 0.0)

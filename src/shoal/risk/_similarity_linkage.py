@@ -11,7 +11,7 @@ import numpy as np
 
 from shoal.errors import InputError
 from shoal.measurement import Measurement, measure
-from shoal.risk._columns import Floats, is_numeric
+from shoal.risk._columns import Floats, is_quantity
 from shoal.risk._interval import wilson
 from shoal.risk._intruder import Integers, Intruder, intruder
 from shoal.risk._links import Links, about_coarser, blind_links
@@ -64,7 +64,8 @@ def similarity_linkage(
         ``"left-in-place"``, ``"informed"`` or ``"everything"``.
     comparator : {"exact", "linear", "gauss"}
         How two numbers that are d apart are compared: equal or not; ``1 - d / (2 scale)`` down
-        to 0; or ``2 ** -(d / scale) ** 2``. All other columns are equal or not.
+        to 0; or ``2 ** -(d / scale) ** 2``. So are dates, by days, and times and durations. All
+        other columns are equal or not.
     scale : float
         The difference at which two numbers are half similar, for ``"linear"`` and ``"gauss"``.
     units : {"raw", "sd"}
@@ -124,7 +125,7 @@ def similarity_links(
     numeric = [
         name
         for name in who.released
-        if comparator != "exact" and is_numeric(name, who.original, who.masked)
+        if comparator != "exact" and is_quantity(name, who.original, who.masked)
     ]
     scaled = {name: _scaled(who, name, scale, units) for name in numeric}
     # A scale of 0, of a column that is constant in the original, leaves equal or not.

@@ -30,6 +30,10 @@ from shoal.table import ReleasedColumn, Table
 if TYPE_CHECKING:
     from shoal.kernels._predicates import Indexed
 
+#: So many rows are looked at, in all, for more predicates than the fewest: about a second.
+_MOST_LOOKS = 40_000_000
+_FEWEST_ATTACKS = 300
+
 SinglingOutMode = Literal["multivariate", "univariate"]
 NumberCondition = Literal["near", "beyond"]
 
@@ -84,7 +88,8 @@ def singling_out(
         Whether the condition of a released number is to be nearer to it than to any other released
         one, or at least as far out. The least and the largest number are open to their side.
     attacks : int
-        The number of predicates at most, each from a released record of its own.
+        The number of predicates at most, each from a released record of its own. Where each takes
+        long, in large tables of columns with few values, there are fewer, but 300 of them.
     control : Table, optional
         Persons of the same kind who were not in the table.
     random_state : int, optional
@@ -129,7 +134,7 @@ def singling_out(
         said.append("Nothing was released that a condition could be about.")
         return nothing_found("singling_out", control, details | {"attacks": 0}, said)
     read = [column.near() if numbers == "near" else column.beyond() for column in read]
-    arena, short = _arena(read, original, control, random_state)
+    arena, short = _arena(read, original, masked, control, random_state)
     stream = public_stream("predicates", random_state)
     if mode == "multivariate":
         width = len(read) if columns is None else min(int(columns), len(read))
@@ -153,6 +158,7 @@ class Arena:
     columns: Sequence[ReleasedColumn]
     labels: Integers  # [column, released record], -1 where the cell is missing
     runs: tuple[Integers, Integers, Integers]
+    sources: Integers  # rows of the masked table that conditions are taken from
     persons: Integers  # rows of the original
     inside: Indexed
     outside: Indexed | None  # control persons
@@ -163,6 +169,14 @@ class Arena:
 
         found: Integers = isolated_rows(rows, columns, labels, *self.runs)
         return found
+
+    def affordable(self, columns: Integers, *labels: Integers) -> int:
+        """How many of the predicates, the first ones, can be tried without taking long."""
+        from shoal.kernels._predicates import rows_to_look_at
+
+        looks = sum(rows_to_look_at(self.inside, columns, one, *self.runs) for one in labels)
+        within = int(np.searchsorted(np.cumsum(looks), _MOST_LOOKS, side="right"))
+        return min(len(columns), max(_FEWEST_ATTACKS, within))
 
 
 @dataclass(frozen=True)
@@ -178,6 +192,7 @@ class Outcome:
 def _arena(
     read: Sequence[ReleasedColumn],
     original: Table,
+    masked: Table,
     control: Table | None,
     random_state: int | None,
 ) -> tuple[Arena, list[str]]:
@@ -185,20 +200,34 @@ def _arena(
 
     values = np.stack([column.values for column in read])
     counts = np.array([len(column.places) for column in read])
-    people = len(original) if control is None else min(len(original), len(control))
-    persons = drawn_persons(original.row_key, people, random_state)
+    people, paired = len(original), masked.pairs_with(original)
     outside, said = None, []
     if control is not None:
         others = drawn_persons(control.row_key, people, random_state)
         outside = indexed(values[:, len(original) + others], counts)
-        if people < len(original):
-            said.append(
-                f"The control has {people:,} persons where the original has {len(original):,}, so "
-                f"that people are singled out among {people:,} of them."
+        if len(others) < people:
+            said.append(_about_control(len(others), people, paired))
+            people = len(others) if paired else people
+    persons = drawn_persons(original.row_key, people, random_state)
+    sources = np.arange(len(masked))
+    if people < len(original):  # who is not among them cannot be found by a record
+        sources = np.flatnonzero(np.isin(masked.row_key, original.row_key[persons]))
+        if len(sources) == 0:
+            raise InputError(
+                f"None of {people:,} persons, as many as the control has, has a released record; "
+                "give a larger control."
             )
-    labels, *runs = one_numbering(read)
+    labels, *numbered = one_numbering(read)
+    runs = numbered[0], numbered[1], numbered[2]
     inside = indexed(values[:, persons], counts)
-    return Arena(read, labels, (runs[0], runs[1], runs[2]), persons, inside, outside), said
+    return Arena(read, labels, runs, sources, persons, inside, outside), said
+
+
+def _about_control(others: int, people: int, paired: bool) -> str:
+    fewer = f"The control has {others:,} persons where the original has {people:,}, so that"
+    if paired:
+        return f"{fewer} people are singled out among {others:,} of them."
+    return f"{fewer} conditions hold for fewer of them, and the risk may be overstated."
 
 
 def _multivariate(
@@ -209,15 +238,19 @@ def _multivariate(
     attacks: int,
     stream: SecretStream,
 ) -> Outcome:
-    count, records = min(attacks, len(masked)), len(masked)
+    count, records = min(attacks, len(arena.sources)), len(masked)
     # by what they say, so that the order of rows and columns does not matter
     order = np.lexsort(arena.labels[::-1])
-    source = order[stream.derive("records").choose(records, count)]
+    sources = order if len(arena.sources) == records else order[np.isin(order, arena.sources)]
+    source = sources[stream.derive("records").choose(len(sources), count)]
     ranks = stream.derive("columns").uniform(count * len(arena.columns)).reshape(count, -1)
     columns = np.argsort(ranks, axis=1)[:, :width].astype(np.int64)
     mixed = order[stream.derive("mixed").integers_below(np.full(count * width, records))]
     predicates = arena.labels[columns, source[:, None]]
     strangers = arena.labels[columns, mixed.reshape(count, width)]
+    count = arena.affordable(columns, predicates, strangers)
+    source, columns = source[:count], columns[:count]
+    predicates, strangers = predicates[:count], strangers[:count]
     found = arena.isolated(arena.inside, columns, predicates)
     blind = arena.isolated(arena.inside, columns, strangers) >= 0
     alike = masked.group([column.name for column in arena.columns]).labels[source]
@@ -241,7 +274,8 @@ def _univariate(
     column_of = np.zeros(len(counts), np.int64)
     for place, labels in enumerate(arena.labels):
         column_of[labels[labels >= 0]] = place
-    shown = np.flatnonzero(counts)
+    shown = np.unique(arena.labels[:, arena.sources])
+    shown = shown[shown >= 0]
     luck = stream.derive("rarest").permutation(len(shown))
     rarest = shown[np.lexsort((luck, counts[shown]))[:attacks]]
     columns, labels = column_of[rarest][:, None], rarest[:, None]

@@ -16,6 +16,7 @@ from shoal.randomness import SecretStream
 from shoal.risk._control import check_control
 from shoal.risk._interval import wilson
 from shoal.risk._intruder import PUBLIC_KEY
+from shoal.risk._links import about_renamed
 from shoal.table import ReleasedColumn, Table, released_column
 
 Floats = npt.NDArray[np.float64]
@@ -163,7 +164,7 @@ def understood(
     columns = [released_column(name, original, masked, control) for name in released]
     unread = [column.name for column in columns if column.reading == "nothing"]
     paired = [column.name for column in columns if column.reading == "pairs"]
-    said = []
+    said = [*about_renamed(original, masked, names)]
     if unread:
         said.append(
             f"What was released in {quoted(unread)} could not be read as values, intervals or "

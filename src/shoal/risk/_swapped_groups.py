@@ -13,7 +13,7 @@ import numpy as np
 
 from shoal.errors import InputError
 from shoal.measurement import Measurement
-from shoal.risk._columns import Floats, is_numeric
+from shoal.risk._columns import Floats, is_quantity
 from shoal.risk._interval import independent_trials, wilson
 from shoal.risk._intruder import Integers, rows_of
 from shoal.table import Exchange, Table, stacked_codes, stacked_numbers
@@ -114,7 +114,7 @@ def group_disclosure(masked: Table, secret: str) -> Measurement:
     codes = masked.codes(secret).codes.astype(np.int64)[order]
     one = (np.maximum.reduceat(codes, starts) == np.minimum.reduceat(codes, starts))[groups]
     details = {"persons": len(masked), "secret": secret, "records": int(one.sum())}
-    if is_numeric(secret, masked, masked):
+    if is_quantity(secret, masked, masked):
         values = _standard(stacked_numbers(secret, masked, masked)[: len(masked)])[order]
         widths = np.maximum.reduceat(values, starts) - np.minimum.reduceat(values, starts)
         details["median_width"] = float(np.median(widths[groups]))
@@ -233,14 +233,14 @@ def _predicted(original: Table, masked: Table, target: Floats, known: Sequence[s
 
 
 def _target(masked: Table, secret: str, ranks: Integers) -> Floats:
-    if is_numeric(secret, masked, masked):
+    if is_quantity(secret, masked, masked):
         return _standard(stacked_numbers(secret, masked, masked)[: len(masked)])
     return _standard(ranks.astype(np.float64))
 
 
 def _predictor(name: str, original: Table, masked: Table, target: Floats) -> Floats:
     """A known column of both tables as numbers; a category is the mean target of its records."""
-    if is_numeric(name, original, masked):
+    if is_quantity(name, original, masked):
         return _standard(stacked_numbers(name, original, masked))
     codes = stacked_codes(name, original, masked)
     codes = np.where(codes < 0, codes.max(initial=0) + 1, codes)

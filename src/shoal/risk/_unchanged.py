@@ -6,7 +6,9 @@ import numpy as np
 
 from shoal.errors import InputError
 from shoal.measurement import Measurement, measure
-from shoal.table import Table
+from shoal.risk._intruder import rows_of
+from shoal.risk._links import about_renamed
+from shoal.table import Table, stacked_codes
 
 
 @measure(
@@ -50,12 +52,15 @@ def unchanged_records(original: Table, masked: Table) -> Measurement:
         same = np.zeros(len(masked), dtype=bool)
     else:
         same = np.ones(len(masked), dtype=bool)
-        for name in names:
-            same &= ~masked.changed_cells(name, original)
+        rows = rows_of(masked.row_key, original)
+        for name in names:  # a number is the same number in another type
+            codes = stacked_codes(name, original, masked)
+            same &= codes[rows] == codes[len(original) :]
     return Measurement(
         "unchanged_records",
         float(same.mean()),
         baseline=1.0,
         per_record=same.astype(np.float64),
         details={"records": int(same.sum())},
+        warnings=about_renamed(original, masked, names),
     )

@@ -87,6 +87,14 @@ def about_unpaired(original: Table, masked: Table, names: Sequence[str]) -> tupl
     )
 
 
+def about_taken_out(masked: Table, names: Sequence[str]) -> tuple[str, ...]:
+    """What a reader must know where columns that were taken out are not compared."""
+    gone = [name for name in names if name not in masked.columns]
+    if not gone:
+        return ()
+    return (f"The columns {quoted(gone)} were taken out, and their loss is not counted here.",)
+
+
 @measure(
     "Wasserstein distance of numbers",
     direction="lower",

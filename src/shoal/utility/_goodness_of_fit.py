@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from shoal.measurement import Measurement, measure
-from shoal.table import Table
-from shoal.utility._columns import Floats, columns_to_compare
+from shoal.table import Table, stacked_codes
+from shoal.utility._columns import Floats, columns_to_compare, paired_rows
 from shoal.utility._counted import Counted, each_counted
-from shoal.utility._distribution import about_unpaired
+from shoal.utility._distribution import about_taken_out, about_unpaired
 
 _SMALL = 5  # expected records, below which chi-square is a rough guide (Cochran 1954)
 
@@ -28,8 +28,9 @@ def chi_square(
     For one column it is the sum over its values of (released - expected)² / expected, where the
     original's shares say what is expected, divided by its degrees of freedom; the value is the
     mean over columns. A random sample gives 1 on average: that is the baseline. Where the masked
-    rows are a part of the original's, the statistic is divided by 1 - s, s the share of the
-    original that was released, since a sample of a finite population varies less.
+    rows are a part of the original's, and their values were not changed but for being made
+    coarser, the statistic is divided by 1 - s, s the share of the original that was released,
+    since a sample of a finite population varies less.
 
     Values, bins of numbers and the released level of generalized columns are those of
     ``total_variation``. A value that the original has not is counted with its rarest one, since
@@ -67,11 +68,11 @@ def chi_square(
     each = {
         counted.name: facts
         for counted in each_counted(original, masked, names)
-        if (facts := _tested(counted, sampled)) is not None
+        if (facts := _tested(counted, _drawn(original, masked, counted, sampled))) is not None
     }
     reduced = {name: f["statistic"] / f["degrees_of_freedom"] for name, f in each.items()}
     rough = [name for name, facts in each.items() if facts["small_expected"] > 0.2]
-    warnings = list(about_unpaired(original, masked, names))
+    warnings = [*about_unpaired(original, masked, names), *about_taken_out(masked, names)]
     if rough:
         warnings.append(
             f"In {len(rough)} columns more than a fifth of the values have fewer than {_SMALL} "
@@ -136,6 +137,15 @@ def cramers_v(
         details={"columns": each},
         warnings=about_unpaired(original, masked, names),
     )
+
+
+def _drawn(original: Table, masked: Table, counted: Counted, sampled: float) -> float:
+    """The share that was drawn without replacement; 0 where values were changed as well."""
+    if not sampled or counted.coarser:
+        return sampled
+    codes = stacked_codes(counted.name, original, masked)
+    before, after = codes[: len(original)], codes[len(original) :]
+    return sampled if np.array_equal(before[paired_rows(original, masked)], after) else 0.0
 
 
 def _tested(counted: Counted, sampled: float) -> dict[str, Any] | None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal.errors import InputError
 from shoal.measurement import Measurement, measure
-from shoal.table import Table, empty_cells
+from shoal.table import ROOT, Table, empty_cells
 from shoal.utility._columns import (
     Floats,
     Integers,
@@ -18,8 +19,12 @@ from shoal.utility._columns import (
     paired_rows,
     present,
     quasi_identifiers_to_compare,
+    rows_if_paired,
 )
 from shoal.utility._sampled import sampled_rows
+
+if TYPE_CHECKING:
+    from shoal.table import Codes
 
 BINS = 10
 _CELLS = 10_000_000  # records × pairs of columns that are counted at most, about a second
@@ -42,9 +47,10 @@ def mutual_information_loss(
     what there is to lose, and ``details["relative"]`` the loss over it.
 
     Numbers are put into ten bins of equal frequency in the original, in both tables; one with at
-    most ten values keeps them. A missing value is a value of its own. A column that was taken out
-    tells nothing. Rows need not be paired. Of tables with very many columns a sample of the
-    records is counted, the same ones in both where rows can be paired.
+    most ten values keeps them. Of other quantities that became text each label goes into the bin
+    of the mean of its values, where rows can be paired. A missing value is a value of its own. A
+    column that was taken out tells nothing. Rows need not be paired. Of tables with very many
+    columns a sample of the records is counted, the same ones in both where rows can be paired.
 
     Parameters
     ----------
@@ -103,7 +109,22 @@ def _categories(original: Table, masked: Table, name: str) -> tuple[Integers, In
             return before, _into_bins(quantity.after, edges)
     if name not in masked.columns:
         return before, np.zeros(len(masked), np.int64)
+    if quantity is not None and (rows := rows_if_paired(original, masked)) is not None:
+        # a label is as fine as the bins, else it would tell more than the values did
+        return before, _into_bins(_means(masked.codes(name), quantity.before[rows]), edges)
     return before, masked.codes(name).codes.astype(np.int64)
+
+
+def _means(labels: Codes, values: Floats) -> Floats:
+    """For each record the mean of the values that became its label; NaN where it says nothing."""
+    texts = [*labels.texts, ROOT][: labels.count]  # a missing one, the last, says nothing either
+    told = ~np.isnan(values) & np.array([text != ROOT for text in texts])[labels.codes]
+    codes = labels.codes[told].astype(np.int64)
+    counts = np.bincount(codes, minlength=labels.count)
+    sums = np.bincount(codes, weights=values[told], minlength=labels.count)
+    means = np.divide(sums, counts, out=np.full(labels.count, np.nan), where=counts > 0)
+    found: Floats = means[labels.codes]
+    return found
 
 
 def _edges(values: Floats) -> Floats:

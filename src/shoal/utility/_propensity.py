@@ -18,7 +18,7 @@ from shoal.utility._columns import (
     each_quantity,
     rows_if_paired,
 )
-from shoal.utility._distribution import about_unpaired
+from shoal.utility._distribution import about_taken_out, about_unpaired
 from shoal.utility._sampled import public_stream, sampled_rows
 
 Discriminator = Literal["logistic", "tree"]
@@ -112,7 +112,7 @@ def propensity(
             "share_of_masked": share,
             "compared": released,
         },
-        warnings=about_unpaired(original, masked, released),
+        warnings=(*about_unpaired(original, masked, released), *about_taken_out(masked, names)),
     )
 
 

@@ -19,7 +19,7 @@ from shoal import Generalize, Hierarchy, Limit, Roles, Round, Sample, Table
 from shoal.errors import InputError, NothingLeftWarning
 from shoal.utility import predictive_performance, regression_performance
 from shoal.utility.models import cross_validated, evaluate, stratified_folds
-from shoal.utility.models._intervals import over_folds
+from shoal.utility.models._intervals import over_folds, over_rows
 
 RNG = np.random.default_rng(11)
 ROWS = 120
@@ -493,3 +493,9 @@ class TestInTheHouse:
         limit = Limit("predictive_performance", at_least=0.5, options=options)
         assert limit.key == "min_predictive_performance"
         assert limit.run(table, table).details["learner"] == "decision-tree"
+
+
+def test_an_interval_over_rows_holds_the_value_of_all_of_them():
+    """Whether all rows are there is never true of rows that are drawn with replacement."""
+    found = over_rows(lambda rows: float(len(set(rows.tolist())) == 100), 100, random_state=0)
+    assert found == (0.0, 1.0)

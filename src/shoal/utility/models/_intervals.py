@@ -65,4 +65,5 @@ def over_rows(
     if len(found) < RESAMPLES / 2:  # what cannot be told in most draws has no interval
         return None
     low, high = np.quantile(found, [0.025, 0.975])
-    return float(low), float(high)
+    whole = statistic(np.arange(rows))  # of few rows most draws can be on one side of it
+    return float(min(low, whole)), float(max(high, whole))
