@@ -36,6 +36,8 @@ if TYPE_CHECKING:
         ProbabilisticKAnonymity,
         TCloseness,
     )
+    from shoal.study import Study, run_study
+    from shoal.study.tuning import tune
     from shoal.table import Hierarchy, Roles, Table, read, suggest_roles
     from shoal.workflow import Assessment, Limit, Plan, Release, assess, protect, verify
     from shoal.workflow._protector import Protector
@@ -71,6 +73,7 @@ __all__ = [
     "Roles",
     "Round",
     "Sample",
+    "Study",
     "Suppress",
     "Swap",
     "TCloseness",
@@ -80,7 +83,9 @@ __all__ = [
     "protect",
     "read",
     "risk",
+    "run_study",
     "suggest_roles",
+    "tune",
     "utility",
     "verify",
 ]
@@ -117,6 +122,8 @@ _ROOMS = {
         "ProbabilisticKAnonymity",
         "TCloseness",
     ),
+    "shoal.study": ("Study", "run_study"),
+    "shoal.study.tuning": ("tune",),
     "shoal.table": ("Hierarchy", "Roles", "Table", "read", "suggest_roles"),
     "shoal.workflow": ("Assessment", "Limit", "Plan", "Release", "assess", "protect", "verify"),
     "shoal.workflow._protector": ("Protector",),  # apart: it brings scikit-learn

@@ -53,10 +53,9 @@ class Variant:
                 step.set_params(random_state=seed)
         return plan
 
-    @property
-    def is_random(self) -> bool:
+    def is_random(self, folder: Path | None = None) -> bool:
         """Whether another seed can give another result."""
-        return any(step.is_random for step in self.plan(0).steps)
+        return any(step.is_random for step in self.plan(0, folder).steps)
 
 
 @dataclass(frozen=True)
@@ -182,7 +181,9 @@ class Study:
         on every table under the first seed.
         """
         most = {
-            variant.name: (variant.seeds or len(self.seeds)) if variant.is_random else 1
+            variant.name: (variant.seeds or len(self.seeds))
+            if variant.is_random(self.folder)
+            else 1
             for variant in self.variants
         }
         for place, seed in enumerate(self.seeds):

@@ -6,8 +6,15 @@ from collections.abc import Callable, Mapping
 from functools import cache
 
 from shoal.measurement import MeasureInfo, Measurement
+from shoal.study._sampled import sampled_chi_square, sampled_risk
 from shoal.study._tuned_performance import tuned_performance
 from shoal.workflow import discover_all_measures
+
+#: Measures that keep what only a study asks for.
+_OWN: Mapping[str, Callable[..., Measurement]] = {
+    "sampled_chi_square": sampled_chi_square,
+    "sampled_risk": sampled_risk,
+}
 
 
 @cache
@@ -20,10 +27,10 @@ def measures_known() -> Mapping[str, MeasureInfo]:
 @cache
 def study_measures() -> Mapping[str, Callable[..., Measurement]]:
     """The measures by name; each is called with the original and the masked table."""
-    return {
-        name: info.function if info.needs_original else _of_masked(info.function)
-        for name, info in measures_known().items()
-    }
+    out = dict(_OWN)
+    for name, info in measures_known().items():
+        out[name] = info.function if info.needs_original else _of_masked(info.function)
+    return out
 
 
 def _of_masked(function: Callable[..., Measurement]) -> Callable[..., Measurement]:

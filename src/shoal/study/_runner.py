@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -24,6 +24,7 @@ from shoal.study._measures import study_measures
 from shoal.study._store import Result, Store, key_of
 from shoal.study._tables import TableSource
 from shoal.table import Table
+from shoal.workflow import Plan, StepRecord
 
 Progress = Callable[[str, float], None]
 
@@ -127,7 +128,7 @@ def run(
 
     import joblib
 
-    with _one_thread_each(), _config(joblib, backend, jobs):
+    with store.kept_open(), _one_thread_each(), _config(joblib, backend, jobs):
         parallel = joblib.Parallel(return_as="generator_unordered", pre_dispatch="2*n_jobs")
         for results in parallel(calls()):
             if backend != "loky":
@@ -156,6 +157,46 @@ def _open_cells(
             yield cell, todo
 
 
+@dataclass(frozen=True)
+class _Masked:
+    """A table that was masked, with what measures may ask for besides."""
+
+    original: Table
+    table: Table
+    held_out: Table | None
+    plan: Plan
+    steps: Sequence[StepRecord]
+
+    @classmethod
+    def of(cls, cell: Cell, folder: Path | None) -> _Masked:
+        original, held_out = _loaded(cell.table, folder)
+        plan = cell.variant.plan(cell.seed, folder)
+        table, steps = plan.apply(original)
+        return cls(original, table, held_out, plan, steps)
+
+    def options(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The options of a measure: ``true`` stands for a table that only the runner has.
+
+        ``holdout`` are the rows that were put aside, and ``population`` everybody in the table,
+        sampled or not, as coarse as the release.
+        """
+        options = dict(given)
+        if options.get("holdout") is True:
+            if self.held_out is None:
+                raise InputError("A measure asks for a hold-out; give the table 'held_out'.")
+            options["holdout"] = self.held_out
+        if options.get("population") is True:
+            if not len(self.table):
+                raise InputError("No record was left, so that there is nothing to measure.")
+            options["population"] = self.plan.served(self.original)
+        return options
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the steps told of themselves, the levels of a generalization for example."""
+        return {"steps": [{"method": step.method, **step.facts} for step in self.steps]}
+
+
 def measure_cell(
     cell: Cell,
     todo: Sequence[tuple[MeasureSpec, str]],
@@ -169,8 +210,7 @@ def measure_cell(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what a release must be warned of, a study measures
         try:
-            original = _loaded(cell.table, folder)
-            masked, _ = cell.variant.plan(cell.seed, folder).apply(original)
+            masked = _Masked.of(cell, folder)
             reason = None
         except Exception as error:  # recorded; the other tasks go on
             reason = _reason(error)
@@ -179,23 +219,23 @@ def measure_cell(
             if reason is not None:
                 result = Result(key, "failed", reason=f"masking: {reason}", seconds=masking)
             else:
-                result = _measured(measure, key, original, masked, masking)
+                result = _measured(measure, key, masked, masking)
             if store is not None:
                 store.write(result)
             results.append(result)
     return results
 
 
-def _measured(
-    measure: MeasureSpec, key: str, original: Table, masked: Table, masking: float
-) -> Result:
+def _measured(measure: MeasureSpec, key: str, masked: _Masked, masking: float) -> Result:
     began = time.perf_counter()
     try:
-        found = study_measures()[measure.measure](original, masked, **measure.options)
+        options = masked.options(measure.options)
+        found = study_measures()[measure.measure](masked.original, masked.table, **options)
     except Exception as error:  # recorded; the other tasks go on
         return Result(key, "failed", reason=_reason(error), seconds=time.perf_counter() - began)
     seconds = time.perf_counter() - began
-    return Result(key, "done", found.value, {**_facts(found), "masking": masking}, seconds=seconds)
+    facts = {**_facts(found), **masked.facts, "masking": masking}
+    return Result(key, "done", found.value, facts, seconds=seconds)
 
 
 def _facts(found: Measurement) -> dict[str, Any]:
@@ -209,9 +249,9 @@ def _reason(error: Exception) -> str:
 
 
 @lru_cache(maxsize=4)
-def _loaded(source: TableSource, folder: Path | None) -> Table:
-    """A table, read once by each worker."""
-    return source.load(folder)
+def _loaded(source: TableSource, folder: Path | None) -> tuple[Table, Table | None]:
+    """A table and what was put aside of it, read once by each worker."""
+    return source.load_divided(folder)
 
 
 def _config(joblib: Any, backend: str, jobs: int | None) -> Any:

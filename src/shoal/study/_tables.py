@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from shoal.errors import InputError, PlanError, did_you_mean, quoted
 from shoal.randomness import SecretStream
@@ -20,8 +21,10 @@ from shoal.table import Roles, Table, frame_of_array, identifying_columns, read,
 DATA_VARIABLE = "SHOAL_DATA"
 
 _RULES = ("all", "part")
-_ENTRIES = ("name", "path", "openml", "scikit_learn", "roles", "target", "rows", "only", "without",
-            "floats")  # fmt: skip
+_ENTRIES = (
+    "name", "path", "openml", "scikit_learn", "roles", "target", "rows", "held_out", "only",
+    "without", "floats",
+)  # fmt: skip
 _SHIPPED = ("breast_cancer", "digits", "iris", "wine")
 _ENDINGS = (".parquet", ".csv", ".tsv", ".feather", ".arrow")
 _PUBLIC_KEY = "00" * 32  # which rows a study takes of a large table is no secret
@@ -48,6 +51,9 @@ class TableSource:
         The column that models predict.
     rows : int, optional
         Only so many rows, chosen by a public hash, always the same ones.
+    held_out : float, optional
+        The share of these rows that is put aside before anything is masked; a measure with the
+        option ``holdout = true`` is given them.
     only : tuple of str
         The columns that are taken; all without it.
     without : tuple of str
@@ -63,6 +69,7 @@ class TableSource:
     roles: Roles | str = "all"
     target: str | None = None
     rows: int | None = None
+    held_out: float | None = None
     only: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
     floats: bool = False
@@ -97,6 +104,9 @@ class TableSource:
             )
         for part in ("only", "without"):
             entry[part] = tuple(entry.get(part, ()))
+        share = entry.get("held_out")
+        if share is not None and (not isinstance(share, float) or not 0 < share < 1):
+            raise PlanError(f"The share 'held_out' of a table is between 0 and 1; got {share!r}.")
         return cls(**entry)
 
     def to_dict(self) -> dict[str, Any]:
@@ -110,6 +120,7 @@ class TableSource:
             "roles": roles,
             "target": self.target,
             "rows": self.rows,
+            "held_out": self.held_out,
             "only": list(self.only) or None,
             "without": list(self.without) or None,
             "floats": self.floats or None,
@@ -143,7 +154,18 @@ class TableSource:
         return _hashed(str(file.resolve()), stat.st_size, stat.st_mtime_ns)
 
     def load(self, folder: Path | None = None) -> Table:
-        """The table, with its roles."""
+        """The table to mask, with its roles."""
+        return self.load_divided(folder)[0]
+
+    def load_divided(self, folder: Path | None = None) -> tuple[Table, Table | None]:
+        """The table to mask, and the rows that were put aside, which nothing masks."""
+        table = self._load(folder)
+        if self.held_out is None:
+            return table, None
+        apart = chosen_rows(len(table), max(1, round(self.held_out * len(table))), "held out")
+        return table.keep(~apart), table.keep(apart)
+
+    def _load(self, folder: Path | None) -> Table:
         file = self.file(folder)
         if file is not None:
             table = read(file)
@@ -159,7 +181,7 @@ class TableSource:
         if self.floats:
             table = whole_as_floats(table)
         if self.rows is not None and self.rows < len(table):
-            table = _some_rows(table, self.rows)
+            table = table.keep(chosen_rows(len(table), self.rows, "rows"))
         return table.with_roles(self._roles_of(table))
 
     def _roles_of(self, table: Table) -> Roles:
@@ -201,12 +223,12 @@ def _hashed(path: str, size: int, modified: int) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _some_rows(table: Table, rows: int) -> Table:
-    """So many rows, the same ones every time."""
-    chosen = SecretStream.from_key_hex(_PUBLIC_KEY).derive("rows").choose(len(table), rows)
-    kept = np.zeros(len(table), dtype=bool)
-    kept[chosen] = True
-    return table.keep(kept)
+def chosen_rows(rows: int, count: int, purpose: str) -> npt.NDArray[np.bool_]:
+    """So many of the rows, the same ones every time."""
+    stream = SecretStream.from_key_hex(_PUBLIC_KEY).derive(purpose)
+    chosen = np.zeros(rows, dtype=bool)
+    chosen[stream.choose(rows, count)] = True
+    return chosen
 
 
 def _from_scikit_learn(name: str) -> Table:

@@ -23,6 +23,7 @@ from shoal.app.cli._show import (
     table,
 )
 from shoal.app.cli._sources import AsJson, Data, Force, Reading, reads_data, roles_from
+from shoal.errors import InputError
 
 if TYPE_CHECKING:
     from shoal.study.tuning import Tuning
@@ -46,10 +47,6 @@ def tune(
             help="A plan with the roles; its steps are tried too, its requirements are kept.",
         ),
     ],
-    max_risk: Annotated[
-        float,
-        typer.Option(metavar="RISK", show_default=False, help="The largest risk to accept."),
-    ],
     out: Annotated[
         Path,
         typer.Option(
@@ -58,6 +55,16 @@ def tune(
             help="The folder for plan.toml and the front; a search that was stopped goes on there.",
         ),
     ],
+    max_risk: Annotated[
+        float | None, typer.Option(metavar="RISK", help="The largest risk to accept.")
+    ] = None,
+    min_utility: Annotated[
+        float | None,
+        typer.Option(
+            metavar="VALUE",
+            help="The least utility to accept; without --max-risk, find the least risk for it.",
+        ),
+    ] = None,
     target: Annotated[
         str | None,
         typer.Option(metavar="COLUMN", help="What models predict; the plan's without it."),
@@ -68,25 +75,32 @@ def tune(
     utility: Annotated[
         str, typer.Option(metavar="MEASURE", help="The utility that is made as large as it can be.")
     ] = "predictive_performance",
-    min_utility: Annotated[
-        float | None, typer.Option(metavar="VALUE", help="Recommend nothing below it.")
-    ] = None,
     learner: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="The learner; what the measure takes without it."),
     ] = None,
-    trials: Annotated[int, typer.Option(min=1, metavar="N", help="How many plans to try.")] = 60,
+    trials: Annotated[int, typer.Option(min=1, metavar="N", help="How many plans to try.")] = 100,
+    search_rows: Annotated[
+        int,
+        typer.Option(
+            min=20, metavar="N", help="Try on so many people at most; confirm on all of them."
+        ),
+    ] = 5_000,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Search for the plan with the most utility whose risk stays under a limit.
 
     A quarter of the people is held out: the search never sees them, and the utility that is
-    reported is that on them. The plan's risk is measured again under fresh seeds.
+    reported is that on them. The plan's risk is measured again under fresh seeds, with all others.
+    A search that was stopped goes on in its folder.
     """
     from shoal.study.tuning import tune
     from shoal.workflow import Plan
 
+    if max_risk is None and min_utility is None:
+        raise InputError("Name what is wanted: --max-risk, --min-utility, or both.")
+    _check_folder(out)
     check_new(out / "plan.toml", force=force)
     with Working("Reading the data") as working:
         loaded = reading.read(data)
@@ -102,6 +116,7 @@ def tune(
             min_utility=min_utility,
             plan=Plan.load(plan),
             trials=trials,
+            search_rows=search_rows,
             folder=out,
             progress=working,
         )
@@ -118,6 +133,16 @@ def tune(
         command_line("shoal", "protect", *shown_source(data, reading), *words)
 
 
+def _check_folder(out: Path) -> None:
+    """Make the folder of a search, unless something else has its name."""
+    if out.exists() and not out.is_dir():
+        raise InputError(f"'{out}' is a file; name a folder for the search.")
+    try:
+        out.mkdir(exist_ok=True)
+    except OSError:
+        raise InputError(f"The folder '{out}' cannot be made; make it first.") from None
+
+
 def _show(found: Tuning) -> None:
     heading("The front: no other plan that was tried has less risk and more utility")
     front = sorted((one for one in found.tried if one.on_front), key=lambda one: one.risk)
@@ -132,8 +157,8 @@ def _show(found: Tuning) -> None:
     against = "" if baseline is None else f"; without masking {number(baseline)}"
     say(
         f"On the people that the search never saw its utility is {number(found.utility.value)}"
-        f"{against}. Its risk under fresh seeds is {number(found.risk.value)} at most.",
+        f"{against}. Its risk with all others is {number(found.risk.value)}.",
         style="bold",
     )
     for reason, times in found.failures.items():
-        note(f"{times:,} could not be tried: {reason}")
+        note(f"{times:,} were given up: {reason}")

@@ -6,120 +6,166 @@ import math
 import time
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from shoal import __version__
 from shoal.errors import ShoalError
 from shoal.measurement import Measurement
-from shoal.study._store import Result, Store, key_of
-from shoal.study.tuning._space import Family
-from shoal.study.tuning._tuning import Tried
+from shoal.study._store import Result, Status, Store, key_of
+from shoal.study.tuning._goal import Goal
 from shoal.table import Table, fingerprint
-from shoal.workflow import Plan, discover_all_measures
+from shoal.workflow import Limit, Plan, discover_all_measures
+from shoal.workflow._require import Requirement, make_claim
 
-_HOPELESS = 3.0  # times the limit: a plan of such risk is not worth a model
+#: A measure by name, with its options.
+Asked = tuple[str, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What a plan came to; without utility where it was not asked for, or not worth it."""
+
+    risk: Measurement | None = None
+    utility: Measurement | None = None
+    #: Why the plan cannot be recommended whatever its risk: it failed, or misses a requirement.
+    reason: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            name: None if found is None else found.to_dict()
+            for name, found in (("risk", self.risk), ("utility", self.utility))
+        }
+
+    @classmethod
+    def from_result(cls, result: Result) -> Judged:
+        risk, utility = (_measurement(result.facts.get(name)) for name in ("risk", "utility"))
+        return cls(risk, utility, result.reason)
 
 
 class Judge:
-    """Masks the people of the search by a plan, and measures both sides of it once."""
+    """Masks people by a plan and measures both sides of it, once for each plan and seed."""
 
     def __init__(
         self,
-        seen: Table,
+        people: Table,
         *,
-        max_risk: float,
-        risk: tuple[str, dict[str, Any]],
-        utility: tuple[str, dict[str, Any]],
-        seed: int,
-        store: Store | None,
+        goal: Goal,
+        risk: Asked,
+        utility: Asked,
+        require: Sequence[Requirement] = (),
+        store: Store | None = None,
     ) -> None:
-        self.seen, self.max_risk, self.seed, self.store = seen, max_risk, seed, store
-        self.risk, self.utility = risk, utility
-        self.results: dict[str, Tried] = {}
-        self.failures: dict[str, int] = {}
+        self.people, self.goal, self.store = people, goal, store
+        self.risk, self.utility, self.require = risk, utility, tuple(require)
+        self.computed = 0
+        self._known: dict[str, Judged] = {}  # a search may propose the same plan again
+        self._depends = {
+            "shoal": __version__,
+            "people": fingerprint(people),
+            "risk": risk,
+            "utility": utility,
+            "limits": [goal.max_risk, goal.min_utility],
+            "require": Plan(require=require).to_dict(),
+        }
 
-    def __call__(self, family: Family, chosen: dict[str, Any]) -> tuple[float, float]:
-        steps = family.steps_with(chosen)
-        key = key_of({"steps": steps})
-        if key not in self.results:
-            self.results[key] = self._judged(family.name, steps)
-        one = self.results[key]
-        return one.risk, one.utility
-
-    def _judged(self, family: str, steps: list[dict[str, Any]]) -> Tried:
+    def judged(
+        self,
+        steps: Sequence[Mapping[str, Any]],
+        *,
+        seed: int,
+        with_utility: bool = True,
+        holdout: Table | None = None,
+    ) -> Judged:
+        """Risk and utility of a plan under a seed; kept, so that a stopped search goes on."""
         key = key_of(
             {
-                "shoal": __version__,
-                "people": fingerprint(self.seen),
-                "steps": steps,
-                "seed": self.seed,
-                "risk": self.risk,
-                "utility": self.utility,
-                "limit": self.max_risk,
+                **self._depends,
+                "steps": [dict(step) for step in steps],
+                "seed": seed,
+                "with_utility": with_utility,
+                "holdout": None if holdout is None else fingerprint(holdout),
             }
         )
-        kept = {} if self.store is None else self.store.read([key])
-        if key in kept:
-            facts, began = kept[key].facts, None
-            reason = kept[key].reason
-        else:
-            began = time.perf_counter()
-            facts, reason = self._measured(steps)
-        if reason is not None:
-            self.failures[reason] = self.failures.get(reason, 0) + 1
-        if self.store is not None and began is not None:
+        if key not in self._known:
+            self._known[key] = self._kept(key) or self._new(key, steps, seed, with_utility, holdout)
+        return self._known[key]
+
+    def _kept(self, key: str) -> Judged | None:
+        found = {} if self.store is None else self.store.read([key])
+        return Judged.from_result(found[key]) if key in found else None
+
+    def _new(self, key: str, steps: Sequence[Mapping[str, Any]], *how: Any) -> Judged:
+        began = time.perf_counter()
+        found = self._measured(steps, *how)
+        self.computed += 1
+        if self.store is not None:
+            value = math.nan if found.risk is None else found.risk.value
             seconds = time.perf_counter() - began
-            status = "done" if reason is None else "failed"
-            self.store.write(
-                Result(key, status, facts.get("utility") or math.nan, facts, reason, seconds)  # type: ignore[arg-type]
-            )
-        interval = facts.get("interval")
-        return Tried(
-            family,
-            tuple(steps),
-            _number(facts.get("risk")),
-            None if interval is None else (float(interval[0]), float(interval[1])),
-            _number(facts.get("utility")),
-        )
+            status: Status = "done" if found.reason is None else "failed"
+            self.store.write(Result(key, status, value, found.to_dict(), found.reason, seconds))
+        return found
 
-    def _measured(self, steps: list[dict[str, Any]]) -> tuple[dict[str, Any], str | None]:
-        """Risk and utility as plain facts, or the reason why there is none."""
-        try:
-            masked = self.masked(steps, self.seed)
-            risk = self.risk_of(masked)
-            facts: dict[str, Any] = {"risk": risk.value, "interval": risk.interval}
-            if risk.value > _HOPELESS * self.max_risk:
-                return facts, None  # no model is trained on what cannot be recommended
-            facts["utility"] = self.utility_of(masked).value
-            return facts, None
-        except ShoalError as error:
-            return {}, str(error)
-        except Exception as error:  # what others say may tell a cell
-            return {}, type(error).__name__
-
-    def masked(self, steps: Sequence[Mapping[str, Any]], seed: int) -> Table:
-        plan = Plan.from_dict({"steps": [dict(step) for step in steps]})
-        for step in plan.steps:
-            if step.is_random:
-                step.set_params(random_state=seed)
+    def _measured(
+        self,
+        steps: Sequence[Mapping[str, Any]],
+        seed: int,
+        with_utility: bool,
+        holdout: Table | None,
+    ) -> Judged:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what a release is warned of, the attack measures
-            return plan.apply(self.seen)[0]
+            try:
+                plan = seeded(steps, seed)
+                masked = plan.apply(self.people)[0]
+                risk = self._taken(self.risk, masked)
+                missed = self._missed(plan, masked)
+                if missed is not None or not with_utility or self.goal.is_hopeless(risk.value):
+                    return Judged(risk, None, missed)
+                more = {} if holdout is None else {"holdout": holdout}
+                return Judged(risk, self._taken(self.utility, masked, **more))
+            except ShoalError as error:
+                return Judged(reason=str(error))
+            except Exception as error:  # what others say may tell a cell
+                return Judged(reason=type(error).__name__)
 
-    def risk_of(self, masked: Table) -> Measurement:
-        return self._taken(self.risk, masked)
+    def _missed(self, plan: Plan, masked: Table) -> str | None:
+        """The requirement that the masked table does not satisfy, in words."""
+        for requirement in self.require:
+            if isinstance(requirement, Limit) and requirement.measure == self.risk[0]:
+                continue  # judged by the interval, and by the limit that was given
+            claim = make_claim(requirement, masked, self.people, served=plan.served)
+            if not claim.holds:
+                return f"it does not satisfy {claim.key}, which the plan requires"
+        return None
 
-    def utility_of(self, masked: Table, **more: Any) -> Measurement:
-        return self._taken(self.utility, masked, **more)
-
-    def _taken(self, asked: tuple[str, dict[str, Any]], masked: Table, **more: Any) -> Measurement:
+    def _taken(self, asked: Asked, masked: Table, **more: Any) -> Measurement:
         name, options = asked
         info = discover_all_measures()[name]
-        tables = (self.seen, masked) if info.needs_original else (masked,)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return info.function(*tables, **options, **more)
+        tables = (self.people, masked) if info.needs_original else (masked,)
+        return info.function(*tables, **options, **more)
 
 
-def _number(value: Any) -> float:
-    return math.nan if value is None else float(value)
+def seeded(steps: Sequence[Mapping[str, Any]], seed: int) -> Plan:
+    """The plan of some steps, every random one of them under a seed."""
+    plan = Plan.from_dict({"steps": [dict(step) for step in steps]})
+    for step in plan.steps:
+        if step.is_random:
+            step.set_params(random_state=seed)
+    return plan
+
+
+def _measurement(facts: Mapping[str, Any] | None) -> Measurement | None:
+    """A measurement from what was kept of it."""
+    if facts is None:
+        return None
+    interval, value = facts.get("interval"), facts["value"]
+    return Measurement(
+        facts["name"],
+        math.nan if value is None else value,
+        interval=None if interval is None else (interval[0], interval[1]),
+        baseline=facts.get("baseline"),
+        direction=facts["direction"],
+        details=facts["details"],
+        warnings=tuple(facts["warnings"]),
+    )

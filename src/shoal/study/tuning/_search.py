@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from shoal.errors import MissingExtra
@@ -13,9 +13,7 @@ from shoal.study.tuning._space import Family
 Evaluate = Callable[[Family, dict[str, Any]], tuple[float, float]]
 
 
-def tried(
-    space: Sequence[Family], evaluate: Evaluate, *, trials: int, random_state: int
-) -> Iterator[tuple[Family, dict[str, Any]]]:
+def tried(space: Sequence[Family], evaluate: Evaluate, *, trials: int, random_state: int) -> None:
     """Try plans: all of them where there are few enough, else those that a sampler proposes.
 
     The sampler learns from both objectives (Optuna's TPE); the same seed gives the same order.
@@ -24,14 +22,11 @@ def tried(
         for family in space:
             for chosen in family.all():
                 evaluate(family, chosen)
-                yield family, chosen
         return
-    yield from _proposed(space, evaluate, trials, random_state)
+    _proposed(space, evaluate, trials, random_state)
 
 
-def _proposed(
-    space: Sequence[Family], evaluate: Evaluate, trials: int, random_state: int
-) -> Iterator[tuple[Family, dict[str, Any]]]:
+def _proposed(space: Sequence[Family], evaluate: Evaluate, trials: int, random_state: int) -> None:
     try:
         import optuna
     except ImportError:
@@ -55,7 +50,4 @@ def _proposed(
             study.tell(trial, state=optuna.trial.TrialState.PRUNED)
         else:
             study.tell(trial, [risk, utility])
-        name = f"{family.name} {chosen}"
-        if name not in seen:
-            seen.add(name)
-            yield family, chosen
+        seen.add(f"{family.name} {chosen}")

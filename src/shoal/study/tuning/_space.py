@@ -12,8 +12,8 @@ from shoal.errors import PlanError
 from shoal.table import Table
 
 _NUMERIC = ("integer", "float")
-_SWAP_KS = (2, 3, 5, 10, 20, 50)
-_GROUP_KS = (2, 3, 5, 10, 25)
+_SWAP_KS = (2, 3, 5, 10, 20, 30, 50)
+_GROUP_KS = (2, 3, 5, 10, 25, 50)
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,8 @@ class Family:
 def default_space(table: Table) -> list[Family]:
     """Families that suit a table: swaps, microaggregation, generalization, and the five techniques.
 
-    Rounding and noise are offered where quasi-identifiers are numbers, in steps that fit their
-    scale; groups are never asked to be larger than half of the table.
+    Coding, noise, recoding and rounding are offered where quasi-identifiers are numbers; groups
+    are never asked to be larger than half of the table.
 
     Examples
     --------
@@ -87,13 +87,15 @@ def default_space(table: Table) -> list[Family]:
         Family("suppress", ({"method": "suppress"},), {"0.max_distinct": (0.01, 0.1, 0.5)}),
     ]
     if numeric:
-        code, noise = {"method": "top-bottom-code"}, {"method": "add-noise"}
+        code, noise = {"method": "top_bottom_code"}, {"method": "add_noise"}
         recode = {"method": "recode"}
         fences, epsilons = (1.5, 3.0), (0.5, 2.0, 8.0, 16.0)
         space += [
+            Family("code", (code,), {"0.fence": fences}),
             Family("noise", (noise,), {"0.epsilon": epsilons}),
             Family("code, noise", (code, noise), {"0.fence": fences, "1.epsilon": epsilons}),
             Family("recode", (recode,), {"0.magnitude": (0.25, 0.5, 1.5)}),
+            Family("round", ({"method": "round"},), {"0.base": (5, 10, 20)}),
             Family("recode, swap", (recode, swap), {"0.magnitude": (0.25, 0.5), "1.k": swaps}),
             Family("code, swap", (code, swap), {"0.fence": fences, "1.k": swaps}),
         ]

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import InputError, UnreachableLevel
-from shoal.randomness import SecretStream
 from shoal.study._statistics import pareto_front
-from shoal.study._store import Store, key_of
-from shoal.study.tuning._judge import Judge
+from shoal.study._store import Store
+from shoal.study._tables import chosen_rows
+from shoal.study.tuning._goal import Goal
+from shoal.study.tuning._judge import Judge, Judged
 from shoal.study.tuning._search import tried
 from shoal.study.tuning._space import Family, default_space
 from shoal.study.tuning._tuning import Tried, Tuning
@@ -23,23 +24,24 @@ from shoal.workflow import Limit, Plan, discover_all_measures
 
 Progress = Callable[[str, float], None]
 
-_PUBLIC_KEY = "00" * 32  # who is held out is no secret
 _FRESH_SEEDS = (7001, 7002, 7003)  # draws that the search has not seen
+_LAST_SEED = 7004
 
 
 def tune(
     table: Table,
     *,
-    max_risk: float,
+    max_risk: float | None = None,
+    min_utility: float | None = None,
     risk: str = "distance_linkage",
     utility: str = "predictive_performance",
     risk_options: Mapping[str, Any] | None = None,
     utility_options: Mapping[str, Any] | None = None,
-    min_utility: float | None = None,
     space: Sequence[Family] | None = None,
     plan: Plan | None = None,
-    trials: int = 60,
+    trials: int = 100,
     held_out: float = 0.25,
+    search_rows: int = 5_000,
     random_state: int = 0,
     folder: str | Path | None = None,
     progress: Progress | None = None,
@@ -47,33 +49,38 @@ def tune(
     """Search for the plan with the most utility whose risk stays under a limit.
 
     A share of the people is held out first and never seen by the search. Plans are tried on the
-    others: each is judged by the attack and by models that learn from the masked and are asked
-    about the original records. The best plan whose risk, with its whole interval, is under the
-    limit is then masked anew under fresh seeds; only if all of them stay under the limit it is
-    recommended, and its utility is that on the people who were held out.
+    others, or on some of them where they are many: each plan is judged by the attack, and by
+    models that learn from the masked and are asked about the original records. The best plan
+    whose risk, with its whole interval, is under the limit is masked anew under fresh seeds, and
+    then once more with everybody but those held out. Only if all of these stay under the limit it
+    is recommended; its risk is that of the last one, and its utility that of the people who were
+    held out.
 
     Parameters
     ----------
     table : Table
         The table, with quasi-identifiers and a target declared.
-    max_risk : float
+    max_risk : float, optional
         The largest risk that is accepted, by the attack ``risk``.
+    min_utility : float, optional
+        The least utility that is accepted. Without ``max_risk`` the plan with the least risk that
+        is as useful is looked for.
     risk : str
         A measure of risk.
     utility : str
         A measure of utility.
     risk_options, utility_options : dict, optional
         Options of the two measures.
-    min_utility : float, optional
-        The least utility that is accepted; nothing is recommended below it.
     space : list of Family, optional
         What to choose from; what suits the table without it.
     plan : Plan, optional
-        A plan that is tried besides; its requirements are kept in what is recommended.
+        A plan that is tried besides; what it requires is required of every plan.
     trials : int
         So many plans are tried at most; a smaller space is tried as a whole.
     held_out : float
         The share of the people that the search never sees.
+    search_rows : int
+        Plans are tried on so many people at most; the chosen one is confirmed on all.
     random_state : int
         For the search and its draws. It is no secret: a release is drawn anew.
     folder : path, optional
@@ -85,127 +92,176 @@ def tune(
     -------
     Tuning
 
+    Raises
+    ------
+    UnreachableLevel
+        Where no plan that was tried is within the limits; it says which came closest.
+
     References
     ----------
     Senavirathne, Torra (2021), Systematic evaluation of probabilistic k-anonymity for privacy
-    preserving micro-data publishing and analysis, section 6 (the two thresholds).
+    preserving micro-data publishing and analysis, section 6 (the two thresholds). Akiba, Sano,
+    Yanase, Ohta, Koyama (2019), Optuna: a next-generation hyperparameter optimization framework.
     """
-    _check(table, risk, utility, max_risk, held_out, trials)
-    seen, unseen = _divided(table, held_out)
-    judge = Judge(
-        seen,
-        max_risk=max_risk,
-        risk=(risk, dict(risk_options or {})),
-        utility=(utility, dict(utility_options or {})),
-        seed=random_state,
-        store=None if folder is None else Store(folder),
-    )
-    families = list(default_space(seen) if space is None else space)
+    goal = Goal(max_risk, min_utility)
+    _check(table, risk, utility, held_out, {"trials": trials, "search_rows": search_rows})
+    apart = chosen_rows(len(table), max(1, round(held_out * len(table))), "held out")
+    seen, unseen = table.keep(~apart), table.keep(apart)
+    asked: dict[str, Any] = {
+        "goal": goal,
+        "risk": (risk, dict(risk_options or {})),
+        "utility": (utility, dict(utility_options or {})),
+        "require": () if plan is None else plan.require,
+        "store": None if folder is None else Store(folder),
+    }
+    judge = whole = Judge(seen, **asked)
+    if search_rows < len(seen):
+        judge = Judge(seen.keep(chosen_rows(len(seen), search_rows, "searched")), **asked)
+    families = list(default_space(judge.people) if space is None else space)
     if plan is not None and plan.steps:
-        steps = tuple(plan.to_dict()["steps"])
-        families.insert(0, Family("given plan", steps))
+        families.insert(0, Family("given plan", tuple(plan.to_dict()["steps"])))
+    found, failures = _searched(families, judge, trials, random_state, progress)
+    if progress:
+        progress("Confirming the best plan", 0.0)
+    return replace(
+        _recommended(found, (judge, whole), unseen, plan),
+        failures=failures,
+        searched_on=len(judge.people),
+        of=len(seen),
+        held_out=len(unseen),
+        computed=judge.computed + (0 if whole is judge else whole.computed),
+    )
+
+
+def _searched(
+    families: Sequence[Family],
+    judge: Judge,
+    trials: int,
+    random_state: int,
+    progress: Progress | None,
+) -> tuple[list[Tried], dict[str, int]]:
+    """Every plan that was tried, and how often which reason kept one from being tried."""
+    failures: dict[str, int] = {}
     total = min(trials, sum(family.size for family in families))
-    found = []
-    for number, (family, chosen) in enumerate(
-        tried(families, judge, trials=trials, random_state=random_state), start=1
-    ):
-        one = judge.results[key_of({"steps": family.steps_with(chosen)})]
-        found.append(one)
-        if progress:
-            progress(f"Tuning: {number:,} of {total:,} plans", number / total)
-    ranked = _with_front(found)
-    return _recommended(ranked, judge, unseen, plan, min_utility)
+    found: list[Tried] = []
+
+    def evaluate(family: Family, chosen: dict[str, Any]) -> tuple[float, float]:
+        steps = family.steps_with(chosen)
+        judged = judge.judged(steps, seed=random_state)
+        one = _tried(family.name, steps, judged)
+        if not any(one.steps == other.steps for other in found):
+            found.append(one)
+            if judged.reason is not None:
+                failures[judged.reason] = failures.get(judged.reason, 0) + 1
+            if progress:
+                progress(f"Tuning: {len(found):,} of {total:,} plans", len(found) / total)
+        return one.risk, one.utility
+
+    tried(families, evaluate, trials=trials, random_state=random_state)
+    points = np.array([(one.risk, one.utility) for one in found], np.float64).reshape(-1, 2)
+    front = pareto_front(points, higher_is_better=[False, True])
+    ranked = [replace(one, on_front=bool(on)) for one, on in zip(found, front, strict=True)]
+    return ranked, failures
+
+
+def _tried(family: str, steps: list[dict[str, Any]], judged: Judged) -> Tried:
+    risk, utility = judged.risk, judged.utility
+    return Tried(
+        family,
+        tuple(steps),
+        math.nan if risk is None else risk.value,
+        None if risk is None else risk.interval,
+        math.nan if utility is None else utility.value,
+    )
 
 
 def _recommended(
-    found: Sequence[Tried],
-    judge: Judge,
-    unseen: Table,
-    given: Plan | None,
-    min_utility: float | None,
+    found: Sequence[Tried], judges: tuple[Judge, Judge], unseen: Table, given: Plan | None
 ) -> Tuning:
     """The best plan that holds under fresh seeds too, measured on people never seen."""
-    limit = judge.max_risk
-    safe = [one for one in found if _under(one, limit) and math.isfinite(one.utility)]
-    passed = 0
-    for one in sorted(safe, key=lambda one: -one.utility):
-        again = [judge.risk_of(judge.masked(one.steps, seed)) for seed in _FRESH_SEEDS]
-        if any(risk.value > limit for risk in again):
+    judge, whole = judges
+    goal, passed = judge.goal, 0
+    for one in goal.best_first(found):
+        again = [judge.judged(one.steps, seed=s, with_utility=False) for s in _FRESH_SEEDS]
+        if not all(_holds(goal, each, whole_interval=False) for each in again):
             passed += 1
             continue
-        worst = max(again, key=lambda risk: risk.value)
-        masked = judge.masked(one.steps, _FRESH_SEEDS[0])
-        utility = judge.utility_of(masked, holdout=unseen)
-        if min_utility is not None and utility.value < min_utility:
-            break
+        last = whole.judged(one.steps, seed=_LAST_SEED, holdout=unseen)
+        if not _holds(goal, last) or last.risk is None or last.utility is None:
+            passed += 1
+            continue
+        if goal.min_utility is not None and last.utility.value < goal.min_utility:
+            raise UnreachableLevel(
+                f"The best plan, '{one.label}', has a utility of {last.utility.value:.3g} for "
+                f"people that the search never saw, and {goal.min_utility:g} was asked for; ask "
+                "for less utility, or allow more risk."
+            )
         return Tuning(
-            plan=_plan_of(one, judge, given, limit),
+            plan=_plan_of(one, whole, given),
             chosen=one,
-            risk=worst,
-            utility=utility,
+            risk=last.risk,
+            utility=last.utility,
             tried=tuple(found),
-            reason=_reason(one, found, limit, passed),
-            limit=limit,
+            reason=_reason(one, found, judges, passed),
+            limit=goal.max_risk,
             measures=(judge.risk[0], judge.utility[0]),
-            searched=len(found),
-            failures=judge.failures,
         )
-    raise UnreachableLevel(_nothing(found, limit, min_utility))
+    raise UnreachableLevel(_nothing(found, goal, passed))
 
 
-def _plan_of(one: Tried, judge: Judge, given: Plan | None, limit: float) -> Plan:
+def _holds(goal: Goal, judged: Judged, *, whole_interval: bool = True) -> bool:
+    return (
+        judged.reason is None
+        and judged.risk is not None
+        and goal.allows(judged.risk, whole_interval=whole_interval)
+    )
+
+
+def _plan_of(one: Tried, judge: Judge, given: Plan | None) -> Plan:
     """The plan to protect with: its steps, and the limit that it was chosen for."""
     steps = Plan.from_dict({"steps": [dict(step) for step in one.steps]}).steps
-    bound = Limit(judge.risk[0], at_most=limit, options=judge.risk[1])
-    kept = [] if given is None else [r for r in given.require if r != bound]
-    return Plan(steps, require=[*kept, bound], roles=judge.seen.roles)
+    require = [] if given is None else list(given.require)
+    if judge.goal.max_risk is not None:
+        bound = Limit(judge.risk[0], at_most=judge.goal.max_risk, options=judge.risk[1])
+        require = [*(r for r in require if getattr(r, "key", None) != bound.key), bound]
+    return Plan(steps, require=require, roles=judge.people.roles)
 
 
-def _under(one: Tried, limit: float) -> bool:
-    return one.risk <= limit and (one.risk_interval is None or one.risk_interval[1] <= limit)
-
-
-def _reason(one: Tried, found: Sequence[Tried], limit: float, passed: int) -> str:
-    under = sum(_under(each, limit) for each in found)
-    text = (
-        f"Of {len(found):,} plans that were tried {under:,} have a risk of at most {limit:g}, with "
-        f"their whole interval; '{one.label}' has the most utility of them, and stayed under the "
-        f"limit under {len(_FRESH_SEEDS)} fresh seeds."
+def _reason(one: Tried, found: Sequence[Tried], judges: tuple[Judge, Judge], passed: int) -> str:
+    judge, whole = judges
+    goal, everyone = judge.goal, len(whole.people)
+    within = sum(goal.meets(each) for each in found)
+    best = "least risk" if goal.max_risk is None else "most utility"
+    text = f"Of {len(found):,} plans that were tried {within:,} have {goal.words}"
+    if len(judge.people) < everyone:
+        text += f", on {len(judge.people):,} of {everyone:,} people"
+    text += (
+        f"; '{one.label}' has the {best} of them, and stayed within the limits under "
+        f"{len(_FRESH_SEEDS)} fresh seeds, and under another one with all {everyone:,} people."
     )
     if passed:
-        text += f" {passed:,} more useful ones did not."
+        text += f" {passed:,} that seemed better did not."
     return text
 
 
-def _nothing(found: Sequence[Tried], limit: float, min_utility: float | None) -> str:
+def _nothing(found: Sequence[Tried], goal: Goal, passed: int) -> str:
     known = [one for one in found if math.isfinite(one.risk)]
     if not known:
         return "No plan could be tried on this table; see why each one failed."
-    least = min(known, key=lambda one: one.risk)
-    wish = "" if min_utility is None else f" and a utility of at least {min_utility:g}"
-    return (
-        f"No plan of {len(found):,} has a risk of at most {limit:g}{wish}; the least risk was "
-        f"{least.risk:.3g}, by '{least.label}'. Allow more risk, less utility, or other methods."
-    )
-
-
-def _with_front(found: Sequence[Tried]) -> list[Tried]:
-    points = np.array([(one.risk, one.utility) for one in found], np.float64).reshape(-1, 2)
-    front = pareto_front(points, higher_is_better=[False, True])
-    return [replace(one, on_front=bool(on)) for one, on in zip(found, front, strict=True)]
-
-
-def _divided(table: Table, held_out: float) -> tuple[Table, Table]:
-    """The people of the search, and those it never sees."""
-    count = max(1, round(held_out * len(table)))
-    stream = SecretStream.from_key_hex(_PUBLIC_KEY).derive("held out")
-    apart = np.zeros(len(table), dtype=bool)
-    apart[stream.choose(len(table), count)] = True
-    return table.keep(~apart), table.keep(apart)
+    text = f"No plan of {len(found):,} has {goal.words}"
+    if passed:
+        text += f" ({passed:,} had in the search, but not under fresh seeds with everybody)"
+    if goal.max_risk is None:
+        useful = max(known, key=lambda one: -math.inf if math.isnan(one.utility) else one.utility)
+        text += f"; the most utility was {useful.utility:.3g}, by '{useful.label}'"
+    else:
+        least = min(known, key=lambda one: one.risk)
+        text += f"; the least risk was {least.risk:.3g}, by '{least.label}'"
+    return f"{text}. Allow more risk, less utility, or other methods."
 
 
 def _check(
-    table: Table, risk: str, utility: str, max_risk: float, held_out: float, trials: int
+    table: Table, risk: str, utility: str, held_out: float, counts: Mapping[str, int]
 ) -> None:
     infos = discover_all_measures()
     for name, about in ((risk, "risk"), (utility, "utility")):
@@ -213,14 +269,14 @@ def _check(
             raise InputError(f"There is no measure of {about} called '{name}'; see shoal methods.")
     if infos[utility].direction != "higher":
         raise InputError(f"Tuning needs a utility of which more is better; '{utility}' is a loss.")
-    if infos[utility].target and table.roles.target is None:
+    if table.roles.target is None and infos[utility].target:
         raise InputError("Tuning needs a target: name the column that models are to predict.")
     if not table.roles.quasi_identifiers:
         raise InputError("Tuning needs quasi-identifiers: name what an intruder may know.")
-    for name, value in (("max_risk", max_risk), ("held_out", held_out)):
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1:
-            raise InputError(f"'{name}' must be a number between 0 and 1; got {value!r}.")
-    if isinstance(trials, bool) or not isinstance(trials, int) or trials < 1:
-        raise InputError(f"'trials' must be a whole number ≥ 1; got {trials!r}.")
+    if isinstance(held_out, bool) or not isinstance(held_out, float) or not 0 < held_out < 1:
+        raise InputError(f"'held_out' must be a number between 0 and 1; got {held_out!r}.")
+    for name, count in counts.items():
+        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+            raise InputError(f"'{name}' must be a whole number ≥ 1; got {count!r}.")
     if len(table) < 20:
         raise InputError("Tuning needs 20 records or more, some of which are held out.")

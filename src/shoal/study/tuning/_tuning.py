@@ -45,10 +45,15 @@ class Tuning:
     utility: Measurement
     tried: tuple[Tried, ...]
     reason: str
-    limit: float
+    limit: float | None
     measures: tuple[str, str]
-    searched: int = 0
     failures: Mapping[str, int] = field(default_factory=dict)
+    #: How many people plans were tried on, of how many, besides those who were held out.
+    searched_on: int = 0
+    of: int = 0
+    held_out: int = 0
+    #: How many maskings were judged now, and not taken from an earlier run.
+    computed: int = 0
 
     def figure(self) -> Figure:
         """All plans that were tried by risk and utility, with the front and the limit."""
@@ -76,11 +81,16 @@ class Tuning:
             "tried": [
                 {
                     "plan": one.label,
-                    "risk": one.risk,
+                    "risk": None if math.isnan(one.risk) else one.risk,
                     "utility": None if math.isnan(one.utility) else one.utility,
                     "on_front": one.on_front,
                 }
                 for one in self.tried
             ],
             "failures": dict(self.failures),
+            "people": {
+                "searched_on": self.searched_on,
+                "confirmed_on": self.of,
+                "held_out": self.held_out,
+            },
         }

@@ -1,0 +1,196 @@
+"""`shoal study`: what it lists, runs, shows, refuses, and survives."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from shoal.study import Finding, built_in_studies
+from shoal.study._conclusion import Claim, Conclusion
+from shoal.study._store import Store
+
+FILE = """
+title = "Rounding and swapping"
+seeds = 2
+
+[[tables]]
+path = "people.csv"
+without = ["email"]
+target = "diagnosis"
+
+[[variants]]
+name = "round"
+steps = [{ method = "round" }]
+grid = { base = [5, 20] }
+
+[[variants]]
+name = "swap"
+steps = [{ method = "swap", k = 3 }]
+
+[[measures]]
+measure = "uniqueness"
+
+[[measures]]
+measure = "total_variation"
+"""
+TASKS = 2 * (1 + 2 + 2)
+
+
+@pytest.fixture
+def study_file(tmp_path, people):
+    path = tmp_path / "compare.toml"
+    path.write_text(FILE)
+    return path
+
+
+def test_the_built_in_studies_are_listed(shoal):
+    result = shoal("study", "list")
+    assert result.exit_code == 0
+    told = shoal("study", "list", "--json")
+    names = [study["name"] for study in json.loads(told.stdout)["studies"]]
+    assert names == list(built_in_studies())
+    assert {"swap-correlations", "sampling"} <= set(names)
+    assert all(name in result.stdout for name in names)
+
+
+def test_a_study_of_ones_own_is_run_and_shown(shoal, study_file, tmp_path):
+    result = shoal("study", study_file, "--out", "out", "--jobs", 1)
+    assert result.exit_code == 0, result.stderr
+    assert "Rounding and swapping" in result.stdout
+    assert f"{TASKS} of {TASKS} tasks done" in result.stdout
+    assert (tmp_path / "out" / "report.html").is_file()
+    shown = shoal("study", "show", "out")
+    assert shown.exit_code == 0
+    assert f"{TASKS} of {TASKS} tasks done" in shown.stdout
+    facts = json.loads(shoal("study", study_file, "--out", "out", "--jobs", 1, "--json").stdout)
+    assert (facts["tasks"], facts["done"], facts["computed"]) == (TASKS, TASKS, 0)
+    assert facts["complete"] is True
+    assert facts["verdict"] == []
+
+
+def test_the_verdict_as_json_and_as_a_table(shoal, study_file, tmp_path, monkeypatch):
+    """What a study with published numbers prints, whatever was measured."""
+    findings = [
+        Finding("met", 0.5, 0.51, 0.1),
+        Finding("missed", 0.002, 0.2, 0.001, absolute=True),
+        Finding("not yet", 0.5, float("nan"), 0.1),
+    ]
+    verdict = Conclusion(findings, [Claim("Fish swim.", False, "one did not")])
+    monkeypatch.setattr("shoal.study._generic.conclude", lambda study, results: verdict)
+    told = shoal("study", study_file, "--out", "out", "--jobs", 1, "--json")
+    assert told.exit_code == 0, told.stderr
+    rows = json.loads(told.stdout)["verdict"]
+    wanted = {"name", "published", "measured", "tolerance", "within_tolerance"}
+    assert all(wanted <= set(row) for row in rows)
+    assert [row["within_tolerance"] for row in rows] == [True, False, None]
+    assert [row["measured"] for row in rows] == [0.51, 0.2, None]
+    shown = shoal("study", "show", "out").stdout
+    assert "Does not hold: Fish swim." in shown
+    assert "1 of 2 published numbers are met" in shown
+    assert "± 10 %" in shown
+    assert "± 0.001" in shown
+
+
+def test_a_budget_stops_and_the_same_command_goes_on(shoal, study_file):
+    result = shoal("study", study_file, "--out", "out", "--jobs", 1, "--budget", "0s")
+    assert result.exit_code == 0
+    assert f"0 of {TASKS} tasks done" in result.stdout
+    assert "run the same command again" in " ".join(result.stderr.split())
+    again = shoal("study", study_file, "--out", "out", "--jobs", 1, "--budget", "2h", "--json")
+    assert json.loads(again.stdout)["computed"] == TASKS
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("study", "compare.toml"), "Name a folder for the results: --out DIR."),
+        (("study", "show"), "shoal study show DIR"),
+        (("study", "show", "nowhere"), "no finished study in 'nowhere'"),
+        (("study", "compare.toml", "there", "--out", "x"), "with --out"),
+        (("study", "compare.toml", "--out", "x", "--budget", "soon"), "90s, 30m, 2h or 1d"),
+        (("study", "absent.toml", "--out", "x"), "There is no study at"),
+        (("study", "samplin", "--out", "x"), "Did you mean 'sampling'"),
+        (("study", "broken.toml", "--out", "x"), "not valid TOML"),
+        (("study", "compare.toml", "--out", "x", "--preset", "slow"), "slow"),
+    ],
+)
+def test_bad_input_is_one_sentence(shoal, study_file, tmp_path, words, said):
+    (tmp_path / "broken.toml").write_text("tables = [")
+    result = shoal(*words)
+    assert result.exit_code == 2
+    assert said in " ".join(result.stderr.split())
+    assert result.stdout == ""
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize("name", ["sampling", "swap-correlations"])
+def test_tables_that_are_not_here_are_named(shoal, tmp_path, monkeypatch, name):
+    monkeypatch.delenv("SHOAL_DATA", raising=False)
+    result = shoal("study", name, "--out", "out")
+    assert result.exit_code == 2
+    said = " ".join(result.stderr.split())
+    assert "was not found: there is no file '" in said
+    assert "SHOAL_DATA" in said
+    monkeypatch.setenv("SHOAL_DATA", str(tmp_path))
+    assert shoal("study", name, "--out", "out").exit_code == 2
+
+
+# The program, which says when it is in the middle of a task and then waits to be killed there.
+WAITING = """
+import sys, time
+from shoal.study import _runner
+real, count = _runner._measured, []
+def measured(*given):
+    count.append(1)
+    if len(count) == 4:
+        print("in flight", flush=True)
+        time.sleep(60)
+    return real(*given)
+_runner._measured = measured
+import joblib
+class Here:
+    def __init__(self, **options): pass
+    def __call__(self, calls):
+        for function, given, named in calls:
+            yield function(*given, **named)
+joblib.Parallel = Here
+from shoal.app.cli import main
+main()
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX are needed")
+def test_killed_and_started_again_it_ends_the_same(shoal, shoal_process, study_file, tmp_path):
+    words = ["study", str(study_file), "--out", "out", "--jobs", "1", "--json"]
+    child = subprocess.Popen(
+        [sys.executable, "-c", WAITING, *words],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert child.stdout is not None
+    assert child.stdout.readline() == "in flight\n"
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    child.stdout.close()
+    assert not (tmp_path / "out" / "verdict.json").exists()
+    again = json.loads(shoal(*words).stdout)
+    assert (again["computed"], again["done"]) == (TASKS - 3, TASKS)
+    words[3] = "whole"
+    assert json.loads(shoal(*words).stdout)["computed"] == TASKS
+    one, two = (Store(tmp_path / name) for name in ("out", "whole"))
+    keys = _keys(one)
+    assert keys == _keys(two)
+    before, after = one.read(keys), two.read(keys)
+    assert {k: r.value for k, r in before.items()} == {k: r.value for k, r in after.items()}
+
+
+def _keys(store):
+    with store._connected() as connection:
+        return {row[0] for row in connection.execute("SELECT key FROM results")}

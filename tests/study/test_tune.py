@@ -1,0 +1,233 @@
+"""Tuning: the plan it recommends holds, on people and draws that the search has not seen."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+
+import shoal as sh
+from shoal.errors import InputError, UnreachableLevel
+from shoal.study.tuning import Family, default_space, tune
+from shoal.study.tuning import _judge as judging
+from shoal.study.tuning._goal import Goal
+from shoal.study.tuning._tuning import Tried
+
+SWAP = Family("swap", ({"method": "swap", "dissimilarity": "gower"},), {"0.k": (2, 5, 12)})
+ROUND = Family("round", ({"method": "round"},), {"0.base": (2, 40)})
+SMALL = [SWAP, ROUND]
+
+
+@pytest.fixture
+def table():
+    rng = np.random.default_rng(11)
+    age = rng.integers(18, 90, 400)
+    pay = np.round(age * 50 + rng.normal(0, 400, 400), 2)
+    frame = pl.DataFrame(
+        {
+            "age": age,
+            "pay": pay,
+            "city": rng.choice(["Bern", "Graz", "Jena"], 400),
+            "ill": np.where(age + rng.normal(0, 12, 400) > 55, "yes", "no"),
+        }
+    )
+    roles = sh.Roles(quasi_identifiers=["age", "pay", "city"], sensitive=["ill"], target="ill")
+    return sh.Table(frame, roles)
+
+
+def test_the_recommended_plan_holds_on_a_fresh_draw(table):
+    found = tune(table, max_risk=0.2, space=SMALL)
+    assert found.plan.steps[0].method == "swap"
+    assert found.risk.value <= 0.2
+    for seed in (1, 2, 3):
+        plan = judging.seeded(found.chosen.steps, seed)
+        with pytest.warns(sh.errors.ShoalWarning):
+            masked = plan.apply(table)[0]
+        assert sh.risk.distance_linkage(table, masked).value <= 0.2
+    assert {one.label for one in found.tried} == {
+        "swap k=2", "swap k=5", "swap k=12", "round base=2", "round base=40",
+    }  # fmt: skip
+    assert "5 plans that were tried" in found.reason
+    assert json.dumps(found.to_dict(), allow_nan=False)
+
+
+def test_it_is_the_most_useful_of_those_under_the_limit(table):
+    found = tune(table, max_risk=0.3, space=SMALL)
+    under = [o for o in found.tried if o.risk_interval[1] <= 0.3 and math.isfinite(o.utility)]
+    assert len(under) >= 2
+    assert found.chosen.utility == max(one.utility for one in under)
+    # what is far above the limit is not worth a model
+    given_up = [one for one in found.tried if one.risk > 0.9]
+    assert given_up
+    assert all(math.isnan(one.utility) for one in given_up)
+    assert any(one.on_front for one in found.tried)
+
+
+def test_the_plan_carries_its_limit_and_runs(table):
+    found = tune(table, max_risk=0.2, space=SMALL)
+    again = sh.Plan.from_toml(found.plan.to_toml())
+    assert again == found.plan
+    assert again.roles == table.roles
+    assert [(r.key, r.threshold) for r in again.require] == [("max_linkage_rate", 0.2)]
+    with pytest.warns(sh.errors.DisclosureWarning):  # some groups have one value of 'ill'
+        release = sh.protect(sh.Table(table.frame), again)
+    assert release.claims[0].holds
+    assert all(step.get_params().get("random_state") is None for step in again.steps)
+
+
+def test_the_search_never_sees_those_who_are_held_out(table, monkeypatch):
+    masked_people, tested = [], []
+    real_apply, real_taken = sh.Plan.apply, judging.Judge._taken
+
+    def apply(self, given, **more):
+        masked_people.append(set(given.row_key.tolist()))
+        return real_apply(self, given, **more)
+
+    def taken(self, asked, masked, **more):
+        people = set(self.people.row_key.tolist()) | set(masked.row_key.tolist())
+        held = set(more["holdout"].row_key.tolist()) if "holdout" in more else set()
+        tested.append((people, held))
+        return real_taken(self, asked, masked, **more)
+
+    monkeypatch.setattr(sh.Plan, "apply", apply)
+    monkeypatch.setattr(judging.Judge, "_taken", taken)
+    found = tune(table, max_risk=0.2, space=SMALL, search_rows=200)
+    held = [(people, out) for people, out in tested if out]
+    assert len(held) == 1  # once, at the very end
+    assert tested[-1] == held[0]
+    out = held[0][1]
+    assert len(out) == found.held_out == 100
+    for people in [*masked_people, *(people for people, _ in tested)]:
+        assert not people & out
+    # the search is on some, the confirmation on all but those who are held out
+    assert {len(people) for people in masked_people[:-1]} == {200}
+    assert len(masked_people[-1]) == found.of == 300
+    assert found.searched_on == 200
+    assert "200 of 300 people" in found.reason
+
+
+def test_stopped_and_started_again_it_ends_the_same(table, tmp_path, monkeypatch):
+    whole = tune(table, max_risk=0.2, space=SMALL, folder=tmp_path / "whole")
+    real, count = judging.Judge._measured, []
+
+    def killed(self, *given):
+        count.append(1)
+        if len(count) == 4:
+            raise KeyboardInterrupt
+        return real(self, *given)
+
+    monkeypatch.setattr(judging.Judge, "_measured", killed)
+    with pytest.raises(KeyboardInterrupt):
+        tune(table, max_risk=0.2, space=SMALL, folder=tmp_path / "part")
+    monkeypatch.setattr(judging.Judge, "_measured", real)
+    rest = tune(table, max_risk=0.2, space=SMALL, folder=tmp_path / "part")
+    assert whole.computed == 5 + 3 + 1  # the plans, three fresh seeds, and everybody
+    assert rest.computed == whole.computed - 3
+    assert rest.to_dict() == whole.to_dict()
+    again = tune(table, max_risk=0.2, space=SMALL, folder=tmp_path / "part")
+    assert again.computed == 0
+    assert again.to_dict() == whole.to_dict()
+
+
+def test_a_large_space_is_searched_by_proposals_that_repeat(table, tmp_path):
+    ks = tuple(range(2, 40))
+    space = [Family("swap", SWAP.steps, {"0.k": ks}), ROUND]
+    one, two = (
+        tune(table, max_risk=0.2, space=space, trials=8, folder=folder)
+        for folder in (tmp_path, None)
+    )
+    assert len(one.tried) == 8
+    assert one.to_dict() == two.to_dict()
+    other = tune(table, max_risk=0.2, space=space, trials=8, random_state=5)
+    assert [o.label for o in other.tried] != [o.label for o in one.tried]
+
+
+def test_without_a_limit_of_risk_it_is_the_least_risk_that_is_useful_enough(table):
+    found = tune(table, min_utility=0.6, space=SMALL)
+    useful = [one for one in found.tried if one.utility >= 0.6]
+    assert found.chosen.risk == min(one.risk for one in useful)
+    assert found.limit is None
+    assert found.plan.require == ()
+    assert found.figure().rows
+
+
+def test_what_a_given_plan_requires_is_required_of_every_plan(table):
+    given = sh.Plan([sh.Generalize("mondrian", k=8)], require=[sh.KAnonymity(8)])
+    found = tune(table, max_risk=0.3, space=[SWAP], plan=given)
+    assert found.chosen.family == "given plan"
+    assert [type(r).__name__ for r in found.plan.require] == ["KAnonymity", "Limit"]
+    assert found.failures == {"it does not satisfy k_anonymity, which the plan requires": 3}
+
+
+def test_a_plan_that_fails_is_counted_with_its_reason(table):
+    space = [SWAP, Family("too large", SWAP.steps, {"0.k": (1000,)})]
+    found = tune(table, max_risk=0.3, space=space)
+    assert sum(found.failures.values()) == 1
+    assert len(found.tried) == 4
+
+
+@pytest.mark.parametrize(
+    ("limits", "said"),
+    [
+        ({"max_risk": 0.001}, r"No plan of 2 has a risk of at most 0.001.* least risk .* 'round"),
+        ({"min_utility": 0.999}, r"a utility of at least 0.999; the most utility was"),
+        ({"max_risk": 0.99, "min_utility": 0.9999}, "and a utility of at least 0.9999"),
+    ],
+)
+def test_what_cannot_be_reached_is_said_with_the_closest(table, limits, said):
+    with pytest.raises(UnreachableLevel, match=said):
+        tune(table, space=[ROUND], **limits)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({}, "max_risk, min_utility, or both"),
+        ({"max_risk": 1.5}, "'max_risk' must be a number between 0 and 1; got 1.5"),
+        ({"max_risk": True}, "'max_risk' must be"),
+        ({"max_risk": 0.1, "risk": "wealth"}, "no measure of risk called 'wealth'"),
+        ({"max_risk": 0.1, "utility": "uniqueness"}, "no measure of utility called 'uniqueness'"),
+        ({"max_risk": 0.1, "utility": "total_variation"}, "is a loss"),
+        ({"max_risk": 0.1, "held_out": 1.0}, "'held_out' must be"),
+        ({"max_risk": 0.1, "trials": 0}, "'trials' must be a whole number ≥ 1"),
+        ({"max_risk": 0.1, "search_rows": 2.5}, "'search_rows' must be"),
+    ],
+)
+def test_a_call_that_is_wrong_is_told_in_a_sentence(table, options, said):
+    with pytest.raises(InputError, match=said):
+        tune(table, **options)
+
+
+def test_a_table_that_cannot_be_tuned(table):
+    for roles, said in (
+        (sh.Roles(quasi_identifiers=["age"]), "needs a target"),
+        (sh.Roles(target="ill"), "needs quasi-identifiers"),
+    ):
+        with pytest.raises(InputError, match=said):
+            tune(sh.Table(table.frame, roles), max_risk=0.1)
+    with pytest.raises(InputError, match="20 records or more"):
+        tune(sh.Table(table.frame.head(19), table.roles), max_risk=0.1)
+
+
+def test_the_default_space_suits_the_table_and_every_family_is_a_plan(table):
+    space = default_space(table)
+    names = {family.name for family in space}
+    assert {"swap", "microaggregate", "mondrian", "noise", "round", "recode", "code"} <= names
+    for family in space:
+        for chosen in family.all():
+            assert sh.Plan.from_dict({"steps": family.steps_with(chosen)}).steps
+    few = default_space(table.keep(np.arange(400) < 8))
+    assert max(max(f.choices.get("0.k", (2,))) for f in few) <= 4
+
+
+def test_a_goal_reads_the_whole_interval():
+    goal = Goal(max_risk=0.1)
+    near = Tried("a", (), 0.09, (0.08, 0.11), 0.5)
+    below = Tried("b", (), 0.08, (0.07, 0.1), 0.4)
+    blind = Tried("c", (), 0.01, None, math.nan)
+    assert goal.best_first([near, below, blind]) == [below]
+    assert goal.allows(sh.Measurement("x", 0.09, interval=(0.08, 0.11)), whole_interval=False)
+    assert not goal.allows(sh.Measurement("x", 0.09, interval=(0.08, 0.11)))
