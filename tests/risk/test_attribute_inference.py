@@ -401,8 +401,12 @@ class TestRefused:
         original = crowd(20)
         with pytest.raises(InputError, match="for the attack 'model'"):
             attribute_inference(original, original, attack="distance", control=crowd(20, seed=2))
-        with pytest.raises(InputError, match="same input as the original"):
-            attribute_inference(original, original, control=original)
+        half = np.arange(20) < 10
+        with pytest.raises(InputError, match="shares 10 persons with the original"):
+            attribute_inference(original, original, control=original.keep(half))
+        members, others = original.keep(half), original.keep(~half)
+        told = attribute_inference(members, members, control=others).details["secrets"]
+        assert [facts["control"]["persons"] for facts in told.values()] == [10] * len(told)
         with pytest.raises(InputError, match="no column 'ill'"):
             attribute_inference(original, original, control=crowd(20, seed=2).drop(["ill"]))
 

@@ -91,10 +91,11 @@ def people_of(
         )
     if len(control) == 0:
         raise InputError("The control group has no persons.")
-    if control.pairs_with(original):
+    shared = np.isin(control.row_key, original.row_key) if control.pairs_with(original) else None
+    if shared is not None and shared.any():
         raise InputError(
-            "The control group comes from the same input as the original; it must be persons who "
-            "were not in it."
+            f"The control group shares {int(shared.sum()):,} persons with the original; it must be "
+            "persons who were not in it."
         )
     lacking = [name for name in columns if name not in control.columns]
     if lacking:

@@ -12,7 +12,6 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from shoal.errors import InputError, ShoalError
 from shoal.measurement import Measurement
 from shoal.study._design import Cell, MeasureSpec, Study
 from shoal.study._measures import study_measures
+from shoal.study._options import divided, meant
 from shoal.study._store import Result, Store, key_of
 from shoal.study._tables import TableSource
 from shoal.table import Table
@@ -169,7 +169,7 @@ def measure_cell(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what a release must be warned of, a study measures
         try:
-            original = _loaded(cell.table, folder)
+            original, _ = divided(cell.table, folder)
             masked, _ = cell.variant.plan(cell.seed, folder).apply(original)
             reason = None
         except Exception as error:  # recorded; the other tasks go on
@@ -179,7 +179,7 @@ def measure_cell(
             if reason is not None:
                 result = Result(key, "failed", reason=f"masking: {reason}", seconds=masking)
             else:
-                result = _measured(measure, key, original, masked, masking)
+                result = _measured(measure, key, cell.table, folder, (original, masked), masking)
             if store is not None:
                 store.write(result)
             results.append(result)
@@ -187,11 +187,17 @@ def measure_cell(
 
 
 def _measured(
-    measure: MeasureSpec, key: str, original: Table, masked: Table, masking: float
+    measure: MeasureSpec,
+    key: str,
+    source: TableSource,
+    folder: Path | None,
+    tables: tuple[Table, Table],
+    masking: float,
 ) -> Result:
     began = time.perf_counter()
     try:
-        found = study_measures()[measure.measure](original, masked, **measure.options)
+        options = meant(measure.options, source, folder)
+        found = study_measures()[measure.measure](*tables, **options)
     except Exception as error:  # recorded; the other tasks go on
         return Result(key, "failed", reason=_reason(error), seconds=time.perf_counter() - began)
     seconds = time.perf_counter() - began
@@ -206,12 +212,6 @@ def _facts(found: Measurement) -> dict[str, Any]:
 def _reason(error: Exception) -> str:
     """Shoal's own sentences tell no cell; what others say might."""
     return str(error) if isinstance(error, ShoalError) else type(error).__name__
-
-
-@lru_cache(maxsize=4)
-def _loaded(source: TableSource, folder: Path | None) -> Table:
-    """A table, read once by each worker."""
-    return source.load(folder)
 
 
 def _config(joblib: Any, backend: str, jobs: int | None) -> Any:

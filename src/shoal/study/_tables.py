@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from shoal.errors import InputError, PlanError, did_you_mean, quoted
 from shoal.randomness import SecretStream
@@ -20,7 +21,9 @@ from shoal.table import Roles, Table, identifying_columns, read, whole_as_floats
 DATA_VARIABLE = "SHOAL_DATA"
 
 _RULES = ("all", "part")
-_ENTRIES = ("name", "path", "openml", "roles", "target", "rows", "only", "without", "floats")
+_ENTRIES = (
+    "name", "path", "openml", "roles", "target", "rows", "held_out", "only", "without", "floats"
+)  # fmt: skip
 _ENDINGS = (".parquet", ".csv", ".tsv", ".feather", ".arrow")
 _PUBLIC_KEY = "00" * 32  # which rows a study takes of a large table is no secret
 
@@ -44,6 +47,9 @@ class TableSource:
         The column that models predict.
     rows : int, optional
         Only so many rows, chosen by a public hash, always the same ones.
+    held_out : float, optional
+        The share of these rows that is put aside before anything is masked; a measure with the
+        option ``holdout = true``, or ``control = true``, is given them.
     only : tuple of str
         The columns that are taken; all without it.
     without : tuple of str
@@ -58,6 +64,7 @@ class TableSource:
     roles: Roles | str = "all"
     target: str | None = None
     rows: int | None = None
+    held_out: float | None = None
     only: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
     floats: bool = False
@@ -84,6 +91,9 @@ class TableSource:
             )
         for part in ("only", "without"):
             entry[part] = tuple(entry.get(part, ()))
+        share = entry.get("held_out")
+        if share is not None and (not isinstance(share, float) or not 0 < share < 1):
+            raise PlanError(f"The share 'held_out' of a table is between 0 and 1; got {share!r}.")
         return cls(**entry)
 
     def to_dict(self) -> dict[str, Any]:
@@ -96,6 +106,7 @@ class TableSource:
             "roles": roles,
             "target": self.target,
             "rows": self.rows,
+            "held_out": self.held_out,
             "only": list(self.only) or None,
             "without": list(self.without) or None,
             "floats": self.floats or None,
@@ -128,7 +139,20 @@ class TableSource:
         return _hashed(str(file.resolve()), stat.st_size, stat.st_mtime_ns)
 
     def load(self, folder: Path | None = None) -> Table:
-        """The table, with its roles."""
+        """The table to mask, with its roles."""
+        return self.load_divided(folder)[0]
+
+    def load_divided(self, folder: Path | None = None) -> tuple[Table, Table | None]:
+        """The table to mask, and the rows that were put aside, which nothing masks."""
+        table = self._load(folder)
+        if self.held_out is None:
+            return table.with_roles(self._roles_of(table)), None
+        apart = chosen_rows(len(table), max(1, round(self.held_out * len(table))), "held out")
+        kept = table.keep(~apart)
+        roles = self._roles_of(kept)  # a rule sees what is masked, and nothing else
+        return kept.with_roles(roles), table.keep(apart).with_roles(roles)
+
+    def _load(self, folder: Path | None) -> Table:
         file = self.file(folder)
         table = _from_openml(self.openml, self.name) if file is None else read(file)
         absent = [name for name in (*self.only, *self.without) if name not in table.columns]
@@ -139,8 +163,8 @@ class TableSource:
         if self.floats:
             table = whole_as_floats(table)
         if self.rows is not None and self.rows < len(table):
-            table = _some_rows(table, self.rows)
-        return table.with_roles(self._roles_of(table))
+            table = table.keep(chosen_rows(len(table), self.rows, "rows"))
+        return table
 
     def _roles_of(self, table: Table) -> Roles:
         if isinstance(self.roles, Roles):
@@ -152,9 +176,13 @@ class TableSource:
             )
         others = [name for name in table.columns if name != self.target]
         if self.roles == "part":
-            others = identifying_columns(table, others)
+            others = self.identifying(table)
         secret = [] if self.target is None else [self.target]
         return Roles(quasi_identifiers=others, sensitive=secret, target=self.target)
+
+    def identifying(self, table: Table) -> list[str]:
+        """The fewest columns but the target that tell more than 99 % of the records apart."""
+        return identifying_columns(table, [name for name in table.columns if name != self.target])
 
 
 def tables_in(folder: str | Path, **common: Any) -> list[TableSource]:
@@ -181,15 +209,27 @@ def _hashed(path: str, size: int, modified: int) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _some_rows(table: Table, rows: int) -> Table:
-    """So many rows, the same ones every time."""
-    chosen = SecretStream.from_key_hex(_PUBLIC_KEY).derive("rows").choose(len(table), rows)
-    kept = np.zeros(len(table), dtype=bool)
-    kept[chosen] = True
-    return table.keep(kept)
+def chosen_rows(rows: int, count: int, purpose: str) -> npt.NDArray[np.bool_]:
+    """So many of the rows, the same ones every time."""
+    stream = SecretStream.from_key_hex(_PUBLIC_KEY).derive(purpose)
+    chosen = np.zeros(rows, dtype=bool)
+    chosen[stream.choose(rows, count)] = True
+    return chosen
 
 
 def _from_openml(number: int | None, name: str) -> Table:
+    found = _fetched(number)
+    if found is None:
+        raise InputError(
+            f"The table '{name}' (set {number} at OpenML) is not here and could not be fetched; "
+            f"put its file into the folder that the environment variable {DATA_VARIABLE} names."
+        )
+    return found
+
+
+@lru_cache(maxsize=8)
+def _fetched(number: int | None) -> Table | None:
+    """A set from OpenML, or None; a worker that has no network does not wait for it again."""
     from urllib.error import URLError
 
     from sklearn.datasets import fetch_openml
@@ -197,8 +237,5 @@ def _from_openml(number: int | None, name: str) -> Table:
     try:
         found = fetch_openml(data_id=number, as_frame=True, parser="auto")
     except (URLError, OSError, ValueError):
-        raise InputError(
-            f"The table '{name}' (set {number} at OpenML) is not here and could not be fetched; "
-            f"put its file into the folder that the environment variable {DATA_VARIABLE} names."
-        ) from None
+        return None
     return Table(found.frame)

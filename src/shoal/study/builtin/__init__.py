@@ -1,7 +1,7 @@
 """Published experiments that anyone can run again, also on their own tables."""
 
 from shoal.errors import InputError, did_you_mean
-from shoal.study.builtin import _swap_correlations
+from shoal.study.builtin import _mixed_ml, _swap_correlations
 from shoal.study.builtin._builtin import PRESETS, BuiltIn
 
 __all__ = ["PRESETS", "BuiltIn", "built_in", "built_in_studies"]
@@ -9,7 +9,7 @@ __all__ = ["PRESETS", "BuiltIn", "built_in", "built_in_studies"]
 
 def built_in_studies() -> dict[str, BuiltIn]:
     """Every built-in study by name."""
-    return {study.name: study for study in (_swap_correlations.STUDY,)}
+    return {study.name: study for study in (_mixed_ml.STUDY, _swap_correlations.STUDY)}
 
 
 def built_in(name: str) -> BuiltIn:
