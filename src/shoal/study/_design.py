@@ -60,11 +60,16 @@ class Variant:
 
 @dataclass(frozen=True)
 class MeasureSpec:
-    """One measure with its options, and what results call it."""
+    """One measure with its options, what results call it, and which variants it is for."""
 
     measure: str
     name: str
     options: Mapping[str, Any] = field(default_factory=dict)
+    families: tuple[str, ...] = ()
+
+    def applies_to(self, variant: Variant) -> bool:
+        """Whether the measure is for a variant: for all, unless it names families."""
+        return not self.families or variant.family in self.families
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any] | str) -> MeasureSpec:
@@ -75,8 +80,10 @@ class MeasureSpec:
         measure = given.get("measure")
         if not isinstance(measure, str) or measure not in known:
             raise PlanError(f"There is no measure '{measure}'. {did_you_mean(str(measure), known)}")
-        options = {part: v for part, v in given.items() if part not in ("measure", "name")}
-        return cls(measure, str(given.get("name", measure)), options)
+        own = ("measure", "name", "families")
+        options = {part: value for part, value in given.items() if part not in own}
+        families = tuple(given.get("families", ()))
+        return cls(measure, str(given.get("name", measure)), options, families)
 
 
 @dataclass(frozen=True)
@@ -189,7 +196,9 @@ class Study:
         for place, seed in enumerate(self.seeds):
             for variant, table in itertools.product(self.variants, self.tables):
                 if place < most[variant.name] and variant.applies_to(table):
-                    yield Cell(table, variant, seed, variant.measured_by(self.measures))
+                    taken = variant.measured_by(self.measures)
+                    measures = tuple(each for each in taken if each.applies_to(variant))
+                    yield Cell(table, variant, seed, measures)
 
 
 def expanded(entry: Mapping[str, Any]) -> list[Variant]:

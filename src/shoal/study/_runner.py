@@ -12,7 +12,6 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from shoal.errors import InputError, ShoalError
 from shoal.measurement import Measurement
 from shoal.study._design import Cell, MeasureSpec, Study
 from shoal.study._measures import study_measures
+from shoal.study._options import divided, meant
 from shoal.study._store import Result, Store, key_of
 from shoal.study._tables import TableSource
 from shoal.table import Table
@@ -161,30 +161,27 @@ def _open_cells(
 class _Masked:
     """A table that was masked, with what measures may ask for besides."""
 
+    source: TableSource
+    folder: Path | None
     original: Table
     table: Table
-    held_out: Table | None
     plan: Plan
     steps: Sequence[StepRecord]
 
     @classmethod
     def of(cls, cell: Cell, folder: Path | None) -> _Masked:
-        original, held_out = _loaded(cell.table, folder)
+        original, _ = divided(cell.table, folder)
         plan = cell.variant.plan(cell.seed, folder)
         table, steps = plan.apply(original)
-        return cls(original, table, held_out, plan, steps)
+        return cls(cell.table, folder, original, table, plan, steps)
 
     def options(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The options of a measure: ``true`` stands for a table that only the runner has.
+        """The options of a measure: words stand for what only the runner has.
 
-        ``holdout`` are the rows that were put aside, and ``population`` everybody in the table,
-        sampled or not, as coarse as the release.
+        ``population = true`` is everybody in the table, sampled or not, as coarse as the release;
+        for the others see :func:`meant`.
         """
-        options = dict(given)
-        if options.get("holdout") is True:
-            if self.held_out is None:
-                raise InputError("A measure asks for a hold-out; give the table 'held_out'.")
-            options["holdout"] = self.held_out
+        options = meant(given, self.source, self.folder)
         if options.get("population") is True:
             if not len(self.table):
                 raise InputError("No record was left, so that there is nothing to measure.")
@@ -246,12 +243,6 @@ def _facts(found: Measurement) -> dict[str, Any]:
 def _reason(error: Exception) -> str:
     """Shoal's own sentences tell no cell; what others say might."""
     return str(error) if isinstance(error, ShoalError) else type(error).__name__
-
-
-@lru_cache(maxsize=4)
-def _loaded(source: TableSource, folder: Path | None) -> tuple[Table, Table | None]:
-    """A table and what was put aside of it, read once by each worker."""
-    return source.load_divided(folder)
 
 
 def _config(joblib: Any, backend: str, jobs: int | None) -> Any:

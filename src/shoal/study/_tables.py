@@ -53,7 +53,7 @@ class TableSource:
         Only so many rows, chosen by a public hash, always the same ones.
     held_out : float, optional
         The share of these rows that is put aside before anything is masked; a measure with the
-        option ``holdout = true`` is given them.
+        option ``holdout = true``, or ``control = true``, is given them.
     only : tuple of str
         The columns that are taken; all without it.
     without : tuple of str
@@ -161,9 +161,11 @@ class TableSource:
         """The table to mask, and the rows that were put aside, which nothing masks."""
         table = self._load(folder)
         if self.held_out is None:
-            return table, None
+            return table.with_roles(self._roles_of(table)), None
         apart = chosen_rows(len(table), max(1, round(self.held_out * len(table))), "held out")
-        return table.keep(~apart), table.keep(apart)
+        kept = table.keep(~apart)
+        roles = self._roles_of(kept)  # a rule sees what is masked, and nothing else
+        return kept.with_roles(roles), table.keep(apart).with_roles(roles)
 
     def _load(self, folder: Path | None) -> Table:
         file = self.file(folder)
@@ -182,7 +184,7 @@ class TableSource:
             table = whole_as_floats(table)
         if self.rows is not None and self.rows < len(table):
             table = table.keep(chosen_rows(len(table), self.rows, "rows"))
-        return table.with_roles(self._roles_of(table))
+        return table
 
     def _roles_of(self, table: Table) -> Roles:
         if isinstance(self.roles, Roles):
@@ -194,9 +196,13 @@ class TableSource:
             )
         others = [name for name in table.columns if name != self.target]
         if self.roles == "part":
-            others = identifying_columns(table, others)
+            others = self.identifying(table)
         secret = [] if self.target is None else [self.target]
         return Roles(quasi_identifiers=others, sensitive=secret, target=self.target)
+
+    def identifying(self, table: Table) -> list[str]:
+        """The fewest columns but the target that tell more than 99 % of the records apart."""
+        return identifying_columns(table, [name for name in table.columns if name != self.target])
 
 
 def tables_in(folder: str | Path, **common: Any) -> list[TableSource]:
@@ -240,6 +246,18 @@ def _from_scikit_learn(name: str) -> Table:
 
 
 def _from_openml(number: int | None, name: str) -> Table:
+    found = _fetched(number)
+    if found is None:
+        raise InputError(
+            f"The table '{name}' (set {number} at OpenML) is not here and could not be fetched; "
+            f"put its file into the folder that the environment variable {DATA_VARIABLE} names."
+        )
+    return found
+
+
+@lru_cache(maxsize=8)
+def _fetched(number: int | None) -> Table | None:
+    """A set from OpenML, or None; a worker that has no network does not wait for it again."""
     from urllib.error import URLError
 
     from sklearn.datasets import fetch_openml
@@ -247,8 +265,5 @@ def _from_openml(number: int | None, name: str) -> Table:
     try:
         found = fetch_openml(data_id=number, as_frame=True, parser="auto")
     except (URLError, OSError, ValueError):
-        raise InputError(
-            f"The table '{name}' (set {number} at OpenML) is not here and could not be fetched; "
-            f"put its file into the folder that the environment variable {DATA_VARIABLE} names."
-        ) from None
+        return None
     return Table(found.frame)

@@ -58,9 +58,9 @@ def predictive_performance(
         The table after masking.
     target : str, optional
         The column to predict; the target of the roles without it.
-    learner : str or estimator
-        A name of :func:`shoal.utility.models.learners`, the name of a class of scikit-learn, or an
-        estimator.
+    learner : str, mapping or estimator
+        A name of :func:`shoal.utility.models.learners`, the name of a class of scikit-learn, a
+        mapping of such a name and parameters (``{"name": "svm", "C": 10.0}``), or an estimator.
     score : str
         ``"f1"`` (of the rarer of two classes; the macro F1 of more), ``"f1-micro"``,
         ``"f1-macro"``, ``"f1-weighted"``, ``"accuracy"``, ``"balanced-accuracy"``, ``"auc"`` or
@@ -172,9 +172,9 @@ def regression_performance(
         The table after masking.
     target : str, optional
         The column to predict; the target of the roles without it.
-    learner : str or estimator
-        A name of :func:`shoal.utility.models.learners`, the name of a class of scikit-learn, or an
-        estimator.
+    learner : str, mapping or estimator
+        A name of :func:`shoal.utility.models.learners`, the name of a class of scikit-learn, a
+        mapping of such a name and parameters (``{"name": "svm", "C": 10.0}``), or an estimator.
     train : {"masked", "original"}
         What the model learns from.
     test : {"original", "masked"}

@@ -28,11 +28,13 @@ class TestNames:
         assert set(learners()) == {
             *COUNTS,
             "decision-tree",
+            "dp-sgd",
             "gradient-boosting",
             "svm",
         }
         assert set(learners("regression")) == {*learners(), "ridge-regression"} - {
-            "logistic-regression"
+            "dp-sgd",
+            "logistic-regression",
         }
 
     @pytest.mark.parametrize("task", ["classification", "regression"])
@@ -40,6 +42,8 @@ class TestNames:
         if "xgboost" in learners(task):
             pytest.importorskip("xgboost")
         for name, make in learners(task).items():
+            if name == "dp-sgd":
+                continue  # of the extra dp: test_dp_sgd.py
             estimator = make()
             assert hasattr(estimator, "fit"), name
             assert estimator is not make()
@@ -86,10 +90,36 @@ class TestNames:
         with pytest.raises(InputError):
             chosen_learner(wrong, "classification", 0)
 
-    def test_a_missing_extra_says_how_to_install_it(self, monkeypatch):
-        monkeypatch.setitem(sys.modules, "xgboost", None)
-        with pytest.raises(MissingExtra, match=r'pip install "shoal\[study\]"'):
-            learners()["xgboost"]()
+    @pytest.mark.parametrize(
+        ("name", "library", "extra"), [("xgboost", "xgboost", "study"), ("dp-sgd", "opacus", "dp")]
+    )
+    def test_a_missing_extra_says_how_to_install_it(self, monkeypatch, name, library, extra):
+        monkeypatch.setitem(sys.modules, library, None)
+        with pytest.raises(MissingExtra, match=rf'\'{name}\'.* pip install "shoal\[{extra}\]"'):
+            learners()[name]()
+
+    def test_a_name_with_parameters(self):
+        mine = {"name": "random-forest", "n_estimators": 3}
+        chosen = chosen_learner(mine, "classification", 7)
+        assert chosen.name == "random-forest"
+        assert chosen.encoding == "ordinal"
+        assert chosen.estimator.n_estimators == 3
+        assert chosen.estimator.random_state == 7
+        assert mine == {"name": "random-forest", "n_estimators": 3}
+        seeded = {"name": "RandomForestClassifier", "random_state": 3}
+        assert chosen_learner(seeded, "classification", 7).estimator.random_state == 3
+
+    @pytest.mark.parametrize(
+        ("wrong", "said"),
+        [
+            ({"name": "random-forest", "trees": 3}, "'random-forest' has no parameter 'trees'"),
+            ({"n_estimators": 3}, "A learner is a name"),
+            ({"name": "forest"}, "There is no learner 'forest'"),
+        ],
+    )
+    def test_a_name_with_wrong_parameters_is_refused(self, wrong, said):
+        with pytest.raises(InputError, match=said):
+            chosen_learner(wrong, "classification", 0)
 
     def test_a_third_task_is_refused(self):
         with pytest.raises(InputError, match="'classification' or 'regression'"):

@@ -1,7 +1,7 @@
 """Published experiments that anyone can run again, also on their own tables."""
 
 from shoal.errors import InputError, did_you_mean
-from shoal.study.builtin import _sampling, _swap_correlations, _tradeoff
+from shoal.study.builtin import _mixed_ml, _sampling, _swap_correlations, _tradeoff
 from shoal.study.builtin._builtin import PRESETS, BuiltIn
 
 __all__ = ["PRESETS", "BuiltIn", "built_in", "built_in_studies"]
@@ -9,7 +9,7 @@ __all__ = ["PRESETS", "BuiltIn", "built_in", "built_in_studies"]
 
 def built_in_studies() -> dict[str, BuiltIn]:
     """Every built-in study by name."""
-    known = (_swap_correlations.STUDY, _sampling.STUDY, _tradeoff.STUDY)
+    known = (_swap_correlations.STUDY, _mixed_ml.STUDY, _tradeoff.STUDY, _sampling.STUDY)
     return {study.name: study for study in known}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -21,13 +21,17 @@ from shoal.utility.models._target import Target, natural_task, target_of
 
 @dataclass(frozen=True)
 class LearnerOrName:
-    """A learner: its name, or an estimator."""
+    """A learner: its name, with or without parameters, or an estimator."""
 
     def accepts(self, value: Any) -> bool:
-        return Text().accepts(value) or callable(getattr(value, "fit", None))
+        name = value.get("name") if isinstance(value, Mapping) else value
+        return Text().accepts(name) or callable(getattr(value, "fit", None))
 
     def describe(self) -> str:
-        return "the name of a learner or an estimator of scikit-learn"
+        return (
+            "the name of a learner, a mapping with such a name and parameters, or an estimator of "
+            "scikit-learn"
+        )
 
 
 @dataclass(frozen=True)

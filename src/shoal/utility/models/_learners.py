@@ -25,6 +25,8 @@ class Preset:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     #: Trees split codes as well as they split flags, and with far fewer columns.
     encoding: Encoding = "one-hot"
+    #: What is to be installed where its library is missing.
+    extra: str = "study"
 
     def path(self, task: Task) -> str | None:
         """Where the class for a task is."""
@@ -43,6 +45,7 @@ _PRESETS: Final[dict[str, Preset]] = {
         "sklearn.tree.DecisionTreeRegressor",
         encoding="ordinal",
     ),
+    "dp-sgd": Preset("shoal.utility.models._dp_sgd.dp_sgd_network", None, extra="dp"),
     "gradient-boosting": Preset(
         "sklearn.ensemble.GradientBoostingClassifier",
         "sklearn.ensemble.GradientBoostingRegressor",
@@ -85,7 +88,7 @@ def learners(task: Task = "classification") -> dict[str, Callable[..., Any]]:
     False
     """
     return {
-        name: partial(_made, name, path, preset.parameters)
+        name: partial(_made, name, path, preset)
         for name, preset in _PRESETS.items()
         if (path := preset.path(_known_task(task))) is not None
     }
@@ -104,10 +107,15 @@ def chosen_learner(learner: Any, task: Task, random_state: int) -> Chosen:
     """The learner that a name or an estimator stands for, with a seed of its own if it has none.
 
     A name is that of :func:`learners`, or of a class of scikit-learn, with or without its module.
+    A mapping has such a name and parameters besides, as a file can hold them.
     """
     from sklearn.base import clone
 
     encoding: Encoding = "one-hot"
+    parameters: Mapping[str, Any] = {}
+    if isinstance(learner, Mapping):
+        parameters = {part: value for part, value in learner.items() if part != "name"}
+        learner = learner.get("name")
     if isinstance(learner, str):
         named = learners(task)
         if learner in named:
@@ -122,9 +130,21 @@ def chosen_learner(learner: Any, task: Task, random_state: int) -> Chosen:
             "A learner is a name, or an estimator of scikit-learn that is not a class; got "
             f"{type(learner).__name__}. Known names are {', '.join(learners(task))}."
         )
+    if parameters:
+        _set(estimator, name, parameters)
     if estimator.get_params(deep=False).get("random_state", 0) is None:
         estimator.set_params(random_state=random_state)
     return Chosen(name, estimator, encoding)
+
+
+def _set(estimator: Any, name: str, parameters: Mapping[str, Any]) -> None:
+    known = estimator.get_params()
+    for part in parameters:
+        if part not in known:
+            raise InputError(
+                f"The learner '{name}' has no parameter '{part}'. {did_you_mean(part, known)}"
+            )
+    estimator.set_params(**parameters)
 
 
 def _known_task(task: Any) -> Task:
@@ -133,13 +153,13 @@ def _known_task(task: Any) -> Task:
     return task
 
 
-def _made(name: str, path: str, defaults: Mapping[str, Any], **parameters: Any) -> Any:
+def _made(name: str, path: str, preset: Preset, /, **parameters: Any) -> Any:
     module, _, cls = path.rpartition(".")
     try:
         made = getattr(importlib.import_module(module), cls)
+        return made(**{**preset.parameters, **parameters})
     except ImportError:
-        raise MissingExtra(f"The learner '{name}'", "study") from None
-    return made(**{**defaults, **parameters})
+        raise MissingExtra(f"The learner '{name}'", preset.extra) from None
 
 
 def _is_estimator(learner: Any) -> bool:
