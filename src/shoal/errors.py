@@ -24,6 +24,10 @@ class InputError(ShoalError, ValueError):
     """The data or the arguments cannot be used as they are."""
 
 
+class DoesNotApply(InputError):
+    """A measure is about something that these tables do not have; another one measures them."""
+
+
 class ReadError(InputError):
     """A source of data cannot be read."""
 

@@ -75,8 +75,8 @@ def chi_square(
     warnings = [*about_unpaired(original, masked, names), *about_taken_out(masked, names)]
     if rough:
         warnings.append(
-            f"In {len(rough)} columns more than a fifth of the values have fewer than {_SMALL} "
-            "expected records, so that their p-values are rough."
+            f"In {len(rough)} of {len(reduced)} columns more than a fifth of the values have fewer "
+            f"than {_SMALL} expected records, so that their p-values are rough."
         )
     return Measurement(
         "chi_square",

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from shoal.errors import ShoalError
+from shoal.errors import DoesNotApply, ShoalError
 from shoal.masking import Progress
 from shoal.measurement import MeasureInfo, Measurement
 from shoal.risk import journalist_risk_before_sampling
@@ -48,6 +48,8 @@ class Run:
                 continue
             try:
                 self.found[info.name] = self._measured(info)
+            except DoesNotApply as error:
+                self.left_out[info.name] = str(error)
             except ShoalError as error:  # one measure that does not apply spoils no other one
                 self.failed[info.name] = str(error)
             except Exception as error:  # nor does one that breaks; its words may quote a cell

@@ -485,7 +485,7 @@ class TestInTheHouse:
         masked = Round(base=10, columns=["age"]).fit_transform(table)
         found = sh.assess(masked, original=table)
         assert found["predictive_performance"].value > 0.5
-        assert "which predictive_performance measures" in found.failed["regression_performance"]
+        assert "which predictive_performance measures" in found.left_out["regression_performance"]
 
     def test_a_limit_in_a_plan(self):
         table = people()

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from shoal.errors import InputError
+from shoal.errors import DoesNotApply, InputError
 from shoal.parameters import ColumnNames, Integer, OneOf, Parametrized, Real, Text
 from shoal.table import Table
 from shoal.utility.models._arrangement import Split, Splitting, arranged, untouched
@@ -117,7 +117,7 @@ class Comparison(Parametrized):
         if self.target is None and natural != task:
             other = f"{'regression' if natural == 'regression' else 'predictive'}_performance"
             kind = "a number of many values" if natural == "regression" else "of few values"
-            raise InputError(
+            raise DoesNotApply(
                 f"The target '{name}' is {kind}, which {other} measures; to predict it all the "
                 "same, name it as target."
             )
