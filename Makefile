@@ -50,12 +50,13 @@ test-all: $(VENV)/.installed ## Tests and doctests, with every extra
 	@$(BIN)/pytest --numprocesses $(JOBS)
 
 # Methods, models, measures and kernels know nothing of extras, and were tested a minute ago; that
-# they are all in the wheel is shown by their doctests and contracts.
+# they are all in the wheel is shown by their doctests. Studies are an extra as a whole.
 test-core: $(CORE)/.installed ## The tests that extras can matter to, on the built wheel without any
 	$(SAY) "Testing the built wheel without extras"
-	@$(CORE)/bin/pytest --numprocesses $(JOBS) --pyargs tests shoal \
-		--ignore tests/kernels --ignore tests/golden --ignore tests/properties \
-		--ignore tests/masking --ignore tests/models --ignore tests/risk
+	@$(CORE)/bin/pytest --numprocesses $(JOBS) --pyargs tests/app tests/table tests/workflow \
+		tests/test_errors.py tests/test_import_time.py tests/test_parameters.py shoal \
+		--ignore tests/app/test_cli_tune.py --ignore-glob "*/shoal/study/*" \
+		--ignore-glob "*/models/_tuning.py"
 
 bench: $(VENV)/.installed ## Run every benchmark
 	@for script in benchmarks/*.py; do \
