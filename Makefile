@@ -56,7 +56,7 @@ test-core: $(CORE)/.installed ## The tests that extras can matter to, on the bui
 	@$(CORE)/bin/pytest --numprocesses $(JOBS) --pyargs tests/app tests/table tests/workflow \
 		tests/test_errors.py tests/test_import_time.py tests/test_parameters.py shoal \
 		--ignore tests/app/test_cli_tune.py --ignore-glob "*/shoal/study/*" \
-		--ignore-glob "*/models/_tuning.py"
+		--ignore-glob "*/models/_tuning.py" --ignore-glob "*/shoal/kernels/*"
 
 bench: $(VENV)/.installed ## Run every benchmark
 	@for script in benchmarks/*.py; do \

@@ -221,7 +221,7 @@ class TestPage:
         for columns in ({"age": {"deep": 1}}, {"age": None}, ["age"], {}):
             found = replace(masked[name], details={"columns": columns})
             told = replace(masked, measurements={**masked.measurements, name: found})
-            Page(assessment_page(told))
+            assert "total variation distance" in Page(assessment_page(told)).text.lower()
 
     def test_a_value_that_is_none_is_told(self, masked):
         found = replace(masked["suda"], value=math.nan, interval=(0.0, math.inf))

@@ -64,7 +64,7 @@ def attempt(
         try:
             facts["predictions"] = _predictions(chosen, columns, target, answers, weights)
             facts["scores"] = _scored(target.task, facts["predictions"])
-        except Exception as error:
+        except Exception as error:  # a fold that fails is marked; its words may quote a cell
             facts |= {"failed": type(error).__name__, "scores": {}, "predictions": None}
     facts["not_converged"] = any(issubclass(one.category, ConvergenceWarning) for one in told)
     return Attempt(*place, rows, **facts)
