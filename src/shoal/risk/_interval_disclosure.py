@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from shoal.errors import InputError, quoted
+from shoal.errors import DoesNotApply, InputError, quoted
 from shoal.measurement import Measurement, measure
 from shoal.risk._columns import Floats, is_quantity
 from shoal.risk._intruder import Integers, rows_of
@@ -224,7 +224,7 @@ def _numeric(
         declared = [*roles.quasi_identifiers, *roles.sensitive]
         columns = [name for name in declared if is_quantity(name, original, original)]
         if not columns:
-            raise InputError(
+            raise DoesNotApply(
                 "No quasi-identifier and no sensitive column of the original is numeric, so no "
                 "interval can be disclosed; name columns of numbers."
             )
@@ -237,7 +237,7 @@ def _numeric(
     chosen = list(dict.fromkeys(columns))
     kept = [n for n in chosen if n not in masked.columns or is_quantity(n, original, masked)]
     if not kept:
-        raise InputError(
+        raise DoesNotApply(
             f"The columns {quoted(chosen)} are numbers no more after masking: what was released "
             "says itself how wide it is."
         )
