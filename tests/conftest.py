@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import itertools
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,31 +13,10 @@ import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 
-#: The suite says the same twice; a number here makes it try other draws and other examples.
-EXPLORE = os.environ.get("SHOAL_EXPLORE", "")
-
 # No deadline: the first call compiles a kernel.
 hypothesis.settings.register_profile("repeatable", deadline=None, derandomize=True)
 hypothesis.settings.register_profile("explore", deadline=None)
-hypothesis.settings.load_profile("explore" if EXPLORE else "repeatable")
-
-
-@pytest.fixture(autouse=True)
-def repeatable_entropy(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every key is drawn from the test's name, so that no test passes or fails by luck.
-
-    A test marked ``operating_system_entropy`` gets the real thing.
-    """
-    if request.node.get_closest_marker("operating_system_entropy"):
-        return
-    calls = itertools.count()
-
-    def key(length: int) -> bytes:
-        assert length == 32
-        text = f"{EXPLORE}/{request.node.nodeid}/{next(calls)}"
-        return hashlib.sha256(text.encode()).digest()
-
-    monkeypatch.setattr("shoal.randomness._entropy", key)
+hypothesis.settings.load_profile("explore" if os.environ.get("SHOAL_EXPLORE") else "repeatable")
 
 
 @dataclass(frozen=True)

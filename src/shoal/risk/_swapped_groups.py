@@ -145,7 +145,7 @@ def own_values(masked: Table, exchanges: Sequence[Exchange]) -> Measurement:
     --------
     >>> import polars as pl
     >>> from shoal import Roles, Swap, Table
-    >>> table = Table(pl.DataFrame({"wage": range(3000)}), Roles(sensitive=["wage"]))
+    >>> table = Table(pl.DataFrame({"wage": range(30_000)}), Roles(sensitive=["wage"]))
     >>> swapped = Swap(k=3, informed=True, partition="individual-ranking").fit_transform(table)
     >>> round(own_values(swapped, swapped.exchanges).value, 1)
     0.3

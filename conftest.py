@@ -1,0 +1,31 @@
+"""What tests and the examples in docstrings share: keys that are the same in every run."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import os
+
+import pytest
+
+#: The suite says the same twice; a word here makes it try other draws and other examples.
+EXPLORE = os.environ.get("SHOAL_EXPLORE", "")
+
+
+@pytest.fixture(autouse=True)
+def repeatable_entropy(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every key is drawn from the test's name, so that no test passes or fails by luck.
+
+    A test marked ``operating_system_entropy`` gets the real thing.
+    """
+    if request.node.get_closest_marker("operating_system_entropy"):
+        return
+    calls = itertools.count()
+    # An example of the installed wheel draws what the same example of the working tree draws.
+    name = request.node.nodeid.rpartition("shoal/")[2]
+
+    def key(length: int) -> bytes:
+        assert length == 32
+        return hashlib.sha256(f"{EXPLORE}/{name}/{next(calls)}".encode()).digest()
+
+    monkeypatch.setattr("shoal.randomness._entropy", key)
