@@ -25,8 +25,9 @@ from shoal.study.builtin._mixed_ml_readings import (
     Readings,
     f1_of,
     guessed,
+    parted,
 )
-from shoal.study.builtin._mixed_ml_verdict import findings_of, notes_of
+from shoal.study.builtin._mixed_ml_verdict import compared, findings_of, notes_of
 
 STUDY = built_in("mixed-ml")
 TABLES = ("cmc", "mammographic", "heart_cleveland", "cardiotocography", "adult")
@@ -168,6 +169,24 @@ class TestVerdict:
         precision = found["precision of a guess of membership, swapped (one half is blind)"]
         assert precision.measured == pytest.approx(0.49)
         assert precision.within_tolerance is True
+
+    def test_other_code_is_compared_on_the_tables_of_both_and_the_k_that_ran(self):
+        rows = invented().rows
+        linked = "other code: rows linked by distance, part swapped, k = 50"
+        known = [dataclasses.replace(each, table=f"cmc, {parted(each.table)[1]}") for each in rows]
+        foreign = [
+            dataclasses.replace(each, table=f"cardiotocography, {parted(each.table)[1]}", value=1.0)
+            for each in rows
+        ]
+        found = {f.name: f for f in compared(Readings.of(Results((*known, *foreign))))}
+        assert found[linked].measured == pytest.approx(0.9 / 50)
+        assert found[linked].published == 0.018
+        assert not [name for name in found if name.endswith("k = 100")]
+        lost = found["other code: loss of F1, all swapped, k = 5"]
+        assert (lost.published, lost.measured) == (0.018, pytest.approx(0.21))
+        assert lost.within_tolerance is False
+        alone = compared(Readings.of(Results(tuple(foreign))))
+        assert {each.within_tolerance for each in alone} == {None}
 
     def test_a_table_with_more_rows_counts_as_one(self):
         """As many trials as one likes on one table: each table is one of the mean."""
