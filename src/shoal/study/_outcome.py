@@ -83,7 +83,8 @@ def run_study(
     jobs : int, optional
         How many workers; all cores without it.
     backend : {"loky", "dask", "spark"}
-        Where they run.
+        Where they run: on this machine; on the Dask cluster of the client that there is, or that
+        ``DASK_SCHEDULER_ADDRESS`` names; or on that of Spark's session, active or new.
     budget : float, optional
         Seconds after which nothing new is begun.
     retry : bool

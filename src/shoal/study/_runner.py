@@ -6,14 +6,16 @@ paid once. The unit that is kept is a task, one measure of it: it is on disk bef
 
 from __future__ import annotations
 
-import os
+import platform
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from threadpoolctl import threadpool_limits
 
 from shoal import __version__
 from shoal.errors import InputError, ShoalError
@@ -23,13 +25,11 @@ from shoal.study._measures import study_measures
 from shoal.study._options import divided, meant
 from shoal.study._store import Result, Store, key_of
 from shoal.study._tables import TableSource
+from shoal.study._workers import BACKENDS, on_a_cluster, on_this_machine
 from shoal.table import Table
 from shoal.workflow import Plan, StepRecord
 
 Progress = Callable[[str, float], None]
-
-_BACKENDS = ("loky", "dask", "spark")
-_PINNED = ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,8 @@ def run(
     jobs : int, optional
         How many workers, each with one thread; all cores without it.
     backend : {"loky", "dask", "spark"}
-        Where workers run: on this machine, or on the cluster that joblib was told of.
+        Where workers run: on this machine; on the Dask cluster of the client that there is, or
+        that ``DASK_SCHEDULER_ADDRESS`` names; or on that of Spark's session, active or new.
     budget : float, optional
         Seconds after which nothing new is begun.
     retry : bool
@@ -108,8 +109,8 @@ def run(
     Run
         How many tasks have results, and whether the time ran out.
     """
-    if backend not in _BACKENDS:
-        raise InputError(f"The backend of a study is one of {', '.join(_BACKENDS)}.")
+    if backend not in BACKENDS:
+        raise InputError(f"The backend of a study is one of {', '.join(BACKENDS)}.")
     store, keys = Store(folder), keys_of(study)
     known = store.known(keys.values(), failed=not retry)
     work = list(_open_cells(study, keys, known))
@@ -118,20 +119,22 @@ def run(
     begun: list[int] = []
     done = 0
 
-    def calls() -> Iterator[Any]:
+    def in_time() -> Iterator[tuple[Cell, list[tuple[MeasureSpec, str]]]]:
         for cell, todo in work:
             if deadline is not None and time.monotonic() >= deadline:
                 return
             begun.append(len(todo))
-            target = store.folder if backend == "loky" else None
-            yield joblib.delayed(measure_cell)(cell, todo, study.folder, target)
+            yield cell, todo
 
-    import joblib
-
-    with store.kept_open(), _one_thread_each(), _config(joblib, backend, jobs):
-        parallel = joblib.Parallel(return_as="generator_unordered", pre_dispatch="2*n_jobs")
-        for results in parallel(calls()):
-            if backend != "loky":
+    if backend == "loky":
+        here = ((cell, todo, study.folder, store.folder) for cell, todo in in_time())
+        outcomes = on_this_machine(measure_cell, here, jobs)
+    else:
+        away = _for_elsewhere(in_time(), study)
+        outcomes = on_a_cluster(measure_elsewhere, away, backend=backend, jobs=jobs, lost=_lost)
+    with store.kept_open(), closing(outcomes):
+        for results in outcomes:
+            if backend != "loky":  # workers elsewhere may not see the folder; one writer is enough
                 store.write(*results)
             done += len(results)
             if progress:
@@ -223,6 +226,53 @@ def measure_cell(
     return results
 
 
+def _for_elsewhere(
+    work: Iterator[tuple[Cell, list[tuple[MeasureSpec, str]]]], study: Study
+) -> Iterator[tuple[Any, ...]]:
+    """The work with paths as they were found here: a worker has its own folder and environment."""
+    folder = (study.folder or Path()).resolve()
+    found = {}
+    for source in study.tables:
+        file = source.file(study.folder)
+        placed = replace(source, path=None if file is None else str(file.resolve()))
+        found[source.name] = placed, source.fingerprint(study.folder)
+    for cell, todo in work:
+        source, data = found[cell.table.name]
+        yield replace(cell, table=source), todo, folder, data
+
+
+def measure_elsewhere(
+    cell: Cell, todo: Sequence[tuple[MeasureSpec, str]], folder: Path, data: str
+) -> list[Result]:
+    """What a worker of a cluster does: as here, with one thread, if it has the same table."""
+    with threadpool_limits(1):
+        absent = _absent(cell.table, data)
+        if absent is not None:
+            return [Result(key, "failed", reason=absent) for _, key in todo]
+        return measure_cell(cell, todo, folder, None)
+
+
+def _absent(source: TableSource, data: str) -> str | None:
+    """Why this worker cannot have the table that the study is about."""
+    if source.path is None:
+        return None
+    where = f"on the worker '{platform.node()}'"
+    remedy = "put it there under the same path, or on a disk that all workers see, and retry."
+    try:
+        if source.fingerprint() == data:
+            return None
+        lack = f"is another one {where}: the file '{source.path}' there has other content"
+    except (FileNotFoundError, InputError):
+        lack = f"was not found {where}: there is no file '{source.path}' there"
+    except OSError as error:
+        lack = f"cannot be read {where} ({type(error).__name__}: '{source.path}')"
+    return f"The table '{source.name}' {lack}; {remedy}"
+
+
+def _lost(task: tuple[Any, ...], reason: str) -> list[Result]:
+    return [Result(key, "failed", reason=reason) for _, key in task[1]]
+
+
 def _measured(measure: MeasureSpec, key: str, masked: _Masked, masking: float) -> Result:
     began = time.perf_counter()
     try:
@@ -243,25 +293,3 @@ def _facts(found: Measurement) -> dict[str, Any]:
 def _reason(error: Exception) -> str:
     """Shoal's own sentences tell no cell; what others say might."""
     return str(error) if isinstance(error, ShoalError) else type(error).__name__
-
-
-def _config(joblib: Any, backend: str, jobs: int | None) -> Any:
-    count = -1 if jobs is None else jobs
-    if backend == "loky":
-        return joblib.parallel_config("loky", n_jobs=count, inner_max_num_threads=1)
-    return joblib.parallel_config(backend, n_jobs=count)
-
-
-@contextmanager
-def _one_thread_each() -> Iterator[None]:
-    """Workers inherit these, so that n of them use n cores and not n times all cores."""
-    before = {name: os.environ.get(name) for name in _PINNED}
-    os.environ.update(dict.fromkeys(_PINNED, "1"))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value

@@ -65,7 +65,10 @@ def study(
     ] = None,
     backend: Annotated[
         Literal["loky", "dask", "spark"],
-        typer.Option(help="Where workers run: here, or on the cluster that joblib was told of."),
+        typer.Option(
+            help="Where workers run: here; on the Dask cluster that DASK_SCHEDULER_ADDRESS names; "
+            "on the cluster that Spark's settings name."
+        ),
     ] = "loky",
     budget: Annotated[
         str | None,
