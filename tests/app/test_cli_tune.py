@@ -114,3 +114,11 @@ def test_a_plan_that_is_there_is_not_written_over(shoal, workers, tmp_path):
     assert result.exit_code == 2
     assert "--force" in result.stderr
     assert (tmp_path / "tuned" / "plan.toml").read_text() == "mine"
+
+
+def test_the_best_are_shown_again_with_everybody(shoal, workers):
+    result = shoal(*words(workers, "--max-risk", 0.3, "--search-rows", 150))
+    assert result.exit_code == 0, result.stderr
+    told = " ".join(result.stdout.split())
+    assert "The best within the limits again, with all 225 people of the search" in told
+    assert told.split("again, with all")[1].split("Of 3 plans")[0].count("chosen") == 1

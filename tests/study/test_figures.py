@@ -17,6 +17,7 @@ from shoal.study.figures import (
     violins,
     win_draw_lose,
 )
+from shoal.study.figures._style import colour_of
 
 RNG = np.random.default_rng(4)
 FIGURES = {
@@ -89,3 +90,31 @@ def test_the_common_subset_is_where_every_method_has_a_rank():
 
 def test_a_table_without_any_technique_is_counted():
     assert upset([[], ["N"]]).rows == (("none", 1), ("N", 1))
+
+
+def test_no_two_families_look_alike():
+    look = colour_of([str(number) for number in range(49)])
+    assert len(set(look.values())) == 49
+
+
+def test_the_front_is_numbered_and_named_and_the_chosen_one_has_a_ring():
+    points = [Point("mild", 0.3, 0.9), Point("strong", 0.1, 0.6), Point("taken", 0.2, 0.55)]
+    axes = risk_utility(points, chosen="taken", limit=0.25).drawing.axes[0]
+    told = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert told[-3:] == ["strong", "mild", "chosen: taken"]
+    assert [(text.get_text(), text.xy) for text in axes.texts] == [
+        ("1", (0.1, 0.6)), ("2", (0.3, 0.9)),
+    ]  # fmt: skip
+    assert "chosen" not in str(risk_utility(points).drawing.axes[0].get_legend().get_texts())
+
+
+def test_a_point_far_below_the_others_is_told_and_takes_no_room():
+    points = [Point(f"{n}", 0.1 + n / 100, 0.6 + n / 1000) for n in range(20)]
+    far = Point("far", 0.2, 0.1)
+    figure = risk_utility([*points, far])
+    axes = figure.drawing.axes[0]
+    assert axes.get_ylim()[0] > 0.5
+    assert "0.10" in [text.get_text() for text in axes.texts]
+    assert ("far", "", 0.2, 0.1, False) in figure.rows
+    # of a loss the lowest are the best, and are seen
+    assert risk_utility([*points, far], higher_is_better=False).drawing.axes[0].get_ylim()[0] < 0.1

@@ -102,11 +102,58 @@ def test_the_search_never_sees_those_who_are_held_out(table, monkeypatch):
     assert len(out) == found.held_out == 100
     for people in [*masked_people, *(people for people, _ in tested)]:
         assert not people & out
-    # the search is on some, the confirmation on all but those who are held out
-    assert {len(people) for people in masked_people[:-1]} == {200}
-    assert len(masked_people[-1]) == found.of == 300
+    # the search is on some, what follows on all but those who are held out
+    sizes = [len(people) for people in masked_people]
+    assert sizes == sorted(sizes)
+    assert set(sizes) == {200, 300}
+    assert sizes.count(300) == len(found.finals) + 1
+    assert found.of == 300
     assert found.searched_on == 200
     assert "200 of 300 people" in found.reason
+
+
+def test_the_best_of_some_people_are_tried_again_with_all_and_the_best_of_these_is_taken(
+    table, monkeypatch
+):
+    """What was best on some may be so by luck: with everybody the order is another one."""
+    real = judging.Judge._measured
+
+    def measured(self, steps, seed, with_utility, holdout):
+        found = real(self, steps, seed, with_utility, holdout)
+        if found.utility is None or holdout is not None:
+            return found
+        k, few = steps[0]["k"], len(self.people) == 200
+        value = {5: 0.9, 8: 0.8, 12: 0.7}[k] if few else {5: 0.6, 8: 0.5, 12: 0.95}[k]
+        return judging.Judged(found.risk, sh.Measurement("x", value, direction="higher"))
+
+    monkeypatch.setattr(judging.Judge, "_measured", measured)
+    space = [Family("swap", SWAP.steps, {"0.k": (5, 8, 12)})]
+    found = tune(table, max_risk=0.3, space=space, search_rows=200)
+    assert [one.label for one in found.finals] == ["swap k=12", "swap k=5", "swap k=8"]
+    assert [one.utility for one in found.finals] == [0.95, 0.6, 0.5]
+    assert found.chosen.label == "swap k=12"
+    assert found.chosen.utility == 0.7  # as the search saw it
+    assert "of the 3 best, tried again with all 300, 'swap k=12' has the most" in found.reason
+    assert found.to_dict()["finals"][0]["utility"] == 0.95
+    everybody = tune(table, max_risk=0.3, space=space)
+    assert everybody.finals == ()
+
+
+def test_a_plan_that_misses_the_limit_with_everybody_is_passed_over(table, monkeypatch):
+    real = judging.Judge._measured
+
+    def measured(self, steps, seed, with_utility, holdout):
+        found = real(self, steps, seed, with_utility, holdout)
+        risky = len(self.people) == 300 and steps[0]["k"] == 5
+        high = sh.Measurement("distance_linkage", 0.9, direction="lower")
+        return judging.Judged(high, found.utility) if risky else found
+
+    monkeypatch.setattr(judging.Judge, "_measured", measured)
+    space = [Family("swap", SWAP.steps, {"0.k": (5, 12)})]
+    found = tune(table, max_risk=0.3, space=space, search_rows=200)
+    assert found.chosen.label == "swap k=12"
+    assert [one.label for one in found.finals] == ["swap k=12"]
+    assert found.reason.endswith("1 that seemed better did not.")
 
 
 def test_stopped_and_started_again_it_ends_the_same(table, tmp_path, monkeypatch):
@@ -219,6 +266,12 @@ def test_the_default_space_suits_the_table_and_every_family_is_a_plan(table):
     for family in space:
         for chosen in family.all():
             assert sh.Plan.from_dict({"steps": family.steps_with(chosen)}).steps
+    assert sum(family.size for family in space) <= 100  # so that all of it is tried, by default
+    for column, absent in (("age", "noise"), ("pay", "recode")):  # what would change nothing
+        roles = sh.Roles(quasi_identifiers=[column, "city"], target="ill")
+        some = {family.name for family in default_space(table.with_roles(roles))}
+        assert "round" in some
+        assert not any(absent in name for name in some)
     few = default_space(table.keep(np.arange(400) < 8))
     assert max(max(f.choices.get("0.k", (2,))) for f in few) <= 4
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,7 +27,7 @@ from shoal.app.cli._sources import AsJson, Data, Force, Reading, reads_data, rol
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
-    from shoal.study.tuning import Tuning
+    from shoal.study.tuning import Tried, Tuning
 
 _MOST_SHOWN = 12
 
@@ -146,11 +147,10 @@ def _check_folder(out: Path) -> None:
 def _show(found: Tuning) -> None:
     heading("The front: no other plan that was tried has less risk and more utility")
     front = sorted((one for one in found.tried if one.on_front), key=lambda one: one.risk)
-    rows = [
-        (one.label, number(one.risk), number(one.utility), "chosen" if one == found.chosen else "")
-        for one in front[:_MOST_SHOWN]
-    ]
-    show(table(("plan", "risk", "utility", ""), rows, numeric=(1, 2)))
+    _show_plans(front[:_MOST_SHOWN], found)
+    if found.finals:
+        heading(f"The best within the limits again, with all {found.of:,} people of the search")
+        _show_plans(found.finals, found)
     say()
     say(found.reason)
     baseline = found.utility.baseline
@@ -162,3 +162,12 @@ def _show(found: Tuning) -> None:
     )
     for reason, times in found.failures.items():
         note(f"{times:,} were given up: {reason}")
+
+
+def _show_plans(plans: Sequence[Tried], found: Tuning) -> None:
+    chosen = found.chosen.steps
+    rows = [
+        (one.label, number(one.risk), number(one.utility), "chosen" if one.steps == chosen else "")
+        for one in plans
+    ]
+    show(table(("plan", "risk", "utility", ""), rows, numeric=(1, 2)))

@@ -90,7 +90,8 @@ def canvas(width: float, height: float, **more: Any) -> tuple[Any, Any]:
 def colour_of(families: Sequence[str]) -> Mapping[str, tuple[str, str]]:
     """A colour and a mark for each family, in the order of their first appearance."""
     names = list(dict.fromkeys(families))
+    marks = len(MARKERS)  # as many as colours: shifted in each round, so that no pair comes twice
     return {
-        name: (COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)])
+        name: (COLOURS[place % len(COLOURS)], MARKERS[(place + place // marks) % marks])
         for place, name in enumerate(names)
     }

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from shoal.study._statistics import pareto_front
 from shoal.study.figures._style import COLOURS, Figure, canvas, colour_of, styled
+
+_TOLD = 12  # points of the front that are named
+_FAR = 3  # points far below the others that are told in numbers
 
 
 @dataclass(frozen=True)
@@ -29,6 +34,7 @@ def risk_utility(
     utility: str = "utility",
     higher_is_better: bool = True,
     limit: float | None = None,
+    chosen: str | None = None,
     title: str = "",
 ) -> Figure:
     """Every masked table by its risk and utility, and the front that no other one beats.
@@ -42,24 +48,26 @@ def risk_utility(
     at = np.array([(point.risk, point.utility) for point in points], np.float64).reshape(-1, 2)
     front = pareto_front(at, higher_is_better=[False, higher_is_better])
     look = colour_of([point.family for point in points])
+    best = np.flatnonzero(front)[np.argsort(at[front, 0], kind="stable")]
+    names = [*look, *(points[place].label for place in best[:_TOLD])]
+    if chosen is not None:
+        names.append(f"chosen: {chosen}")
     with styled():
-        drawing, axes = canvas(5.2, 3.8)
+        width, height = 4.2 + 0.085 * max(map(len, names), default=0), 0.2 * (len(names) + 4)
+        drawing, axes = canvas(max(5.2, width), max(3.8, height))
         for family, (colour, mark) in look.items():
             mine = [place for place, point in enumerate(points) if point.family == family]
             axes.scatter(
                 at[mine, 0], at[mine, 1], c=colour, marker=mark, s=26, alpha=0.8,
                 edgecolors="white", linewidths=0.4, label=family or None,
             )  # fmt: skip
-        best = at[front][np.argsort(at[front, 0], kind="stable")]
-        axes.step(best[:, 0], best[:, 1], where="post", color="#222222", linewidth=1.2,
+        axes.step(at[best, 0], at[best, 1], where="post", color="#222222", linewidth=1.2,
                   label="front")  # fmt: skip
         if limit is not None:
             axes.axvline(limit, color=COLOURS[1], linestyle="--", linewidth=1.2, label="limit")
-        for place in np.flatnonzero(front)[:12]:
-            axes.annotate(
-                points[place].label, at[place], xytext=(4, 4), textcoords="offset points",
-                fontsize=7, color="#333333",
-            )  # fmt: skip
+        _tell(axes, points, best, chosen)
+        if higher_is_better:
+            _leave_out_far_below(axes, at)
         axes.set_xlabel(f"{risk} (lower is better)")
         axes.set_ylabel(f"{utility} ({'higher' if higher_is_better else 'lower'} is better)")
         axes.set_title(title)
@@ -69,6 +77,40 @@ def risk_utility(
         for point, on in zip(points, front, strict=True)
     )
     return Figure(drawing, ("label", "family", "risk", "utility", "on_front"), rows)
+
+
+def _tell(axes: Any, points: Sequence[Point], front: Iterable[int], chosen: str | None) -> None:
+    """Number the points of the front, ring the chosen one, and name them beside the picture."""
+    for number, place in enumerate(itertools.islice(front, _TOLD), 1):
+        point = points[place]
+        axes.annotate(
+            str(number), (point.risk, point.utility), xytext=(0, 5), textcoords="offset points",
+            fontsize=7, color="#222222", ha="center",
+        )  # fmt: skip
+        axes.plot([], [], linestyle="none", marker=f"${number}$", markersize=5, color="#222222",
+                  label=point.label)  # fmt: skip
+    for point in (point for point in points if point.label == chosen):
+        axes.scatter(
+            point.risk, point.utility, s=80, facecolors="none", edgecolors="#222222",
+            linewidths=1.4, label=f"chosen: {chosen}",
+        )  # fmt: skip
+
+
+def _leave_out_far_below(axes: Any, at: npt.NDArray[np.float64]) -> None:
+    """Let a few points far below all others not take the room of these; say where they are."""
+    first, third = np.percentile(at[:, 1], [25, 75]) if len(at) else (0.0, 0.0)
+    below = at[:, 1] < first - 3 * (third - first)
+    if not 0 < below.sum() <= _FAR:
+        return
+    lowest, highest = at[~below, 1].min(), at[~below, 1].max()
+    margin = 0.08 * (highest - lowest)
+    axes.set_ylim(lowest - 2 * margin, highest + margin)
+    for x, y in at[below]:
+        axes.annotate(
+            f"{y:.2f}", (x, lowest - 2 * margin), xytext=(0, 14), textcoords="offset points",
+            fontsize=7, color="#555555", ha="center",
+            arrowprops={"arrowstyle": "->", "color": "#555555"},
+        )  # fmt: skip
 
 
 def against(

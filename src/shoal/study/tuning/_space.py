@@ -11,9 +11,8 @@ from typing import Any
 from shoal.errors import PlanError
 from shoal.table import Table
 
-_NUMERIC = ("integer", "float")
 _SWAP_KS = (2, 3, 5, 10, 20, 30, 50)
-_GROUP_KS = (2, 3, 5, 10, 25, 50)
+_GROUP_KS = (2, 3, 5, 8, 12, 20, 30, 50)
 
 
 @dataclass(frozen=True)
@@ -57,8 +56,9 @@ class Family:
 def default_space(table: Table) -> list[Family]:
     """Families that suit a table: swaps, microaggregation, generalization, and the five techniques.
 
-    Coding, noise, recoding and rounding are offered where quasi-identifiers are numbers; groups
-    are never asked to be larger than half of the table.
+    Coding and rounding are offered where quasi-identifiers are numbers, recoding where some are
+    whole and noise where some are not, which is all that they change; groups are never asked to
+    be larger than half of the table.
 
     Examples
     --------
@@ -68,35 +68,40 @@ def default_space(table: Table) -> list[Family]:
     >>> [family.name for family in default_space(table)]
     ['swap', 'swap blocks', 'microaggregate', 'mondrian', 'local', 'suppress']
     """
-    quasi = table.roles.quasi_identifiers
-    numeric = [name for name in quasi if table.kind(name) in _NUMERIC]
+    kinds = {table.kind(name) for name in table.roles.quasi_identifiers}
     most = max(len(table) // 2, 2)
     swaps = tuple(k for k in _SWAP_KS if k <= most) or (2,)
     groups = tuple(k for k in _GROUP_KS if k <= most) or (2,)
     swap = {"method": "swap", "dissimilarity": "gower"}
+    means = {"method": "microaggregate", "dissimilarity": "gower"}
+    # time to refine until nothing is gained, so that a busy machine finds the same
+    local = {"method": "generalize", "algorithm": "local", "seconds": 4.0}
     space = [
         Family("swap", (swap,), {"0.k": swaps}),
         Family("swap blocks", ({**swap, "blocks": "mutual-information"},), {"0.k": swaps}),
-        Family(
-            "microaggregate",
-            ({"method": "microaggregate", "dissimilarity": "gower"},),
-            {"0.k": groups},
-        ),
+        Family("microaggregate", (means,), {"0.k": groups}),
         Family("mondrian", ({"method": "generalize", "algorithm": "mondrian"},), {"0.k": groups}),
-        Family("local", ({"method": "generalize", "algorithm": "local"},), {"0.k": groups}),
+        Family("local", (local,), {"0.k": groups}),
         Family("suppress", ({"method": "suppress"},), {"0.max_distinct": (0.01, 0.1, 0.5)}),
     ]
-    if numeric:
-        code, noise = {"method": "top_bottom_code"}, {"method": "add_noise"}
-        recode = {"method": "recode"}
-        fences, epsilons = (1.5, 3.0), (0.5, 2.0, 8.0, 16.0)
+    code, fences = {"method": "top_bottom_code"}, (1.5, 3.0)
+    if kinds & {"integer", "float"}:
         space += [
             Family("code", (code,), {"0.fence": fences}),
+            Family("round", ({"method": "round"},), {"0.base": (5, 10, 20)}),
+            Family("code, swap", ({**code, "fence": 1.5}, swap), {"1.k": swaps}),
+        ]
+    if "float" in kinds:
+        noise, epsilons = {"method": "add_noise"}, (0.5, 2.0, 8.0, 16.0)
+        space += [
             Family("noise", (noise,), {"0.epsilon": epsilons}),
             Family("code, noise", (code, noise), {"0.fence": fences, "1.epsilon": epsilons}),
-            Family("recode", (recode,), {"0.magnitude": (0.25, 0.5, 1.5)}),
-            Family("round", ({"method": "round"},), {"0.base": (5, 10, 20)}),
-            Family("recode, swap", (recode, swap), {"0.magnitude": (0.25, 0.5), "1.k": swaps}),
-            Family("code, swap", (code, swap), {"0.fence": fences, "1.k": swaps}),
+        ]
+    if "integer" in kinds:
+        recode, wide = {"method": "recode"}, (0.5, 1.5)
+        space += [
+            Family("recode", (recode,), {"0.magnitude": (0.25, *wide)}),
+            Family("recode, swap", (recode, swap), {"0.magnitude": wide, "1.k": swaps}),
+            Family("recode, microaggregate", (recode, means), {"0.magnitude": wide, "1.k": groups}),
         ]
     return space

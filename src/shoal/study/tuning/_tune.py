@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,8 @@ from shoal.workflow import Limit, Plan, discover_all_measures
 Progress = Callable[[str, float], None]
 
 _FRESH_SEEDS = (7001, 7002, 7003)  # draws that the search has not seen
-_LAST_SEED = 7004
+_FINAL_SEED, _LAST_SEED = 7004, 7005
+_FINALISTS = 5  # tried again with everybody: the best of many on some people is best by luck, too
 
 
 def tune(
@@ -50,11 +52,12 @@ def tune(
 
     A share of the people is held out first and never seen by the search. Plans are tried on the
     others, or on some of them where they are many: each plan is judged by the attack, and by
-    models that learn from the masked and are asked about the original records. The best plan
-    whose risk, with its whole interval, is under the limit is masked anew under fresh seeds, and
-    then once more with everybody but those held out. Only if all of these stay under the limit it
-    is recommended; its risk is that of the last one, and its utility that of the people who were
-    held out.
+    models that learn from the masked and are asked about the original records. Plans whose risk,
+    with its whole interval, is under the limit are masked anew under fresh seeds, the best first;
+    where plans were tried on some people only, the five best are judged again with everybody but
+    those held out, and the best of these is taken. It is masked once more, under another seed.
+    Only if all of these stay under the limit it is recommended; its risk is that of the last one,
+    and its utility that of the people who were held out.
 
     Parameters
     ----------
@@ -105,8 +108,7 @@ def tune(
     """
     goal = Goal(max_risk, min_utility)
     _check(table, risk, utility, held_out, {"trials": trials, "search_rows": search_rows})
-    apart = chosen_rows(len(table), max(1, round(held_out * len(table))), "held out")
-    seen, unseen = table.keep(~apart), table.keep(apart)
+    seen, unseen = parted(table, held_out)
     asked: dict[str, Any] = {
         "goal": goal,
         "risk": (risk, dict(risk_options or {})),
@@ -131,6 +133,12 @@ def tune(
         held_out=len(unseen),
         computed=judge.computed + (0 if whole is judge else whole.computed),
     )
+
+
+def parted(table: Table, held_out: float = 0.25) -> tuple[Table, Table]:
+    """The people of the search, and a share of all whom it never sees; always the same ones."""
+    apart = chosen_rows(len(table), max(1, round(held_out * len(table))), "held out")
+    return table.keep(~apart), table.keep(apart)
 
 
 def _searched(
@@ -180,15 +188,17 @@ def _recommended(
 ) -> Tuning:
     """The best plan that holds under fresh seeds too, measured on people never seen."""
     judge, whole = judges
-    goal, passed = judge.goal, 0
-    for one in goal.best_first(found):
-        again = [judge.judged(one.steps, seed=s, with_utility=False) for s in _FRESH_SEEDS]
-        if not all(_holds(goal, each, whole_interval=False) for each in again):
-            passed += 1
-            continue
+    goal = judge.goal
+    passed: list[Tried] = []  # better in the search, and not within the limits again
+    order: Iterator[Tried] = _stable(found, judge, passed)
+    finals: list[tuple[Tried, Tried]] = []
+    if whole is not judge:
+        finals = _finals(list(itertools.islice(order, _FINALISTS)), whole, passed)
+        order = itertools.chain((one for one, _ in finals), order)
+    for one in order:
         last = whole.judged(one.steps, seed=_LAST_SEED, holdout=unseen)
         if not _holds(goal, last) or last.risk is None or last.utility is None:
-            passed += 1
+            passed.append(one)
             continue
         if goal.min_utility is not None and last.utility.value < goal.min_utility:
             raise UnreachableLevel(
@@ -202,11 +212,39 @@ def _recommended(
             risk=last.risk,
             utility=last.utility,
             tried=tuple(found),
-            reason=_reason(one, found, judges, passed),
+            finals=tuple(again for _, again in finals),
+            reason=_reason(one, found, judges, finals, len(passed)),
             limit=goal.max_risk,
             measures=(judge.risk[0], judge.utility[0]),
         )
-    raise UnreachableLevel(_nothing(found, goal, passed))
+    raise UnreachableLevel(_nothing(found, goal, len(passed)))
+
+
+def _stable(found: Sequence[Tried], judge: Judge, passed: list[Tried]) -> Iterator[Tried]:
+    """The plans within the limits that are so under fresh seeds too, the best first."""
+    for one in judge.goal.best_first(found):
+        again = [judge.judged(one.steps, seed=s, with_utility=False) for s in _FRESH_SEEDS]
+        if all(_holds(judge.goal, each, whole_interval=False) for each in again):
+            yield one
+        else:
+            passed.append(one)
+
+
+def _finals(best: Sequence[Tried], whole: Judge, passed: list[Tried]) -> list[tuple[Tried, Tried]]:
+    """The best plans with everybody but those held out, the best of them first.
+
+    Each as it was in the search, and as it is now; those beyond the limits now are left out.
+    """
+    pairs = []
+    for one in best:
+        judged = whole.judged(one.steps, seed=_FINAL_SEED)
+        now = _tried(one.family, [dict(step) for step in one.steps], judged)
+        if judged.reason is None and whole.goal.meets(now):
+            pairs.append((one, now))
+        else:
+            passed.append(one)
+    order = whole.goal.best_first([now for _, now in pairs])
+    return sorted(pairs, key=lambda pair: order.index(pair[1]))
 
 
 def _holds(goal: Goal, judged: Judged, *, whole_interval: bool = True) -> bool:
@@ -227,17 +265,28 @@ def _plan_of(one: Tried, judge: Judge, given: Plan | None) -> Plan:
     return Plan(steps, require=require, roles=judge.people.roles)
 
 
-def _reason(one: Tried, found: Sequence[Tried], judges: tuple[Judge, Judge], passed: int) -> str:
+def _reason(
+    one: Tried,
+    found: Sequence[Tried],
+    judges: tuple[Judge, Judge],
+    finals: Sequence[tuple[Tried, Tried]],
+    passed: int,
+) -> str:
     judge, whole = judges
     goal, everyone = judge.goal, len(whole.people)
     within = sum(goal.meets(each) for each in found)
     best = "least risk" if goal.max_risk is None else "most utility"
     text = f"Of {len(found):,} plans that were tried {within:,} have {goal.words}"
-    if len(judge.people) < everyone:
+    if whole is not judge:
         text += f", on {len(judge.people):,} of {everyone:,} people"
+    if len(finals) > 1 and any(one == before for before, _ in finals):
+        text += f"; of the {len(finals):,} best, tried again with all {everyone:,}, "
+        text += f"'{one.label}' has the {best}"
+    else:
+        text += f"; '{one.label}' has the {best} of them"
     text += (
-        f"; '{one.label}' has the {best} of them, and stayed within the limits under "
-        f"{len(_FRESH_SEEDS)} fresh seeds, and under another one with all {everyone:,} people."
+        f", and it stayed within the limits under {len(_FRESH_SEEDS)} fresh seeds, and under "
+        f"another one with all {everyone:,} people."
     )
     if passed:
         text += f" {passed:,} that seemed better did not."

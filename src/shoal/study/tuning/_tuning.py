@@ -34,6 +34,14 @@ class Tried:
         ]
         return " ".join([self.family, *own])
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain facts for JSON."""
+        return {
+            "plan": self.label,
+            "risk": None if math.isnan(self.risk) else self.risk,
+            "utility": None if math.isnan(self.utility) else self.utility,
+        }
+
 
 @dataclass(frozen=True)
 class Tuning:
@@ -47,6 +55,8 @@ class Tuning:
     reason: str
     limit: float | None
     measures: tuple[str, str]
+    #: The best plans again with everybody but those held out, where plans were tried on some.
+    finals: tuple[Tried, ...] = ()
     failures: Mapping[str, int] = field(default_factory=dict)
     #: How many people plans were tried on, of how many, besides those who were held out.
     searched_on: int = 0
@@ -68,6 +78,7 @@ class Tuning:
             risk=infos[self.measures[0]].title,
             utility=infos[self.measures[1]].title,
             limit=self.limit,
+            chosen=self.chosen.label,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -78,15 +89,8 @@ class Tuning:
             "limit": self.limit,
             "risk": self.risk.to_dict(),
             "utility": self.utility.to_dict(),
-            "tried": [
-                {
-                    "plan": one.label,
-                    "risk": None if math.isnan(one.risk) else one.risk,
-                    "utility": None if math.isnan(one.utility) else one.utility,
-                    "on_front": one.on_front,
-                }
-                for one in self.tried
-            ],
+            "tried": [one.to_dict() | {"on_front": one.on_front} for one in self.tried],
+            "finals": [one.to_dict() for one in self.finals],
             "failures": dict(self.failures),
             "people": {
                 "searched_on": self.searched_on,
