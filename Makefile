@@ -8,6 +8,9 @@ VENV := .venv
 CORE := .venv-core
 BIN := $(VENV)/bin
 JOBS ?= 2
+# Each job takes a half of the tests from its front on, and from the other's end when it is done:
+# two jobs at the same file would make the same tables and compile the same kernels, both.
+PYTEST_JOBS := --numprocesses $(JOBS) --dist worksteal
 SOURCES := $(shell find src -type f ! -name '*.py[co]' ! -name '*.nb[ci]' 2>/dev/null)
 PIP_INSTALL := -m pip --disable-pip-version-check install --quiet --quiet
 SAY := @printf '\n== %s\n'
@@ -26,7 +29,12 @@ demo: $(VENV)/.installed ## The whole job on a small table: ends with a release 
 	$(SAY) "Running shoal demo"
 	@$(BIN)/shoal demo --out demo-release --force
 
-test: lint docs test-all test-core ## Everything that CI checks
+# The documentation is built while the types are checked: each takes one processor.
+test: $(VENV)/.installed ## Everything that CI checks
+	@$(MAKE) --no-print-directory docs & building=$$!; \
+		$(MAKE) --no-print-directory lint; checked=$$?; \
+		wait $$building && exit $$checked
+	@$(MAKE) --no-print-directory test-all test-core
 
 lint: $(VENV)/.installed ## Style, types, and the layers of the house
 	$(SAY) "Checking style (ruff)"
@@ -47,13 +55,26 @@ docs: $(VENV)/.installed ## Build the documentation into site/; a broken link is
 
 test-all: $(VENV)/.installed ## Tests and doctests, with every extra
 	$(SAY) "Testing with every extra"
-	@$(BIN)/pytest --numprocesses $(JOBS)
+	@$(BIN)/pytest $(PYTEST_JOBS)
+
+# numba knows what it compiled by the time and the size of the file: where the wheel has the same
+# file, it gets the same time, and with it what the tests with every extra compiled. Not once a
+# kernel was edited: numba does not see that one which calls it, in another file, changed too.
+IN_WHEEL := ../../../$(CORE)/lib/python*/site-packages/shoal/kernels
+KEEP_COMPILED = cd src/shoal/kernels; \
+	oldest=$$(ls -tr __pycache__/*.nb[ic] 2>/dev/null | head -n 1); \
+	if [ -n "$$oldest" ] && [ -z "$$(find . -name '*.py' -newer "$$oldest")" ]; then \
+		for folder in $(IN_WHEEL); do \
+			for file in *.py; do if cmp -s $$file $$folder/$$file; then \
+				touch -r $$file $$folder/$$file; fi; done; \
+			cp -p __pycache__/*.nb[ic] $$folder/__pycache__; done; fi
 
 # Methods, models, measures and kernels know nothing of extras, and were tested a minute ago; that
 # they are all in the wheel is shown by their doctests. Studies are an extra as a whole.
 test-core: $(CORE)/.installed ## The tests that extras can matter to, on the built wheel without any
 	$(SAY) "Testing the built wheel without extras"
-	@$(CORE)/bin/pytest --numprocesses $(JOBS) --pyargs tests/app tests/table tests/workflow \
+	@$(KEEP_COMPILED)
+	@$(CORE)/bin/pytest $(PYTEST_JOBS) --pyargs tests/app tests/table tests/workflow \
 		tests/test_errors.py tests/test_import_time.py tests/test_parameters.py shoal \
 		--ignore tests/app/test_cli_tune.py --ignore-glob "*/shoal/study/*" \
 		--ignore-glob "*/models/_tuning.py" --ignore-glob "*/shoal/kernels/*"

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import hypothesis
 import pytest
+
+from .warm_process import WarmProcess
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 
@@ -84,3 +86,11 @@ def shared_data() -> Path:
 def repository() -> Path:
     """The root of the working tree."""
     return REPOSITORY
+
+
+@pytest.fixture(scope="session")
+def warm_process() -> Iterator[WarmProcess]:
+    """Runs scripts without the time that libraries take to load."""
+    process = WarmProcess()
+    yield process
+    process.close()

@@ -1,9 +1,9 @@
 """What we show runs: the scripts in examples/, and the Python code in README.md and docs/.
 
-A page's code blocks run one after the other in one process, in an empty folder that holds only
-the demo's ``people.csv``. What a block prints is what the ``text`` block right below it shows. A
-block that cannot run is marked in the line above it, with the reason:
-``<!-- not run: needs a database server -->``.
+A script runs as its reader would run it. The code blocks of a page run one after the other in one
+process, in an empty folder that holds only the demo's ``people.csv``. What a block prints is what
+the ``text`` block right below it shows. A block that cannot run is marked in the line above it,
+with the reason: ``<!-- not run: needs a database server -->``.
 """
 
 from __future__ import annotations
@@ -38,22 +38,6 @@ def blocks_of(text: str) -> list[tuple[str, str]]:
     return [(block["code"], block["shown"] or "") for block in found if not block["mark"]]
 
 
-def run(script: Path, folder: Path) -> str:
-    from shoal.app.demo import PEOPLE
-
-    shutil.copy(PEOPLE, folder)
-    done = subprocess.run(
-        [sys.executable, "-W", "error", str(script)],
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, f"{script.name} failed:\n{done.stdout}\n{done.stderr}"
-    return done.stdout
-
-
 def name_of(path: Path) -> str:
     return path.relative_to(REPOSITORY).as_posix()
 
@@ -73,18 +57,32 @@ def test_there_is_something_to_run():
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=name_of)
 def test_example_runs(script, tmp_path):
-    run(script, tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(script)],
+        cwd=tmp_path,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, f"{script.name} failed:\n{done.stdout}\n{done.stderr}"
 
 
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if blocks_of(page.read_text("utf-8"))], ids=name_of
 )
-def test_page_runs(page, tmp_path, tmp_path_factory):
+def test_page_runs(page, warm_process, tmp_path, tmp_path_factory):
+    from shoal.app.demo import PEOPLE
+
     blocks = blocks_of(page.read_text("utf-8"))
-    script = tmp_path_factory.mktemp("page") / f"{page.stem}.py"
+    beside = tmp_path_factory.mktemp("page")
+    script = beside / f"{page.stem}.py"
     code = "\n".join(f"{code}\nprint({END_OF_BLOCK!r})\n" for code, _ in blocks)
     script.write_text(code, "utf-8")
-    printed = run(script, tmp_path).split(f"{END_OF_BLOCK}\n")
+    shutil.copy(PEOPLE, tmp_path)
+    done = warm_process.run(script, folder=tmp_path, streams=beside)
+    assert done.returncode == 0, f"{page.name} failed:\n{done.stdout}\n{done.stderr}"
+    printed = done.stdout.split(f"{END_OF_BLOCK}\n")
     for (_, shown), found in zip(blocks, printed, strict=False):
         same = doctest.OutputChecker().check_output(
             f"{shown.rstrip()}\n", f"{found.rstrip()}\n", doctest.ELLIPSIS

@@ -52,11 +52,18 @@ def place(tmp_path):
 
 
 @pytest.fixture
-def protect(shoal_process, people, plan, place):
+def protect(warm_process, people, plan, place, tmp_path, tmp_path_factory, monkeypatch):
+    monkeypatch.delenv("SHOAL_DEBUG", raising=False)
+    beside = tmp_path_factory.mktemp("watched")
+    script = beside / "watched.py"
+    script.write_text(WATCHED)
+
     def run(at=0, what="SIGKILL", force=False):
         words = ("protect", people, "--plan", plan, "--out", place / "release")
         more = ("--force",) if force else ()
-        return shoal_process(place, at, what, *words, *more, program=WATCHED)
+        return warm_process.run(
+            script, place, at, what, *words, *more, folder=tmp_path, streams=beside, COLUMNS="80"
+        )
 
     return run
 

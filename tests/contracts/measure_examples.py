@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,15 @@ import polars as pl
 
 from shoal import Hierarchy, Roles, Table
 
+#: Measures of the same table share what is made of it, and with it the classes it has found.
+made_once = lru_cache(maxsize=64)
+
 
 def _as_it_is(table: Table) -> Table:
     return table
 
 
+@made_once
 def _with_a_secret(table: Table) -> Table:
     """The table with a sensitive column: its first quasi-identifier, from the last row on."""
     if table.roles.sensitive:
@@ -28,6 +33,7 @@ def _with_a_secret(table: Table) -> Table:
     return Table(table.frame.with_columns(values), roles)
 
 
+@made_once
 def _with_a_target(table: Table) -> Table:
     """The rows often enough to learn from, a class and an amount, and a column that tells both."""
     if not len(table) or "goal" in table.columns:
@@ -39,6 +45,7 @@ def _with_a_target(table: Table) -> Table:
     return Table(frame.with_columns(hint, goal, (hint * 10).alias("amount")), roles)
 
 
+@made_once
 def _with_numbers(table: Table) -> Table:
     """The table with two columns of numbers more."""
     count = np.arange(float(len(table)))
@@ -46,6 +53,7 @@ def _with_numbers(table: Table) -> Table:
     return Table(table.frame.with_columns(more), table.roles)
 
 
+@made_once
 def _with_two(table: Table) -> Table:
     """The table with two quasi-identifiers at least: its first one again, where it has one."""
     names = table.roles.quasi_identifiers
@@ -55,6 +63,7 @@ def _with_two(table: Table) -> Table:
     return Table(table.frame.with_columns(values), Roles(quasi_identifiers=[*names, "second"]))
 
 
+@made_once
 def _with_a_number(table: Table) -> Table:
     """The table with a sensitive column of numbers, where it has none."""
     roles = table.roles
@@ -209,6 +218,11 @@ OF_CLASSES = (
 )
 
 
+@made_once
+def _twice(table: Table) -> Table:
+    return Table(pl.concat([table.frame, table.frame]), table.roles)
+
+
 def options_for(example: MeasureExample, table: Table) -> dict[str, Any]:
     """The options, with a population, others and households made from the table itself."""
     options = dict(example.options)
@@ -218,8 +232,7 @@ def options_for(example: MeasureExample, table: Table) -> dict[str, Any]:
         names = table.roles.quasi_identifiers
         options["hierarchies"] = {name: Hierarchy.suppression() for name in names}
     if options.get("population") == "twice":
-        twice = pl.concat([table.frame, table.frame])
-        options["population"] = Table(twice, table.roles)
+        options["population"] = _twice(table)
     if options.get("control") == "others":
         first = pl.col(table.roles.quasi_identifiers[0])
         options["control"] = Table(table.frame.with_columns(first.reverse()), table.roles)

@@ -5,12 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import polars as pl
 
 from shoal import Table
 from shoal.models import PrivacyModel, discover_models
+
+#: What there is, found once.
+KNOWN_MODELS = discover_models()
 
 
 @dataclass(frozen=True)
@@ -36,10 +40,16 @@ class ModelExample:
         """The model with these parameters, and with a population where a table is given."""
         given = self.parameters | changes
         if table is not None and "population" in given:
-            given["population"] = Table(pl.concat([table.frame, table.frame]))
-        return discover_models()[self.model](**given)
+            given["population"] = _twice(table)
+        return KNOWN_MODELS[self.model](**given)
 
 
+@lru_cache(maxsize=64)
+def _twice(table: Table) -> Table:
+    return Table(pl.concat([table.frame, table.frame]))
+
+
+@lru_cache(maxsize=64)
 def with_secret(table: Table) -> Table:
     """The table with a sensitive column of five values, unless it has one."""
     if table.roles.sensitive:

@@ -9,6 +9,7 @@ the measures in ``measure_examples.py``.
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -24,7 +25,7 @@ from shoal.errors import ShoalWarning
 from shoal.masking import Masker, discover_maskers
 from shoal.masking._groups_satisfy import PrivacyModels
 from shoal.masking.generalization._hierarchies import Hierarchies, Levels
-from shoal.models import KAnonymity, LDiversity, PrivacyModel, discover_models
+from shoal.models import KAnonymity, LDiversity, PrivacyModel
 from shoal.parameters import (
     ColumnNames,
     Constraint,
@@ -40,7 +41,10 @@ from shoal.parameters import (
     parameters_of,
 )
 
-from .model_examples import CONSISTENT
+from .model_examples import CONSISTENT, KNOWN_MODELS
+
+#: What there is, found once.
+KNOWN_METHODS = discover_maskers()
 
 # -- the people that everybody is tried on
 
@@ -95,7 +99,7 @@ def _wide() -> Table:
     return quasi(**columns)
 
 
-#: Tables on which careless code breaks.
+#: Tables on which careless code breaks; made once, since nothing may change a table.
 AWKWARD: dict[str, Callable[[], Table]] = {
     "people": people,
     "one row": lambda: quasi(number=[5], share=[0.5], text=["a"]),
@@ -138,6 +142,7 @@ AWKWARD: dict[str, Callable[[], Table]] = {
         flag=[True, None, False],
     ),
 }
+AWKWARD = {name: functools.cache(make) for name, make in AWKWARD.items()}
 
 # -- methods
 
@@ -173,7 +178,7 @@ class MaskerExample:
             name: value.format(first=first) if isinstance(value, str) else value
             for name, value in self.parameters.items()
         }
-        return discover_maskers()[self.method](**given, **more)
+        return KNOWN_METHODS[self.method](**given, **more)
 
 
 _TOO_FEW = {"one row": "one record cannot be in a group of two"}
@@ -335,34 +340,39 @@ def values_of(constraint: Constraint) -> st.SearchStrategy[Any]:
     raise NotImplementedError(f"no strategy for {type(constraint).__name__}: write one here")
 
 
-def _drawn(draw: st.DrawFn, parameter: Parameter) -> dict[str, Any]:
+@functools.cache
+def declared_by(cls: type) -> dict[str, tuple[Parameter, st.SearchStrategy[Any]]]:
+    """The parameters of a method or model and what they accept; to look it up takes its time."""
+    return {p.name: (p, values_of(p.constraint)) for p in parameters_of(cls)}
+
+
+def _drawn(draw: st.DrawFn, parameter: Parameter, values: st.SearchStrategy[Any]) -> dict[str, Any]:
     if not parameter.required and draw(st.booleans()):
         return {}
-    return {parameter.name: draw(values_of(parameter.constraint))}
+    return {parameter.name: draw(values)}
 
 
 @st.composite
 def maskers(draw: st.DrawFn, method: str) -> Masker:
     """A method with any declared parameters."""
-    cls = discover_maskers()[method]
-    declared = {parameter.name: parameter for parameter in parameters_of(cls)}
+    cls = KNOWN_METHODS[method]
     given: dict[str, Any] = {}
     exclusive = EXCLUSIVE.get(method, ())
     if exclusive:
         chosen = draw(st.sampled_from(exclusive))
-        given[chosen] = draw(values_of(declared[chosen].constraint))
-    for name, parameter in declared.items():
+        given[chosen] = draw(declared_by(cls)[chosen][1])
+    for name, (parameter, values) in declared_by(cls).items():
         needed = ONLY_WITH.get((method, name))
         if name not in exclusive and (needed is None or any(other in given for other in needed)):
-            given |= _drawn(draw, parameter)
+            given |= _drawn(draw, parameter, values)
     return cls(**CONSISTENT_METHODS.get(method, dict)(given))
 
 
 @st.composite
 def models(draw: st.DrawFn, model: str) -> PrivacyModel:
     """A model with any declared parameters."""
-    cls = discover_models()[model]
+    cls = KNOWN_MODELS[model]
     given: dict[str, Any] = {}
-    for parameter in parameters_of(cls):
-        given |= _drawn(draw, parameter)
+    for parameter, values in declared_by(cls).values():
+        given |= _drawn(draw, parameter, values)
     return cls(**CONSISTENT.get(model, dict)(given))

@@ -20,12 +20,12 @@ from shoal.errors import (
     ShoalError,
     UnprotectedColumnWarning,
 )
-from shoal.masking import discover_maskers
 from shoal.parameters import Flag, parameters_of
 
 from .registry import (
     AWKWARD,
     FIRST_BY_PLACE,
+    KNOWN_METHODS,
     MASKERS,
     QUASI_IDENTIFIERS,
     ROLES,
@@ -43,12 +43,10 @@ each_example = pytest.mark.parametrize("example", MASKERS, ids=lambda example: e
 each_of_columns = pytest.mark.parametrize(
     "example", [e for e in MASKERS if not e.over_records], ids=lambda example: example.id
 )
-each_class = pytest.mark.parametrize(
-    "cls", discover_maskers().values(), ids=lambda cls: cls.__name__
-)
+each_class = pytest.mark.parametrize("cls", KNOWN_METHODS.values(), ids=lambda cls: cls.__name__)
 each_random = pytest.mark.parametrize(
     "example",
-    [e for e in MASKERS if discover_maskers()[e.method].is_random],
+    [e for e in MASKERS if KNOWN_METHODS[e.method].is_random],
     ids=lambda example: example.id,
 )
 TRIED = [
@@ -171,7 +169,7 @@ def test_identifiers_and_other_columns_stay(example):
 @each_example
 def test_frames_of_every_kind(example, frame):
     """The type that went in comes out, and the values do not depend on it."""
-    random = {"random_state": 5} if discover_maskers()[example.method].is_random else {}
+    random = {"random_state": 5} if KNOWN_METHODS[example.method].is_random else {}
     expected = masked_by(example.make(people(), **random), people())
     table = Table(frame(people_columns()), ROLES)
     masked = masked_by(example.make(table, **random), table)
@@ -217,7 +215,7 @@ def test_the_parameters_do_not_change(example):
 def test_fitting_again_forgets_the_first_table(example):
     first = quasi(other=[1.5, 2.5, 99.0, None], more=list("abcd"))
     table = people()
-    random = {"random_state": 5} if discover_maskers()[example.method].is_random else {}
+    random = {"random_state": 5} if KNOWN_METHODS[example.method].is_random else {}
     masker = example.make(table, **random)
     again = example.make(table, **random)
     if "where" not in example.parameters:
@@ -358,7 +356,7 @@ def test_the_key_of_the_randomness_is_private(example):
 
 @pytest.mark.parametrize(
     "example",
-    [e for e in MASKERS if not discover_maskers()[e.method].is_random],
+    [e for e in MASKERS if not KNOWN_METHODS[e.method].is_random],
     ids=lambda example: example.id,
 )
 def test_without_randomness_two_runs_are_equal(example):
@@ -369,7 +367,7 @@ def test_without_randomness_two_runs_are_equal(example):
 
 @each_example
 def test_the_order_of_the_columns_does_not_matter(example):
-    random = {"random_state": 5} if discover_maskers()[example.method].is_random else {}
+    random = {"random_state": 5} if KNOWN_METHODS[example.method].is_random else {}
     table = people()
     reversed_table = Table(table.frame.select(table.columns[::-1]), ROLES)
     masked = masked_by(example.make(table, **random), table)
