@@ -11,6 +11,7 @@ parameters to plans, to ``shoal methods`` and to scikit-learn's ``get_params``.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import numbers
 from collections.abc import Mapping, Sequence
@@ -202,6 +203,11 @@ class Parameter:
 
 def parameters_of(cls: type) -> tuple[Parameter, ...]:
     """The declared parameters of a method or model, in order."""
+    return _declared(cls)
+
+
+@functools.cache
+def _declared(cls: type) -> tuple[Parameter, ...]:
     hints = get_type_hints(cls, include_extras=True)
     declared = []
     for spec in dataclasses.fields(cls):
