@@ -128,16 +128,84 @@ def test_bad_input_is_one_sentence(shoal, study_file, tmp_path, words, said):
     assert not (tmp_path / "x").exists()
 
 
-@pytest.mark.parametrize("name", ["sampling", "swap-correlations"])
-def test_tables_that_are_not_here_are_named(shoal, tmp_path, monkeypatch, name):
+def test_tables_that_are_not_here_are_all_named(shoal, tmp_path, monkeypatch):
     monkeypatch.delenv("SHOAL_DATA", raising=False)
-    result = shoal("study", name, "--out", "out")
+    result = shoal("study", "swap-correlations", "--out", "out")
     assert result.exit_code == 2
     said = " ".join(result.stderr.split())
-    assert "was not found: there is no file '" in said
+    assert (
+        "The tables 'census' (file 'casc/census.parquet'), 'eia' (file 'casc/eia.parquet') were not"
+        in said
+    )
     assert "SHOAL_DATA" in said
     monkeypatch.setenv("SHOAL_DATA", str(tmp_path))
-    assert shoal("study", name, "--out", "out").exit_code == 2
+    assert shoal("study", "swap-correlations", "--out", "out").exit_code == 2
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_study_runs_on_a_table_that_the_call_names(shoal, study_file, tmp_path):
+    (tmp_path / "people.csv").rename(tmp_path / "folk.csv")
+    named = ("--table", "folk.csv", "--target", "diagnosis", "--without", "email")
+    words = ("study", study_file, "--out", "out", "--jobs", 1, *named, "--quasi", "age,sex")
+    result = shoal(*words, "--json")
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout)["done"] == TASKS
+    rows = (tmp_path / "out" / "results.csv").read_text().splitlines()
+    assert {row.split(",")[0] for row in rows[1:]} == {"folk"}
+    # the same by a file that lists it
+    (tmp_path / "mine.toml").write_text(
+        """
+        [[tables]]
+        path = "folk.csv"
+        target = "diagnosis"
+        without = ["email"]
+        roles = { quasi_identifiers = ["age", "sex"], sensitive = ["diagnosis"] }
+        """
+    )
+    again = shoal(
+        "study", study_file, "--out", "out", "--jobs", 1, "--table", "mine.toml", "--json"
+    )
+    facts = json.loads(again.stdout)
+    assert (facts["done"], facts["computed"]) == (TASKS, 0)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ("tradeoff", "--table", "absent.csv", "--target", "x"),
+            "'absent' (file 'absent.csv') was",
+        ),
+        (("tradeoff", "--table", "people.csv"), "name it as its target (--target COLUMN)"),
+        (("tradeoff", "--target", "diagnosis"), "name it with --table"),
+        (("tradeoff", "--table", "people.csv", "--target", "disease"), "no column 'disease'"),
+        (
+            ("tradeoff", "--table", "people.csv", "--target", "age", "--without", "zip"),
+            "has no column 'zip'",
+        ),
+        (("tradeoff", "--table", "mine.toml", "--target", "x"), "give them there"),
+        (("mixed-ml", "--table", "people.csv", "--target", "sex", "--quasi", "age"), "no roles"),
+        (("sampling", "--table", "people.csv", "--target", "diagnosis"), "name them (--quasi)"),
+        (("swap-correlations", "--table", "people.csv"), "name them (--quasi, --sensitive)"),
+    ],
+)
+def test_tables_that_do_not_fit_a_study_are_told_in_a_sentence(
+    shoal, people, tmp_path, words, said
+):
+    (tmp_path / "mine.toml").write_text("[[tables]]\npath = 'people.csv'")
+    result = shoal("study", *words, "--out", "x")
+    assert result.exit_code == 2
+    assert said in " ".join(result.stderr.split())
+    assert result.stdout == ""
+    assert not (tmp_path / "x").exists()
+
+
+def test_what_is_missing_is_said_beside_what_was_found(shoal, study_file, tmp_path, monkeypatch):
+    sentence = "The table 'eia' (file 'eia.csv') was not found."
+    shoal("study", study_file, "--out", "out", "--jobs", 1)
+    path = tmp_path / "out" / "verdict.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"missing": sentence}))
+    assert sentence in " ".join(shoal("study", "show", "out").stderr.split())
 
 
 # The program, which says when it is in the middle of a task and then waits to be killed there.

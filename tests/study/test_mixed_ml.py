@@ -30,7 +30,7 @@ from shoal.study.builtin._mixed_ml_readings import (
 from shoal.study.builtin._mixed_ml_verdict import compared, findings_of, notes_of
 
 STUDY = built_in("mixed-ml")
-TABLES = ("cmc", "mammographic", "heart_cleveland", "cardiotocography", "adult")
+TABLES = ("cmc", "mammographic", "heart_cleveland", "cardiotocography", "adult", "german")
 
 
 @pytest.fixture(autouse=True)
@@ -51,26 +51,26 @@ class TestDesign:
         assert len(study.variants) == 1 + 5 * 2
         # the original and three generalizations once, two swaps twice
         cells = list(study.cells())
-        assert len(cells) == 10 * (1 + 3 * 2 + 2 * 2 * 2)
+        assert len(cells) == 12 * (1 + 3 * 2 + 2 * 2 * 2)
         each = 3 * 2 + 2 + 1 + 5
-        assert sum(len(cell.measures) for cell in cells) == 150 * each + 10 * 4
+        assert sum(len(cell.measures) for cell in cells) == 180 * each + 12 * 4
 
     def test_full_is_the_papers_grid(self):
         study = STUDY.design("full")
-        assert {source.name.split(",")[0] for source in study.tables} == {*TABLES, "german"}
+        assert {source.name.split(",")[0] for source in study.tables} == {*TABLES}
         assert all(source.rows is None for source in study.tables)
         assert {variant.parameters.get("k") for variant in study.variants[1:]} == {5, 50, 100, 200}
         assert len(study.seeds) == 5
         assert len(list(study.cells())) == 12 * (1 + 3 * 4 + 2 * 4 * 5)
 
-    def test_german_is_taken_where_its_file_is(self, tmp_path, monkeypatch):
-        (tmp_path / "data" / "uci").mkdir(parents=True)
-        pl.DataFrame({"age": [1], "class": ["good"]}).write_parquet(
-            tmp_path / "data" / "uci" / "german.parquet"
-        )
-        monkeypatch.setenv(DATA_VARIABLE, str(tmp_path / "data"))
-        names = [source.name for source in STUDY.design("quick").tables]
-        assert names[-2:] == ["german, part", "german, all"]
+    def test_what_openml_has_is_fetched_where_its_file_is_not(self):
+        numbers = {s.name.split(",")[0]: s.openml for s in STUDY.design("full").tables}
+        assert {name: n for name, n in numbers.items() if n is not None} == {
+            "cmc": 23,
+            "heart_cleveland": 49,
+            "adult": 1590,
+            "german": 31,
+        }
 
     def test_the_network_is_trained_on_the_original_alone(self):
         for cell in STUDY.design("quick").cells():
@@ -300,7 +300,9 @@ class TestVerdict:
         assert all(math.isnan(finding.measured) for finding in conclusion.findings)
         assert all(claim.holds is None for claim in conclusion.claims)
         assert not conclusion.figures
-        assert any("German Credit" in note for note in conclusion.notes)
+        elsewhere = STUDY.elsewhere.conclude(Results(()))
+        assert not elsewhere.findings  # they are means over the paper's tables
+        assert [c.text for c in elsewhere.claims] == [c.text for c in conclusion.claims]
 
     def test_without_the_network_the_line_that_installs_it_is_said(self):
         some = invented()

@@ -113,18 +113,3 @@ def test_another_share_is_another_task(people_file, tmp_path):
     assert run(design(0.3), tmp_path, jobs=1).computed == 2
     assert run(design(0.3), tmp_path, jobs=1).computed == 0
     assert run(design(0.4), tmp_path, jobs=1).computed == 2
-
-
-def test_a_set_that_cannot_be_fetched_is_asked_for_once(monkeypatch):
-    asked = []
-
-    def fetch(**options):
-        asked.append(options["data_id"])
-        raise OSError("no network")
-
-    monkeypatch.setattr("sklearn.datasets.fetch_openml", fetch)
-    absent = TableSource.from_dict({"openml": 987654321, "name": "absent"})
-    for _ in range(2):
-        with pytest.raises(InputError, match=r"'absent' .* could not be fetched; put its file"):
-            absent.load()
-    assert asked == [987654321]

@@ -149,10 +149,12 @@ def test_a_later_stage_sees_all_results_of_the_one_before_or_is_not_begun(
     assert (ended.run.tasks, ended.run.computed) == (2, 2)  # the same steps are the same task
 
 
-def test_a_study_about_the_columns_of_its_tables_takes_no_others(people_file, tmp_path):
+def test_a_study_with_variants_for_its_own_tables_takes_no_others(people_file, tmp_path):
+    bound = {"name": "round", "steps": [{"method": "round", "base": 5}], "tables": ["half"]}
+    study = design(people_file, variants=[bound], figures=[])
     other = TableSource("people", str(people_file))
-    with pytest.raises(InputError, match=r"'census', 'eia'.* cannot be run on others"):
-        run_study("swap-correlations", tmp_path, tables=[other])
+    with pytest.raises(InputError, match=r"variants for its own tables 'half'.* on others"):
+        run_study(study, tmp_path, tables=[other])
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from shoal.study.builtin._tradeoff import TECHNIQUES, chosen_values, combination
 from shoal.study.builtin._tradeoff_figures import figures
 from shoal.study.builtin._tradeoff_seen import FIRST, Seen, seen
 from shoal.study.builtin._tradeoff_tables import QUICK, tables
-from shoal.study.builtin._tradeoff_verdict import PUBLISHED, conclude
+from shoal.study.builtin._tradeoff_verdict import PUBLISHED, conclude, conclude_elsewhere
 from shoal.study.figures import _style
 from shoal.utility.models import PRESETS
 
@@ -69,27 +69,24 @@ def test_there_are_so_many_combinations_as_the_paper_says():
     assert combinations("STN")[-1] == ("S", "T", "N")  # in the order of application
 
 
-def test_the_first_stage_has_every_technique_alone_over_its_grid(monkeypatch):
-    monkeypatch.delenv("SHOAL_DATA", raising=False)
-    study = built_in("tradeoff").design("quick")
-    assert [source.name for source in study.tables] == ["breast_cancer"]  # ships with scikit-learn
+def test_the_first_stage_has_every_technique_alone_over_its_grid():
+    whole = built_in("tradeoff").design("quick")
+    assert [source.name for source in whole.tables] == [*QUICK]
+    study = replace(whole, tables=whole.tables[:1])
     cells = list(study.cells())
     assert len(cells) == 1 + 3 + 2 + 5 + 3 + 2
     assert [m.name for m in cells[0].measures] == ["r3", "r4", "unchanged", "F1"]
     assert {tuple(m.name for m in cell.measures) for cell in cells[1:]} == {("r3", "unchanged")}
 
 
-def test_the_presets_differ_in_learners_folds_and_tables(monkeypatch, tmp_path):
-    (tmp_path / "openml").mkdir()
-    frame = pl.DataFrame({"a": [1, 2], "insurance": [0, 1], "binaryClass": [0, 1]})
-    for name in ("nmes1988", "segment"):
-        frame.write_parquet(tmp_path / "openml" / f"{name}.parquet")
-    monkeypatch.setenv("SHOAL_DATA", str(tmp_path))
+def test_the_presets_differ_in_learners_folds_and_tables():
     quick, full = (built_in("tradeoff").design(preset) for preset in ("quick", "full"))
-    assert [t.name for t in quick.tables] == ["breast_cancer", "nmes1988"]
-    assert quick.tables[1].rows == 1000
-    assert [t.name for t in full.tables] == ["breast_cancer", "segment", "nmes1988"]
-    assert full.tables[1].rows is None
+    assert {t.rows for t in quick.tables[1:]} == {1000}
+    assert len(full.tables) == 1 + 57
+    assert {t.rows for t in full.tables} == {None}
+    fetched = {t.name: (t.openml, t.openml_target) for t in full.tables if t.openml is not None}
+    assert fetched["segment"] == (958, "binaryClass")
+    assert len(fetched) == len({number for number, _ in fetched.values()}) == 21
     assert quick.measures[-1].options == {"grid": "carvalho-reduced", "repeats": 1}
     assert full.measures[-1].options == {"grid": "carvalho", "repeats": 5}
 
@@ -224,15 +221,18 @@ def test_nothing_measured_is_nothing_claimed():
     assert {claim.holds for claim in found.claims} == {None}
     assert not found.figures
     assert not found.findings
-    assert not any("Not found" in note for note in found.notes)
 
 
-def test_tables_that_are_not_there_are_named():
-    found = concluded(measured(QUICK[0], "original", 1.0, 0.9))
-    assert f"Not found, and left out: {', '.join(QUICK[1:])}." in found.notes
-    own = concluded(measured("mine", "original", 1.0, 0.9), measured("mine", "T", 1.0, 0.9))
-    assert not own.findings  # of somebody's own tables nothing was published
-    assert not any("Not found" in note for note in own.notes)
+def test_on_other_tables_only_what_is_called_as_a_published_one_is_held_against_it():
+    mine = (*measured("mine", "original", 1.0, 0.9), *measured("mine", "T", 1.0, 0.9))
+    own = conclude_elsewhere(Results(mine))
+    assert not own.findings
+    assert not any("published" in note for note in own.notes)
+    assert own.claims[0].holds is True
+    german = conclude_elsewhere(Results((*mine, *measured("german", "original", 1.0, 0.512))))
+    assert [f.name for f in german.findings] == ["german, original, r3", "german, original, F1"]
+    assert any("run once by other code" in note for note in german.notes)
+    assert not any("at hand" in note for note in german.notes)
 
 
 def test_a_table_without_columns_is_flagged():

@@ -97,7 +97,10 @@ class Conclusion:
         against = sum(claim.holds is False for claim in self.claims)
         if held + against:
             parts.append(f"of {held + against} claims that could be judged {held} hold here")
-        return "; ".join(parts) + "." if parts else "Nothing published to compare with."
+        if not parts:
+            return "Nothing published to compare with."
+        sentence = "; ".join(parts) + "."
+        return sentence[0].upper() + sentence[1:]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain facts for JSON."""

@@ -12,7 +12,8 @@ from typing import Any
 
 from shoal.errors import PlanError, did_you_mean
 from shoal.study._measures import study_measures
-from shoal.study._tables import TableSource, tables_in
+from shoal.study._own_tables import sources_of
+from shoal.study._tables import TableSource
 from shoal.workflow import Plan
 
 _PARTS = ("name", "title", "seeds", "tables", "variants", "measures", "baseline", "figures")
@@ -151,7 +152,7 @@ class Study:
         if given.get("baseline", True):
             variants.insert(0, Variant(ORIGINAL, (), ORIGINAL))
         _check_names("variants", [variant.name for variant in variants])
-        tables = [source for entry in given["tables"] for source in _sources(entry, folder)]
+        tables = [source for entry in given["tables"] for source in sources_of(entry, folder)]
         _check_names("tables", [source.name for source in tables])
         measures = [MeasureSpec.from_dict(entry) for entry in given["measures"]]
         _check_names("measures", [measure.name for measure in measures])
@@ -260,16 +261,6 @@ def _with(
             )
         places[0][parameter] = value
     return tuple(out)
-
-
-def _sources(entry: Mapping[str, Any], folder: Path | None) -> list[TableSource]:
-    if "folder" not in entry:
-        return [TableSource.from_dict(entry)]
-    common = {part: value for part, value in entry.items() if part != "folder"}
-    inside = Path(entry["folder"])
-    if folder is not None and not inside.is_absolute():
-        inside = folder / inside
-    return tables_in(inside, **common)
 
 
 def _seeds(given: Any) -> tuple[int, ...]:

@@ -8,7 +8,6 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,8 @@ from shoal.errors import InputError, quoted
 from shoal.study import _generic
 from shoal.study._conclusion import Conclusion
 from shoal.study._design import Study
+from shoal.study._own_tables import tables_at
+from shoal.study._places import not_found
 from shoal.study._results import Results
 from shoal.study._runner import Progress, Run, run
 from shoal.study._tables import TableSource
@@ -34,6 +35,7 @@ class Outcome:
     results: Results
     conclusion: Conclusion
     reference: str = ""
+    missing: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain facts for JSON."""
@@ -52,6 +54,7 @@ class Outcome:
             "computed": self.run.computed,
             "complete": self.run.complete,
             "failures": failures,
+            "missing": self.missing,
         }
 
 
@@ -60,7 +63,7 @@ def run_study(
     out: str | os.PathLike[str],
     *,
     preset: str = "quick",
-    tables: Sequence[TableSource] = (),
+    tables: str | os.PathLike[str] | Sequence[TableSource] = (),
     jobs: int | None = None,
     backend: str = "loky",
     budget: float | None = None,
@@ -78,8 +81,10 @@ def run_study(
         ``verdict.json`` and ``report.html``.
     preset : {"quick", "full"}
         Of a built-in study: minutes on two cores, or the paper's grid.
-    tables : list of TableSource
-        Of a built-in study that is not bound to its own tables: yours, in place of them.
+    tables : list of TableSource, or path
+        Yours, in place of those of the study; a path is that of a TOML file with ``[[tables]]``.
+        Of a built-in study the paper's claims are judged on them. :func:`tables_at` makes such a
+        list from a file, with its target and roles.
     jobs : int, optional
         How many workers; all cores without it.
     backend : {"loky", "dask", "spark"}
@@ -109,8 +114,10 @@ def run_study(
     if preset not in PRESETS:
         raise InputError(f"The preset of a study is 'quick' or 'full'; got {preset!r}.")
     design, published = _design_of(study, preset)
-    if tables:
-        design = _on_tables(design, tables)
+    own = tables_at(tables) if isinstance(tables, (str, os.PathLike)) else tables
+    if own:
+        design = _on_tables(design, own, published, preset)
+    design, missing = _with_what_is_there(design, some_will_do=published is not None and not own)
     folder = Path(out)
     deadline = None if budget is None else time.monotonic() + budget
 
@@ -128,9 +135,15 @@ def run_study(
         before, ended = ended.computed, run_stage(design)
         ended = replace(ended, computed=ended.computed + before)
     results = Results.of(design, folder)
-    conclude = partial(_generic.conclude, design) if published is None else published.conclude
+    if published is None:
+        conclusion = _generic.conclude(design, results)
+    elif own and published.elsewhere is not None:
+        conclusion = published.elsewhere.conclude(results)
+        conclusion = replace(conclusion, notes=[_about(design), *conclusion.notes])
+    else:
+        conclusion = published.conclude(results)
     reference = "" if published is None else published.reference
-    outcome = Outcome(design, ended, results, conclude(results), reference)
+    outcome = Outcome(design, ended, results, conclusion, reference, missing)
     _write(outcome, folder)
     return outcome
 
@@ -160,15 +173,48 @@ def _design_of(study: str | os.PathLike[str] | Study, preset: str) -> tuple[Stud
     return found.design(preset), found
 
 
-def _on_tables(design: Study, tables: Sequence[TableSource]) -> Study:
-    """The study on other tables, where none of its variants is made for one of its own."""
+def _on_tables(
+    design: Study, tables: Sequence[TableSource], published: BuiltIn | None, preset: str
+) -> Study:
+    """The study on other tables."""
+    names = [source.name for source in tables]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise InputError(f"Two of the tables are called '{twice[0]}'; name each differently.")
+    given, _ = _with_what_is_there(replace(design, tables=tuple(tables)), some_will_do=False)
+    for source in tables:
+        source.load(design.folder)  # a column that is not there is told before anything is begun
+    if published is not None and published.elsewhere is not None:
+        return published.elsewhere.design(design, tables, preset)
     bound = sorted({name for variant in design.variants for name in variant.tables})
     if bound:
         raise InputError(
-            f"The study '{design.name}' is about the columns of its own tables {quoted(bound)}, so "
-            "it cannot be run on others."
+            f"The study '{design.name}' has variants for its own tables {quoted(bound)}, so it "
+            "cannot be run on others."
         )
-    return replace(design, tables=tuple(tables))
+    return given
+
+
+def _about(design: Study) -> str:
+    """Which tables a published experiment was made on, where they are not its own."""
+    told = [
+        f"'{source.name}'" + ("" if source.rows is None else f" ({source.rows:,} rows at most)")
+        for source in design.tables
+    ]
+    return f"The paper's claims are judged on other tables than its own: {', '.join(told)}."
+
+
+def _with_what_is_there(design: Study, *, some_will_do: bool) -> tuple[Study, str]:
+    """The study on the tables that were found or fetched, and a sentence about all others."""
+    found = {source.name: source.found(design.folder)[1] for source in design.tables}
+    absent = {name: missing for name, missing in found.items() if missing}
+    if not absent:
+        return design, ""
+    sentence = not_found(absent)
+    if not some_will_do or len(absent) == len(found):
+        raise InputError(sentence)
+    present = tuple(source for source in design.tables if source.name not in absent)
+    return replace(design, tables=present), sentence
 
 
 def _write(outcome: Outcome, folder: Path) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -15,18 +14,26 @@ import numpy.typing as npt
 
 from shoal.errors import InputError, PlanError, did_you_mean, quoted
 from shoal.randomness import SecretStream
-from shoal.table import Roles, Table, frame_of_array, identifying_columns, read, whole_as_floats
-
-#: The environment variable that names the folder of tables.
-DATA_VARIABLE = "SHOAL_DATA"
+from shoal.study._fetching import TASKS, Elsewhere, Folktables, OpenML, kept_file
+from shoal.study._places import find, not_found
+from shoal.table import (
+    Roles,
+    Table,
+    frame_of_array,
+    identifying_columns,
+    read,
+    renamed,
+    whole_as_floats,
+)
 
 _RULES = ("all", "part")
 _ENTRIES = (
-    "name", "path", "openml", "scikit_learn", "roles", "target", "rows", "held_out", "only",
-    "without", "floats",
+    "name", "path", "openml", "openml_target", "folktables", "year", "horizon", "states",
+    "scikit_learn", "roles", "target", "hierarchies", "rows", "held_out", "only", "without",
+    "floats",
 )  # fmt: skip
+_LISTS = ("states", "only", "without")
 _SHIPPED = ("breast_cancer", "digits", "iris", "wine")
-_ENDINGS = (".parquet", ".csv", ".tsv", ".feather", ".arrow")
 _PUBLIC_KEY = "00" * 32  # which rows a study takes of a large table is no secret
 
 
@@ -41,14 +48,28 @@ class TableSource:
     path : str, optional
         A file: as it is, beside the study, or in the folder that ``SHOAL_DATA`` names.
     openml : int, optional
-        The number of a data set at OpenML, where there is no such file; kept by scikit-learn.
+        The number of a data set at OpenML, fetched and kept where there is no such file.
+    openml_target : str, optional
+        What the target is called there, where that is not its name here.
+    folktables : {"ACSIncome", "ACSPublicCoverage", "ACSMobility", "ACSEmployment", \
+"ACSTravelTime"}, optional
+        A task of folktables on the American Community Survey, fetched and kept likewise.
+    year : int, optional
+        Of the survey; 2018 without it.
+    horizon : {"1-Year", "5-Year"}, optional
+        Of the survey; one year without it.
+    states : tuple of str
+        Of the survey, by two letters; all without it.
     scikit_learn : {"breast_cancer", "digits", "iris", "wine"}, optional
         A data set that comes with scikit-learn; its class is the column ``target``.
     roles : Roles or {"all", "part"}
         The roles of the columns, or a rule: every column but the target is a quasi-identifier, or
         the fewest that tell more than 99 % of the records apart. The target is then sensitive.
     target : str, optional
-        The column that models predict.
+        The column that models predict; that of the task for folktables.
+    hierarchies : str, optional
+        A folder with a file COLUMN.csv for each column that has a hierarchy, for a built-in study
+        that generalizes; found as a path is. The steps of a study's file name their own.
     rows : int, optional
         Only so many rows, chosen by a public hash, always the same ones.
     held_out : float, optional
@@ -68,11 +89,21 @@ class TableSource:
     scikit_learn: str | None = None
     roles: Roles | str = "all"
     target: str | None = None
+    openml_target: str | None = None
+    folktables: str | None = None
+    year: int | None = None
+    horizon: str | None = None
+    states: tuple[str, ...] = ()
+    hierarchies: str | None = None
     rows: int | None = None
     held_out: float | None = None
     only: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
     floats: bool = False
+
+    def __post_init__(self) -> None:
+        if self.target is None and self.folktables in TASKS:
+            object.__setattr__(self, "target", TASKS[self.folktables])
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> TableSource:
@@ -83,73 +114,72 @@ class TableSource:
                     f"A table of a study has no part '{part}'. {did_you_mean(part, _ENTRIES)}"
                 )
         entry = dict(given)
-        path = entry.get("path")
-        shipped, number = entry.get("scikit_learn"), entry.get("openml")
-        if path is None and number is None and shipped is None:
-            raise PlanError(
-                "A table of a study needs a path, the number of a set at OpenML, or the name of "
-                "one that comes with scikit-learn."
-            )
-        if shipped is not None and shipped not in _SHIPPED:
-            raise PlanError(
-                f"No table '{shipped}' comes with scikit-learn. {did_you_mean(shipped, _SHIPPED)}"
-            )
-        entry.setdefault("name", Path(path).stem if path else shipped or f"openml-{number}")
+        for part in _LISTS:
+            entry[part] = _names(part, entry.get(part, ()))
+        _check_origin(entry)
+        entry.setdefault("name", _name_of(entry))
         roles = entry.get("roles", "all")
         entry["roles"] = Roles.from_dict(roles) if isinstance(roles, Mapping) else roles
-        if isinstance(entry["roles"], str) and roles not in _RULES:
+        if not isinstance(entry["roles"], Roles) and roles not in _RULES:
             raise PlanError(
                 f"The roles of a table are a table of roles, or a rule: 'all' or 'part'; got "
                 f"{roles!r}."
             )
-        for part in ("only", "without"):
-            entry[part] = tuple(entry.get(part, ()))
-        share = entry.get("held_out")
+        rows, share = entry.get("rows"), entry.get("held_out")
+        if rows is not None and (not isinstance(rows, int) or isinstance(rows, bool) or rows < 1):
+            raise PlanError(f"The 'rows' of a table are a whole number ≥ 1; got {rows!r}.")
         if share is not None and (not isinstance(share, float) or not 0 < share < 1):
             raise PlanError(f"The share 'held_out' of a table is between 0 and 1; got {share!r}.")
         return cls(**entry)
 
     def to_dict(self) -> dict[str, Any]:
         """The source as plain data: what its results depend on, besides the file itself."""
-        roles = self.roles.to_dict() if isinstance(self.roles, Roles) else self.roles
-        given = {
-            "name": self.name,
-            "path": self.path,
-            "openml": self.openml,
-            "scikit_learn": self.scikit_learn,
-            "roles": roles,
-            "target": self.target,
-            "rows": self.rows,
-            "held_out": self.held_out,
-            "only": list(self.only) or None,
-            "without": list(self.without) or None,
-            "floats": self.floats or None,
-        }
+        given = {part: getattr(self, part) for part in _ENTRIES}
+        if isinstance(self.roles, Roles):
+            given["roles"] = self.roles.to_dict()
+        for part in _LISTS:
+            given[part] = list(given[part]) or None
+        given["floats"] = self.floats or None
         return {part: value for part, value in given.items() if value is not None}
 
+    @property
+    def elsewhere(self) -> Elsewhere | None:
+        """What is asked for where there is no file."""
+        if self.openml is not None:
+            return OpenML(self.openml)
+        if self.folktables is not None:
+            return Folktables.checked(self.folktables, self.year, self.horizon, self.states)
+        return None
+
     def file(self, folder: Path | None = None) -> Path | None:
-        """Where the file is; None where there is none and the table comes from OpenML."""
-        if self.path is None:
-            return None
-        places = [Path(self.path)]
-        if not places[0].is_absolute():
-            places = [place / self.path for place in _places(folder)]
-        for place in places:
-            if place.is_file():
-                return place
-        if self.openml is not None or self.scikit_learn is not None:
-            return None
-        raise InputError(
-            f"The table '{self.name}' was not found: there is no file '{self.path}' here, beside "
-            f"the study, or in the folder that the environment variable {DATA_VARIABLE} names."
-        )
+        """Where the file is, fetched if need be; None where scikit-learn has the table itself."""
+        found, missing = self.found(folder)
+        if missing:
+            raise InputError(not_found({self.name: missing}))
+        return found
+
+    def found(self, folder: Path | None = None) -> tuple[Path | None, str]:
+        """Where the file is, and what there is not if it is nowhere."""
+        lacking = []
+        if self.path is not None:
+            place = find(self.path, folder, Path.is_file)
+            if place is not None:
+                return place, ""
+            lacking.append(f"file '{self.path}'")
+        if self.scikit_learn is not None:
+            return None, ""
+        if self.elsewhere is not None:
+            kept, why = kept_file(self.elsewhere)
+            if kept is not None:
+                return kept, ""
+            lacking.append(why)
+        return None, "; ".join(lacking)
 
     def fingerprint(self, folder: Path | None = None) -> str:
         """A hash of the data, so that results of other data are not taken for these."""
         file = self.file(folder)
         if file is None:
-            shipped = self.scikit_learn
-            return f"openml:{self.openml}" if shipped is None else f"scikit-learn:{shipped}"
+            return f"scikit-learn:{self.scikit_learn}"
         stat = file.stat()
         return _hashed(str(file.resolve()), stat.st_size, stat.st_mtime_ns)
 
@@ -169,12 +199,10 @@ class TableSource:
 
     def _load(self, folder: Path | None) -> Table:
         file = self.file(folder)
-        if file is not None:
-            table = read(file)
-        elif self.scikit_learn is not None:
-            table = _from_scikit_learn(self.scikit_learn)
-        else:
-            table = _from_openml(self.openml, self.name)
+        table = _from_scikit_learn(str(self.scikit_learn)) if file is None else read(file)
+        theirs = self.openml_target
+        if theirs in table.columns and self.target not in (None, *table.columns):
+            table = renamed(table, {str(theirs): str(self.target)})
         absent = [name for name in (*self.only, *self.without) if name not in table.columns]
         if absent:
             raise InputError(f"The table '{self.name}' has no column {quoted(absent)}.")
@@ -205,21 +233,44 @@ class TableSource:
         return identifying_columns(table, [name for name in table.columns if name != self.target])
 
 
-def tables_in(folder: str | Path, **common: Any) -> list[TableSource]:
-    """Every table in a folder, under one rule for the roles."""
-    paths = sorted(path for path in Path(folder).iterdir() if path.suffix in _ENDINGS)
-    if not paths:
-        raise InputError(f"There is no table in the folder '{folder}'.")
-    return [TableSource(path.stem, str(path.resolve()), **common) for path in paths]
+def _check_origin(entry: Mapping[str, Any]) -> None:
+    """One place at least that a table comes from, and nothing about another one."""
+    number, task, shipped = (entry.get(part) for part in ("openml", "folktables", "scikit_learn"))
+    if all(entry.get(part) is None for part in ("path", "openml", "folktables", "scikit_learn")):
+        raise PlanError(
+            "A table of a study needs a path, the number of a set at OpenML, a task of folktables, "
+            "or the name of one that comes with scikit-learn."
+        )
+    if sum(part is not None for part in (number, task, shipped)) > 1:
+        raise PlanError(
+            "A table of a study comes from one of openml, folktables and scikit_learn; give one."
+        )
+    if number is not None and (not isinstance(number, int) or isinstance(number, bool)):
+        raise PlanError(f"A set at OpenML is named by its number; got {number!r}.")
+    if shipped is not None and shipped not in _SHIPPED:
+        raise PlanError(
+            f"No table '{shipped}' comes with scikit-learn. {did_you_mean(shipped, _SHIPPED)}"
+        )
+    if task is not None:
+        Folktables.checked(task, entry.get("year"), entry.get("horizon"), entry["states"])
+    for part in ("year", "horizon", "states"):
+        if task is None and entry.get(part):
+            raise PlanError(f"The '{part}' of a table belongs to folktables, and none is named.")
 
 
-def _places(folder: Path | None) -> list[Path]:
-    data = os.environ.get(DATA_VARIABLE)
-    return [
-        Path.cwd(),
-        *([folder] if folder is not None else []),
-        *([Path(data)] if data else []),
-    ]
+def _name_of(entry: Mapping[str, Any]) -> str:
+    """What a table without a name is called."""
+    if entry.get("path") is not None:
+        return Path(entry["path"]).stem
+    if entry.get("openml") is not None:
+        return f"openml-{entry['openml']}"
+    return str(entry.get("folktables") or entry.get("scikit_learn"))
+
+
+def _names(part: str, given: Any) -> tuple[str, ...]:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise PlanError(f"The part '{part}' of a table is a list of names; got {given!r}.")
+    return tuple(given)
 
 
 @lru_cache(maxsize=256)
@@ -243,27 +294,3 @@ def _from_scikit_learn(name: str) -> Table:
     found = getattr(datasets, f"load_{name}")()
     values = np.column_stack((found.data, found.target))
     return Table(frame_of_array(values, [*map(str, found.feature_names), "target"]))
-
-
-def _from_openml(number: int | None, name: str) -> Table:
-    found = _fetched(number)
-    if found is None:
-        raise InputError(
-            f"The table '{name}' (set {number} at OpenML) is not here and could not be fetched; "
-            f"put its file into the folder that the environment variable {DATA_VARIABLE} names."
-        )
-    return found
-
-
-@lru_cache(maxsize=8)
-def _fetched(number: int | None) -> Table | None:
-    """A set from OpenML, or None; a worker that has no network does not wait for it again."""
-    from urllib.error import URLError
-
-    from sklearn.datasets import fetch_openml
-
-    try:
-        found = fetch_openml(data_id=number, as_frame=True, parser="auto")
-    except (URLError, OSError, ValueError):
-        return None
-    return Table(found.frame)

@@ -5,7 +5,7 @@ from shoal.table._course import OTHER, Course
 from shoal.table._crowds import swapped_blocks, swapped_crowds
 from shoal.table._encode import Codes
 from shoal.table._exchange import Exchange
-from shoal.table._features import features_of, frame_of_array, whole_as_floats
+from shoal.table._features import features_of, frame_of_array, renamed, whole_as_floats
 from shoal.table._fingerprint import fingerprint
 from shoal.table._frames import Kind
 from shoal.table._grouped import Missing, check_reading
@@ -71,6 +71,7 @@ __all__ = [
     "records_as_parquet",
     "released_column",
     "released_text",
+    "renamed",
     "scale_name",
     "signed_codes",
     "stacked_codes",

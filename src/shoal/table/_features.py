@@ -51,3 +51,17 @@ def features_of(table: Table, replaced: Columns, like: Any) -> Any:
 def whole_as_floats(table: Table) -> Table:
     """The same table with whole numbers as numbers with fractions, which means can have."""
     return table._derive(table._data.with_columns(pl.selectors.integer().cast(pl.Float64)))
+
+
+def renamed(table: Table, names: Mapping[str, str]) -> Table:
+    """The same table without roles, some columns under other names.
+
+    Examples
+    --------
+    >>> from shoal.table import Table
+    >>> renamed(Table(pl.DataFrame({"class": [1], "age": [30]})), {"class": "income"}).columns
+    ['income', 'age']
+    """
+    from shoal.table._table import Table
+
+    return Table(table._data.rename(dict(names)))

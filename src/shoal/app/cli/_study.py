@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -22,9 +22,13 @@ from shoal.app.cli._show import (
     styled,
     table,
 )
-from shoal.app.cli._sources import AsJson
+from shoal.app.cli._sources import AsJson, split_names
 from shoal.errors import InputError
 
+if TYPE_CHECKING:
+    from shoal.study import TableSource
+
+_OWN = "Your own tables in place of the study's"
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -34,6 +38,9 @@ shoal study list
 
 # one of them, in minutes; the paper's whole grid with --preset full
 shoal study swap-correlations --out study/
+
+# what it finds on your table; a folder of tables, or a TOML file with [[tables]], will do too
+shoal study tradeoff --table people.csv --target income --without name,email --out study/
 
 # your own, for two hours at most; the same command goes on where it stopped
 shoal study compare.toml --out study/ --budget 2h
@@ -75,12 +82,66 @@ def study(
         typer.Option(metavar="TIME", help="Begin nothing new after 90s, 30m, 2h or 1d."),
     ] = None,
     retry: Annotated[bool, typer.Option("--retry", help="Try failed tasks again.")] = False,
+    table: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--table",
+            metavar="PATH",
+            rich_help_panel=_OWN,
+            show_default=False,
+            help="A file, a folder of files, or a TOML file that lists tables as a study's file "
+            "does; may be given several times.",
+        ),
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", rich_help_panel=_OWN, help="What models predict."),
+    ] = None,
+    quasi: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--quasi",
+            metavar="COLUMNS",
+            rich_help_panel=_OWN,
+            show_default=False,
+            help="What an intruder may know: a,b; without it the study's rule.",
+        ),
+    ] = None,
+    sensitive: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--sensitive",
+            metavar="COLUMNS",
+            rich_help_panel=_OWN,
+            show_default=False,
+            help="What an intruder wants to learn: a,b; the target without it.",
+        ),
+    ] = None,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--without",
+            metavar="COLUMNS",
+            rich_help_panel=_OWN,
+            show_default=False,
+            help="Columns to leave out, names and e-mail addresses for example: a,b.",
+        ),
+    ] = None,
+    hierarchies: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            rich_help_panel=_OWN,
+            help="A folder with a file COLUMN.csv for each column that has a hierarchy.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run an experiment over tables, methods and seeds, and hold it against what was published.
 
     A study that was stopped goes on where it was, and a changed one computes only what changed.
-    Tables are found as named, beside the file, or in the folder that SHOAL_DATA names.
+    Tables are found as named, beside the file, or in the folder that SHOAL_DATA names, else fetched
+    and kept where there is a network.
     """
     from shoal.study import read_verdict, run_study
 
@@ -96,11 +157,18 @@ def study(
         raise InputError("Name the folder of the results with --out.")
     if out is None:
         raise InputError("Name a folder for the results: --out DIR.")
+    roles = {
+        "quasi_identifiers": split_names(quasi, ()),
+        "sensitive": split_names(sensitive, ()),
+        "without": split_names(without, ()),
+    }
+    own = _own_tables(table, {"target": target, "hierarchies": hierarchies, **roles})
     with Working("Reading the tables") as working:
         outcome = run_study(
             name,
             out,
             preset=preset,
+            tables=own,
             jobs=jobs,
             backend=backend,
             budget=seconds_of(budget),
@@ -108,6 +176,18 @@ def study(
             progress=working,
         )
     _report(outcome.to_dict(), out, as_json)
+
+
+def _own_tables(paths: list[Path] | None, said: dict[str, Any]) -> list[TableSource]:
+    """The tables that the call names, all with the roles that it names."""
+    from shoal.study import tables_at
+
+    given = {part: value for part, value in said.items() if value}
+    if not paths:
+        if given:
+            raise InputError("Columns are named, but no table they are of; name it with --table.")
+        return []
+    return [source for path in paths for source in tables_at(path, **given)]
 
 
 def seconds_of(budget: str | None) -> float | None:
@@ -172,6 +252,8 @@ def _report(facts: dict[str, Any], folder: Path, as_json: bool) -> None:
     say(facts["sentence"], style="bold")
     for reason, times in facts["failures"].items():
         note(f"{count(times, 'task')} failed: {reason}")
+    if facts.get("missing"):
+        note(facts["missing"])
     if not facts["complete"]:
         note("Not all is done: run the same command again to go on.")
     note(f"The report is at {printable(folder / 'report.html')}.")

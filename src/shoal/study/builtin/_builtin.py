@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
+from shoal.errors import InputError
 from shoal.study._conclusion import Conclusion
 from shoal.study._design import Study
 from shoal.study._results import Results
+from shoal.study._tables import TableSource
+from shoal.table import Roles
 
 PRESETS = ("quick", "full")
+
+
+@dataclass(frozen=True)
+class OnOtherTables:
+    """How the experiment is made on tables of somebody's own.
+
+    ``design`` takes the study of a preset, the tables and the preset, and gives the same study
+    of these tables. ``conclude`` judges the paper's claims; numbers that were published are of
+    other tables, and are left out.
+    """
+
+    design: Callable[[Study, Sequence[TableSource], str], Study]
+    conclude: Callable[[Results], Conclusion]
 
 
 @dataclass(frozen=True)
@@ -19,7 +35,7 @@ class BuiltIn:
     ``design`` gives the study of a preset: ``quick`` takes minutes on two cores, ``full`` is the
     paper's grid. ``conclude`` holds the results against what was published. Where later variants
     hang on earlier results there are ``stages``: each gives the study anew, with what was run
-    before and what follows from its results.
+    before and what follows from its results. ``elsewhere`` is for tables that are not the paper's.
     """
 
     name: str
@@ -28,3 +44,22 @@ class BuiltIn:
     design: Callable[[str], Study]
     conclude: Callable[[Results], Conclusion]
     stages: tuple[Callable[[Study, Results], Study], ...] = ()
+    elsewhere: OnOtherTables | None = None
+
+
+def with_target(study: Study, source: TableSource) -> TableSource:
+    """A table for a study that predicts: it must say what."""
+    if source.target is not None:
+        return source
+    declared = source.roles.target if isinstance(source.roles, Roles) else None
+    if declared is None:
+        raise InputError(
+            f"The study '{study.name}' predicts a column, and the table '{source.name}' names "
+            "none; name it as its target (--target COLUMN)."
+        )
+    return replace(source, target=declared)
+
+
+def at_most(source: TableSource, rows: int | None) -> TableSource:
+    """A table of so many rows, unless it says itself how many are taken."""
+    return source if source.rows is not None or rows is None else replace(source, rows=rows)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from shoal.errors import InputError
 from shoal.study._design import ORIGINAL, Study
 from shoal.study._tables import TableSource
-from shoal.study.builtin._builtin import BuiltIn
+from shoal.study.builtin._builtin import BuiltIn, OnOtherTables, at_most, with_target
 from shoal.study.builtin._mixed_ml_readings import (
     ATTACKS,
     BUDGETS,
@@ -22,7 +24,8 @@ from shoal.study.builtin._mixed_ml_readings import (
     guessed,
     named,
 )
-from shoal.study.builtin._mixed_ml_verdict import conclude
+from shoal.study.builtin._mixed_ml_verdict import conclude, conclude_elsewhere
+from shoal.table import Roles
 
 _TITLE = "What swapping mixed data does to secrets and to models"
 _KS = {"quick": (5, 50), "full": (5, 50, 100, 200)}
@@ -32,14 +35,29 @@ _DELTA = 1e-5
 
 # CLASS and NSP of cardiotocography are two labels of the same records.
 _TABLES: tuple[Mapping[str, Any], ...] = (
-    {"path": "uci/cmc.parquet", "target": "contraceptive_method"},
+    {
+        "path": "uci/cmc.parquet",
+        "target": "contraceptive_method",
+        "openml": 23,
+        "openml_target": "Contraceptive_method_used",
+    },
     {"path": "uci/mammographic.parquet", "target": "severity"},
-    {"path": "uci/heart_cleveland.parquet", "target": "disease"},
+    {
+        "path": "uci/heart_cleveland.parquet",
+        "target": "disease",
+        "openml": 49,
+        "openml_target": "num",
+    },
     {"path": "uci/cardiotocography.parquet", "target": "CLASS", "without": ["NSP"]},
-    {"path": "uci/adult.parquet", "target": "income"},
+    {
+        "path": "uci/adult.parquet",
+        "target": "income",
+        "openml": 1590,
+        "openml_target": "class",
+    },
     {"path": "uci/german.parquet", "target": "class", "openml": 31},
 )
-_QUICK_ROWS = 2_000  # of Adult
+_QUICK_ROWS = 2_000  # of Adult, and of tables of somebody's own
 
 _SWAP = {"method": "swap", "blocks": "mutual-information"}
 _MONDRIAN = {"method": "generalize", "algorithm": "mondrian"}
@@ -72,26 +90,35 @@ def _tables(preset: str) -> list[dict[str, Any]]:
     """Every table twice: swapped in the columns that identify, and in all but the target."""
     entries = []
     for each in _TABLES:
-        if preset == "quick" and not _at_hand(each):
-            continue  # minutes are not spent on waiting for a network
         source = TableSource.from_dict(each)
-        more = {"rows": _QUICK_ROWS} if preset == "quick" and source.name == "adult" else {}
-        entries += [
-            {
-                **each,
-                **more,
-                "name": named(source.name, rule),
-                "roles": rule,
-                "held_out": _HELD_OUT,
-            }
-            for rule in RULES
-        ]
+        if preset == "quick" and source.name == "adult":
+            source = replace(source, rows=_QUICK_ROWS)
+        entries += [one.to_dict() for one in _twice(source)]
     return entries
 
 
-def _at_hand(entry: Mapping[str, Any]) -> bool:
-    """Whether a table needs no network: those without another source are asked for anyway."""
-    return "openml" not in entry or TableSource.from_dict(entry).file() is not None
+def _twice(source: TableSource) -> list[TableSource]:
+    """A table under both rules for the quasi-identifiers, with rows put aside."""
+    held_out = source.held_out or _HELD_OUT
+    return [
+        replace(source, name=named(source.name, rule), roles=rule, held_out=held_out)
+        for rule in RULES
+    ]
+
+
+def _on_tables(study: Study, sources: Sequence[TableSource], preset: str) -> Study:
+    """The same on other tables; the quick preset takes as many rows of them as of Adult."""
+    taken = []
+    for source in sources:
+        if isinstance(source.roles, Roles):
+            raise InputError(
+                f"The study '{study.name}' chooses the quasi-identifiers itself, some and all of "
+                f"the columns; give the table '{source.name}' a target, and the columns that are "
+                "left out (--without), but no roles."
+            )
+        rows = _QUICK_ROWS if preset == "quick" else None
+        taken += _twice(at_most(with_target(study, source), rows))
+    return replace(study, tables=tuple(taken))
 
 
 def _risks() -> Sequence[Mapping[str, Any]]:
@@ -141,4 +168,5 @@ STUDY = BuiltIn(
     "preserving micro-data publishing and analysis, SECRYPT",
     _design,
     conclude,
+    elsewhere=OnOtherTables(_on_tables, conclude_elsewhere),
 )

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
+from shoal.errors import InputError, quoted
 from shoal.study._conclusion import Claim, Conclusion, Finding
-from shoal.study._design import Study
+from shoal.study._design import Study, expanded
 from shoal.study._results import Results
-from shoal.study.builtin._builtin import BuiltIn
+from shoal.study._tables import TableSource
+from shoal.study.builtin._builtin import BuiltIn, OnOtherTables
 from shoal.study.figures import Figure, against
+from shoal.table import Roles
 
 _CENSUS = (
     "AFNLWGT AGI EMCONTRB FEDTAX PTOTVAL STATETAX "
@@ -22,6 +26,7 @@ _EIA = (
 ).split()
 _KS = (5, 7, 9, 11, 25, 50, 100, 200, 300)
 _METHODS = ("MDAV-ID", "MDAV-SWAP", "IR-SWAP")
+_TITLES = {"census": "Census", "eia": "EIA"}
 
 # Tables X and XI: the mean difference of correlations for each k.
 _PUBLISHED = {
@@ -44,6 +49,10 @@ _NOTES = (
     "Means are given over the paper's number of cells (Census 76, a fit; EIA 55), the zeros of the "
     "diagonal among them; over the pairs alone they are 76/63 and 55/45 times as large.",
 )
+_NOTES_ELSEWHERE = (
+    "Values are taken raw, as in the paper: what is large rules the groups. Differences are means "
+    "over the pairs of columns of which one at least is sensitive.",
+)
 _RUNS = {"quick": {"MDAV-SWAP": 12, "IR-SWAP": 80}, "full": {"MDAV-SWAP": 60, "IR-SWAP": 400}}
 
 
@@ -55,16 +64,7 @@ def _design(preset: str) -> Study:
         "dissimilarity": "euclidean",
         "standardize": False,
     }
-    averaged = [
-        {
-            "name": f"MDAV-ID on {table}",
-            "family": "MDAV-ID",
-            "tables": [table],
-            "steps": [{"method": "microaggregate", "standardize": False, "columns": columns}],
-            "grid": {"k": ks},
-        }
-        for table, columns in (("census", _CENSUS), ("eia", _EIA))
-    ]
+    averaged = [_averaged("census", _CENSUS, ks), _averaged("eia", _EIA, ks)]
     swapped = [
         {
             "name": name,
@@ -96,6 +96,44 @@ def _design(preset: str) -> Study:
     )
 
 
+def _averaged(table: str, columns: Sequence[str], ks: Sequence[int]) -> dict[str, Any]:
+    """MDAV-ID, which averages all columns of a table and so has to name them."""
+    step = {"method": "microaggregate", "standardize": False, "columns": list(columns)}
+    return {
+        "name": f"MDAV-ID on {table}",
+        "family": "MDAV-ID",
+        "tables": [table],
+        "steps": [step],
+        "grid": {"k": list(ks)},
+    }
+
+
+def _on_tables(study: Study, sources: Sequence[TableSource], preset: str) -> Study:
+    """The same on the numbers of other tables: their quasi-identifiers and sensitive columns."""
+    ks = _QUICK if preset == "quick" else _KS
+    taken, averaged = [], []
+    for source in sources:
+        roles = source.roles
+        if not isinstance(roles, Roles) or not roles.sensitive:
+            raise InputError(
+                f"The study '{study.name}' needs to know which columns of the table "
+                f"'{source.name}' are quasi-identifiers and which are sensitive; name them "
+                "(--quasi, --sensitive)."
+            )
+        columns = (*roles.quasi_identifiers, *roles.sensitive)
+        table = source.load(study.folder)
+        texts = [name for name in columns if table.kind(name) not in ("integer", "float")]
+        if texts:
+            raise InputError(
+                f"The study '{study.name}' is about correlations of numbers, and the table "
+                f"'{source.name}' has other values in {quoted(texts)}; leave them out of the roles."
+            )
+        taken.append(replace(source, only=columns, without=(), floats=True))
+        averaged += expanded(_averaged(source.name, columns, ks))
+    swapped = [variant for variant in study.variants if not variant.tables]
+    return replace(study, tables=tuple(taken), variants=(*averaged, *swapped))
+
+
 def _conclude(results: Results) -> Conclusion:
     found = {
         (table, method, k): _CELLS[table] * values
@@ -113,7 +151,15 @@ def _conclude(results: Results) -> Conclusion:
         for k, published in zip(_KS, printed, strict=True)
         if (table, method, k) in means
     ]
-    return Conclusion(findings, _claims(means), _figures(found), _NOTES)
+    return Conclusion(findings, _claims(means), _figures(found, published=True), _NOTES)
+
+
+def _conclude_elsewhere(results: Results) -> Conclusion:
+    """The claims on other tables, with means over the pairs of columns alone."""
+    found = results.by("table", "family", "k")
+    means = {place: float(values.mean()) for place, values in found.items()}
+    figures = _figures(found, published=False)
+    return Conclusion((), _claims(means), figures, _NOTES_ELSEWHERE)
 
 
 def _tolerance(table: str, method: str, k: int) -> tuple[float, bool]:
@@ -164,7 +210,8 @@ def _claim(
     ks: list[int],
     holds: Callable[[str, int], bool],
 ) -> Claim:
-    cases = [(t, k) for t in ("census", "eia") for k in ks if _whole(means, t, k)]
+    tables = dict.fromkeys(table for table, _, _ in means)
+    cases = [(t, k) for t in tables for k in ks if _whole(means, t, k)]
     if not cases:
         return Claim(text, None, "nothing measured yet")
     against = [f"{table} at k = {k}" for table, k in cases if not holds(table, k)]
@@ -177,30 +224,36 @@ def _whole(means: dict[tuple[str, str, int], float], table: str, k: int) -> bool
     return all((table, method, k) in means for method in _METHODS)
 
 
-def _figures(found: dict[tuple[str, str, int], Any]) -> dict[str, Figure]:
+def _figures(found: dict[tuple[str, str, int], Any], *, published: bool) -> dict[str, Figure]:
     figures = {}
-    for table in ("census", "eia"):
+    for number, table in enumerate(dict.fromkeys(table for table, _, _ in found), start=1):
         lines: dict[str, dict[float, Any]] = {
             method: {k: v for (t, m, k), v in found.items() if t == table and m == method}
             for method in _METHODS
         }
         if not all(lines.values()):
             continue
-        figures[f"correlations-{table}"] = against(
+        name = f"correlations-{table if published else number}"  # any name may be a table's
+        figures[name] = against(
             lines,
             xlabel="k",
             ylabel="mean difference of correlations",
-            title=f"{table.upper() if table == 'eia' else 'Census'}: correlations against k",
-            published={
-                method: {
-                    k: printed
-                    for k, printed in zip(_KS, _PUBLISHED[table, method], strict=True)
-                    if k in lines[method]
-                }
-                for method in _METHODS
-            },
+            title=f"{_TITLES[table] if published else table}: correlations against k",
+            published=_printed(table, lines) if published else {},
         )
     return figures
+
+
+def _printed(table: str, lines: dict[str, dict[float, Any]]) -> dict[str, dict[float, float]]:
+    """The published numbers of a table, at the k that were run."""
+    return {
+        method: {
+            k: printed
+            for k, printed in zip(_KS, _PUBLISHED[table, method], strict=True)
+            if k in lines[method]
+        }
+        for method in _METHODS
+    }
 
 
 STUDY = BuiltIn(
@@ -210,4 +263,5 @@ STUDY = BuiltIn(
     "data swapping, Tables VI to XI",
     _design,
     _conclude,
+    elsewhere=OnOtherTables(_on_tables, _conclude_elsewhere),
 )

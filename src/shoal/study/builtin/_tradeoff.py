@@ -9,10 +9,11 @@ from typing import Any, Final
 
 from shoal.study._design import Study, Variant
 from shoal.study._results import Results
-from shoal.study.builtin._builtin import BuiltIn
+from shoal.study._tables import TableSource
+from shoal.study.builtin._builtin import BuiltIn, OnOtherTables, at_most, with_target
 from shoal.study.builtin._tradeoff_seen import FIRST
-from shoal.study.builtin._tradeoff_tables import tables
-from shoal.study.builtin._tradeoff_verdict import PUBLISHED, conclude
+from shoal.study.builtin._tradeoff_tables import QUICK_ROWS, tables
+from shoal.study.builtin._tradeoff_verdict import PUBLISHED, conclude, conclude_elsewhere
 
 _TITLE = "What protection costs in predictive performance"
 _FOLDS = {"quick": 1, "full": 5}  # repeats
@@ -85,6 +86,12 @@ def design(preset: str) -> Study:
             ],
         }
     )
+
+
+def on_tables(study: Study, sources: Sequence[TableSource], preset: str) -> Study:
+    """The first stage on other tables; quick takes as many rows of them as of its own."""
+    rows = QUICK_ROWS if preset == "quick" else None
+    return replace(study, tables=tuple(at_most(with_target(study, s), rows) for s in sources))
 
 
 def with_combinations(study: Study, results: Results) -> Study:
@@ -184,4 +191,5 @@ STUDY = BuiltIn(
     design,
     conclude,
     stages=(with_combinations,),
+    elsewhere=OnOtherTables(on_tables, conclude_elsewhere),
 )

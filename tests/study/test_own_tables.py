@@ -1,0 +1,269 @@
+"""Built-in studies on tables of one's own, and ways to name these."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from shoal import Roles
+from shoal.errors import InputError, PlanError
+from shoal.study import Study, TableSource, built_in, built_in_studies, run_study, tables_at
+from shoal.study._own_tables import sources_of
+from shoal.study.builtin import _sampling, _swap_correlations
+from shoal.study.figures import _style
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.delenv("SHOAL_DATA", raising=False)
+    monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path / "home"))
+    monkeypatch.setattr(_style, "FORMATS", ("svg",))
+    monkeypatch.chdir(tmp_path)
+
+
+def adapted(name, *sources, preset="quick"):
+    found = built_in(name)
+    return found.elsewhere.design(found.design(preset), sources, preset)
+
+
+def known(people_file, **more):
+    roles = Roles(quasi_identifiers=["age", "city"], sensitive=["ill"])
+    return TableSource("people", str(people_file), **{"roles": roles, "target": "ill", **more})
+
+
+def plain(people_file, **more):
+    return TableSource("people", str(people_file), target="ill", **more)
+
+
+# Ways to name tables
+
+
+def test_a_file_with_its_target_and_roles(people_file):
+    (source,) = tables_at(people_file, target="ill", without=["height"])
+    assert (source.name, source.target, source.without) == ("people", "ill", ("height",))
+    assert source.load().columns == ["age", "city", "ill"]
+    (source,) = tables_at(people_file, target="ill", quasi_identifiers=["age"])
+    assert source.roles == Roles(quasi_identifiers=["age"], sensitive=["ill"])
+    (source,) = tables_at(people_file, quasi_identifiers=["age"], sensitive=["city", "ill"])
+    assert source.roles.sensitive == ("city", "ill")
+
+
+def test_a_folder_is_all_tables_in_it_under_the_same_roles(tmp_path):
+    (tmp_path / "many").mkdir()
+    for name in ("b", "a"):
+        pl.DataFrame({"x": [1], "y": [2]}).write_csv(tmp_path / "many" / f"{name}.csv")
+    (tmp_path / "many" / "notes.txt").write_text("no table")
+    found = tables_at(tmp_path / "many", target="y", without=["x"])
+    assert [source.name for source in found] == ["a", "b"]
+    entry = {"folder": "many", "roles": {"quasi_identifiers": ["x"]}, "without": ["y"]}
+    (first, _) = sources_of(entry)
+    assert first.load().roles == Roles(quasi_identifiers=["x"])
+    assert hash(first)  # workers keep tables by their source
+    for wrong, said in (
+        ({"folder": "none"}, "no table in the folder 'none'"),
+        ({"folder": "many", "name": "x"}, "has no part 'name'"),
+        ({"folder": "many", "rules": "all"}, "has no part 'rules'"),
+    ):
+        with pytest.raises(InputError, match=said):
+            sources_of(wrong)
+
+
+def test_a_file_lists_tables_that_are_found_beside_it(tmp_path, people_file, monkeypatch):
+    (tmp_path / "lists").mkdir()
+    people_file.rename(tmp_path / "lists" / "people.parquet")
+    listed = tmp_path / "lists" / "mine.toml"
+    listed.write_text(
+        """
+        [[tables]]
+        path = "people.parquet"
+        target = "ill"
+        [[tables]]
+        folder = "."
+        rows = 20
+        """
+    )
+    monkeypatch.chdir("/")
+    one, two = tables_at(listed)
+    assert (one.target, two.rows) == ("ill", 20)
+    assert len(one.load()) == 300
+    with pytest.raises(InputError, match="give them there"):
+        tables_at(listed, target="ill")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("tables = [", "not valid TOML"),
+        ("title = 'x'", "lists no tables"),
+        ("tables = []", "lists no tables"),
+        ("tables = ['people.csv']", "lists no tables"),
+        ("[[tables]]\npaht = 'x'", "Did you mean 'path'"),
+    ],
+)
+def test_a_list_that_is_none_is_refused(tmp_path, text, said):
+    (tmp_path / "mine.toml").write_text(text)
+    with pytest.raises(PlanError, match=said):
+        tables_at(tmp_path / "mine.toml")
+    with pytest.raises(PlanError, match="no file of tables"):
+        tables_at(tmp_path / "absent.toml")
+
+
+def test_tables_that_are_missing_or_called_alike_are_refused(people_file, tmp_path):
+    absent = TableSource("absent", "absent.csv", target="y")
+    with pytest.raises(InputError, match=r"'absent' \(file 'absent.csv'\) was not found"):
+        run_study("tradeoff", tmp_path / "out", tables=[plain(people_file), absent])
+    with pytest.raises(InputError, match="Two of the tables are called 'people'"):
+        run_study("tradeoff", tmp_path / "out", tables=[plain(people_file), plain(people_file)])
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_study_of_ones_own_takes_other_tables_too(people_file, tmp_path):
+    study = Study.from_dict(
+        {
+            "tables": [{"path": "nowhere.csv"}],
+            "variants": [{"name": "round", "steps": [{"method": "round", "base": 5}]}],
+            "measures": ["uniqueness"],
+        }
+    )
+    (tmp_path / "mine.toml").write_text(f"[[tables]]\npath = {str(people_file)!r}\nrows = 30")
+    outcome = run_study(study, tmp_path / "out", tables=tmp_path / "mine.toml", jobs=1)
+    assert [source.name for source in outcome.study.tables] == ["people"]
+    assert outcome.run.done == 2
+
+
+# What each built-in study makes of them
+
+
+def test_every_built_in_study_takes_other_tables():
+    assert all(study.elsewhere is not None for study in built_in_studies().values())
+
+
+@pytest.mark.parametrize("name", ["tradeoff", "mixed-ml", "sampling"])
+def test_a_study_that_predicts_must_know_what(people_file, name):
+    with pytest.raises(InputError, match=r"'people' names none; name it .*--target"):
+        adapted(name, TableSource("people", str(people_file)))
+
+
+def test_quick_takes_some_rows_unless_the_table_says_how_many(people_file):
+    for name, rows in (("tradeoff", 1_000), ("mixed-ml", 2_000)):
+        assert {s.rows for s in adapted(name, plain(people_file)).tables} == {rows}
+        assert {s.rows for s in adapted(name, plain(people_file, rows=7)).tables} == {7}
+        full = adapted(name, plain(people_file), preset="full")
+        assert {s.rows for s in full.tables} == {None}
+
+
+def test_mixed_ml_takes_each_table_twice_and_chooses_the_roles(people_file):
+    found = adapted("mixed-ml", plain(people_file))
+    assert [(s.name, s.roles, s.held_out) for s in found.tables] == [
+        ("people, part", "part", 0.3),
+        ("people, all", "all", 0.3),
+    ]
+    with pytest.raises(InputError, match=r"chooses the quasi-identifiers itself.* 'people'"):
+        adapted("mixed-ml", known(people_file))
+
+
+def test_sampling_takes_one_table_with_quasi_identifiers(people_file):
+    found = adapted("sampling", known(people_file))
+    assert (found.tables[0].rows, found.tables[0].held_out) == (40_000, 0.25)
+    options = {measure.name: measure.options for measure in found.measures}
+    assert options["chi-square of the target"]["columns"] == ["ill"]
+    assert options["chi-square of the quasi-identifiers"]["columns"] == ["age", "city"]
+    assert options["variance of numbers that are not masked"]["columns"] == ["height"]
+    assert not any("hierarchies" in step for v in found.variants for step in v.steps)
+    # without other numbers there is no variance to compare
+    fewer = adapted("sampling", known(people_file, without=("height",)))
+    assert len(fewer.measures) == len(found.measures) - 1
+    with pytest.raises(InputError, match="does not say which these are; name them"):
+        adapted("sampling", plain(people_file))
+    with pytest.raises(InputError, match="about one table, and 2 are given"):
+        adapted("sampling", known(people_file), known(people_file))
+
+
+def test_sampling_takes_the_hierarchies_that_there_are(people_file, tmp_path):
+    (tmp_path / "trees").mkdir()
+    (tmp_path / "trees" / "city.csv").write_text("Bern;CH;*\nGraz;AT;*\nJena;DE;*")
+    found = adapted("sampling", known(people_file, hierarchies="trees"))
+    (step,) = [step for step in found.variants[0].steps if step["method"] == "generalize"]
+    assert step["hierarchies"] == {"city": str(tmp_path / "trees" / "city.csv")}
+    with pytest.raises(InputError, match="hierarchy of none of the quasi-identifiers"):
+        adapted("sampling", known(people_file, hierarchies="nowhere"))
+
+
+def test_sampling_of_a_table_of_ones_own(people_file, tmp_path, monkeypatch):
+    for name, value in (("_FRACTIONS", [0.5]), ("_KS", [5]), ("_LEARNERS", 200)):
+        monkeypatch.setitem(getattr(_sampling, name), "quick", value)
+    monkeypatch.setattr(_sampling, "_DRAWS", 1)
+    measures = _sampling._measures
+
+    def quick_ones(people, columns):  # models take half a minute
+        return [one for one in measures(people, columns) if "learner" not in one]
+
+    monkeypatch.setattr(_sampling, "_measures", quick_ones)
+    outcome = run_study("sampling", tmp_path / "out", tables=[known(people_file)], jobs=1)
+    post = [row for row in outcome.results if row.family.startswith("post")]
+    assert post
+    assert not [row.reason for row in post if row.status == "failed"]
+    assert not outcome.conclusion.findings
+    claims = {claim.text: claim for claim in outcome.conclusion.claims}
+    assert claims["A stratified sample lets nobody be more certain than its share."].holds is True
+    shares = claims["Random and stratified samples keep the shares of the target, balanced ones do "
+                    "not."]  # fmt: skip
+    assert shares.holds is not None
+    page = (tmp_path / "out" / "report.html").read_text("utf-8")
+    assert "Published and measured" not in page
+    assert "other tables than its own: &#39;people&#39; (40,000 rows at most)." in page
+    assert "1,664,500" not in page
+
+
+def test_correlations_of_a_table_of_ones_own(tmp_path, monkeypatch):
+    monkeypatch.setitem(_swap_correlations._RUNS, "quick", {"MDAV-SWAP": 2, "IR-SWAP": 2})
+    monkeypatch.setattr(_swap_correlations, "_QUICK", (5,))
+    rng = np.random.default_rng(2)
+    income = rng.normal(40_000, 9_000, 80).round()
+    frame = {"age": rng.integers(18, 80, 80), "income": income, "tax": (income / 5).round()}
+    # a name as a published one has, and one with a space
+    for name in ("census", "a b"):
+        pl.DataFrame({**frame, "sex": ["f", "m"] * 40}).write_csv(tmp_path / f"{name}.csv")
+    roles = {"quasi_identifiers": ["age"], "sensitive": ["income", "tax"]}
+    mine = [source for name in ("census", "a b") for source in tables_at(f"{name}.csv", **roles)]
+    outcome = run_study("swap-correlations", tmp_path / "out", tables=mine, jobs=1)
+    assert outcome.run.complete
+    assert not outcome.run.failed
+    assert outcome.run.tasks == 1 + 2 + 2  # the two tables are the same one
+    assert not outcome.conclusion.findings
+    assert {claim.holds for claim in outcome.conclusion.claims} <= {True, False}
+    assert sorted(outcome.conclusion.figures) == ["correlations-1", "correlations-2"]
+    found = outcome.results.where(table="census", family="MDAV-ID").rows[0]
+    drawn = {row[0]: row for row in outcome.conclusion.figures["correlations-1"].rows}
+    assert found.value == pytest.approx(drawn["MDAV-ID"][3])  # over the pairs, not 76 cells
+    columns = next(v for v in outcome.study.variants if v.family == "MDAV-ID").steps[0]["columns"]
+    assert columns == ["age", "income", "tax"]
+
+
+def test_correlations_need_numbers_and_their_roles(people_file):
+    with pytest.raises(InputError, match=r"which are sensitive; name them \(--quasi"):
+        adapted("swap-correlations", plain(people_file))
+    with pytest.raises(InputError, match="other values in 'city', 'ill'"):
+        adapted("swap-correlations", known(people_file))
+
+
+# What is not there of a study's own tables
+
+
+def test_a_built_in_study_runs_on_the_tables_that_are_there_and_names_the_others(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setitem(_swap_correlations._RUNS, "quick", {"MDAV-SWAP": 1, "IR-SWAP": 1})
+    monkeypatch.setattr(_swap_correlations, "_QUICK", (5,))
+    rng = np.random.default_rng(4)
+    (tmp_path / "casc").mkdir()
+    frame = {name: rng.integers(1, 99, 40) for name in _swap_correlations._CENSUS}
+    pl.DataFrame(frame).write_parquet(tmp_path / "casc" / "census.parquet")
+    outcome = run_study("swap-correlations", tmp_path / "out", jobs=1)
+    assert outcome.missing.startswith("The table 'eia' (file 'casc/eia.parquet') was not found")
+    assert [source.name for source in outcome.study.tables] == ["census"]
+    assert outcome.run.complete
+    assert outcome.to_dict()["missing"] == outcome.missing
+    assert "casc/eia.parquet" in (tmp_path / "out" / "report.html").read_text("utf-8")
+    assert len(outcome.conclusion.findings) == 3
