@@ -155,7 +155,7 @@ def test_what_is_shown(shoal, release, people):
     assert "95 % interval" in text
     assert "baseline" in text
     left_out = text[text.index("Left out") :]
-    assert "household_risk: call shoal.risk.household_risk" in left_out
+    assert "household_risk: name the column that tells households apart as its" in left_out
     assert "--all" in left_out
     assert max(map(len, text.splitlines())) <= 80
 
@@ -215,7 +215,7 @@ def test_tables_of_other_lengths_have_no_same_order(shoal, people, tmp_path):
     (tmp_path / "few.csv").write_text("\n".join(people.read_text().splitlines()[:9]) + "\n")
     result = shoal("assess", "few.csv", "--original", people, *ROLES, "--same-order")
     assert result.exit_code == 2
-    assert_one_sentence(result.stderr, "8 rows does not pair row by row with an original of 40")
+    assert_one_sentence(result.stderr, "the table has 8 rows and the original 40")
 
 
 def test_a_folder_that_is_no_release(shoal, tmp_path):

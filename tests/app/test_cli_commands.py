@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
 import sqlite3
 
@@ -50,6 +51,39 @@ def test_roles_suggest_with_evidence_and_the_next_command(shoal):
     assert "distinction" in result.stdout
     assert f"shoal init {PEOPLE}" in result.stdout
     assert "example.org" not in result.stdout
+
+
+def test_roles_of_a_wide_table_count_the_columns_without_one(shoal, tmp_path):
+    """Not one line for each of 60 columns that tell nothing."""
+    names = ["age", "sex", *(f"same_{n}" for n in range(60))]
+    rows = [f"{20 + n},{'fm'[n % 2]},{','.join(['x'] * 60)}" for n in range(40)]
+    (tmp_path / "wide.csv").write_text("\n".join([",".join(names), *rows]) + "\n")
+    text = shoal("roles", "wide.csv").stdout
+    assert "No role is suggested for the other 60" in text
+    assert "60 columns: the same value in every row" in text
+    assert "same_1" not in text
+    assert len(json.loads(shoal("roles", "wide.csv", "--json").stdout)["columns"]) == 62
+
+
+def test_protect_by_a_swap_says_how_to_read_crowds(shoal, people, tmp_path):
+    (tmp_path / "swap.toml").write_text(
+        '[roles]\nidentifiers = ["email"]\nquasi_identifiers = ["age", "sex"]\n'
+        'sensitive = ["diagnosis"]\n[[steps]]\nmethod = "swap"\nk = 8\n'
+    )
+    said = "Crowds are not what protects this table"
+    text = shoal("protect", people, "--plan", "swap.toml", "--out", "swapped").stdout
+    assert said in text
+    assert text.index("share of right links") < text.index("normalised certainty penalty")
+    text = shoal("assess", "swapped", "--original", people).stdout
+    assert said in text
+    assert re.search(r"Who could be\s+found\s+without\s+the\s+swap:", text)
+    assert said not in shoal("assess", people, "--quasi", "age,sex").stdout
+
+
+def test_many_measures_with_one_reason_are_counted(shoal, people):
+    text = shoal("assess", people, "--quasi", "age,sex").stdout
+    assert re.search(r"distance_linkage\s+and\s+\d+\s+more:", text)
+    assert "--original" in text
 
 
 def test_roles_as_json(shoal):

@@ -66,7 +66,7 @@ def test_what_is_left_out_is_said():
     assert set(found.left_out) == set(discover_all_measures()) - set(found.measurements)
     assert (found.failed, found.notes) == ({}, ())
     assert found.left_out["journalist_risk"].startswith("give a population table")
-    assert found.left_out["total_variation"].endswith("give it as original")
+    assert found.left_out["total_variation"].endswith("give that too, as original (--original)")
     with pytest.raises(KeyError, match=r"'total_variation'\. It was left out: it compares"):
         found["total_variation"]
 

@@ -161,3 +161,58 @@ def test_a_column_without_a_value_left():
     profile = column_profiles(original, masked)[0]
     assert [bar.label for bar in profile.bars] == ["missing"]
     assert profile.bars[0].after == 100.0
+
+
+def intervals_of(ages, *, width):
+    """A table of ages, and the same as closed intervals of so many whole numbers."""
+    original = table_of(age=ages)
+    labels = [f"[{a - a % width}, {a - a % width + width - 1}]" for a in ages]
+    masked = Table(pl.DataFrame({"age": labels}), original.roles).paired(original)
+    return original, masked
+
+
+def test_released_intervals_are_spread_over_their_width():
+    """Ten-year intervals over bars of one year: each gets a tenth of what the interval holds."""
+    ages = [20 + i % 10 for i in range(300)] + [30 + i % 10 for i in range(100)]
+    (profile,) = column_profiles(*intervals_of(ages, width=10))
+    assert profile.numeric
+    assert profile.intervals
+    assert [(bar.low, bar.high) for bar in profile.bars] == [(n, n + 1) for n in range(20, 40)]
+    assert [bar.after for bar in profile.bars] == [8.0] * 10 + [2.0] * 10  # 7.5 and 2.5 of 100
+    assert sum(bar.before for bar in profile.bars) == pytest.approx(100, abs=20)
+
+
+def test_bars_of_whole_numbers_are_not_narrower_than_one():
+    original, masked = intervals_of([0, 1, 2, 3] * 50, width=2)
+    (profile,) = column_profiles(original, masked)
+    assert [(bar.low, bar.high) for bar in profile.bars] == [(0, 1), (1, 2), (2, 3), (3, 4)]
+    assert [bar.after for bar in profile.bars] == [25.0] * 4
+    assert [bar.before for bar in profile.bars] == [25.0] * 4
+
+
+def test_open_intervals_single_numbers_and_what_says_nothing():
+    original = table_of(x=[float(n) for n in range(100)] * 6)
+    labels = (["<20"] * 20 + ["[20, 60)"] * 40 + ["60"] * 30 + ["*"] * 10) * 6
+    masked = Table(pl.DataFrame({"x": labels}), original.roles).paired(original)
+    bars = {bar.label: bar for bar in column_profiles(original, masked)[0].bars}
+    assert bars["*"].after == 10.0
+    assert (bars["*"].before, bars["*"].low) == (0.0, None)
+    assert sum(bar.after for bar in bars.values()) == pytest.approx(100, abs=5)
+    assert next(iter(bars.values())).after == 20.0, "an open interval lies in the outermost bar"
+    assert next(bar for bar in bars.values() if bar.low == 60).after == 30.0
+
+
+def test_texts_that_are_no_intervals_are_counted_by_value():
+    original = table_of(x=[1, 2] * 60)
+    masked = Table(pl.DataFrame({"x": ["few", "many"] * 60}), original.roles).paired(original)
+    (profile,) = column_profiles(original, masked)
+    assert not profile.numeric
+    assert {bar.label for bar in profile.bars} == {"few", "many"}
+
+
+def test_few_with_a_twin_do_not_hide_how_large_crowds_were():
+    """All but two records are alone: the two are joined with them, not with all other sizes."""
+    original = table_of(x=[*range(300), 0])
+    bars = class_size_profile(original, original)
+    assert [bar.label for bar in bars][:3] == ["1–2", "3–4", "5–9"]
+    assert [bar.before for bar in bars] == [100.0] + [0.0] * 6

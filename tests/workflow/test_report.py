@@ -322,8 +322,8 @@ class TestWhatItSays:
     def test_a_method_without_own_words_is_told_by_its_summary(self) -> None:
         told = words.step_in_words("of_a_later_version", {"p": 0.1, "columns": ["age"]})
         assert told == "This step masks the table (p = 0.1)."
-        told = words.step_in_words("rank_swap", {"percent": 5})
-        assert told == "This step exchanges values with others of a near rank (percent = 5)."
+        told = words.step_in_words("redraw", {"p": 2})
+        assert told.startswith("This step redraws the sensitive values of classes")
         assert words.step_in_words("round", {}).startswith("This step rounds numbers")
 
 

@@ -119,7 +119,19 @@ def distance_links(
     link = NearestRecords(records, persons, np.arange(len(persons), len(labels)), labels)
     while link.advance() < len(persons):
         pass  # in portions, so that ctrl-C stops it
-    return Links(link.alike / link.ties, warnings=about_coarser(coarser))
+    return Links(link.alike / link.ties, warnings=(*about_coarser(coarser), *_about_gaps(who)))
+
+
+def _about_gaps(who: Intruder) -> tuple[str, ...]:
+    """That records with missing values are near to everybody, which hides the right ones."""
+    whole = np.logical_and.reduce([who.masked.present(name) for name in who.released])
+    gaps = int(len(whole) - whole.sum())
+    if gaps == 0:
+        return ()
+    return (
+        f"In {gaps:,} of {len(whole):,} released records a known value is missing; this attack "
+        "takes a gap to agree with any value, so whoever prefers records without gaps links more.",
+    )
 
 
 def _check_dissimilarity(dissimilarity: str) -> None:

@@ -61,7 +61,7 @@ def individual_risk(
     "expected share of records in households that are found",
     direction="lower",
     limits=(0, 1),
-    on_request="call shoal.risk.household_risk with the column that names the household",
+    on_request="name the column that tells households apart as its option household",
 )
 def household_risk(
     table: Table,

@@ -14,7 +14,12 @@ from shoal.table._read_table import read
 from shoal.table._released import read_records, read_released, records_as_parquet
 from shoal.table._released_column import ReleasedColumn, read_labels_of, released_column
 from shoal.table._released_pairs import ends_of_members, usual_partners
-from shoal.table._released_texts import empty_cells, ends_of_labels, released_text
+from shoal.table._released_texts import (
+    empty_cells,
+    ends_of_labels,
+    released_text,
+    stretches_of_labels,
+)
 from shoal.table._roles import Roles
 from shoal.table._sampling import Sampling, signed_codes, table_of_codes
 from shoal.table._stacked import (
@@ -78,6 +83,7 @@ __all__ = [
     "stacked_numbers",
     "stacked_numbers_and_unit",
     "stacked_table",
+    "stretches_of_labels",
     "suggest_roles",
     "swapped_blocks",
     "swapped_crowds",

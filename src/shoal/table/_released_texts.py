@@ -116,6 +116,31 @@ def ends_of_labels(texts: Sequence[str]) -> npt.NDArray[np.float64] | None:
     return ends
 
 
+def stretches_of_labels(
+    texts: Sequence[str], *, whole: bool = False
+) -> npt.NDArray[np.float64] | None:
+    """The stretch of the line of numbers that each text covers, from its start to below its end.
+
+    Of whole numbers each covers the room up to the next one, so that equal texts of neighbours
+    neither overlap nor leave a gap. None and NaN as in :func:`ends_of_labels`.
+
+    Examples
+    --------
+    >>> stretches_of_labels(["[20, 29]", "[20, 30)", "7", "*"], whole=True).tolist()
+    [[20.0, 30.0], [20.0, 30.0], [7.0, 8.0], [nan, nan]]
+    >>> stretches_of_labels(["[20, 29]", "7"]).tolist()
+    [[20.0, 29.0], [7.0, 7.0]]
+    """
+    ends = ends_of_labels(texts)
+    if ends is None or not whole:
+        return ends
+    for place, text in enumerate(texts):
+        interval = interval_of(text.strip(), of_numbers=True)
+        ends[place, 0] += interval is not None and interval.above_low
+        ends[place, 1] += interval is None or not interval.below_high
+    return ends
+
+
 def _numbers_of(text: str) -> tuple[float, float] | None:
     single = number_of(text)
     if single is not None:

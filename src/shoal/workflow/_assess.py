@@ -28,6 +28,7 @@ _OF_A_RELEASE = (
     "homogeneity",
     "journalist_risk",
     "marketer_risk",
+    "normalized_certainty_penalty",
     "prosecutor_risk",
     "records_at_risk",
     "similarity",

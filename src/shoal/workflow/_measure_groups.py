@@ -23,6 +23,7 @@ _TITLES: dict[Side, dict[str, str]] = {
         "models": "What models still learn",
     },
 }
+_FOUND_IF = "Who could be found without the swap"
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,10 @@ class MeasureGroup:
     names: tuple[str, ...]
 
 
-def grouped_measures(names: Iterable[str]) -> list[MeasureGroup]:
+def grouped_measures(names: Iterable[str], *, swapped: bool = False) -> list[MeasureGroup]:
     """The named measures by side and group, each group in the order of the names; none is empty.
+
+    Of a table that was ``swapped`` crowds do not say who can be found, and the title tells so.
 
     Examples
     --------
@@ -48,7 +51,9 @@ def grouped_measures(names: Iterable[str]) -> list[MeasureGroup]:
         info = infos[name]
         placed.setdefault((info.about, _group_of(info)), []).append(name)
     return [
-        MeasureGroup(side, title, tuple(placed[side, group]))
+        MeasureGroup(
+            side, _FOUND_IF if swapped and group == "found" else title, tuple(placed[side, group])
+        )
         for side, titles in _TITLES.items()
         for group, title in titles.items()
         if (side, group) in placed

@@ -126,7 +126,7 @@ class Run:
         if info.name == "individual_risk" and not estimable:
             return "give a sampling fraction or a weight column"
         if info.needs_original and original is None:
-            return "it compares with the original; give it as original"
+            return "it compares with the original; give that too, as original (--original)"
         if info.sensitive and not declared.sensitive:
             return "it is about sensitive columns; declare them in the roles"
         if info.target and declared.target is None:

@@ -242,7 +242,9 @@ class Plan:
         try:
             text = Path(path).read_text(encoding="utf-8")
         except FileNotFoundError:
-            raise PlanError(f"There is no plan at '{path}'.") from None
+            raise PlanError(
+                f"There is no plan at '{path}'; 'shoal init DATA' writes a first one."
+            ) from None
         except (OSError, UnicodeDecodeError):
             raise PlanError(f"The plan at '{path}' cannot be read as a UTF-8 text file.") from None
         return cls.from_toml(text, folder=Path(path).parent)

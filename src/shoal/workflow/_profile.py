@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from shoal.table import Table
+from shoal.table import ROOT, Table, stretches_of_labels
 from shoal.workflow._crowds import SMALLEST_CROWD, crowded_percent
 
 SIZE_LIMITS = (1, 2, 3, 5, 10, 20, 50, 100)
@@ -39,7 +39,11 @@ class Bar:
 
 @dataclass(frozen=True)
 class ColumnProfile:
-    """What happened to one column."""
+    """What happened to one column.
+
+    ``numeric`` columns have bars over ranges of numbers; where ``intervals`` were released, each
+    is spread evenly over its width.
+    """
 
     name: str
     role: str | None
@@ -48,6 +52,7 @@ class ColumnProfile:
     changed_percent: float | None
     bars: tuple[Bar, ...]
     numeric: bool
+    intervals: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -62,6 +67,10 @@ def class_size_profile(original: Table, masked: Table) -> tuple[Bar, ...]:
         str(low) if high - low == 1 else f"{low}–{high - 1}" for low, high in pairwise(SIZE_LIMITS)
     ] + [f"{SIZE_LIMITS[-1]}+"]
     spans = _crowded_spans(before)
+    first, end = spans[-1]
+    last = max(int(np.flatnonzero(before)[-1]), first) if len(original) else end
+    # nobody lives beyond: that tells no value of anybody, and one wide bar would tell nothing
+    spans[-1:] = [(first, last), *((empty, empty) for empty in range(last + 1, end + 1))]
     joined = [_joined_size_label(labels[first : last + 1]) for first, last in spans]
     return _bars(joined, _sums(before, spans), _sums(after, spans), len(original), len(masked))
 
@@ -83,8 +92,11 @@ def _profile(original: Table, masked: Table, name: str) -> ColumnProfile:
         # of two otherwise equal pictures would be those records
         bars = _numeric_bars(None, masked, name) if numeric else _value_bars(None, masked, name)
         return ColumnProfile(name, role, kind, "unchanged", 0.0, bars, numeric)
-    bars = _numeric_bars(original, masked, name) if numeric else _value_bars(original, masked, name)
     share = crowded_percent(float(changed.mean()), len(masked))
+    if not numeric and (released := _released_intervals(original, masked, name)) is not None:
+        bars = _interval_bars(original, masked, name, *released)
+        return ColumnProfile(name, role, kind, "changed", share, bars, True, intervals=True)
+    bars = _numeric_bars(original, masked, name) if numeric else _value_bars(original, masked, name)
     return ColumnProfile(name, role, kind, "changed", share, bars, numeric)
 
 
@@ -94,12 +106,68 @@ def _numeric_bars(original: Table | None, masked: Table, name: str) -> tuple[Bar
     if len(released) == 0:
         return (Bar("missing", None, 100.0),)
     edges = _round_edges(float(released.min()), float(released.max()))
-    open_edges = np.concatenate([[-np.inf], edges[1:-1], [np.inf]])
-    after = np.histogram(released, bins=open_edges)[0]
+    after = np.histogram(released, bins=_open(edges))[0]
+    return _bars_between(edges, after, original, masked, name)
+
+
+def _released_intervals(
+    original: Table, masked: Table, name: str
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any]] | None:
+    """Where numbers became intervals: the stretch of each, and how many records have it."""
+    kind = original.kind(name)
+    if kind not in ("integer", "float") or masked.kind(name) != "text":
+        return None
+    column = masked.codes(name)
+    stretches = stretches_of_labels(column.texts, whole=kind == "integer")
+    if stretches is None or not np.isfinite(stretches).any():
+        return None
+    told = [text != ROOT for text in column.texts]
+    counts = np.bincount(column.codes, minlength=column.count)[: len(column.texts)]
+    return stretches[told], counts[told]
+
+
+def _interval_bars(
+    original: Table,
+    masked: Table,
+    name: str,
+    stretches: npt.NDArray[Any],
+    counts: npt.NDArray[Any],
+) -> tuple[Bar, ...]:
+    """Each released interval spread evenly over its width; an open one ends with the picture."""
+    ends = stretches[np.isfinite(stretches)]
+    least = 1.0 if original.kind(name) == "integer" else 0.0
+    edges = _round_edges(float(ends.min()), float(ends.max()), least=least)
+    if np.isneginf(stretches).any():
+        edges = np.concatenate([[2 * edges[0] - edges[1]], edges])
+    if len(edges) > 2 and (stretches[:, 0] < edges[-2]).all() and edges[-2] >= ends.max():
+        edges = edges[:-1]  # nothing begins at the end of the last one
+    low, high = np.clip(stretches, edges[0], edges[-1]).T[:, :, None]
+    width = high - low
+    inside = np.minimum(high, edges[1:]) - np.maximum(low, edges[:-1])
+    at = (np.searchsorted(edges, low, side="right") - 1).clip(0, len(edges) - 2)
+    points = at == np.arange(len(edges) - 1)
+    shares = np.where(width > 0, inside.clip(0) / np.where(width > 0, width, 1), points)
+    after = np.rint(counts @ shares).astype(np.int64)
+    return _bars_between(edges, after, original, masked, name)
+
+
+def _open(edges: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The edges with open ends: the outermost bars also hold what lay beyond them before."""
+    return np.concatenate([[-np.inf], edges[1:-1], [np.inf]])
+
+
+def _bars_between(
+    edges: npt.NDArray[Any],
+    after: npt.NDArray[Any],
+    original: Table | None,
+    masked: Table,
+    name: str,
+) -> tuple[Bar, ...]:
+    """Bars over ranges of numbers, then those of cells that tell no number."""
     before = None
     if original is not None:
         old = original.numbers(name)
-        before = np.histogram(old.values[old.present].astype(np.float64), bins=open_edges)[0]
+        before = np.histogram(old.values[old.present].astype(np.float64), bins=_open(edges))[0]
     spans = _crowded_spans(before if before is not None else np.full(len(after), SMALLEST_CROWD))
     ranges = [(float(edges[first]), float(edges[last + 1])) for first, last in spans]
     labels = [f"{_number(low)} to {_number(high)}" for low, high in ranges]
@@ -108,10 +176,17 @@ def _numeric_bars(original: Table | None, masked: Table, name: str) -> tuple[Bar
         None if original is None else original.missing_count(name),
         masked.missing_count(name),
     )
+    silent = 0 if masked.kind(name) != "text" else masked.value_counts(name).get(ROOT, 0)
+    if silent:
+        labels = [*labels, ROOT]
+        counts = (
+            None if counts[0] is None else np.append(counts[0], 0),
+            np.append(counts[1], silent),
+        )
     bars = _with_missing(labels, counts, missing, original, masked)
     placed = [
         replace(bar, low=low, high=high)
-        for bar, (low, high) in zip(bars, ranges, strict=False)  # a bar for missing may follow
+        for bar, (low, high) in zip(bars, ranges, strict=False)  # bars without a range may follow
     ]
     return (*placed, *bars[len(placed) :])
 
@@ -202,10 +277,10 @@ def _percent(count: int, rows: int) -> float:
     return float(min(99, max(1, round(100 * count / rows))))
 
 
-def _round_edges(low: float, high: float) -> npt.NDArray[Any]:
-    """At most twenty-odd edges on round numbers around the released range."""
+def _round_edges(low: float, high: float, *, least: float = 0.0) -> npt.NDArray[Any]:
+    """At most twenty-odd edges on round numbers around the released range, ``least`` apart."""
     largest = max(abs(low), abs(high))
-    width = high / _MOST_BARS - low / _MOST_BARS
+    width = max(high / _MOST_BARS - low / _MOST_BARS, least)
     if not width > max(1e-12 * largest, 1e-300):  # finer edges would fall together
         width = max(largest, 1.0) / 10
     magnitude = 10.0 ** math.floor(math.log10(width))

@@ -219,8 +219,8 @@ def _warn_about_columns_left_in_place(masked: Table, records: list[StepRecord]) 
     alone = int((masked.group(left).record_sizes == 1).sum())
     warnings.warn(
         f"Columns leave as they are that no role protects: {quoted(left)}. Taken together they "
-        f"single out {alone} of {len(masked)} records for whoever knows them; mask them, or call "
-        "them 'insensitive' if they may leave.",
+        f"single out {alone:,} of {len(masked):,} records for whoever knows them; mask them, or "
+        "call them 'insensitive' if they may leave.",
         UnprotectedColumnWarning,
         stacklevel=3,
     )

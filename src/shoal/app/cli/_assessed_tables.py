@@ -63,6 +63,11 @@ def read_tables(
         return loaded.with_roles(declared.roles(loaded)), None
     before = reading.read_other(original)
     before = before.with_roles(declared.roles(before))
+    if same_order and len(loaded) != len(before):
+        raise InputError(
+            f"--same-order pairs row by row, but the table has {len(loaded):,} rows and the "
+            f"original {len(before):,}; leave it out, or give the folder of the release."
+        )
     masked = _masked_as(loaded, before.roles)
     return (masked.paired(before) if same_order else masked), before
 

@@ -24,6 +24,7 @@ from shoal.app.cli._show import (
     styled,
     table,
 )
+from shoal.app.cli._show_assessment import NOT_BY_CROWDS
 from shoal.app.cli._sources import AsJson, Data, Force, Reading, is_database, reads_data
 from shoal.errors import InputError, did_you_mean
 
@@ -160,15 +161,16 @@ def show_release(release: Release, out: Path) -> None:
 
 def show_before_and_after(before: Assessment, after: Assessment) -> None:
     """Risk side by side, then what masking cost."""
-    from shoal.workflow import discover_all_measures
+    from shoal.workflow import discover_all_measures, grouped_measures
 
     infos = discover_all_measures()
     heading("Before and after")
     rows: list[tuple[object, ...]] = [("smallest class (k)", before.k, after.k, "higher")]
     if after.swapping is not None:
         rows.append(("k by swapping", "-", after.swapping.k, "higher"))
-    for name, found in after.measurements.items():
-        earlier = before.measurements.get(name)
+    groups = grouped_measures(after.measurements)
+    for name in (name for group in groups for name in group.names):
+        found, earlier = after.measurements[name], before.measurements.get(name)
         start = earlier.value if earlier is not None else found.baseline
         rows.append(
             (
@@ -179,6 +181,8 @@ def show_before_and_after(before: Assessment, after: Assessment) -> None:
             )
         )
     show(table(("measure", "before", "after", "better"), rows, numeric=(1, 2)))
+    if after.swapping is not None:
+        say(NOT_BY_CROWDS)
 
 
 def show_claims(release: Release) -> None:

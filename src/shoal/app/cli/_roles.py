@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from shoal.app.cli._next import shown_source, with_examples
@@ -21,8 +23,10 @@ from shoal.app.cli._sources import AsJson, Data, Reading, reads_data
 
 if TYPE_CHECKING:
     from shoal.table import RoleSuggestion
+    from shoal.table.suggestion._role_suggestion import ColumnFacts
 
 _PER_SIZE = 3
+_MOST_SHOWN = 50
 
 
 @with_examples("""
@@ -58,16 +62,20 @@ def _show(suggestion: RoleSuggestion) -> None:
         f"Suggested roles ({count(suggestion.rows, 'record')}, "
         f"{count(len(suggestion.columns), 'column')})"
     )
+    columns = suggestion.columns
+    shown = [facts for facts in columns if facts.role] if len(columns) > _MOST_SHOWN else columns
     show(
         table(
             ("column", "role", "because"),
             (
                 (facts.name, (facts.role or "-").replace("_", "-"), facts.reason or "-")
-                for facts in suggestion.columns
+                for facts in shown
             ),
             whole=(0, 1),
         )
     )
+    if len(shown) < len(columns):
+        _say_without_role(columns)
     heading("How well each column tells records apart")
     show(
         table(
@@ -81,7 +89,7 @@ def _show(suggestion: RoleSuggestion) -> None:
                     percent(facts.distinction),
                     percent(facts.separation),
                 )
-                for facts in suggestion.columns
+                for facts in shown
             ),
             numeric=(2, 3, 4, 5),
         )
@@ -91,6 +99,15 @@ def _show(suggestion: RoleSuggestion) -> None:
         say()
     for remark in suggestion.notes:
         say(f"Note: {remark}")
+
+
+def _say_without_role(columns: Sequence[ColumnFacts]) -> None:
+    """How many columns of a wide table have no role, and why; not one line for each."""
+    reasons = Counter(facts.reason or "-" for facts in columns if not facts.role)
+    say()
+    say(f"No role is suggested for the other {sum(reasons.values()):,} (--json lists them):")
+    for reason, amount in reasons.most_common():
+        say(f"  {count(amount, 'column')}: {reason}")
 
 
 def _show_sets(suggestion: RoleSuggestion) -> None:

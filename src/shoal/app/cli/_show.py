@@ -151,11 +151,13 @@ def number(value: float) -> str:
 
     Examples
     --------
-    >>> number(1121894), number(0.03255), number(1.0), number(float("nan"))
-    ('1,121,894', '0.03255', '1', 'none')
+    >>> number(1121894), number(0.03255), number(1.0), number(float("nan")), number(9.77e-7)
+    ('1,121,894', '0.03255', '1', 'none', '0.00000098')
     """
     if not math.isfinite(value):
         return "none" if math.isnan(value) else str(value)
+    if 1e-9 <= abs(value) < 1e-4:  # in full, since one reads the noughts and not an exponent
+        return f"{value:.{1 - math.floor(math.log10(abs(value)))}f}".rstrip("0")
     return f"{int(value):,}" if float(value).is_integer() else f"{value:.4g}"
 
 

@@ -22,6 +22,13 @@ if TYPE_CHECKING:
     from shoal.measurement import Measurement
     from shoal.workflow import Assessment
 
+#: What has to be known to read numbers of crowds after a swap.
+NOT_BY_CROWDS = (
+    "Crowds are not what protects this table: values were exchanged between records, so that a "
+    "match may be another person's. What is counted by crowds is counted as if nothing had been "
+    "exchanged."
+)
+_MOST_NAMED = 6
 _SIDES = {
     "risk": "Risk: what an intruder can learn",
     "utility": "Utility: what an analyst still can",
@@ -62,13 +69,15 @@ def _show_crowds(found: Assessment) -> None:
             whole=(),
         )
     )
+    if found.swapping is not None:
+        say(NOT_BY_CROWDS)
 
 
 def _show_measures(found: Assessment) -> None:
     """One table for each side, with the groups of measures under their titles."""
     from shoal.workflow import grouped_measures
 
-    groups = grouped_measures(found.measurements)
+    groups = grouped_measures(found.measurements, swapped=found.swapping is not None)
     for side, title in _SIDES.items():
         rows: list[Sequence[object]] = []
         for group in (group for group in groups if group.side == side):
@@ -122,7 +131,7 @@ def _cells(title: str, one: Measurement) -> Sequence[object]:
 
 def _short(value: float) -> str:
     """A number to compare with: whole, or of as many digits as there is room for."""
-    return number(value) if float(value).is_integer() else f"{value:.3g}"
+    return number(value) if float(value).is_integer() or abs(value) < 1e-4 else f"{value:.3g}"
 
 
 def _show_remarks(found: Assessment) -> None:
@@ -156,4 +165,6 @@ def _show_reasons(reasons: Mapping[str, str]) -> None:
     from shoal.workflow import by_reason
 
     for reason, names in by_reason(reasons).items():
-        say(f"{', '.join(names)}: {printable(reason.rstrip('.'))}.")
+        shown = names if len(names) <= _MOST_NAMED else names[: _MOST_NAMED // 2]
+        more = f" and {len(names) - len(shown)} more" if len(shown) < len(names) else ""
+        say(f"{', '.join(shown)}{more}: {printable(reason.rstrip('.'))}.")

@@ -94,7 +94,7 @@ def numbers_of(values: pl.Series) -> npt.NDArray[Any]:
     if kind != "float":
         raise InputError(
             f"Column '{values.name}' is {kind}, and a hierarchy of numbers does not fit it; take "
-            "one for its kind, or Hierarchy.propose(table, column)."
+            "one for its kind, or the one that is proposed (Hierarchy.propose, 'shoal hierarchy')."
         )
     floats = values.cast(pl.Float64).to_numpy()
     infinite = int(np.isinf(floats).sum())

@@ -38,7 +38,7 @@ def read_delimited(
     ``dtypes`` says that it holds names.
     """
     if decimal not in (None, ".", ","):
-        raise ReadError("The decimal mark must be '.' or ','.")
+        raise ReadError(f"The decimal mark must be '.' or ','; got {decimal!r}.")
     if isinstance(missing_values, str):
         raise ReadError("The missing values must be a list of texts, such as ['NA', '-99'].")
     text = load_text(path, encoding)

@@ -63,7 +63,10 @@ def shape_of(text: Text, *, called: str, delimiter: str | None, likely: str = ",
     if delimiter is None:
         delimiter = _detected_delimiter(text, likely)
     elif len(delimiter.encode()) != 1 or delimiter in '"\r\n':
-        raise ReadError("The delimiter must be one ASCII character that is not a quotation mark.")
+        raise ReadError(
+            "The delimiter must be one ASCII character that is not a quotation mark; got "
+            f"{delimiter!r}."
+        )
     scan = _Scan(text, called, delimiter, _has_quoted_fields(text.content, delimiter))
     names: list[str] = []
     records = 0

@@ -117,7 +117,9 @@ def _side(assessment: Assessment, side: str) -> list[dict[str, Any]]:
     """The groups of measures of one side, each measure ready to be shown."""
     return [
         {"title": group.title, "measures": [_measure(assessment, name) for name in group.names]}
-        for group in grouped_measures(assessment.measurements)
+        for group in grouped_measures(
+            assessment.measurements, swapped=assessment.swapping is not None
+        )
         if group.side == side
     ]
 

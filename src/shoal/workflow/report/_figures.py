@@ -11,12 +11,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from shoal.table import ROOT
 from shoal.workflow._profile import SIZE_LIMITS, Bar
 
 WIDTH = 330.0
 SMALL_WIDTH = 290.0
 _MISSING = "missing"
-_MISSING_ROOM = 54.0  # for the bar of missing values, with its label
+_ASIDE = {ROOT: 34.0, _MISSING: 54.0}  # bars that tell no number, and the room for their labels
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,10 @@ class BarChart:
 
 @dataclass(frozen=True)
 class Line:
-    """A line through known points: (chance, percent of records above it) and its drawing."""
+    """A line through known points: (chance, percent of records above it) and its drawing.
+
+    The point of the chance 1 is the percent of records that are found for certain.
+    """
 
     points: tuple[tuple[float, float], ...]
     places: tuple[tuple[float, float], ...]
@@ -112,10 +116,10 @@ def class_size_chart(bars: Sequence[Bar]) -> BarChart:
 def histogram(bars: Sequence[Bar]) -> BarChart:
     """The distribution of a numeric column: areas are shares, as wide as the range they cover."""
     height, top, base = 118.0, 4.0, 98.0
-    numbers = [bar for bar in bars if bar.label != _MISSING]
-    absent = [bar for bar in bars if bar.label == _MISSING]
+    numbers = [bar for bar in bars if bar.label not in _ASIDE]
+    aside = [bar for bar in bars if bar.label in _ASIDE]
     spans = value_spans(numbers) or [(float(i), i + 1.0) for i in range(len(numbers))]
-    room = SMALL_WIDTH - (_MISSING_ROOM if absent else 0.0)
+    room = SMALL_WIDTH - sum(_ASIDE[bar.label] for bar in aside)
     low, high = (spans[0][0], spans[-1][1]) if spans else (0.0, 1.0)
     unit = min((b - a for a, b in spans), default=1.0)
     columns = [
@@ -128,15 +132,21 @@ def histogram(bars: Sequence[Bar]) -> BarChart:
         )
         for bar, (a, b) in zip(numbers, spans, strict=True)
     ]
-    columns += [Column(bar, SMALL_WIDTH - 20, 20.0, bar.before, bar.after) for bar in absent]
+    ends = [room + at for at in itertools.accumulate(_ASIDE[bar.label] for bar in aside)]
+    columns += [
+        Column(bar, end - 20, 20.0, bar.before, bar.after)
+        for bar, end in zip(aside, ends, strict=True)
+    ]
     most = max(max(c.before or 0.0, c.after) for c in columns) or 1.0
     scale = (base - top) / most
     scaled = tuple(
         replace(c, before=_times(c.before, scale), after=c.after * scale) for c in columns
     )
     ticks = _range_ticks(spans if value_spans(numbers) else [], room)
-    if absent:
-        ticks.append(Tick(SMALL_WIDTH, _MISSING))
+    ticks += [
+        Tick(end if bar.label == _MISSING else end - 10, bar.label)
+        for bar, end in zip(aside, ends, strict=True)
+    ]
     return BarChart(SMALL_WIDTH, height, 0.0, top, base, scaled, tuple(ticks), ())
 
 
@@ -151,12 +161,16 @@ def value_spans(bars: Sequence[Bar]) -> list[tuple[float, float]] | None:
 def risk_chart(bars: Sequence[Bar], sizes_after: Sequence[tuple[int, float]], k: int) -> RiskChart:
     """The share of records whose risk, one over the size of their class, is above a chance.
 
+    Nobody is above certain; what stands there instead is who is found for certain: whose chance
+    is above 1 in 2, as no chance lies between the two.
+
     ``bars`` give the original (nothing else of it may be shown), ``sizes_after`` the percent of
     released records in classes smaller than each size.
     """
     height, left, top, base = 210.0, 34.0, 26.0, 176.0
 
-    def place(points: Sequence[tuple[float, float]]) -> Line:
+    def place(above: Sequence[tuple[float, float]]) -> Line:
+        points = [(x, y) for x, y in above if x < 1] + [(1.0, y) for x, y in above if x == 1 / 2]
         spots = [(_chance_at(x, left), base - y / 100 * (base - top)) for x, y in points]
         return Line(tuple(points), tuple(spots))
 

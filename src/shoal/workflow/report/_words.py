@@ -110,6 +110,23 @@ _SENTENCES = {
         "{epsilon}."
     ),
     "round": "Numbers were rounded to the nearest multiple of {base}.",
+    "swap": (
+        "Within groups of at least {k} similar records values were exchanged at random: each is "
+        "that of somebody in the group, nobody can tell whose."
+    ),
+    "rank_swap": (
+        "Each value was exchanged with one of a near rank, at most {percent}\u00a0% of the records "
+        "away."
+    ),
+    "microaggregate": (
+        "Records were put into groups of at least {k} similar ones, and each group got one value: "
+        "the mean of numbers, the median of what has an order, the most frequent of others."
+    ),
+    "pram": (
+        "Some cells were drawn anew at random from the values of their column; each kept its own "
+        "with a probability of at least {keep}."
+    ),
+    "sample": "A share of {fraction} of the records was drawn at random; the others stayed behind.",
     "recode": (
         "Whole numbers were put into ranges {magnitude} standard deviations wide, each named by "
         "its lower limit."
