@@ -19,11 +19,12 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels._group_lists import WORDS_PER_KICK
 from shoal.kernels._individual_ranking import individual_ranking, labels_of, stable_argsort
 from shoal.kernels._mondrian_groups import Mondrian
 from shoal.kernels._mu_approx import MuApprox
 from shoal.kernels._optimal_univariate import OptimalUnivariate
-from shoal.kernels._refine import WORDS_PER_KICK, Refinement
+from shoal.kernels._refine import Refinement
 from shoal.kernels._v_mdav import VMdav
 from shoal.randomness import SecretStream
 

@@ -134,5 +134,7 @@ def test_what_cannot_be_is_told_in_a_sentence(shoal, folder, step, code, part):
     lines = [line for line in result.stderr.splitlines() if "warning:" not in line]
     assert len(lines) == 1
     assert part in lines[0]
+    warned = [line.split("warning: ")[1] for line in result.stderr.splitlines() if line != lines[0]]
+    assert not [text for text in warned if text in lines[0]]  # nothing is said twice
     assert "Something unexpected" not in lines[0]
     assert not (folder / "out").exists()

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from shoal.kernels._ahmad_dey import ahmad_dey
 from shoal.kernels._conditions import DISTINCT, Conditions
 from shoal.kernels._diverse_mdav import DiverseMdav
+from shoal.kernels._group_lists import WORDS_PER_KICK
 from shoal.kernels._mixed_mdav import MixedMdav
 from shoal.kernels._mixed_records import gower, squared_euclidean
 from shoal.kernels._mixed_refine import MixedRefinement
 from shoal.kernels._mixed_tree import dissimilarities
-from shoal.kernels._refine import WORDS_PER_KICK
 
 KINDS = ["gower", "ahmad-dey", "squared", "points", "ties", "equal"]
 

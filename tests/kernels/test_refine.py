@@ -12,8 +12,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from shoal.kernels import _exchange, _refine
-from shoal.kernels._refine import WORDS_PER_KICK, Refinement
+from shoal.kernels import _exchange, _group_lists, _refine
+from shoal.kernels._group_lists import WORDS_PER_KICK
+from shoal.kernels._refine import Refinement
 
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.integer]
@@ -193,17 +194,17 @@ def test_a_trade_that_loses_is_taken_back() -> None:
     refinement = at_rest(points, some_partition(200, 3, 1), 3)
     groups = refinement._groups
     labels, total = refinement.labels, refinement.sum_of_squares()
-    own, free = groups.own.copy(), int(groups.counts[_exchange.UNUSED])
+    own, free = groups.own.copy(), int(groups.counts[_group_lists.UNUSED])
     for row in range(0, 200, 7):
-        there = groups.rows[(row + 100) % 200, _exchange.LABEL]
-        groups.counts[_exchange.LOGGED] = 0
+        there = groups.rows[(row + 100) % 200, _group_lists.LABEL]
+        groups.counts[_group_lists.LOGGED] = 0
         _exchange.relocate(groups, row, there)
         assert not _exchange._gained(groups, 0)
         np.testing.assert_array_equal(refinement.labels, labels)
         assert refinement.sum_of_squares() == pytest.approx(total, rel=1e-12)
         np.testing.assert_allclose(groups.own, own, rtol=1e-9)
-        assert groups.counts[_exchange.UNUSED] == free
-        assert groups.counts[_exchange.WAITING] == 0
+        assert groups.counts[_group_lists.UNUSED] == free
+        assert groups.counts[_group_lists.WAITING] == 0
 
 
 def test_perturbing_before_the_descent_is_over() -> None:

@@ -22,6 +22,8 @@ FRAME = pl.DataFrame(
     }
 )
 ROLES = Roles(identifiers=["name"], quasi_identifiers=["age", "city"])
+DAY, HOUR = dt.date(2020, 2, 29), dt.timedelta(hours=1)
+MOMENT = dt.datetime(2020, 2, 29)
 
 
 @pytest.fixture
@@ -239,6 +241,28 @@ def test_changed_cells_are_paired_by_key(table):
     assert blanked.changed_cells("age", table).tolist() == [True, False, False, False, False]
     with pytest.raises(InputError, match="do not come from the same rows"):
         table.changed_cells("age", table.keep(np.array([True, True, False, False, False])))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "changed"),
+    [
+        ([3, None, 5], [3.0, None, 5.5], [False, False, True]),
+        ([3, 4], pl.Series([3, 5], dtype=pl.UInt64), [False, True]),
+        ([2**62 + 1, 1], pl.Series([2**62, 1], dtype=pl.UInt64), [True, False]),
+        ([1.5, 2.0], pl.Series(["1.50", "2.01"]).str.to_decimal(scale=2), [False, True]),
+        ([3, 4], ["3", "[4, 5)"], [False, True]),
+        ([DAY, DAY], [MOMENT, MOMENT + HOUR], [False, True]),
+        ([DAY, None], [None, DAY], [True, True]),
+        ([MOMENT, MOMENT + HOUR], pl.Series([MOMENT] * 2).dt.cast_time_unit("ns"), [False, True]),
+        ([HOUR, HOUR], pl.Series([HOUR, 2 * HOUR]).dt.cast_time_unit("ms"), [False, True]),
+        ([DAY, DAY], ["2020-02-29", "2020-03-01"], [False, True]),
+    ],
+)
+def test_the_same_value_in_another_type_is_no_change(before, after, changed):
+    old = Table(pl.DataFrame({"x": before}))
+    new = Table(pl.DataFrame({"x": after})).paired(old)
+    assert new.changed_cells("x", old).tolist() == changed
+    assert old.paired(new).changed_cells("x", new).tolist() == changed
 
 
 def test_new_numbers_keep_type_and_gaps(table):

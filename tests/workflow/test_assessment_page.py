@@ -17,7 +17,7 @@ from shoal.workflow.report import _marks as marking
 from shoal.workflow.report import _violins as violins
 from shoal.workflow.report import assessment_fragment, assessment_page
 
-from .test_report import Page, people
+from .report.pages import Page, people
 
 ROLES = Roles(quasi_identifiers=["age", "sex"], sensitive=["illness"], insensitive=["income"])
 

@@ -1,17 +1,14 @@
-"""Groups of records that trade members as long as that lowers their sum of squares.
+"""Groups of points that trade members as long as that lowers their sum of squares.
 
-The members of a group are a doubly linked list, so that one comes and goes in O(1). After every
-change the centres of the groups concerned, the distances to them and the sums of squares are
-computed anew from the members: nothing drifts, and a trade is kept only if the new sums are lower
-than the old ones. What was changed is logged, so that it can be taken back.
+After every change the centres of the groups concerned, the distances to them and the sums of
+squares are computed anew from the members: nothing drifts, and a trade is kept only if the new
+sums are lower than the old ones. Lists, queue and log are those of
+:mod:`~shoal.kernels._group_lists`.
 
 A record looks for trades in the groups of its nearest neighbours: to move there, to fetch a
 member from there, to swap with one. With c a group's centre and n its size, a member x that
 leaves lowers the sum of squares by |x - c|^2 n / (n - 1), one that comes raises it by
 |x - c|^2 n / (n + 1), and y in the place of x changes it by |y - c|^2 - |x - c|^2 - |x - y|^2 / n.
-
-All state is in few arrays, and whole numbers are 64 bits wide: numba compiles a call the faster
-the fewer arrays it has, and compiles it once more for every other type.
 """
 
 from __future__ import annotations
@@ -19,27 +16,35 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.kernels._compile import njit
-
-Floats = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.int32]
-Integers = npt.NDArray[np.int64]
-
-# Columns of ``rows``: a record's group, the members after and before it, whether it waits in the
-# queue; and, not of that record, places of the queue (a ring) and of a pool of records.
-LABEL, AFTER, BEFORE, QUEUED, QUEUE, POOL = range(6)
-# Columns of ``heads``: a group's first member, its size, the tick at which it was last seen; and
-# places of the list of numbers that no group has.
-HEAD, SIZE, STAMP, FREE = range(4)
-# Places in ``counts``.
-FIRST, WAITING, TICK, LOGGED, UNUSED, WORK = range(6)
-# Places in ``sums``: the change of the sum of squares since it was set to 0; the least gain.
-CHANGE, LEAST = range(2)
+from shoal.kernels._group_lists import (
+    AFTER,
+    CHANGE,
+    HEAD,
+    LABEL,
+    LEAST,
+    LOGGED,
+    SIZE,
+    STAMP,
+    TICK,
+    WAITING,
+    WORK,
+    Floats,
+    Integers,
+    Rows,
+    attach,
+    create,
+    detach,
+    dissolve,
+    enqueue_logged,
+    logged_group,
+    next_waiting,
+    note,
+    take_back_number,
+)
 
 _RELATIVE = 1e-12  # a gain below this share of what it is measured on may be rounding
-_CREATED, _DISSOLVED = np.int64(-1), np.int64(-2)
 
 
 class Groups(NamedTuple):
@@ -52,41 +57,9 @@ class Groups(NamedTuple):
     heads: Integers
     centres: Floats
     squares: Floats  # the sum of squares of each group
-    log: Integers  # record and the group it left; or a mark and a group created or dissolved
+    log: Integers
     counts: Integers
     sums: Floats
-
-
-@njit(cache=True)
-def attach(groups: Groups, row: int, group: int) -> None:
-    rows, heads = groups.rows, groups.heads
-    first = heads[group, HEAD]
-    rows[row, AFTER], rows[row, BEFORE] = first, -1
-    if first >= 0:
-        rows[first, BEFORE] = row
-    heads[group, HEAD] = row
-    heads[group, SIZE] += 1
-    rows[row, LABEL] = group
-
-
-@njit(cache=True)
-def detach(groups: Groups, row: int) -> None:
-    rows, heads = groups.rows, groups.heads
-    after, before = rows[row, AFTER], rows[row, BEFORE]
-    if before >= 0:
-        rows[before, AFTER] = after
-    else:
-        heads[rows[row, LABEL], HEAD] = after
-    if after >= 0:
-        rows[after, BEFORE] = before
-    heads[rows[row, LABEL], SIZE] -= 1
-
-
-@njit(cache=True)
-def note(groups: Groups, row: int, group: int) -> None:
-    place = groups.counts[LOGGED]
-    groups.log[place, 0], groups.log[place, 1] = row, group
-    groups.counts[LOGGED] = place + 1
 
 
 @njit(cache=True)
@@ -94,23 +67,6 @@ def relocate(groups: Groups, row: int, group: int) -> None:
     note(groups, row, groups.rows[row, LABEL])
     detach(groups, row)
     attach(groups, row, group)
-
-
-@njit(cache=True)
-def create(groups: Groups) -> int:
-    """The number of a new group, which has no members yet."""
-    groups.counts[UNUSED] -= 1
-    group = groups.heads[groups.counts[UNUSED], FREE]
-    note(groups, _CREATED, group)
-    return group
-
-
-@njit(cache=True)
-def dissolve(groups: Groups, group: int) -> None:
-    """Give back the number of a group that has no more members."""
-    note(groups, _DISSOLVED, group)
-    groups.heads[groups.counts[UNUSED], FREE] = group
-    groups.counts[UNUSED] += 1
 
 
 @njit(cache=True)
@@ -144,26 +100,6 @@ def settle(groups: Groups, group: int) -> None:
 
 
 @njit(cache=True)
-def enqueue(groups: Groups, group: int) -> None:
-    """Have all members of a group looked at again."""
-    rows, counts = groups.rows, groups.counts
-    row = groups.heads[group, HEAD]
-    while row >= 0:
-        if rows[row, QUEUED] == 0:
-            rows[row, QUEUED] = 1
-            rows[(counts[FIRST] + counts[WAITING]) % len(rows), QUEUE] = row
-            counts[WAITING] += 1
-        row = rows[row, AFTER]
-
-
-@njit(cache=True)
-def logged_group(groups: Groups, place: int) -> int:
-    """The two groups of each entry in turn: the one noted, and the one the record is in now."""
-    row, group = groups.log[place // 2]
-    return groups.rows[row, LABEL] if place % 2 == 1 and row >= 0 else group
-
-
-@njit(cache=True)
 def take_back(groups: Groups, to: int) -> None:
     """Undo what was logged since there were ``to`` entries."""
     counts, rows, heads, log = groups.counts, groups.rows, groups.heads, groups.log
@@ -174,11 +110,8 @@ def take_back(groups: Groups, to: int) -> None:
             log[place, 1] = rows[row, LABEL]
             detach(groups, row)
             attach(groups, row, group)
-        elif row == _CREATED:
-            heads[counts[UNUSED], FREE] = group
-            counts[UNUSED] += 1
         else:
-            counts[UNUSED] -= 1
+            take_back_number(groups, row, group)
     counts[TICK] += 1
     for place in range(2 * to, 2 * counts[LOGGED]):
         group = logged_group(groups, place)
@@ -195,7 +128,7 @@ def _best_trade(groups: Groups, row: int, k: int) -> tuple[int, int]:
     Both: a swap. Neither: no trade promises a gain. Members beyond the first 2 k are not tried;
     only groups of equal records stay that large.
     """
-    points, rows, heads, own = groups.points, groups.rows, groups.heads, groups.own
+    rows, heads, points, own = groups.rows, groups.heads, groups.points, groups.own
     here = rows[row, LABEL]
     size = heads[here, SIZE]
     point, centre = points[row], groups.centres[here]
@@ -309,23 +242,19 @@ def _scatter(groups: Groups, group: int) -> bool:
 def _gained(groups: Groups, start: int) -> bool:
     """Settle the groups of all that was logged; take it back if it did not lower their sum."""
     counts, heads = groups.counts, groups.heads
-    counts[TICK] += 2
+    counts[TICK] += 1
     before = after = 0.0
     for place in range(2 * start, 2 * counts[LOGGED]):
         group = logged_group(groups, place)
-        if heads[group, STAMP] < counts[TICK] - 1:
-            heads[group, STAMP] = counts[TICK] - 1
+        if heads[group, STAMP] != counts[TICK]:
+            heads[group, STAMP] = counts[TICK]
             before += groups.squares[group]
             settle(groups, group)
             after += groups.squares[group]
     if not after < before * (1.0 - _RELATIVE) - groups.sums[LEAST]:
         take_back(groups, start)
         return False
-    for place in range(2 * start, 2 * counts[LOGGED]):
-        group = logged_group(groups, place)
-        if heads[group, STAMP] < counts[TICK]:
-            heads[group, STAMP] = counts[TICK]
-            enqueue(groups, group)
+    enqueue_logged(groups, start)
     return True
 
 
@@ -338,10 +267,7 @@ def descend(groups: Groups, k: int, work: int, forget: bool) -> None:
     counts, rows, heads = groups.counts, groups.rows, groups.heads
     counts[WORK] = 0
     while counts[WAITING] > 0 and counts[WORK] < work and counts[LOGGED] < len(rows):
-        row = rows[counts[FIRST], QUEUE]
-        counts[FIRST] = (counts[FIRST] + 1) % len(rows)
-        counts[WAITING] -= 1
-        rows[row, QUEUED] = 0
+        row = next_waiting(groups)
         if forget:
             counts[LOGGED] = 0
         start = counts[LOGGED]

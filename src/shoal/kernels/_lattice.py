@@ -51,7 +51,7 @@ class FullDomainSearch:
     limit : int
         The most records that may be suppressed.
     loss : str
-        One of ``shoal.kernels._lattice_losses.LOSSES``, which are defined there.
+        One of ``shoal.kernels._loss_names.LOSSES``, which ``_lattice_losses`` defines.
     node_check : callable, optional
         Gets the sizes of the classes that would be released; false rejects the node. It is asked
         only about nodes that are feasible otherwise and better than the best so far.

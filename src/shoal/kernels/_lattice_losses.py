@@ -40,19 +40,9 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.kernels._compile import njit
+from shoal.kernels._loss_names import LOSSES
 from shoal.kernels._roll_up import RECORDS, Base, Coding, Floats, Groups, Integers
 
-LOSSES = (
-    "loss",
-    "precision",
-    "discernibility",
-    "discernibility-monotonic",
-    "average-class-size",
-    "entropy",
-    "entropy-monotonic",
-    "ambiguity",
-    "kl-divergence",
-)
 (
     _SHARES,
     _PRECISION,

@@ -58,13 +58,12 @@ from shoal.kernels._mu_forest import (
     Forest,
     ForestPartition,
     Rows,
+    cut,
     link,
     make_group,
-    mark_subtree,
-    push,
+    pop,
     representative,
-    sort_marked,
-    strip_branches,
+    size_if_short,
 )
 
 _STEP = 400_000  # leaves and nodes that a call may compare with a query: about 50 ms
@@ -150,10 +149,10 @@ def _join(
     while place < len(rows) and step > 0:
         row = np.int64(rows[place])
         place, step = place + 1, step - 1
-        own = representative(forest.tree_of, row)
-        size = forest.sizes[own]
-        if size >= k or forest.target[row] >= 0:
+        size = size_if_short(forest, row, k)
+        if size == 0:
             continue
+        own = representative(forest.tree_of, row)
         # A tree of ``size`` records cannot hold all of the root's ``size`` nearest others.
         set_query(tree.query, records.measure, records.values, records.codes, row)
         step -= nearest(tree, records.measure, row, gaps[:size], found[:size])
@@ -181,8 +180,7 @@ def _cut_trees(
 ) -> None:
     """Cut trees until all have fewer than 2 k records, or about so many pairs were compared."""
     while forest.state[TREES] > 0 and pairs > 0:
-        forest.state[TREES] -= 1
-        start, end = forest.stack[forest.state[TREES]]
+        start, end = pop(forest)
         count = end - start
         pairs -= count
         if count < 2 * k:
@@ -195,16 +193,8 @@ def _cut_trees(
         _sum_up(forest, start, end)
         child, gain = _best_edge(forest, start, end, k)
         better = gain + _MARGIN * forest.sums[forest.order[start], _INSIDE] / count
-        if count < 3 * k and _part(values, codes, measure, forest, start, end, k) > better:
-            middle = sort_marked(forest, start, end)
-        elif child >= 0:
-            mark_subtree(forest, start, end, child)
-            middle = sort_marked(forest, start, end)
-        else:
-            end = strip_branches(forest, start, end, k, labels)
-            middle = start
-        push(forest, start, middle)
-        push(forest, middle, end)
+        parted = count < 3 * k and _part(values, codes, measure, forest, start, end, k) > better
+        cut(forest, start, end, k, parted, child, labels)
 
 
 @njit(cache=True)

@@ -14,30 +14,26 @@ import numpy.typing as npt
 from shoal.kernels._compile import njit
 from shoal.kernels._conditions import Conditions, only_size
 from shoal.kernels._diverse_group import table_shape
-from shoal.kernels._exchange import (
-    AFTER,
+from shoal.kernels._group_lists import (
     CHANGE,
-    FIRST,
-    FREE,
-    HEAD,
     LABEL,
     LEAST,
     LOGGED,
     POOL,
-    QUEUE,
-    QUEUED,
     SIZE,
-    STAMP,
-    TICK,
-    UNUSED,
     WAITING,
-    attach,
-    create,
-    dissolve,
+    WORDS_PER_KICK,
+    Words,
+    attach_all,
+    by_first_record,
+    empty_lists,
     enqueue,
-    note,
+    let_none_wait,
+    neighbours_of_each,
+    pool_around,
+    wait,
 )
-from shoal.kernels._mixed_distance import Floats, Integers, set_query
+from shoal.kernels._mixed_distance import Floats, set_query
 from shoal.kernels._mixed_exchange import (
     MixedGroups,
     all_fit,
@@ -50,15 +46,11 @@ from shoal.kernels._mixed_exchange import (
 )
 from shoal.kernels._mixed_records import MixedRecords, with_lonely_codes
 from shoal.kernels._mixed_tree import GONE, Tree, grow, nearest
-from shoal.kernels._refine import WORDS_PER_KICK, by_first_record
 
 Labels = npt.NDArray[np.int32]
-Words = npt.NDArray[np.uint64]
 
 _WORK = 1_000_000  # pairs, compared in about 50 ms
 _SEARCHED = 2_000  # records whose neighbours are found in about 50 ms
-_FEW, _MANY = 16, 64  # neighbours; more than a group has, but no more than memory allows
-_POOLED = 5  # groups that are formed anew together, at most; two at least
 _SMALLEST_GAIN = 1e-9  # of the mean loss of a record: far above what rounding does to sums
 
 _RESIDUE = 1e-14  # of the largest dissimilarity: what may be left of it in a sum it was taken from
@@ -152,45 +144,30 @@ def _groups(
 ) -> MixedGroups:
     """Arrays for n records in at most n // k groups; no record is in a group yet."""
     count, k = records.values.shape[1], conditions.smallest
-    near = min(count - 1, max(_FEW, min(3 * k // 2, _MANY)))
-    groups = MixedGroups(
+    return MixedGroups(
+        **empty_lists(count, k)._asdict(),
         values=np.ascontiguousarray(records.values.T),
         codes=np.ascontiguousarray(records.codes.T),
         measure=records.measure,
         conditions=conditions,
         sensitive=sensitive,
-        near=np.empty((count, near), np.int64),
-        rows=np.zeros((count, 6), np.int64),
+        near=np.empty((count, neighbours_of_each(count, k)), np.int64),
         own=np.zeros(count),
-        heads=np.zeros((count // k, 4), np.int64),
         totals=np.zeros(count // k),
-        log=np.empty((2 * count + 2 * k + 64, 2), np.int64),
-        counts=np.zeros(6, np.int64),
-        sums=np.zeros(2),
         tally=np.zeros(table_shape(conditions), np.int64),
         gaps=np.empty(count),
     )
-    groups.heads[:, HEAD] = -1
-    return groups
 
 
 @njit(cache=True)
 def _start(groups: MixedGroups, leaves: Floats, labels: Labels) -> None:
     """Form the groups and queue all records, neighbours close to each other."""
-    counts = groups.counts
-    for row in range(len(labels) - 1, -1, -1):
-        attach(groups, row, np.int64(labels[row]))
-    for group in range(len(groups.heads) - 1, -1, -1):
-        if groups.heads[group, SIZE] == 0:
-            groups.heads[counts[UNUSED], FREE] = group
-            counts[UNUSED] += 1
+    attach_all(groups, labels)
     place = leaves.shape[1] - 3
     for leaf in range(len(leaves)):
         for row in leaves[leaf, place]:
             if row != GONE:
-                groups.rows[counts[WAITING], QUEUE] = int(row)
-                groups.rows[int(row), QUEUED] = 1
-                counts[WAITING] += 1
+                wait(groups, int(row))
 
 
 @njit(cache=True)
@@ -232,10 +209,9 @@ def _search(groups: MixedGroups, tree: Tree, records: MixedRecords, start: int, 
 @njit(cache=True)
 def _perturb(groups: MixedGroups, words: Words) -> int:
     """Kick and descend, once for every eight words; take back what gains nothing."""
-    counts, rows = groups.counts, groups.rows
     kept = 0
     for first in range(0, len(words) - WORDS_PER_KICK + 1, WORDS_PER_KICK):
-        counts[LOGGED] = 0
+        groups.counts[LOGGED] = 0
         groups.sums[CHANGE] = 0.0
         _kick(groups, words[first : first + WORDS_PER_KICK])
         if all_fit(groups, 0):
@@ -244,64 +220,27 @@ def _perturb(groups: MixedGroups, words: Words) -> int:
             kept += 1
         else:
             take_back(groups, np.int64(0), 0.0)
-        while counts[WAITING] > 0:  # where nothing fitted, or the log was full
-            counts[WAITING] -= 1
-            rows[rows[(counts[FIRST] + counts[WAITING]) % len(rows), QUEUE], QUEUED] = 0
+        let_none_wait(groups)  # some do where nothing fitted, or the log was full
     return kept
 
 
 @njit(cache=True)
 def _kick(groups: MixedGroups, words: Words) -> None:
     """Pool the groups around a record and form them anew around random members."""
-    rows, heads, counts, k = groups.rows, groups.heads, groups.counts, groups.conditions.smallest
-    row = np.int64(words[0] % np.uint64(len(rows)))
-    wanted = 2 + np.int64(words[1] % np.uint64(_POOLED - 1))
-    around = np.empty(_POOLED, np.int64)
-    around[0] = rows[row, LABEL]
-    found, left = 1, heads[around[0], SIZE]
-    counts[TICK] += 1
-    heads[around[0], STAMP] = counts[TICK]
-    for neighbour in groups.near[row]:
-        group = rows[neighbour, LABEL]
-        if heads[group, STAMP] != counts[TICK] and found < wanted:
-            heads[group, STAMP] = counts[TICK]
-            around[found] = group
-            found += 1
-            left += heads[group, SIZE]
-    if left > 2 * k * found:
-        return  # large groups: of equal records, or held together by conditions
-    _pool(groups, around[:found])
-    made = 0
-    while left > 0:
-        group = around[made] if made < found else create(groups)
-        size = k if left >= 2 * k else left
-        word = words[2 + made % (WORDS_PER_KICK - 2)] >> np.uint64(made // (WORDS_PER_KICK - 2))
-        _form(groups, group, size, left, np.int64(word % np.uint64(left)))
+    formed = pool_around(groups, groups.near, groups.conditions.smallest, words)
+    left = formed[:, 1].sum()
+    for place in range(left):
+        part(groups, groups.rows[place, POOL])
+    for group, size, seed in formed:
+        _form(groups, group, size, left, seed)
         left -= size
-        made += 1
-    for place in range(made, found):
-        dissolve(groups, around[place])
-
-
-@njit(cache=True)
-def _pool(groups: MixedGroups, around: Integers) -> None:
-    """Take all members out of some groups."""
-    rows, pooled = groups.rows, 0
-    for group in around:
-        row = groups.heads[group, HEAD]
-        while row >= 0:
-            rows[pooled, POOL] = row
-            pooled += 1
-            note(groups, row, group)
-            row = rows[row, AFTER]
-    for place in range(pooled):
-        part(groups, rows[place, POOL])
 
 
 @njit(cache=True)
 def _form(groups: MixedGroups, group: int, size: int, left: int, seed: int) -> None:
     """Fill a group from the ``left`` records in the pool: the seed, and the nearest to it."""
-    rows, gaps, first = groups.rows, groups.gaps, groups.rows[seed, POOL]
+    rows, gaps = groups.rows, groups.gaps
+    first = rows[seed, POOL]
     for place in range(left):
         row = rows[place, POOL]
         gaps[row] = dissimilarity(groups, first, row) if row != first else -1.0

@@ -35,13 +35,12 @@ from shoal.kernels._mu_forest import (
     Forest,
     ForestPartition,
     Rows,
+    cut,
     link,
     make_group,
-    mark_subtree,
-    push,
+    pop,
     representative,
-    sort_marked,
-    strip_branches,
+    size_if_short,
 )
 from shoal.kernels._neighbours import Tree, build, nearest
 
@@ -97,10 +96,10 @@ def _join(points: Floats, tree: Tree, k: int, rows: Rows, forest: Forest) -> Non
     """Give an edge to each of the rows that is the root of a tree of fewer than k."""
     distances, others = np.empty(k), np.empty(k, np.int32)
     for row in rows:
-        own = representative(forest.tree_of, row)
-        size = forest.sizes[own]
-        if size >= k or forest.target[row] >= 0:
+        size = size_if_short(forest, row, k)
+        if size == 0:
             continue
+        own = representative(forest.tree_of, row)
         # A tree of ``size`` records cannot hold all of the root's ``size`` nearest others.
         found = nearest(tree, points[row], np.int64(row), distances[:size], others[:size])
         for place in range(found):
@@ -113,8 +112,7 @@ def _join(points: Floats, tree: Tree, k: int, rows: Rows, forest: Forest) -> Non
 def _cut_trees(points: Floats, k: int, forest: Forest, labels: Rows, records: int) -> None:
     """Cut trees until all have fewer than 2 k records, or about ``records`` were looked at."""
     while forest.state[TREES] > 0 and records > 0:
-        forest.state[TREES] -= 1
-        start, end = forest.stack[forest.state[TREES]]
+        start, end = pop(forest)
         count = end - start
         records -= count
         if count < 2 * k:
@@ -123,16 +121,9 @@ def _cut_trees(points: Floats, k: int, forest: Forest, labels: Rows, records: in
         _sum_up(points, forest, start, end)
         child, drop = _best_edge(forest, start, end, k)
         # Often both part the records alike: rounding must not choose between them.
-        if count < 3 * k and _part(points, forest, start, end, k) > drop + _MARGIN * abs(drop):
-            middle = sort_marked(forest, start, end)
-        elif child >= 0:
-            mark_subtree(forest, start, end, child)
-            middle = sort_marked(forest, start, end)
-        else:
-            end = strip_branches(forest, start, end, k, labels)
-            middle = start
-        push(forest, start, middle)
-        push(forest, middle, end)
+        better = drop + _MARGIN * abs(drop)
+        parted = count < 3 * k and _part(points, forest, start, end, k) > better
+        cut(forest, start, end, k, parted, child, labels)
 
 
 @njit(cache=True)

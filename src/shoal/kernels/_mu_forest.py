@@ -32,7 +32,7 @@ class Forest(NamedTuple):
     spare: Rows
     mark: Rows
     sums: Floats  # of the subtree of each record
-    stack: Integers  # first and last place of the trees still to cut
+    stack: Integers  # first place of the trees still to cut, and the one behind the last
     state: Integers  # trees on the stack, groups, records grouped
 
 
@@ -110,6 +110,13 @@ def link(forest: Forest, row: int, to: int) -> None:
 
 
 @njit(cache=True)
+def size_if_short(forest: Forest, row: int, k: int) -> int:
+    """The size of a record's tree if it has fewer than k and that is its root, else 0."""
+    size = forest.sizes[representative(forest.tree_of, row)]
+    return size if size < k and forest.target[row] < 0 else 0
+
+
+@njit(cache=True)
 def line_up(forest: Forest) -> None:
     """Fill ``order`` with the trees one after another, and the stack with their places."""
     count = len(forest.target)
@@ -143,7 +150,14 @@ def line_up(forest: Forest) -> None:
 
 
 @njit(cache=True)
-def push(forest: Forest, start: int, end: int) -> None:
+def pop(forest: Forest) -> Integers:
+    """Take a tree from the stack: its first place, and the one behind its last."""
+    forest.state[TREES] -= 1
+    return forest.stack[forest.state[TREES]]
+
+
+@njit(cache=True)
+def _push(forest: Forest, start: int, end: int) -> None:
     """Put a tree on the stack, unless it has no records."""
     if end > start:
         top = forest.state[TREES]
@@ -161,7 +175,7 @@ def make_group(forest: Forest, start: int, end: int, labels: Rows) -> None:
 
 
 @njit(cache=True)
-def mark_subtree(forest: Forest, start: int, end: int, child: int) -> None:
+def _mark_subtree(forest: Forest, start: int, end: int, child: int) -> None:
     """Mark a record and all below it, and cut its edge."""
     for place in range(start, end):
         row = forest.order[place]
@@ -171,7 +185,7 @@ def mark_subtree(forest: Forest, start: int, end: int, child: int) -> None:
 
 
 @njit(cache=True)
-def sort_marked(forest: Forest, start: int, end: int) -> int:
+def _sort_marked(forest: Forest, start: int, end: int) -> int:
     """Put the marked records behind the others, each in their order; give where they begin."""
     kept, moved = start, 0
     for place in range(start, end):
@@ -187,7 +201,22 @@ def sort_marked(forest: Forest, start: int, end: int) -> int:
 
 
 @njit(cache=True)
-def strip_branches(forest: Forest, start: int, end: int, k: int, labels: Rows) -> int:
+def cut(
+    forest: Forest, start: int, end: int, k: int, parted: bool, child: int, labels: Rows
+) -> None:
+    """Cut a tree: as marked if it is parted, else at the edge of a child, else its branches off."""
+    if not parted and child < 0:
+        _push(forest, start, _strip_branches(forest, start, end, k, labels))
+        return
+    if not parted:
+        _mark_subtree(forest, start, end, child)
+    middle = _sort_marked(forest, start, end)
+    _push(forest, start, middle)
+    _push(forest, middle, end)
+
+
+@njit(cache=True)
+def _strip_branches(forest: Forest, start: int, end: int, k: int, labels: Rows) -> int:
     """Make groups of whole branches of the hub until fewer than 3 k records are left.
 
     No edge parts k from k records, so one vertex has only branches of fewer than k: its

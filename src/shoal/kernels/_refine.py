@@ -12,50 +12,35 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.kernels._compile import njit
-from shoal.kernels._exchange import (
-    AFTER,
+from shoal.kernels._exchange import Groups, descend, distance, settle, take_back
+from shoal.kernels._group_lists import (
     CHANGE,
-    FIRST,
-    FREE,
-    HEAD,
     LABEL,
     LEAST,
     LOGGED,
     POOL,
-    QUEUE,
-    QUEUED,
     SIZE,
-    STAMP,
-    TICK,
-    UNUSED,
     WAITING,
+    WORDS_PER_KICK,
     Floats,
-    Groups,
-    Integers,
     Rows,
+    Words,
     attach,
-    create,
-    descend,
+    attach_all,
+    by_first_record,
     detach,
-    dissolve,
-    distance,
+    empty_lists,
     enqueue,
-    note,
-    settle,
-    take_back,
+    let_none_wait,
+    neighbours_of_each,
+    pool_around,
+    wait,
 )
 from shoal.kernels._neighbours import Tree, build, nearest
 
-Words = npt.NDArray[np.uint64]
-
 _WORK = 3_000_000  # distances, computed in about 50 ms
 _SEARCHED = 3_000  # records whose neighbours are found in about 50 ms
-_FEW, _MANY = 16, 64  # neighbours; more than a group has, but no more than memory allows
-_POOLED = 5  # groups that are formed anew together, at most; two at least
 _SMALLEST_GAIN = 1e-12  # times the mean squared distance of a record from its group's centre
-
-WORDS_PER_KICK = 8
-"""How many random words :meth:`Refinement.perturb` uses up for one attempt."""
 
 
 class Refinement:
@@ -125,43 +110,28 @@ class Refinement:
 def _groups(points: Floats, k: int) -> Groups:
     """Arrays for n records in at most n // k groups; no record is in a group yet."""
     count, columns = points.shape
-    most = count // k
-    near = min(count - 1, max(_FEW, min(3 * k // 2, _MANY)))
-    groups = Groups(
+    return Groups(
+        **empty_lists(count, k)._asdict(),
         points=np.subtract(points, points.mean(axis=0), dtype=np.float64, order="C"),
-        near=np.empty((count, near), np.int32),
-        rows=np.zeros((count, 6), np.int64),
+        near=np.empty((count, neighbours_of_each(count, k)), np.int32),
         own=np.zeros(count),
-        heads=np.zeros((most, 4), np.int64),
-        centres=np.zeros((most, columns)),
-        squares=np.zeros(most),
-        log=np.empty((2 * count + 2 * k + 64, 2), np.int64),
-        counts=np.zeros(6, np.int64),
-        sums=np.zeros(2),
+        centres=np.zeros((count // k, columns)),
+        squares=np.zeros(count // k),
     )
-    groups.heads[:, HEAD] = -1
-    return groups
 
 
 @njit(cache=True)
 def _start(groups: Groups, leaves: Rows, labels: Rows) -> None:
     """Form the groups and queue all records, neighbours close to each other."""
-    counts = groups.counts
-    for row in range(len(labels) - 1, -1, -1):
-        attach(groups, row, np.int64(labels[row]))
-    for group in range(len(groups.heads) - 1, -1, -1):
-        if groups.heads[group, SIZE] == 0:
-            groups.heads[counts[UNUSED], FREE] = group
-            counts[UNUSED] += 1
-        else:
+    attach_all(groups, labels)
+    for group in range(len(groups.heads)):
+        if groups.heads[group, SIZE] > 0:
             settle(groups, group)
     groups.sums[LEAST] = _SMALLEST_GAIN * groups.squares.sum() / len(labels)
     for leaf in range(len(leaves)):
         for row in leaves[leaf]:
             if row >= 0:
-                groups.rows[counts[WAITING], QUEUE] = row
-                groups.rows[row, QUEUED] = 1
-                counts[WAITING] += 1
+                wait(groups, np.int64(row))
 
 
 @njit(cache=True)
@@ -177,10 +147,9 @@ def _search(groups: Groups, tree: Tree, start: int, end: int) -> None:
 @njit(cache=True)
 def _perturb(groups: Groups, k: int, words: Words) -> int:
     """Kick and descend, once for every eight words; take back what gains nothing."""
-    counts, rows = groups.counts, groups.rows
     kept = 0
     for first in range(0, len(words) - WORDS_PER_KICK + 1, WORDS_PER_KICK):
-        counts[LOGGED] = 0
+        groups.counts[LOGGED] = 0
         groups.sums[CHANGE] = 0.0
         _kick(groups, k, words[first : first + WORDS_PER_KICK])
         descend(groups, k, 2**62, False)
@@ -188,59 +157,20 @@ def _perturb(groups: Groups, k: int, words: Words) -> int:
             kept += 1
             continue
         take_back(groups, np.int64(0))
-        while counts[WAITING] > 0:  # only where the log was full
-            counts[WAITING] -= 1
-            rows[rows[(counts[FIRST] + counts[WAITING]) % len(rows), QUEUE], QUEUED] = 0
+        let_none_wait(groups)  # some do only where the log was full
     return kept
 
 
 @njit(cache=True)
 def _kick(groups: Groups, k: int, words: Words) -> None:
     """Pool the groups around a record and form them anew around random members."""
-    rows, heads, counts = groups.rows, groups.heads, groups.counts
-    row = np.int64(words[0] % np.uint64(len(rows)))
-    wanted = 2 + np.int64(words[1] % np.uint64(_POOLED - 1))
-    around = np.empty(_POOLED, np.int64)
-    around[0] = rows[row, LABEL]
-    found, left = 1, heads[around[0], SIZE]
-    counts[TICK] += 1
-    heads[around[0], STAMP] = counts[TICK]
-    for neighbour in groups.near[row]:
-        group = rows[neighbour, LABEL]
-        if heads[group, STAMP] != counts[TICK] and found < wanted:
-            heads[group, STAMP] = counts[TICK]
-            around[found] = group
-            found += 1
-            left += heads[group, SIZE]
-    if left > 2 * k * found:
-        return  # groups of equal records, which are as good as they can be
-    _pool(groups, around[:found])
-    made = 0
-    while left > 0:
-        group = around[made] if made < found else create(groups)
-        size = k if left >= 2 * k else left
-        word = words[2 + made % (WORDS_PER_KICK - 2)] >> np.uint64(made // (WORDS_PER_KICK - 2))
-        _form(groups, group, size, left, np.int64(word % np.uint64(left)))
+    formed = pool_around(groups, groups.near, k, words)
+    left = formed[:, 1].sum()
+    for place in range(left):
+        detach(groups, groups.rows[place, POOL])
+    for group, size, seed in formed:
+        _form(groups, group, size, left, seed)
         left -= size
-        made += 1
-    for place in range(made, found):
-        settle(groups, around[place])
-        dissolve(groups, around[place])
-
-
-@njit(cache=True)
-def _pool(groups: Groups, around: Integers) -> None:
-    """Take all members out of some groups."""
-    rows, pooled = groups.rows, 0
-    for group in around:
-        row = groups.heads[group, HEAD]
-        while row >= 0:
-            rows[pooled, POOL] = row
-            pooled += 1
-            note(groups, row, group)
-            row = rows[row, AFTER]
-    for place in range(pooled):
-        detach(groups, rows[place, POOL])
 
 
 @njit(cache=True)
@@ -264,16 +194,3 @@ def _form(groups: Groups, group: int, size: int, left: int, seed: int) -> None:
                 chosen, least = place, away
     settle(groups, group)
     enqueue(groups, group)
-
-
-@njit(cache=True)
-def by_first_record(labels: Integers, groups: int) -> Rows:
-    number = np.full(groups, -1, np.int32)
-    renamed = np.empty(len(labels), np.int32)
-    found = 0
-    for row in range(len(labels)):
-        if number[labels[row]] < 0:
-            number[labels[row]] = found
-            found += 1
-        renamed[row] = number[labels[row]]
-    return renamed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -29,6 +29,15 @@ class StepLog:
     private: dict[str, Any] = field(default_factory=dict)
     public: dict[str, Any] = field(default_factory=dict)
     progress: Progress | None = None
+
+    def compare(self, columns: Iterable[str], masked: Table, table: Table) -> None:
+        """Note of each column whether a cell of it was changed."""
+        for name in columns:
+            # as the column's own type holds them, since a decimal may round back
+            if masked.changed_cells(name, table).any():
+                self.touched.append(name)
+            else:
+                self.skipped[name] = "no value changes"
 
     def tell(self, label: str, share: float) -> None:
         """Show how far a long step is."""

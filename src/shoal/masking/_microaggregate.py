@@ -103,11 +103,7 @@ class Microaggregate(Masker):
         stream = SecretStream.from_state(None)
         self.groups_ = form_groups(table, columns, self, stream, log)
         masked = aggregate(table, columns, self.groups_)
-        for name in columns:
-            if masked.changed_cells(name, table).any():
-                log.touched.append(name)
-            else:
-                log.skipped[name] = "no value changes"
+        log.compare(columns, masked, table)
         return masked
 
 

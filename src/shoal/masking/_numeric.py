@@ -36,12 +36,7 @@ class NumericMasker(Masker):
             else:
                 changed[name] = result
         masked = table.with_numbers(changed, keep_equal=self.keeps_equal) if changed else table
-        for name in changed:
-            # compared as the column's own type holds them, since a decimal may round back
-            if masked.changed_cells(name, table).any():
-                log.touched.append(name)
-            else:
-                log.skipped[name] = "no value changes"
+        log.compare(changed, masked, table)
         return masked
 
     def _serve(self, table: Table) -> Table:

@@ -72,10 +72,6 @@ class Pram(Masker):
             anew = own.uniform(len(present)) >= self.keep
             source = np.arange(len(table))
             source[present[anew]] = drawn[anew]
-            changed = masked.with_cells_of({name: source})
-            if changed.changed_cells(name, table).any():
-                masked = changed
-                log.touched.append(name)
-            else:
-                log.skipped[name] = "no value changes"
+            masked = masked.with_cells_of({name: source})
+            log.compare([name], masked, table)
         return masked

@@ -75,10 +75,6 @@ class RankSwap(Masker):
             order = shuffled[np.argsort(column.codes[shuffled], kind="stable")]
             source = np.arange(len(table))
             swap_near_ranks(order.astype(np.int64), window, own.words(len(order)), source)
-            changed = masked.with_cells_of({name: source})
-            if changed.changed_cells(name, table).any():
-                masked = changed
-                log.touched.append(name)
-            else:
-                log.skipped[name] = "no value changes"
+            masked = masked.with_cells_of({name: source})
+            log.compare([name], masked, table)
         return masked

@@ -90,11 +90,7 @@ class Redraw(Masker):
             source = self._drawn(table, failing, given, stream)
         self.redrawn_ = int(failing.sum())
         masked = table.with_cells_of(dict.fromkeys(secrets, source)) if failing.any() else table
-        for name in secrets:
-            if masked.changed_cells(name, table).any():
-                log.touched.append(name)
-            else:
-                log.skipped[name] = "no value changes"
+        log.compare(secrets, masked, table)
         return masked
 
     def _drawn(

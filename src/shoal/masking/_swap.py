@@ -124,11 +124,7 @@ class Swap(Masker):
             table, columns, stream, log
         )
         log.private["blocks"] = [list(block) for block in self.blocks_]
-        for name in (name for block in self.blocks_ for name in block):
-            if swapped.changed_cells(name, table).any():
-                log.touched.append(name)
-            else:
-                log.skipped[name] = "no value changes"
+        log.compare((name for block in self.blocks_ for name in block), swapped, table)
         return swapped
 
     def _swap_hints(

@@ -8,7 +8,7 @@ from typing import Annotated
 import numpy as np
 
 from shoal.errors import UnreachableLevel
-from shoal.models._base import Condition
+from shoal.models._base import Condition, check_k
 from shoal.models._sensitive_model import ClassValues, Floats, SensitiveModel
 from shoal.parameters import Integer, Real, Text
 from shoal.table import Table
@@ -65,11 +65,7 @@ class AlphaKAnonymity(SensitiveModel):
 
     def check(self, table: Table) -> None:
         """Raise UnreachableLevel when k or alpha cannot be reached by any class."""
-        if self.k > len(table):
-            raise UnreachableLevel(
-                f"k = {self.k} is larger than the table, which has {len(table)} records; "
-                f"choose k of at most {len(table)}."
-            )
+        check_k(self.k, table)
         for name in self.columns(table):
             found = table.codes(name).count
             if not self.accepts(1 / found):

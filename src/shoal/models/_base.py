@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.discovery import concrete_subclasses
+from shoal.errors import UnreachableLevel
 from shoal.parameters import Parametrized, parameters_of
 from shoal.table import Table
 
@@ -99,6 +100,15 @@ class PrivacyModel(Parametrized, ABC):
     @abstractmethod
     def explain(self, table: Table) -> str:
         """One sentence on how the table stands, without any value of a cell."""
+
+
+def check_k(k: int, table: Table) -> None:
+    """Raise UnreachableLevel when k exceeds the number of records."""
+    if k > len(table):
+        raise UnreachableLevel(
+            f"k = {k} is larger than the table, which has {len(table)} records; "
+            f"choose k of at most {len(table)}."
+        )
 
 
 def discover_models() -> dict[str, type[PrivacyModel]]:

@@ -8,8 +8,7 @@ from typing import Annotated
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import UnreachableLevel
-from shoal.models._base import PrivacyModel
+from shoal.models._base import PrivacyModel, check_k
 from shoal.parameters import Integer, OneOf
 from shoal.table import Missing, Table
 
@@ -66,11 +65,7 @@ class KAnonymity(PrivacyModel):
 
     def check(self, table: Table) -> None:
         """Raise UnreachableLevel when k exceeds the number of records."""
-        if self.k > len(table):
-            raise UnreachableLevel(
-                f"k = {self.k} is larger than the table, which has {len(table)} records; "
-                f"choose k of at most {len(table)}."
-            )
+        check_k(self.k, table)
 
     def explain(self, table: Table) -> str:
         """How many records are in classes that are too small."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from shoal.errors import InputError
 from shoal.measurement import Measurement, measure
-from shoal.risk._intruder import check_whole, known_columns
+from shoal.risk._intruder import check_sample, known_columns
 from shoal.risk._links import about_sampled
 from shoal.risk._released_regions import SAMPLE, Ground, attacked, ground, joint_counts
 from shoal.risk._success import (
@@ -96,9 +96,7 @@ def inference(
     >>> inference(table, table).value
     1.0
     """
-    check_whole(sample, "sample", 1, "the number of persons to attack at most")
-    if random_state is not None:
-        check_whole(random_state, "random_state", 0, "or None for the usual sample")
+    check_sample(sample, random_state, "attack")
     number = isinstance(closeness, numbers.Real) and not isinstance(closeness, bool)
     if not number or not 0 <= closeness < 1:
         raise InputError(

@@ -61,9 +61,7 @@ def intruder(
     if len(masked) == 0 or len(original) == 0:
         raise InputError("A table without records has nobody to link.")
     names = known_columns(original, masked, known)
-    check_whole(sample, "sample", 1, "the number of persons to link at most")
-    if random_state is not None:
-        check_whole(random_state, "random_state", 0, "or None for the usual sample")
+    check_sample(sample, random_state, "link")
     persons = drawn_persons(original.row_key, int(sample), random_state)
     return Intruder(original, masked, names, persons, rows_of(original.row_key[persons], masked))
 
@@ -125,6 +123,13 @@ def _meant(original: Table, masked: Table, word: str) -> tuple[str, ...]:
             "columns as known."
         )
     return tuple(shared)
+
+
+def check_sample(sample: Any, random_state: Any, attack: str) -> None:
+    """Raise InputError unless the options of a sample of persons can be used."""
+    check_whole(sample, "sample", 1, f"the number of persons to {attack} at most")
+    if random_state is not None:
+        check_whole(random_state, "random_state", 0, "or None for the usual sample")
 
 
 def check_whole(value: Any, name: str, least: int, meaning: str) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from shoal.errors import InputError, quoted
 from shoal.measurement import Measurement, measure
-from shoal.risk._intruder import check_whole, known_columns
+from shoal.risk._intruder import check_sample, check_whole, known_columns
 from shoal.risk._links import about_sampled
 from shoal.risk._released_regions import SAMPLE, Ground, attacked, ground, joint_counts
 from shoal.risk._success import (
@@ -89,9 +89,7 @@ def linkability(
     1.0
     """
     check_whole(neighbours, "neighbours", 1, "the number of nearest records")
-    check_whole(sample, "sample", 1, "the number of persons to attack at most")
-    if random_state is not None:
-        check_whole(random_state, "random_state", 0, "or None for the usual sample")
+    check_sample(sample, random_state, "attack")
     check_tables(original, masked, control)
     sources = _sources(original, masked, left, right)
     read, said = understood([*sources[0], *sources[1]], original, masked, control)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from shoal.table._comparable import comparable
 from shoal.table._roles import Roles
 from shoal.table.suggestion._patterns import looks_like_identifier
 
@@ -38,12 +39,11 @@ def _copied_identifier(data: pl.DataFrame, roles: Roles, name: str) -> str | Non
         return None
     for identifier in roles.identifiers:
         other = data[identifier]
-        if own.dtype == other.dtype:
-            same = own == other
-        elif {own.dtype, other.dtype} <= _WRITTEN_ALIKE:
-            same = own.cast(pl.String) == other.cast(pl.String)
-        else:
+        types = {own.dtype, other.dtype}
+        alike = len(types) == 1 or all(dtype.is_numeric() for dtype in types)
+        if not alike and not types <= _WRITTEN_ALIKE:
             continue
-        if int(same.sum()) > data.height / 2:
+        one, two = comparable(own, other)
+        if int((one == two).sum()) > data.height / 2:
             return identifier
     return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 import numpy.typing as npt
 
@@ -20,11 +22,14 @@ def scale_name(column: Codes) -> str:
     return _SCALES.get(kind, kind)
 
 
-def quantities(column: Codes, scale: str | None = None) -> npt.NDArray[np.float64]:
+def quantities(
+    column: Codes, scale: str | None = None, *, infinite: Literal["refused", "missing"] = "refused"
+) -> npt.NDArray[np.float64]:
     """Each code of a column as a number; a missing value is NaN.
 
     Dates and datetimes count in days, times in parts of a day, durations in seconds. Where a
-    ``scale`` is named, a column of another one is refused; one without any value fits all.
+    ``scale`` is named, a column of another one is refused; one without any value fits all. An
+    infinite number is ``refused``, or ``missing``.
 
     Examples
     --------
@@ -37,7 +42,10 @@ def quantities(column: Codes, scale: str | None = None) -> npt.NDArray[np.float6
     values = np.full(column.count, np.nan)
     if not len(column.levels):
         return values
-    found = bounds_of_values(column.levels)
+    levels = column.levels
+    if infinite == "missing" and levels.dtype.is_float():
+        levels = levels.set(levels.is_infinite(), np.nan)
+    found = bounds_of_values(levels)
     if found is None or (scale is not None and scale_name(column) != scale):
         raise InputError(
             f"Column '{column.name}' is {kind_of(column.levels.dtype)}, and was "

@@ -10,9 +10,9 @@ import numpy.typing as npt
 import polars as pl
 
 from shoal.errors import InputError
+from shoal.table._comparable import stacked
 from shoal.table._encode import Codes, encode
 from shoal.table._frames import kind_of
-from shoal.table._population import stacked
 from shoal.table._released_pairs import ends_of_members
 from shoal.table._sampling import signed_codes
 from shoal.table.hierarchy._read_labels import Runs, read_labels

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import polars as pl
 
 from shoal.errors import InputError, quoted
+from shoal.table._comparable import stacked
 from shoal.table._encode import encode
-from shoal.table._population import stacked
 from shoal.table._quantities import quantities, scale_name
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ _NUMERIC = ("integer", "float")
 def stacked_codes(column: str, above: Table, below: Table) -> npt.NDArray[np.int64]:
     """The codes of a column, the rows of one table above those of another; -1 where missing.
 
-    Equal values have equal codes. Numbers of different types are compared as numbers, a number
-    and a text as texts.
+    Equal values have equal codes. Numbers of different types are compared as numbers, dates and
+    moments as moments, a number and a text as texts.
 
     Examples
     --------

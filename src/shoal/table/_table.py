@@ -14,6 +14,7 @@ import polars as pl
 
 from shoal.errors import InputError, did_you_mean, quoted
 from shoal.table._checks import check_roles
+from shoal.table._comparable import comparable
 from shoal.table._course import Course
 from shoal.table._encode import Codes, encode
 from shoal.table._exchange import Exchange
@@ -199,12 +200,14 @@ class Table(GroupedRows, RecordedRows):
         return dict(zip(counts["value"].to_list(), counts["records"].to_list(), strict=True))
 
     def changed_cells(self, column: str, before: Table) -> npt.NDArray[np.bool_]:
-        """Where the cell differs from that of the same row (by key) in ``before``."""
+        """Where the cell differs from that of the same row (by key) in ``before``.
+
+        The number 3 written as 3.0 is no other cell, nor is a day written as its midnight.
+        """
         old, new = before._series(column), self._series(column)
         if self._row_key is not before._row_key:
             old = old.gather(before._positions_of(self._row_key))
-        if old.dtype != new.dtype:
-            old, new = old.cast(pl.String), new.cast(pl.String)
+        old, new = comparable(old, new)
         return old.ne_missing(new).to_numpy()
 
     def _positions_of(self, row_key: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

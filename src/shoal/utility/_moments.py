@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -131,18 +131,11 @@ def scaled_deviation(
     >>> round(scaled_deviation(table, Round(base=10).fit_transform(table)).value, 4)
     0.0524
     """
-    rows = paired_rows(original, masked)
-    quantities = quantities_to_compare(original, masked, columns)
-    each = {}
-    for quantity in quantities:
-        if quantity.spread > 0 and len(moved := _moved(quantity, rows)):
-            each[quantity.name] = float(np.abs(moved).mean() / (math.sqrt(2) * quantity.spread))
-    return Measurement(
-        "scaled_deviation",
-        float(np.mean(list(each.values()))) if each else 0.0,
-        details={"columns": each},
-        warnings=about_gone(quantities),
-    )
+
+    def scaled(quantity: Quantity, rows: Integers, moved: Floats) -> float:
+        return float(np.abs(moved).mean() / (math.sqrt(2) * quantity.spread))
+
+    return _over_columns("scaled_deviation", original, masked, columns, scaled)
 
 
 @measure(
@@ -182,16 +175,33 @@ def sse_sst(original: Table, masked: Table, *, columns: Sequence[str] | None = N
     >>> round(sse_sst(table, Round(base=10).fit_transform(table)).value, 4)
     1.2346
     """
+
+    def squared(quantity: Quantity, rows: Integers, moved: Floats) -> float | None:
+        from_mean = present(quantity.before[rows] - np.nanmean(quantity.before))
+        total = (from_mean**2).sum()
+        return 100.0 * float((moved**2).sum() / total) if total > 0 else None
+
+    return _over_columns("sse_sst", original, masked, columns, squared)
+
+
+def _over_columns(
+    name: str,
+    original: Table,
+    masked: Table,
+    columns: Sequence[str] | None,
+    error: Callable[[Quantity, Integers, Floats], float | None],
+) -> Measurement:
+    """The mean over columns of an error: of the rows, and how far their cells moved."""
     rows = paired_rows(original, masked)
     quantities = quantities_to_compare(original, masked, columns)
     each = {}
     for quantity in quantities:
         if quantity.spread > 0 and len(moved := _moved(quantity, rows)):
-            from_mean = present(quantity.before[rows] - np.nanmean(quantity.before))
-            if (total := (from_mean**2).sum()) > 0:
-                each[quantity.name] = 100.0 * float((moved**2).sum() / total)
+            found = error(quantity, rows, moved)
+            if found is not None:
+                each[quantity.name] = found
     return Measurement(
-        "sse_sst",
+        name,
         float(np.mean(list(each.values()))) if each else 0.0,
         details={"columns": each},
         warnings=about_gone(quantities),

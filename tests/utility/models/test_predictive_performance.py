@@ -2,54 +2,23 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import polars as pl
 import pytest
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
-from sklearn.neural_network import MLPClassifier
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from threadpoolctl import threadpool_limits
 
-import shoal as sh
-from shoal import Generalize, Hierarchy, Limit, Roles, Round, Sample, Table
+from shoal import Generalize, Hierarchy, Roles, Round, Sample, Table
 from shoal.errors import InputError, NothingLeftWarning
-from shoal.utility import predictive_performance, regression_performance
-from shoal.utility.models import cross_validated, evaluate, stratified_folds
+from shoal.utility import predictive_performance
+from shoal.utility.models import cross_validated, stratified_folds
 from shoal.utility.models._intervals import over_folds, over_rows
 
+from .persons import ROWS, Spy, people, shuffled, with_numbers
+
 RNG = np.random.default_rng(11)
-ROWS = 120
-
-
-def people(rows=ROWS, seed=11):
-    rng = np.random.default_rng(seed)
-    age, town = rng.integers(18, 80, rows), rng.choice(["Ulm", "Jena", "Bern"], rows)
-    rich = age + 20 * (town == "Bern") + rng.normal(0, 12, rows) > 60
-    frame = pl.DataFrame(
-        {
-            "name": [f"p{i}" for i in range(rows)],
-            "age": pl.Series(age).set(pl.Series(rng.random(rows) < 0.1), None),
-            "town": pl.Series(town).set(pl.Series(rng.random(rows) < 0.1), None),
-            "rich": np.where(rich, "yes", "no"),
-            "pay": age * 50 + rng.normal(0, 400, rows),
-        }
-    )
-    roles = Roles(identifiers=["name"], quasi_identifiers=["age", "town"], target="rich")
-    return Table(frame, roles)
-
-
-def shuffled(table, seed=4):
-    """The same persons in another order, ages moved by a few years and towns by one person."""
-    rng = np.random.default_rng(seed)
-    frame = table.frame.with_columns(
-        pl.col("age") + pl.Series(rng.integers(-6, 7, len(table))), pl.col("town").shift(1)
-    )
-    moved = Table(frame, table.roles).paired(table)
-    return moved.reorder(rng.permutation(len(table)))
 
 
 def by_hand(train, test):
@@ -107,35 +76,6 @@ def test_the_interval_over_folds_is_nadeau_and_bengios():
     low, high = over_folds(values, 1 / 3)
     assert (low, high) == pytest.approx((values.mean() - reach, values.mean() + reach))
     assert over_folds(values[:1], 1 / 3) is None
-
-
-class Spy(ClassifierMixin, BaseEstimator):
-    """Remembers what it was shown; says what the first training row says."""
-
-    shown: list = []  # noqa: RUF012 - of the class, since a learner is copied
-    weights: list = []  # noqa: RUF012
-
-    def fit(self, X, y, sample_weight=None):
-        self.classes_ = np.unique(y)
-        Spy.shown.append(("train", X.copy()))
-        Spy.weights.append(sample_weight)
-        return self
-
-    def predict(self, X):
-        Spy.shown.append(("test", X.copy()))
-        return np.full(len(X), self.classes_[0])
-
-
-@pytest.fixture
-def spy():
-    Spy.shown.clear()
-    Spy.weights.clear()
-    return Spy()
-
-
-def with_numbers(rows=40):
-    frame = pl.DataFrame({"number": np.arange(rows) * 1.0, "goal": ["a", "b"] * (rows // 2)})
-    return Table(frame, Roles(quasi_identifiers=["number"], target="goal"))
 
 
 class TestNoLeak:
@@ -291,6 +231,23 @@ class TestTables:
         assert alone.value == 0.0
         assert any("No column is left" in said for said in alone.warnings)
 
+    def test_infinite_numbers_are_missing_and_that_is_said(self):
+        table, some = people(), np.arange(ROWS) % 9 == 0
+        pay = table.frame["pay"]
+        frames = [
+            table.frame.with_columns(pay.set(pl.Series(some), value))
+            for value in (np.inf, -np.inf, None)
+        ]
+        tables = [Table(frame, table.roles) for frame in frames]
+        found = [predictive_performance(one, one) for one in tables]
+        assert found[0].details == found[1].details == found[2].details
+        said = "Infinite values of 'pay' were taken as missing."
+        assert [said in one.warnings for one in found] == [True, True, False]
+        rounded = Round(base=500, columns=["age"]).fit_transform(tables[2])
+        late = tables[0].paired(tables[2])  # in the masked table alone
+        assert said in predictive_performance(tables[2], late).warnings
+        assert said not in predictive_performance(tables[2], rounded).warnings
+
     def test_a_large_table_is_sampled(self):
         table = people(rows=400)
         found = predictive_performance(table, table, sample=100)
@@ -308,191 +265,6 @@ class TestTables:
         found = predictive_performance(table, masked)
         assert found.details["persons"] == ROWS
         assert abs(found.details["rows"]["training"] - 88) <= 1
-
-
-class TestTarget:
-    @pytest.mark.parametrize(
-        ("values", "said"),
-        [
-            (["a"] * 40, "has 1 class in the original"),
-            ([None] * 39 + ["a"], "has 1 class in the original"),
-            ([f"c{i}" for i in range(120)], "120 classes"),
-        ],
-    )
-    def test_nothing_to_predict(self, values, said):
-        frame = pl.DataFrame({"x": range(len(values)), "goal": values})
-        table = Table(frame, Roles(quasi_identifiers=["x"], target="goal"))
-        with pytest.raises(InputError, match=said):
-            predictive_performance(table, table)
-
-    def test_masked_targets(self):
-        table = with_numbers()
-        for values, said in (
-            (["a"] * 40, "has 1 class in the masked table"),
-            (["y", "z"] * 20, "no value in the masked table"),
-        ):
-            masked = Table(table.frame.with_columns(pl.Series("goal", values)), table.roles)
-            with pytest.raises(InputError, match=said):
-                predictive_performance(table, masked.paired(table))
-        with pytest.raises(InputError, match="has no column 'goal'"):
-            predictive_performance(table, table.drop(["goal"]))
-        with pytest.raises(InputError, match="declare a target"):
-            predictive_performance(table.with_roles(Roles()), table)
-        with pytest.raises(InputError, match="among the features"):
-            predictive_performance(table, table, features=["goal"])
-
-    def test_a_class_that_was_taken_out(self):
-        """The first of three classes has no masked record: it is never said, and never found."""
-        frame = pl.DataFrame({"x": [0, 50, 99] * 20, "goal": ["a", "b", "c"] * 20})
-        table = Table(frame, Roles(quasi_identifiers=["x"], target="goal"))
-        masked = table.keep(np.arange(60) % 3 > 0)
-        found = predictive_performance(table, masked, learner="decision-tree", score="accuracy")
-        assert found.baseline == 1.0
-        assert found.value == pytest.approx(2 / 3)
-        assert found.details["scores"]["balanced-accuracy"] == pytest.approx(2 / 3)
-        assert found.details["scores"]["g-mean"] == 0.0
-
-    def test_each_measure_leaves_the_others_target_alone(self):
-        table = people()
-        numbers = table.with_roles(table.roles.replacing(target="pay"))
-        with pytest.raises(InputError, match="which regression_performance measures"):
-            predictive_performance(numbers, numbers)
-        with pytest.raises(InputError, match="which predictive_performance measures"):
-            regression_performance(table, table)
-
-
-class TestNumbers:
-    def test_ridge_by_hand(self):
-        table = people()
-        masked = Round(base=20, columns=["age"]).fit_transform(table)
-        found = regression_performance(table, masked, target="pay", features=["age", "town"])
-        baseline = cross_validated("ridge-regression", table, "pay", features=["age", "town"])
-        expected = np.mean([fold.scores["r2"] for fold in baseline])
-        assert found.baseline == pytest.approx(expected)
-        assert 0.5 < found.value < found.baseline
-        assert found.details["scores"]["rmse"] > found.details["scores"]["mae"] > 100
-
-    def test_worse_than_the_mean_is_0(self):
-        rng = np.random.default_rng(0)
-        frame = pl.DataFrame({"x": rng.normal(size=60), "y": rng.normal(size=60)})
-        table = Table(frame, Roles(quasi_identifiers=["x"], target="y"))
-        found = regression_performance(table, table, learner="decision-tree")
-        assert found.value == 0.0
-        assert found.details["scores"]["r2"] < 0
-        assert found.details["percentage_difference"] is None
-        assert found.details["percentage_skipped"] == 5
-        assert found.warnings == ("The original predicts the target no better than its mean.",)
-
-    def test_evaluate(self):
-        table = people()
-        rows = np.arange(ROWS) < 80
-        train, test = table.keep(rows), table.keep(~rows)
-        found = evaluate("decision-tree", train, test, "pay", ["r2", "mae"], features=["age"])
-        assert set(found) == {"r2", "mae"}
-        with pytest.raises(InputError, match="no score 'f1'"):
-            evaluate("decision-tree", train, test, "pay", ["f1"])
-
-
-class Fragile(ClassifierMixin, BaseEstimator):
-    """Fails at the n-th training, with a cell in its error."""
-
-    count = 0
-
-    def __init__(self, at=()):
-        self.at = at
-
-    def fit(self, X, y):
-        Fragile.count += 1
-        if self.at == "always" or Fragile.count in self.at:
-            raise ValueError("could not convert 'canary-7d1f'")
-        self.classes_, self.inner_ = np.unique(y), LogisticRegression().fit(X, y)
-        return self
-
-    def predict(self, X):
-        return self.inner_.predict(X)
-
-
-class TestFailures:
-    def test_one_fold_spoils_no_other(self):
-        table = people()
-        Fragile.count = 0
-        whole = predictive_performance(table, table, learner=Fragile())
-        Fragile.count = 0
-        found = predictive_performance(table, table, learner=Fragile(at=(2, 8)))
-        values = [fold["value"] for fold in whole.details["folds"]]
-        assert [fold["value"] for fold in found.details["folds"]] == [
-            value if place != 2 else None for place, value in enumerate(values)
-        ]
-        assert found.value == pytest.approx(np.mean([values[i] for i in (0, 1, 3, 4)]))
-        assert found.details["failed"] == [
-            {"model": "asked", "repeat": 0, "fold": 2, "error": "ValueError"},
-            {"model": "baseline", "repeat": 0, "fold": 1, "error": "ValueError"},
-        ]
-        assert found.details["percentage_skipped"] == 2
-        assert any("failed on 1 of 5 splits" in said for said in found.warnings)
-        assert "canary" not in json.dumps(found.to_dict()) + repr(found)
-
-    def test_all_folds(self):
-        table = people()
-        with pytest.raises(InputError, match=r"failed on every split \(ValueError\)") as error:
-            predictive_performance(table, table, learner=Fragile(at="always"))
-        assert "canary" not in str(error.value)
-
-    def test_a_baseline_that_fails(self):
-        table = people()
-        Fragile.count = 0
-        found = predictive_performance(table, table, learner=Fragile(at=range(1, 6)))
-        assert found.baseline is None
-        assert found.details["difference"] is None
-        assert any("nothing to compare with" in said for said in found.warnings)
-
-    def test_what_does_not_converge_is_counted(self):
-        table = people()
-        learner = MLPClassifier(max_iter=1)
-        found = predictive_performance(table, table, learner=learner, splits=2)
-        assert found.details["not_converged"] == 2
-        assert any("did not converge on 2 splits" in said for said in found.warnings)
-
-    def test_a_score_that_a_learner_cannot_give(self, spy):
-        table = people()
-        with pytest.raises(InputError, match="'auc' cannot be told of the learner 'Spy'"):
-            predictive_performance(table, table, learner=spy, score="auc")
-
-
-class TestWeights:
-    def test_they_reach_the_learner(self, spy):
-        table = with_numbers()
-        frame = table.frame.with_columns(pl.Series("w", np.arange(40.0)))
-        table = Table(frame, Roles(quasi_identifiers=["number"], target="goal"))
-        predictive_performance(table, table, learner=spy, weight="w", splits=2)
-        fold = stratified_folds(np.tile([0, 1], 20), table.row_key, splits=2)[0]
-        assert Spy.weights[0].tolist() == fold.train.tolist()
-        assert all(X.shape[1] == 1 for _, X in Spy.shown)  # the weight is no feature
-
-    def test_bad_weights_are_refused(self):
-        table = with_numbers()
-        frame = table.frame.with_columns(pl.Series("w", [-1.0, None] + [1.0] * 38))
-        table = Table(frame, table.roles)
-        with pytest.raises(InputError, match="in 2 records"):
-            predictive_performance(table, table, weight="w")
-        with pytest.raises(InputError, match="takes no weights"):
-            predictive_performance(table, table, weight="w", learner="KNeighborsClassifier")
-
-
-class TestInTheHouse:
-    def test_assess_measures_the_target_of_the_roles(self):
-        table = people()
-        masked = Round(base=10, columns=["age"]).fit_transform(table)
-        found = sh.assess(masked, original=table)
-        assert found["predictive_performance"].value > 0.5
-        assert "which predictive_performance measures" in found.left_out["regression_performance"]
-
-    def test_a_limit_in_a_plan(self):
-        table = people()
-        options = {"learner": "decision-tree", "score": "accuracy", "features": ["age", "town"]}
-        limit = Limit("predictive_performance", at_least=0.5, options=options)
-        assert limit.key == "min_predictive_performance"
-        assert limit.run(table, table).details["learner"] == "decision-tree"
 
 
 def test_an_interval_over_rows_holds_the_value_of_all_of_them():

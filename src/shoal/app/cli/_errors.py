@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from shoal.app.cli._show import console, printable, tell
-from shoal.errors import ReadError, ShoalError, ShoalWarning
+from shoal.errors import NothingLeftWarning, ReadError, ShoalError, ShoalWarning
 
 WRONG: Final = 2
 STOPPED: Final = 130
@@ -191,8 +191,12 @@ def _let_go_of_stdout() -> None:
 
 @contextmanager
 def warnings_as_lines(*, debug: bool) -> Iterator[None]:
-    """Shoal's warnings as one line each; those of libraries, which may quote cells, on demand."""
+    """Shoal's warnings as one line each; those of libraries, which may quote cells, on demand.
+
+    That nothing is left waits for the end: a failure for that reason says it itself.
+    """
     told: set[str] = set()
+    waiting: list[str] = []
 
     def show(
         message: Warning | str,
@@ -206,12 +210,27 @@ def warnings_as_lines(*, debug: bool) -> Iterator[None]:
         if text in told:
             return
         told.add(text)
-        if issubclass(category, ShoalWarning):
-            tell(f"shoal: warning: {printable(text)}", style="yellow")
+        if issubclass(category, NothingLeftWarning):
+            waiting.append(text)
+        elif issubclass(category, ShoalWarning):
+            _tell_warning(text)
         elif debug:
             print(f"{filename}:{lineno}: {category.__name__}: {text}", file=sys.stderr)
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", ShoalWarning)
         warnings.showwarning = show
-        yield
+        reason = ""
+        try:
+            yield
+        except BaseException as cause:
+            reason = str(cause)
+            raise
+        finally:
+            for text in waiting:
+                if text not in reason:
+                    _tell_warning(text)
+
+
+def _tell_warning(text: str) -> None:
+    tell(f"shoal: warning: {printable(text)}", style="yellow")

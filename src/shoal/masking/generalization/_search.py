@@ -18,17 +18,6 @@ from shoal.masking.generalization._recoding import Recoding
 from shoal.table import Hierarchy, Table
 
 ALGORITHMS = ("full-domain", "mondrian", "local")
-LOSSES = (
-    "loss",
-    "precision",
-    "discernibility",
-    "discernibility-monotonic",
-    "average-class-size",
-    "entropy",
-    "entropy-monotonic",
-    "ambiguity",
-    "kl-divergence",
-)
 
 _SEARCH_SECONDS = 60.0
 _REFINE_SECONDS = 0.5

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -76,7 +76,6 @@ def read_labels(texts: Sequence[str], column: Codes) -> tuple[Runs, Integers]:
 
 
 Reading = tuple[Runs, npt.NDArray[np.bool_]]
-Reader = Callable[[Sequence[str], pl.Series], Reading]
 
 
 def _members(texts: Sequence[str], pairs: Sequence[tuple[int, int]]) -> Reading:

@@ -35,7 +35,8 @@ class Column:
     ``labels`` where the masked table has other values than the original: intervals of numbers
     (then ``masked`` holds codes of its own), or coarser values (then codes are shared). A table
     that has not the column, or in which it says nothing, has None; ``learnable`` are the tables
-    in which it is more than a list of names.
+    in which it is more than a list of names. Infinite numbers are missing; ``infinite`` tells
+    whether there were any.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Column:
     masked: Values | None
     labels: bool = False
     learnable: frozenset[Side] = frozenset()
+    infinite: bool = False
 
     def of(self, side: Side) -> Values | None:
         """The values in one of the tables."""
@@ -75,22 +77,37 @@ def _column(name: str, original: Table, masked: Table | None) -> Column:
     after = None if released is None else released.codes(name)
     learnable = {side for side, column in _present(before, after) if not _names(column)}
     if len(before.levels) and is_quantity(original, name):
-        learnable.add("original")
-        if released is None or after is None:
-            numbers, _ = _in_one_size(quantities(before)[before.codes], None)
-            return Column(name, True, numbers, None, learnable=frozenset(learnable))
-        if not len(after.levels) or _same_scale(before, after, released):
-            if len(after.levels):
-                learnable.add("masked")
-            both = quantities(before)[before.codes], quantities(after)[after.codes]
-            return Column(name, True, *_in_one_size(*both), learnable=frozenset(learnable))
-        learnable.add("masked")  # intervals, however many, become numbers
-        numbers, _ = _in_one_size(quantities(before)[before.codes], None)
-        bands = np.where(empty_cells(original, released, name), -1, _codes(after))
-        return Column(name, True, numbers, bands, True, frozenset(learnable))
+        return _quantity(name, original, released, learnable | {"original"})
     if released is None or after is None:
         return Column(name, False, _codes(before), None, learnable=frozenset(learnable))
     return _nominal(name, original, released, frozenset(learnable))
+
+
+def _quantity(name: str, original: Table, masked: Table | None, learnable: set[Side]) -> Column:
+    before, infinite = _numbers(original.codes(name))
+    after = None if masked is None else masked.codes(name)
+    labels = False
+    released: Values | None = None
+    if masked is not None and after is not None:
+        if len(after.levels):
+            learnable = learnable | {"masked"}  # also intervals, which become numbers
+        labels = bool(len(after.levels)) and not _same_scale(original.codes(name), after, masked)
+        if labels:
+            released = np.where(empty_cells(original, masked, name), -1, _codes(after))
+        else:
+            released, more = _numbers(after)
+            infinite = infinite or more
+    if labels:
+        before, _ = _in_one_size(before, None)
+    else:
+        before, released = _in_one_size(before, released)
+    return Column(name, True, before, released, labels, frozenset(learnable), infinite)
+
+
+def _numbers(column: Codes) -> tuple[Values, bool]:
+    """A column of quantities as floats, and whether it has infinite ones, which are missing."""
+    numbers = quantities(column, infinite="missing")
+    return numbers[column.codes], bool(np.isnan(numbers[: len(column.levels)]).any())
 
 
 def _nominal(name: str, original: Table, masked: Table, learnable: frozenset[Side]) -> Column:

@@ -112,6 +112,8 @@ class Findings:
             )
         if not outcome.attempts[0].columns:
             said.append("No column is left to learn from: the model knows the target alone.")
+        if infinite := [column.name for column in outcome.columns if column.infinite]:
+            said.append(f"Infinite values of {quoted(infinite)} were taken as missing.")
         if lost := _unmapped(outcome):
             said.append(
                 f"The columns {quoted(lost)} have other values in the masked table, and without "
