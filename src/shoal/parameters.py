@@ -15,6 +15,7 @@ import math
 import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar, Protocol, Self, get_args, get_type_hints
 
 from shoal.errors import ParameterError, did_you_mean
@@ -202,6 +203,11 @@ class Parameter:
 
 def parameters_of(cls: type) -> tuple[Parameter, ...]:
     """The declared parameters of a method or model, in order."""
+    return _declared_by(cls)
+
+
+@cache
+def _declared_by(cls: Any) -> tuple[Parameter, ...]:
     hints = get_type_hints(cls, include_extras=True)
     declared = []
     for spec in dataclasses.fields(cls):

@@ -9,19 +9,21 @@ from __future__ import annotations
 import os
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shoal import __version__
 from shoal.errors import InputError, ShoalError
 from shoal.measurement import Measurement
 from shoal.study._design import Cell, MeasureSpec, Study
+from shoal.study._keys import keys_of, task_key
 from shoal.study._measures import study_measures
 from shoal.study._options import divided, meant
-from shoal.study._store import Result, Store, key_of
+from shoal.study._store import Result, Store
+from shoal.study._survival import in_spite_of_deaths
 from shoal.study._tables import TableSource
 from shoal.table import Table
 from shoal.workflow import Plan, StepRecord
@@ -29,6 +31,10 @@ from shoal.workflow import Plan, StepRecord
 Progress = Callable[[str, float], None]
 
 _BACKENDS = ("loky", "dask", "spark")
+_CHANGED = (
+    "The table, a file that a step or option names, or a library changed while the study ran; "
+    "run it again."
+)
 _PINNED = ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
@@ -46,33 +52,6 @@ class Run:
     def complete(self) -> bool:
         """Whether every task has a result, if only the reason why there is none."""
         return self.done + self.failed == self.tasks
-
-
-def task_key(cell: Cell, measure: MeasureSpec, fingerprint: str) -> str:
-    """The hash of all that a task's result depends on, the version of Shoal included."""
-    return key_of(
-        {
-            "shoal": __version__,
-            "data": fingerprint,
-            "table": {k: v for k, v in cell.table.to_dict().items() if k not in ("name", "path")},
-            "steps": [dict(step) for step in cell.variant.steps],
-            "seed": cell.seed,
-            "measure": measure.measure,
-            "options": dict(measure.options),
-        }
-    )
-
-
-def keys_of(study: Study) -> dict[tuple[str, str, int, str], str]:
-    """The key of every task, by table, variant, seed and measure."""
-    prints = {source.name: source.fingerprint(study.folder) for source in study.tables}
-    return {
-        (cell.table.name, cell.variant.name, cell.seed, measure.name): task_key(
-            cell, measure, prints[cell.table.name]
-        )
-        for cell in study.cells()
-        for measure in cell.measures
-    }
 
 
 def run(
@@ -110,35 +89,39 @@ def run(
     """
     if backend not in _BACKENDS:
         raise InputError(f"The backend of a study is one of {', '.join(_BACKENDS)}.")
-    store, keys = Store(folder), keys_of(study)
-    known = store.known(keys.values(), failed=not retry)
+    keys = keys_of(study)  # before a folder is made: it tells what is wrong with the study
+    store = Store(folder)
+    if retry:
+        store.forget_failed(keys.values())
+    known = store.known(keys.values())
     work = list(_open_cells(study, keys, known))
     total = sum(len(todo) for _, todo in work)
-    deadline = None if budget is None else time.monotonic() + budget
-    begun: list[int] = []
-    done = 0
+    until = None if budget is None else time.time() + budget
+    done, began = 0, time.monotonic()
 
-    def calls() -> Iterator[Any]:
+    def pieces() -> Iterator[Any]:
+        target = store.folder if backend == "loky" else None
         for cell, todo in work:
-            if deadline is not None and time.monotonic() >= deadline:
+            if until is not None and time.time() >= until:
                 return
-            begun.append(len(todo))
-            target = store.folder if backend == "loky" else None
-            yield joblib.delayed(measure_cell)(cell, todo, study.folder, target)
+            yield cell, todo, study.folder, target, until
 
     import joblib
 
-    with store.kept_open(), _one_thread_each(), _config(joblib, backend, jobs):
+    def start(given: Iterator[Any]) -> Iterator[list[Result]]:
         parallel = joblib.Parallel(return_as="generator_unordered", pre_dispatch="2*n_jobs")
-        for results in parallel(calls()):
+        yield from parallel(joblib.delayed(measure_cell)(*piece) for piece in given)
+
+    with store.kept_open(), _one_thread_each(), _config(joblib, backend, jobs):
+        for results in in_spite_of_deaths(start, pieces(), store):
             if backend != "loky":
                 store.write(*results)
             done += len(results)
             if progress:
-                progress(f"{done:,} of {total:,} tasks", done / max(total, 1))
+                progress(_told(done, total, time.monotonic() - began), done / max(total, 1))
     found = store.read(keys.values()).values()
     failed = sum(result.status == "failed" for result in found)
-    return Run(len(set(keys.values())), len(found) - failed, failed, done, sum(begun) < total)
+    return Run(len(set(keys.values())), len(found) - failed, failed, done, done < total)
 
 
 def _open_cells(
@@ -146,7 +129,7 @@ def _open_cells(
 ) -> Iterator[tuple[Cell, list[tuple[MeasureSpec, str]]]]:
     """The cells that lack results, each with the measures it lacks and their keys."""
     given: set[str] = set()
-    for cell in study.cells():
+    for cell in _in_turn(study):
         todo = []
         for measure in cell.measures:
             key = keys[cell.table.name, cell.variant.name, cell.seed, measure.name]
@@ -155,6 +138,21 @@ def _open_cells(
                 todo.append((measure, key))
         if todo:
             yield cell, todo
+
+
+def _in_turn(study: Study) -> list[Cell]:
+    """The cells in such an order that what is done after any time is balanced.
+
+    First seeds; under each, the first variant of every family on every table, then the second of
+    every family, and so on: a long grid of one family does not come before the others.
+    """
+    seen: Counter[str] = Counter()
+    turn: dict[str, int] = {}
+    for variant in study.variants:
+        turn[variant.name] = seen[variant.family]
+        seen[variant.family] += 1
+    place = {seed: number for number, seed in enumerate(study.seeds)}
+    return sorted(study.cells(), key=lambda cell: (place[cell.seed], turn[cell.variant.name]))
 
 
 @dataclass(frozen=True)
@@ -199,8 +197,14 @@ def measure_cell(
     todo: Sequence[tuple[MeasureSpec, str]],
     folder: Path | None,
     target: Path | None,
+    until: float | None = None,
 ) -> list[Result]:
-    """Mask a table and take its measures; each result is written to ``target`` at once."""
+    """Mask a table and take its measures; each result is written to ``target`` at once.
+
+    No measure is begun after ``until``, so that there may be fewer results than asked for.
+    """
+    if until is not None and time.time() >= until:
+        return []
     store = None if target is None else Store(target)
     began = time.perf_counter()
     results = []
@@ -209,18 +213,32 @@ def measure_cell(
         try:
             masked = _Masked.of(cell, folder)
             reason = None
-        except Exception as error:  # recorded; the other tasks go on
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # recorded, a library's panic too; the other tasks go on
             reason = _reason(error)
         masking = time.perf_counter() - began
         for measure, key in todo:
+            if until is not None and time.time() >= until:
+                break
             if reason is not None:
                 result = Result(key, "failed", reason=f"masking: {reason}", seconds=masking)
             else:
                 result = _measured(measure, key, masked, masking)
+                if not _is_still(cell, measure, key, folder):
+                    result = Result(key, "failed", reason=_CHANGED, seconds=result.seconds)
             if store is not None:
                 store.write(result)
             results.append(result)
     return results
+
+
+def _is_still(cell: Cell, measure: MeasureSpec, key: str, folder: Path | None) -> bool:
+    """Whether the table and all else that a result hangs on are what they were at first."""
+    try:
+        return task_key(cell, measure, cell.table.fingerprint(folder), folder) == key
+    except (ShoalError, OSError):
+        return False
 
 
 def _measured(measure: MeasureSpec, key: str, masked: _Masked, masking: float) -> Result:
@@ -228,7 +246,9 @@ def _measured(measure: MeasureSpec, key: str, masked: _Masked, masking: float) -
     try:
         options = masked.options(measure.options)
         found = study_measures()[measure.measure](masked.original, masked.table, **options)
-    except Exception as error:  # recorded; the other tasks go on
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # recorded, a library's panic too; the other tasks go on
         return Result(key, "failed", reason=_reason(error), seconds=time.perf_counter() - began)
     seconds = time.perf_counter() - began
     facts = {**_facts(found), **masked.facts, "masking": masking}
@@ -240,9 +260,21 @@ def _facts(found: Measurement) -> dict[str, Any]:
     return {part: facts[part] for part in ("interval", "baseline", "direction", "details")}
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: BaseException) -> str:
     """Shoal's own sentences tell no cell; what others say might."""
     return str(error) if isinstance(error, ShoalError) else type(error).__name__
+
+
+def _told(done: int, total: int, seconds: float) -> str:
+    """How far a run is, and how long the rest takes if it goes on like this."""
+    label = f"{done:,} of {total:,} tasks"
+    if not 0 < done < total:
+        return label
+    left = seconds * (total - done) / done
+    hours, minutes = divmod(round(left / 60), 60)
+    if left < 60:
+        return f"{label}, {max(round(left), 1)} s left"
+    return f"{label}, {f'{hours:,} h ' if hours else ''}{minutes} min left"
 
 
 def _config(joblib: Any, backend: str, jobs: int | None) -> Any:

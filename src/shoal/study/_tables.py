@@ -151,7 +151,7 @@ class TableSource:
             shipped = self.scikit_learn
             return f"openml:{self.openml}" if shipped is None else f"scikit-learn:{shipped}"
         stat = file.stat()
-        return _hashed(str(file.resolve()), stat.st_size, stat.st_mtime_ns)
+        return _hashed(str(file.resolve()), stat.st_mtime_ns, stat.st_ctime_ns)
 
     def load(self, folder: Path | None = None) -> Table:
         """The table to mask, with its roles."""
@@ -223,7 +223,7 @@ def _places(folder: Path | None) -> list[Path]:
 
 
 @lru_cache(maxsize=256)
-def _hashed(path: str, size: int, modified: int) -> str:
+def _hashed(path: str, modified: int, changed: int) -> str:
     """The hash of a file, computed once for each state of it."""
     with open(path, "rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
