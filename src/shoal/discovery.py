@@ -6,6 +6,7 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -23,9 +24,15 @@ def members_of(package_name: str) -> Iterator[Any]:
 
 def concrete_subclasses(package_name: str, base: type[T]) -> list[type[T]]:
     """The classes of a package that implement ``base``, by name."""
+    wanted: Any = base
+    return list(_subclasses(package_name, wanted))
+
+
+@cache
+def _subclasses(package_name: str, base: Any) -> tuple[Any, ...]:
     found = {
         thing
         for thing in members_of(package_name)
         if inspect.isclass(thing) and issubclass(thing, base) and not inspect.isabstract(thing)
     }
-    return sorted(found, key=lambda cls: cls.__name__)
+    return tuple(sorted(found, key=lambda cls: cls.__name__))

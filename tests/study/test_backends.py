@@ -159,14 +159,18 @@ def test_what_was_stopped_is_not_begun(dask_is_named, tmp_path):
 
 def test_a_worker_that_lacks_the_table_says_so(study_here, people_file):
     work = [next(iter(_runner._open_cells(study_here, keys_of(study_here), set())))]
-    ((cell, todo, folder, data),) = _runner._for_elsewhere(iter(work), study_here)
+    ((cell, todo, folder, data, until),) = _runner._for_elsewhere(iter(work), study_here, None)
+
+    def measured(data):
+        return _runner.measure_elsewhere(cell, todo, folder, data, until)
+
     assert cell.table.path == str(people_file)
-    assert {one.status for one in _runner.measure_elsewhere(cell, todo, folder, data)} == {"done"}
-    other = _runner.measure_elsewhere(cell, todo, folder, "another hash")
+    assert {one.status for one in measured(data)} == {"done"}
+    other = measured("another hash")
     assert {one.status for one in other} == {"failed"}
     assert "has other content; put it there under the same path" in other[0].reason
     people_file.unlink()
-    absent = _runner.measure_elsewhere(cell, todo, folder, data)
+    absent = measured(data)
     assert [one.key for one in absent] == [key for _, key in todo]
     assert f"there is no file '{people_file}' there; put it there" in absent[0].reason
 
@@ -177,7 +181,7 @@ def test_a_table_without_a_file_here_is_not_looked_for_elsewhere(people_file):
     given = {"tables": [source], "variants": variants, "measures": ["uniqueness"]}
     study = Study.from_dict(given)
     work = _runner._open_cells(study, keys_of(study), set())
-    cells = [task[0] for task in _runner._for_elsewhere(iter(work), study)]
+    cells = [task[0] for task in _runner._for_elsewhere(iter(work), study, None)]
     assert [cell.table.path for cell in cells] == [None, None]
 
 

@@ -78,8 +78,7 @@ def test_a_violin_reaches_no_further_than_its_values():
 def test_few_values_are_drawn_all_the_same(groups):
     kept = sum(np.isfinite(values).any() for values in groups.values() if len(values))
     assert len(violins(groups, ylabel="y").rows) == kept
-    if kept:
-        assert len(boxes(groups, ylabel="y").rows) == kept
+    assert len(boxes(groups, ylabel="y").rows) == kept
 
 
 def test_the_common_subset_is_where_every_method_has_a_rank():
@@ -118,3 +117,52 @@ def test_a_point_far_below_the_others_is_told_and_takes_no_room():
     assert ("far", "", 0.2, 0.1, False) in figure.rows
     # of a loss the lowest are the best, and are seen
     assert risk_utility([*points, far], higher_is_better=False).drawing.axes[0].get_ylim()[0] < 0.1
+
+
+LONG = [
+    f"microaggregation $x_^$ of\n漢字 dissimilarity=gower blocks=mutual k={n}" for n in range(30)
+]
+
+
+@pytest.mark.parametrize("names", [[], LONG])
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda names: rank_plot({name: RNG.random(60) for name in names}),
+        lambda names: win_draw_lose(dict.fromkeys(names, (0.2, 0.3, 0.5))),
+        lambda names: violins({name: RNG.random(9) for name in names}, ylabel="risk"),
+        lambda names: boxes({name: RNG.random(9) for name in names}, ylabel="risk"),
+        lambda names: risk_utility([Point(name, *RNG.random(2), name) for name in names]),
+        lambda names: against(
+            {name: {k: [RNG.random()] for k in (0, 5, 9)} for name in names}, xlabel="k", ylabel="y"
+        ),
+    ],
+)
+def test_none_and_many_and_long_names_leave_room_for_the_picture(draw, names, tmp_path):
+    """Two dollars are no formula, a sign that the font lacks is no warning, and axes stay wide."""
+    figure = draw(names)
+    assert all(path.stat().st_size for path in figure.save(tmp_path, "figure"))
+    if names:
+        box = figure.drawing.axes[0].get_window_extent()
+        assert min(box.width, box.height) > 90  # of 100 dots an inch
+
+
+def test_no_two_of_many_families_look_alike():
+    from shoal.study.figures._style import colour_of
+
+    look = colour_of([str(n) for n in range(40)])
+    assert len(set(look.values())) == 40
+
+
+def test_numbers_on_an_axis_do_not_run_into_each_other():
+    ks = (5, 25, 50, 100, 150, 200, 250, 300)
+    axes = against({"a": {k: [1.0] for k in ks}}, xlabel="k", ylabel="y").drawing.axes[0]
+    ticks = [float(label.get_text()) for label in axes.get_xticklabels()]
+    assert (ticks[0], ticks[-1]) == (5, 300)
+    assert len(ticks) < len(ks)
+    assert (np.diff(np.log(ticks)) > 0.08 * np.log(60)).all()
+
+
+def test_a_place_of_zero_is_not_lost_on_an_axis_of_factors():
+    figure = against({"a": {0: [1.0], 5: [2.0]}}, xlabel="x", ylabel="y")
+    assert figure.drawing.axes[0].get_xscale() == "linear"

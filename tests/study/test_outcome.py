@@ -95,8 +95,13 @@ def test_the_figures_have_the_numbers_of_the_results(people_file, tmp_path):
     ("figure", "said"),
     [
         ({"kind": "pie", "measure": "uniqueness"}, "There is no figure 'pie'"),
-        ({"kind": "boxes"}, "lacks or does not know an option"),
-        ({"kind": "boxes", "measure": "distance_linkage", "colour": "red"}, "does not know"),
+        ({"kind": "boxes"}, "'1-boxes' needs the option 'measure'"),
+        ({"kind": "boxes", "measure": "distance_linkage", "colour": "red"}, "no option 'colour'"),
+        ({"kind": "boxes", "measure": "distance_linkag"}, "Did you mean 'distance_linkage'"),
+        ({"kind": "violins", "measure": "distance_linkage", "by": "colour"}, "'by' of the figure"),
+        ({"kind": "against", "measure": "distance_linkage", "x": "l"}, "Known are 'base', 'k'"),
+        ({"kind": "win-draw-lose", "measure": "distance_linkage", "rope": -1}, "a number ≥ 0"),
+        ({"kind": "ranks", "measure": "distance_linkage", "name": "../up"}, "names its files"),
     ],
 )
 def test_a_figure_that_is_wrong_is_told_in_a_sentence(people_file, tmp_path, figure, said):

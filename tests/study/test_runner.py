@@ -193,7 +193,7 @@ def test_killed_in_the_middle_it_goes_on_and_ends_the_same(people_file, tmp_path
 
 def test_results_that_are_none_are_said_to_be(people_file, tmp_path):
     (tmp_path / "results.sqlite").write_text("no database at all, but long enough to look like it")
-    with pytest.raises(InputError, match=r"cannot be read or written .* remove results\.sqlite"):
+    with pytest.raises(InputError, match=r"damaged .* remove it to begin anew"):
         run(Study.from_dict(design(people_file)), tmp_path)
 
 

@@ -137,3 +137,24 @@ def test_missing_values_are_refused(given):
     for statistic in (bayes_sign_test, signed_rank, bootstrap_interval):
         with pytest.raises(InputError, match="no missing ones"):
             statistic(given)
+
+
+def test_without_a_region_only_what_is_equal_is_a_draw():
+    found = bayes_sign_test([-2.0, 0.0, 1.0, 3.0, 4.0, 5.0], rope=0)
+    assert found.counts == (1, 1, 4)
+    assert sum(found.probabilities) == pytest.approx(1.0)
+    assert found.verdict == "win"
+
+
+@pytest.mark.parametrize(
+    ("y", "p_value"),
+    [([1, 2, 3], 1 / 3), ([1, 2, 3, 4, 5], 1 / 60), ([1, 1, 2, 2], 1 / 3), ([2, 1, 3], 1.0)],
+)
+def test_of_few_pairs_the_p_value_of_spearman_counts_orders(y, p_value):
+    """Three pairs in one order are no evidence: one order of six agrees, and one is opposed."""
+    assert spearman(range(len(y)), y)[1] == pytest.approx(p_value)
+
+
+def test_of_nine_pairs_or_more_it_is_that_of_student():
+    x, y = np.arange(9), [1, 0, 2, 4, 3, 5, 8, 6, 7]
+    assert spearman(x, y)[1] == pytest.approx(stats.spearmanr(x, y).pvalue)

@@ -11,6 +11,8 @@ import pytest
 
 import shoal as sh
 from shoal.errors import InputError, UnreachableLevel
+from shoal.study._store import Store
+from shoal.study._tables import chosen_rows
 from shoal.study.tuning import Family, default_space, tune
 from shoal.study.tuning import _judge as judging
 from shoal.study.tuning._goal import Goal
@@ -238,6 +240,7 @@ def test_what_cannot_be_reached_is_said_with_the_closest(table, limits, said):
         ({"max_risk": 0.1, "risk": "wealth"}, "no measure of risk called 'wealth'"),
         ({"max_risk": 0.1, "utility": "uniqueness"}, "no measure of utility called 'uniqueness'"),
         ({"max_risk": 0.1, "utility": "total_variation"}, "is a loss"),
+        ({"max_risk": 0.1, "utility": "variance_ratio"}, "cannot be asked about them"),
         ({"max_risk": 0.1, "held_out": 1.0}, "'held_out' must be"),
         ({"max_risk": 0.1, "trials": 0}, "'trials' must be a whole number ≥ 1"),
         ({"max_risk": 0.1, "search_rows": 2.5}, "'search_rows' must be"),
@@ -284,3 +287,47 @@ def test_a_goal_reads_the_whole_interval():
     assert goal.best_first([near, below, blind]) == [below]
     assert goal.allows(sh.Measurement("x", 0.09, interval=(0.08, 0.11)), whole_interval=False)
     assert not goal.allows(sh.Measurement("x", 0.09, interval=(0.08, 0.11)))
+
+
+def test_a_recommended_plan_has_no_seed_though_what_was_tried_had_one(table):
+    seeded = Family("swap", ({"method": "swap", "random_state": 5},), {"0.k": (12,)})
+    found = tune(table, max_risk=0.3, space=[seeded])
+    assert "random_state" not in found.plan.to_toml()
+    assert "random_state" not in json.dumps(found.to_dict())
+    given = sh.Plan([sh.Swap(k=12, random_state=5)])
+    assert "random_state" not in tune(table, max_risk=0.3, space=[], plan=given).plan.to_toml()
+    assert given.steps[0].random_state == 5
+
+
+def test_where_no_plan_is_found_it_says_why_plans_failed(table):
+    with pytest.raises(UnreachableLevel, match=r"1 of 1 that were given up: k = 1000 is larger"):
+        tune(table, max_risk=0.3, space=[Family("too large", SWAP.steps, {"0.k": (1000,)})])
+
+
+def test_those_who_are_held_out_change_nothing_in_the_search(table):
+    out = chosen_rows(len(table), 100, "held out")
+    poisoned = table.frame.with_columns(
+        pl.when(pl.Series(out)).then(999).otherwise(pl.col("age")).alias("age")
+    )
+    one = tune(table, max_risk=0.2, space=SMALL)
+    two = tune(sh.Table(poisoned, table.roles), max_risk=0.2, space=SMALL)
+    assert [o.label for o in one.tried] == [o.label for o in two.tried]
+    np.testing.assert_equal(
+        [(o.risk, o.utility) for o in one.tried], [(o.risk, o.utility) for o in two.tried]
+    )
+    assert (one.plan, one.risk.value) == (two.plan, two.risk.value)
+    assert one.utility.value != two.utility.value
+
+
+def test_a_hierarchy_that_changed_is_judged_anew(table, tmp_path):
+    tree = tmp_path / "city.csv"
+    tree.write_text("Bern;x;*\nGraz;x;*\nJena;z;*\n")
+    step = {"method": "generalize", "algorithm": "full-domain", "k": 2, "max_suppressed": 0.9}
+    steps = [{**step, "hierarchies": {"city": str(tree)}, "columns": ["city"]}]
+    asked = {"risk": ("uniqueness", {}), "utility": ("predictive_performance", {})}
+    store = Store(tmp_path / "out")
+    judges = [judging.Judge(table, goal=Goal(max_risk=0.9), store=store, **asked) for _ in "ab"]
+    judges[0].judged(steps, seed=1, with_utility=False)
+    tree.write_text("Bern;x;*\nGraz;z;*\nJena;z;*\n")
+    judges[1].judged(steps, seed=1, with_utility=False)
+    assert [judge.computed for judge in judges] == [1, 1]

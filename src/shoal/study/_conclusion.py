@@ -53,7 +53,7 @@ class Finding:
         return {
             "name": self.name,
             "published": self.published,
-            "measured": None if math.isnan(self.measured) else self.measured,
+            "measured": self.measured if math.isfinite(self.measured) else None,
             "tolerance": self.tolerance,
             "tolerance_is": "absolute" if self.absolute else "relative",
             "within_tolerance": self.within_tolerance,

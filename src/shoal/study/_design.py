@@ -5,14 +5,17 @@ from __future__ import annotations
 import itertools
 import os
 import tomllib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from shoal.errors import PlanError, did_you_mean
-from shoal.study._measures import study_measures
+from shoal.study._measures import options_of, study_measures
 from shoal.study._own_tables import sources_of
+from shoal.study._shape import check_shape
 from shoal.study._tables import TableSource
 from shoal.workflow import Plan
 
@@ -83,6 +86,12 @@ class MeasureSpec:
             raise PlanError(f"There is no measure '{measure}'. {did_you_mean(str(measure), known)}")
         own = ("measure", "name", "families")
         options = {part: value for part, value in given.items() if part not in own}
+        taken = options_of(measure)
+        for part in options:
+            if part not in taken:
+                raise PlanError(
+                    f"The measure '{measure}' has no option '{part}'. {did_you_mean(part, taken)}"
+                )
         families = tuple(given.get("families", ()))
         return cls(measure, str(given.get("name", measure)), options, families)
 
@@ -145,6 +154,7 @@ class Study:
         for part in given:
             if part not in _PARTS:
                 raise PlanError(f"A study has no part '{part}'. {did_you_mean(part, _PARTS)}")
+        check_shape(given)
         for part in ("tables", "variants", "measures"):
             if not isinstance(given.get(part), list) or not given[part]:
                 raise PlanError(f"A study needs '{part}', a list of one or more.")
@@ -156,7 +166,11 @@ class Study:
         _check_names("tables", [source.name for source in tables])
         measures = [MeasureSpec.from_dict(entry) for entry in given["measures"]]
         _check_names("measures", [measure.name for measure in measures])
-        _check_measures(variants, [measure.name for measure in measures])
+        for variant in variants:
+            _check_mentioned("variant", variant.name, "table", variant.tables, tables)
+            _check_mentioned("variant", variant.name, "measure", variant.measures, measures)
+        for measure in measures:
+            _check_mentioned("measure", measure.name, "family", measure.families, variants)
         return cls(
             name=str(given.get("name", "study")),
             tables=tuple(tables),
@@ -182,21 +196,21 @@ class Study:
         given.setdefault("name", Path(path).stem)
         return cls.from_dict(given, folder=Path(path).parent)
 
-    def cells(self) -> Iterator[Cell]:
-        """All cells, so ordered that whatever was done after any time is balanced.
-
-        First seeds, then variants, then tables: after a part of the time every variant was tried
-        on every table under the first seed.
-        """
-        most = {
+    @cached_property
+    def _trials(self) -> Mapping[str, int]:
+        """Under how many seeds each variant is measured."""
+        return {
             variant.name: (variant.seeds or len(self.seeds))
             if variant.is_random(self.folder)
             else 1
             for variant in self.variants
         }
+
+    def cells(self) -> Iterator[Cell]:
+        """All cells: first seeds, then variants, then tables."""
         for place, seed in enumerate(self.seeds):
             for variant, table in itertools.product(self.variants, self.tables):
-                if place < most[variant.name] and variant.applies_to(table):
+                if place < self._trials[variant.name] and variant.applies_to(table):
                     taken = variant.measured_by(self.measures)
                     measures = tuple(each for each in taken if each.applies_to(variant))
                     yield Cell(table, variant, seed, measures)
@@ -222,7 +236,7 @@ def expanded(entry: Mapping[str, Any]) -> list[Variant]:
         if grid:
             raise PlanError(f"The variant '{name}' combines techniques, so it has no grid.")
         return [
-            Variant(_joined(chosen), chosen, family, {}, *limits)
+            Variant(_joined(chosen), _unnamed(chosen), family, {}, *limits)
             for count in range(1, len(entry["combine"]) + 1)
             for chosen in itertools.combinations(entry["combine"], count)
         ]
@@ -244,7 +258,12 @@ def expanded(entry: Mapping[str, Any]) -> list[Variant]:
 
 
 def _joined(steps: Sequence[Mapping[str, Any]]) -> str:
-    return "+".join(str(step.get("name", step["method"])) for step in steps)
+    return "+".join(str(step.get("name", step.get("method"))) for step in steps)
+
+
+def _unnamed(steps: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
+    """The techniques as a plan has them: what they are called is for the study alone."""
+    return tuple({part: v for part, v in step.items() if part != "name"} for step in steps)
 
 
 def _with(
@@ -267,22 +286,29 @@ def _seeds(given: Any) -> tuple[int, ...]:
     if isinstance(given, bool) or not isinstance(given, (int, list)):
         raise PlanError("The seeds of a study are a number of them, or a list of whole numbers.")
     seeds = list(range(given)) if isinstance(given, int) else given
-    if not seeds or not all(isinstance(s, int) and s >= 0 for s in seeds):
+    if not seeds or not all(
+        isinstance(s, int) and not isinstance(s, bool) and s >= 0 for s in seeds
+    ):
         raise PlanError("The seeds of a study are whole numbers ≥ 0, one at least.")
+    if len(set(seeds)) < len(seeds):
+        raise PlanError("The seeds of a study are different ones; name each once.")
     return tuple(seeds)
 
 
 def _check_names(what: str, names: Sequence[str]) -> None:
-    twice = sorted({name for name in names if names.count(name) > 1})
+    twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise PlanError(f"Two {what} of the study are called '{twice[0]}'; name each differently.")
 
 
-def _check_measures(variants: Sequence[Variant], names: Sequence[str]) -> None:
-    for variant in variants:
-        for name in variant.measures:
-            if name not in names:
-                raise PlanError(
-                    f"The variant '{variant.name}' names the measure '{name}', which the study has "
-                    f"not. {did_you_mean(name, names)}"
-                )
+def _check_mentioned(
+    what: str, name: str, kind: str, mentioned: Sequence[str], those: Sequence[Any]
+) -> None:
+    """What a variant or a measure is meant for must be there: it would be left out silently."""
+    known = [one.family if kind == "family" else one.name for one in those]
+    for each in mentioned:
+        if each not in known:
+            raise PlanError(
+                f"The {what} '{name}' names the {kind} '{each}', which the study has not. "
+                f"{did_you_mean(each, list(dict.fromkeys(known)))}"
+            )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from functools import cache
 
@@ -31,6 +32,14 @@ def study_measures() -> Mapping[str, Callable[..., Measurement]]:
     for name, info in measures_known().items():
         out[name] = info.function if info.needs_original else _of_masked(info.function)
     return out
+
+
+def options_of(measure: str) -> list[str]:
+    """The options that a measure takes."""
+    infos = measures_known()
+    function = infos[measure].function if measure in infos else _OWN[measure]
+    parameters = inspect.signature(function).parameters.values()
+    return [each.name for each in parameters if each.kind is each.KEYWORD_ONLY]
 
 
 def _of_masked(function: Callable[..., Measurement]) -> Callable[..., Measurement]:

@@ -29,13 +29,17 @@ def meant(
         if out.get(name) is True:
             out[name] = _put_aside(source, folder)
     if out.get("known") == "part":
-        out["known"] = list(_identifying(source, folder))
+        out["known"] = list(_identifying(source, folder, source.fingerprint(folder)))
     return out
 
 
-@lru_cache(maxsize=4)
 def divided(source: TableSource, folder: Path | None) -> tuple[Table, Table | None]:
-    """A table and what was put aside of it, read once by each worker."""
+    """A table and what was put aside of it, read once by each worker while it stays the same."""
+    return _read(source, folder, source.fingerprint(folder))
+
+
+@lru_cache(maxsize=4)
+def _read(source: TableSource, folder: Path | None, data: str) -> tuple[Table, Table | None]:
     return source.load_divided(folder)
 
 
@@ -50,5 +54,5 @@ def _put_aside(source: TableSource, folder: Path | None) -> Table:
 
 
 @lru_cache(maxsize=64)
-def _identifying(source: TableSource, folder: Path | None) -> tuple[str, ...]:
+def _identifying(source: TableSource, folder: Path | None, data: str) -> tuple[str, ...]:
     return tuple(source.identifying(divided(source, folder)[0]))

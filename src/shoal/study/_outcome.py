@@ -43,8 +43,13 @@ class Outcome:
         for row in self.results:
             if row.status == "failed" and row.reason is not None:
                 failures[row.reason] = failures.get(row.reason, 0) + 1
+        found = self.conclusion.to_dict()
+        if not self.run.complete:
+            lacking = self.run.tasks - self.run.done - self.run.failed
+            part = f"A partial answer, since {lacking:,} of {self.run.tasks:,} tasks are not done"
+            found["sentence"] = f"{part}: {found['sentence']}"
         return {
-            **self.conclusion.to_dict(),
+            **found,
             "study": self.study.name,
             "title": self.study.title,
             "reference": self.reference,
@@ -118,6 +123,8 @@ def run_study(
     if own:
         design = _on_tables(design, own, published, preset)
     design, missing = _with_what_is_there(design, some_will_do=published is not None and not own)
+    if published is None:
+        _generic.check(design)
     folder = Path(out)
     deadline = None if budget is None else time.monotonic() + budget
 
@@ -158,7 +165,7 @@ def read_verdict(folder: str | os.PathLike[str]) -> dict[str, Any]:
             f"There is no finished study in '{folder}': {_VERDICT} is missing or damaged; run "
             "shoal study with this folder as --out."
         ) from None
-    if not isinstance(found, dict):
+    if not isinstance(found, dict) or not {"verdict", "claims", "tasks"} <= found.keys():
         raise InputError(f"The file {_VERDICT} in '{folder}' is not that of a study.")
     return found
 
@@ -228,7 +235,7 @@ def _write(outcome: Outcome, folder: Path) -> None:
     page = render("study.html.j2", outcome=outcome, facts=facts, pictures=pictures)
     for name, text in (
         ("report.html", page),
-        (_VERDICT, json.dumps(facts, indent=2, ensure_ascii=False)),
+        (_VERDICT, json.dumps(facts, indent=2, ensure_ascii=False, allow_nan=False)),
     ):
         part = folder / f".{name}.part"  # complete, or as it was
         part.write_text(text, encoding="utf-8")

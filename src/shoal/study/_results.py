@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.study._design import Study
-from shoal.study._runner import keys_of
+from shoal.study._keys import keys_of
 from shoal.study._store import Result, Status, Store
 
 Floats = npt.NDArray[np.float64]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import platform
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -17,19 +18,25 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from shoal import __version__
 from shoal.errors import InputError, ShoalError
 from shoal.measurement import Measurement
 from shoal.study._design import Cell, MeasureSpec, Study
+from shoal.study._keys import keys_of, task_key
 from shoal.study._measures import study_measures
 from shoal.study._options import divided, meant
-from shoal.study._store import Result, Store, key_of
+from shoal.study._store import Result, Store
+from shoal.study._survival import in_spite_of_deaths
 from shoal.study._tables import TableSource
 from shoal.study._workers import BACKENDS, on_a_cluster, on_this_machine
 from shoal.table import Table
 from shoal.workflow import Plan, StepRecord
 
 Progress = Callable[[str, float], None]
+
+_CHANGED = (
+    "The table, a file that a step or option names, or a library changed while the study ran; "
+    "run it again."
+)
 
 
 @dataclass(frozen=True)
@@ -46,33 +53,6 @@ class Run:
     def complete(self) -> bool:
         """Whether every task has a result, if only the reason why there is none."""
         return self.done + self.failed == self.tasks
-
-
-def task_key(cell: Cell, measure: MeasureSpec, fingerprint: str) -> str:
-    """The hash of all that a task's result depends on, the version of Shoal included."""
-    return key_of(
-        {
-            "shoal": __version__,
-            "data": fingerprint,
-            "table": {k: v for k, v in cell.table.to_dict().items() if k not in ("name", "path")},
-            "steps": [dict(step) for step in cell.variant.steps],
-            "seed": cell.seed,
-            "measure": measure.measure,
-            "options": dict(measure.options),
-        }
-    )
-
-
-def keys_of(study: Study) -> dict[tuple[str, str, int, str], str]:
-    """The key of every task, by table, variant, seed and measure."""
-    prints = {source.name: source.fingerprint(study.folder) for source in study.tables}
-    return {
-        (cell.table.name, cell.variant.name, cell.seed, measure.name): task_key(
-            cell, measure, prints[cell.table.name]
-        )
-        for cell in study.cells()
-        for measure in cell.measures
-    }
 
 
 def run(
@@ -111,26 +91,29 @@ def run(
     """
     if backend not in BACKENDS:
         raise InputError(f"The backend of a study is one of {', '.join(BACKENDS)}.")
-    store, keys = Store(folder), keys_of(study)
-    known = store.known(keys.values(), failed=not retry)
+    keys = keys_of(study)  # before a folder is made: it tells what is wrong with the study
+    store = Store(folder)
+    if retry:
+        store.forget_failed(keys.values())
+    known = store.known(keys.values())
     work = list(_open_cells(study, keys, known))
     total = sum(len(todo) for _, todo in work)
-    deadline = None if budget is None else time.monotonic() + budget
-    begun: list[int] = []
-    done = 0
+    until = None if budget is None else time.time() + budget
+    done, began = 0, time.monotonic()
 
     def in_time() -> Iterator[tuple[Cell, list[tuple[MeasureSpec, str]]]]:
         for cell, todo in work:
-            if deadline is not None and time.monotonic() >= deadline:
+            if until is not None and time.time() >= until:
                 return
-            begun.append(len(todo))
             yield cell, todo
 
     if backend == "loky":
-        here = ((cell, todo, study.folder, store.folder) for cell, todo in in_time())
-        outcomes = on_this_machine(measure_cell, here, jobs)
+        here = ((cell, todo, study.folder, store.folder, until) for cell, todo in in_time())
+        outcomes = in_spite_of_deaths(
+            lambda pieces: on_this_machine(measure_cell, pieces, jobs), here, store
+        )
     else:
-        away = _for_elsewhere(in_time(), study)
+        away = _for_elsewhere(in_time(), study, until)
         outcomes = on_a_cluster(measure_elsewhere, away, backend=backend, jobs=jobs, lost=_lost)
     with store.kept_open(), closing(outcomes):
         for results in outcomes:
@@ -138,10 +121,10 @@ def run(
                 store.write(*results)
             done += len(results)
             if progress:
-                progress(f"{done:,} of {total:,} tasks", done / max(total, 1))
+                progress(_told(done, total, time.monotonic() - began), done / max(total, 1))
     found = store.read(keys.values()).values()
     failed = sum(result.status == "failed" for result in found)
-    return Run(len(set(keys.values())), len(found) - failed, failed, done, sum(begun) < total)
+    return Run(len(set(keys.values())), len(found) - failed, failed, done, done < total)
 
 
 def _open_cells(
@@ -149,7 +132,7 @@ def _open_cells(
 ) -> Iterator[tuple[Cell, list[tuple[MeasureSpec, str]]]]:
     """The cells that lack results, each with the measures it lacks and their keys."""
     given: set[str] = set()
-    for cell in study.cells():
+    for cell in _in_turn(study):
         todo = []
         for measure in cell.measures:
             key = keys[cell.table.name, cell.variant.name, cell.seed, measure.name]
@@ -158,6 +141,21 @@ def _open_cells(
                 todo.append((measure, key))
         if todo:
             yield cell, todo
+
+
+def _in_turn(study: Study) -> list[Cell]:
+    """The cells in such an order that what is done after any time is balanced.
+
+    First seeds; under each, the first variant of every family on every table, then the second of
+    every family, and so on: a long grid of one family does not come before the others.
+    """
+    seen: Counter[str] = Counter()
+    turn: dict[str, int] = {}
+    for variant in study.variants:
+        turn[variant.name] = seen[variant.family]
+        seen[variant.family] += 1
+    place = {seed: number for number, seed in enumerate(study.seeds)}
+    return sorted(study.cells(), key=lambda cell: (place[cell.seed], turn[cell.variant.name]))
 
 
 @dataclass(frozen=True)
@@ -202,8 +200,14 @@ def measure_cell(
     todo: Sequence[tuple[MeasureSpec, str]],
     folder: Path | None,
     target: Path | None,
+    until: float | None = None,
 ) -> list[Result]:
-    """Mask a table and take its measures; each result is written to ``target`` at once."""
+    """Mask a table and take its measures; each result is written to ``target`` at once.
+
+    No measure is begun after ``until``, so that there may be fewer results than asked for.
+    """
+    if until is not None and time.time() >= until:
+        return []
     store = None if target is None else Store(target)
     began = time.perf_counter()
     results = []
@@ -212,14 +216,20 @@ def measure_cell(
         try:
             masked = _Masked.of(cell, folder)
             reason = None
-        except Exception as error:  # recorded; the other tasks go on
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # recorded, a library's panic too; the other tasks go on
             reason = _reason(error)
         masking = time.perf_counter() - began
         for measure, key in todo:
+            if until is not None and time.time() >= until:
+                break
             if reason is not None:
                 result = Result(key, "failed", reason=f"masking: {reason}", seconds=masking)
             else:
                 result = _measured(measure, key, masked, masking)
+                if not _is_still(cell, measure, key, folder):
+                    result = Result(key, "failed", reason=_CHANGED, seconds=result.seconds)
             if store is not None:
                 store.write(result)
             results.append(result)
@@ -227,7 +237,7 @@ def measure_cell(
 
 
 def _for_elsewhere(
-    work: Iterator[tuple[Cell, list[tuple[MeasureSpec, str]]]], study: Study
+    work: Iterator[tuple[Cell, list[tuple[MeasureSpec, str]]]], study: Study, until: float | None
 ) -> Iterator[tuple[Any, ...]]:
     """The work with paths as they were found here: a worker has its own folder and environment."""
     folder = (study.folder or Path()).resolve()
@@ -238,18 +248,22 @@ def _for_elsewhere(
         found[source.name] = placed, source.fingerprint(study.folder)
     for cell, todo in work:
         source, data = found[cell.table.name]
-        yield replace(cell, table=source), todo, folder, data
+        yield replace(cell, table=source), todo, folder, data, until
 
 
 def measure_elsewhere(
-    cell: Cell, todo: Sequence[tuple[MeasureSpec, str]], folder: Path, data: str
+    cell: Cell,
+    todo: Sequence[tuple[MeasureSpec, str]],
+    folder: Path,
+    data: str,
+    until: float | None,
 ) -> list[Result]:
     """What a worker of a cluster does: as here, with one thread, if it has the same table."""
     with threadpool_limits(1):
         absent = _absent(cell.table, data)
         if absent is not None:
             return [Result(key, "failed", reason=absent) for _, key in todo]
-        return measure_cell(cell, todo, folder, None)
+        return measure_cell(cell, todo, folder, None, until)
 
 
 def _absent(source: TableSource, data: str) -> str | None:
@@ -273,12 +287,22 @@ def _lost(task: tuple[Any, ...], reason: str) -> list[Result]:
     return [Result(key, "failed", reason=reason) for _, key in task[1]]
 
 
+def _is_still(cell: Cell, measure: MeasureSpec, key: str, folder: Path | None) -> bool:
+    """Whether the table and all else that a result hangs on are what they were at first."""
+    try:
+        return task_key(cell, measure, cell.table.fingerprint(folder), folder) == key
+    except (ShoalError, OSError):
+        return False
+
+
 def _measured(measure: MeasureSpec, key: str, masked: _Masked, masking: float) -> Result:
     began = time.perf_counter()
     try:
         options = masked.options(measure.options)
         found = study_measures()[measure.measure](masked.original, masked.table, **options)
-    except Exception as error:  # recorded; the other tasks go on
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # recorded, a library's panic too; the other tasks go on
         return Result(key, "failed", reason=_reason(error), seconds=time.perf_counter() - began)
     seconds = time.perf_counter() - began
     facts = {**_facts(found), **masked.facts, "masking": masking}
@@ -290,6 +314,18 @@ def _facts(found: Measurement) -> dict[str, Any]:
     return {part: facts[part] for part in ("interval", "baseline", "direction", "details")}
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: BaseException) -> str:
     """Shoal's own sentences tell no cell; what others say might."""
     return str(error) if isinstance(error, ShoalError) else type(error).__name__
+
+
+def _told(done: int, total: int, seconds: float) -> str:
+    """How far a run is, and how long the rest takes if it goes on like this."""
+    label = f"{done:,} of {total:,} tasks"
+    if not 0 < done < total:
+        return label
+    left = seconds * (total - done) / done
+    hours, minutes = divmod(round(left / 60), 60)
+    if left < 60:
+        return f"{label}, {max(round(left), 1)} s left"
+    return f"{label}, {f'{hours:,} h ' if hours else ''}{minutes} min left"

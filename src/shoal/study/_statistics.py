@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,8 @@ import numpy.typing as npt
 from shoal.errors import InputError, MissingExtra
 
 Floats = npt.NDArray[np.float64]
+
+_FEW = 8  # pairs whose orders can all be tried; Student's t is far off for so few
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,9 @@ def bayes_sign_test(differences: Any, *, rope: float = 1.0, random_state: int = 
         from baycomp import SignTest as Posterior
     except ImportError:
         raise MissingExtra("The Bayesian sign test", "study") from None
-    found = Posterior.probs(np.zeros(len(values)), values, rope=rope, random_state=random_state)
+    # of its draws the largest share, since its probabilities know no draw where the rope is 0
+    draws = Posterior.sample(np.zeros(len(values)), values, rope=rope, random_state=random_state)
+    found = np.bincount(draws.argmax(axis=1), minlength=3) / len(draws)
     left, right = int((values < -rope).sum()), int((values > rope).sum())
     counts = (left, len(values) - left - right, right)
     shares = np.add(counts, (0.0, 1.0, 0.0))  # the prior sits on the region
@@ -213,12 +218,15 @@ def bootstrap_interval(
 def spearman(x: Any, y: Any) -> tuple[float, float]:
     """Spearman's rank correlation and its p-value; (0, 1) where one side is constant.
 
+    Of up to eight pairs the p-value is exact: the share of all orders of the one side that are
+    correlated as much. Beyond, it is that of Student's t.
+
     Examples
     --------
     >>> spearman([1, 2, 3, 4], [10, 20, 40, 30])[0]
     0.8
     """
-    from scipy.stats import spearmanr
+    from scipy.stats import rankdata, spearmanr
 
     first, second = _finite(x), _finite(y)
     if len(first) != len(second) or len(first) < 3:
@@ -226,7 +234,17 @@ def spearman(x: Any, y: Any) -> tuple[float, float]:
     if (first == first[0]).all() or (second == second[0]).all():
         return 0.0, 1.0
     found = spearmanr(first, second)
-    return round(float(found.statistic), 12), float(found.pvalue)
+    correlation, p_value = round(float(found.statistic), 12), float(found.pvalue)
+    if len(first) <= _FEW:
+        p_value = _exact_p_value(rankdata(first), rankdata(second))
+    return correlation, p_value
+
+
+def _exact_p_value(x: Floats, y: Floats) -> float:
+    """The share of the orders of y in which ranks agree, or disagree, as much as they do."""
+    middle = x - x.mean()
+    orders = np.array(list(itertools.permutations(y)), np.float64)
+    return float((np.abs(orders @ middle) >= abs(y @ middle) - 1e-9).mean())
 
 
 def pareto_front(points: Any, *, higher_is_better: Sequence[bool]) -> npt.NDArray[np.bool_]:

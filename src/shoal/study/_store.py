@@ -76,7 +76,12 @@ class Store:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
-        self.folder.mkdir(parents=True, exist_ok=True)
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # about original records
+        except OSError:
+            raise InputError(
+                f"There can be no folder '{folder}' for the results; choose another one."
+            ) from None
         with self._connected() as connection:
             connection.execute("PRAGMA journal_mode = WAL")  # readers and writers side by side
             connection.execute(_SCHEMA)
@@ -89,10 +94,17 @@ class Store:
                 connection.execute("PRAGMA synchronous = NORMAL")
                 with connection:
                     yield connection
+        except sqlite3.OperationalError as cause:  # a full disk, no right to write, another table
+            raise InputError(
+                f"The results of the study in '{self.folder.name}' cannot be read or written: "
+                f"{cause}. What is in {_FILE} is kept; run again when this is mended, or choose "
+                "another folder."
+            ) from None
         except sqlite3.DatabaseError as cause:
             raise InputError(
-                f"The results of the study in '{self.folder.name}' cannot be read or written "
-                f"({type(cause).__name__}); remove {_FILE} to begin anew, or choose another folder."
+                f"The results of the study in '{self.folder.name}' are damaged "
+                f"({type(cause).__name__}): {_FILE} is no database that can be read; remove it to "
+                "begin anew, or choose another folder."
             ) from None
 
     @contextmanager
@@ -119,12 +131,18 @@ class Store:
         with self._connected() as connection:
             connection.executemany("INSERT OR REPLACE INTO results VALUES (?,?,?,?,?,?,?)", rows)
 
-    def known(self, keys: Iterable[str], *, failed: bool = True) -> set[str]:
-        """Which of these tasks have a result; those that failed count unless told otherwise."""
+    def known(self, keys: Iterable[str]) -> set[str]:
+        """Which of these tasks have a result, if only the reason why there is none."""
         wanted = set(keys)
         with self._connected() as connection:
-            rows = connection.execute("SELECT key, status FROM results").fetchall()
-        return {key for key, status in rows if key in wanted and (failed or status == "done")}
+            return {key for (key,) in connection.execute("SELECT key FROM results")} & wanted
+
+    def forget_failed(self, keys: Iterable[str]) -> None:
+        """Let those of these tasks that failed be as if they had never been tried."""
+        with self._connected() as connection:
+            connection.executemany(
+                "DELETE FROM results WHERE key = ? AND status = 'failed'", [(key,) for key in keys]
+            )
 
     def read(self, keys: Iterable[str]) -> dict[str, Result]:
         """The results of these tasks that are there."""

@@ -181,7 +181,7 @@ class TableSource:
         if file is None:
             return f"scikit-learn:{self.scikit_learn}"
         stat = file.stat()
-        return _hashed(str(file.resolve()), stat.st_size, stat.st_mtime_ns)
+        return _hashed(str(file.resolve()), stat.st_mtime_ns, stat.st_ctime_ns)
 
     def load(self, folder: Path | None = None) -> Table:
         """The table to mask, with its roles."""
@@ -274,7 +274,7 @@ def _names(part: str, given: Any) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=256)
-def _hashed(path: str, size: int, modified: int) -> str:
+def _hashed(path: str, modified: int, changed: int) -> str:
     """The hash of a file, computed once for each state of it."""
     with open(path, "rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

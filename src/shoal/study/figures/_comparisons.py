@@ -8,7 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from shoal.study.figures._style import COLOURS, VERDICTS, Figure, canvas, styled
+from shoal.study.figures._style import (
+    COLOURS,
+    VERDICTS,
+    Figure,
+    canvas,
+    say_that_nothing_is_there,
+    shortened,
+    styled,
+)
 
 
 def rank_plot(
@@ -31,12 +39,13 @@ def rank_plot(
     [('a', 'all', 2, 1.0), ('b', 'all', 1, 2.0), ('a', 'common', 1, 1.0), ('b', 'common', 1, 2.0)]
     """
     names = list(ranks)
-    values = np.array([ranks[name] for name in names], np.float64)
+    tables = max((len(each) for each in ranks.values()), default=0)
+    values = np.array([ranks[name] for name in names], np.float64).reshape(len(names), tables)
     shared = np.array(common, bool) if len(common) else np.isfinite(values).all(axis=0)
     order = np.argsort(-np.nanmean(values, axis=1), kind="stable")
     rows: list[tuple[Any, ...]] = []
     with styled():
-        drawing, axes = canvas(5.2, 0.9 + 0.28 * max(len(names), 3))
+        drawing, axes = canvas(_width(names), 0.9 + 0.28 * max(len(names), 3))
         for label, columns, colour, shift in (
             ("all", np.ones(values.shape[1], bool), COLOURS[0], 0.12),
             ("common", shared, COLOURS[1], -0.12),
@@ -53,17 +62,30 @@ def rank_plot(
                         color=colour,
                         markersize=5,
                         linewidth=1.2,
-                        label=f"{label} ({int(columns.sum())} tables)" if place == 0 else None,
+                        label=_counted(label, int(columns.sum())) if place == 0 else None,
                     )
             for name, given in zip(names, values[:, columns], strict=True):
                 given = given[np.isfinite(given)]
                 if len(given):
                     rows.append((name, label, len(given), float(given.mean()), float(given.std())))
-        axes.set_yticks(range(len(names)), [names[at] for at in order])
+        axes.set_yticks(range(len(names)), [shortened(names[at]) for at in order])
+        axes.set_ylim(-0.6, max(len(names), 1) - 0.4)
         axes.set_xlabel("mean rank (1 is the best) ± standard deviation")
         axes.set_title(title)
-        drawing.legend(loc="outside lower center", ncols=2)
+        if names:
+            drawing.legend(loc="outside lower center", ncols=2)
+        else:
+            say_that_nothing_is_there(axes)
     return Figure(drawing, ("method", "tables", "count", "mean_rank", "sd"), tuple(rows))
+
+
+def _width(names: Sequence[str]) -> float:
+    """Room for the names beside the picture."""
+    return max(5.2, 3.4 + 0.07 * max((len(shortened(name)) for name in names), default=0))
+
+
+def _counted(label: str, tables: int) -> str:
+    return f"{label} ({tables} {'table' if tables == 1 else 'tables'})"
 
 
 def win_draw_lose(
@@ -78,11 +100,13 @@ def win_draw_lose(
     """
     names = list(probabilities)[::-1]
     with styled():
-        drawing, axes = canvas(5.2, 0.9 + 0.3 * max(len(names), 3))
+        drawing, axes = canvas(_width(names), 0.9 + 0.3 * max(len(names), 3))
         left = np.zeros(len(names))
         for place, label in enumerate(("lose", "draw", "win")):
             widths = np.array([probabilities[name][place] for name in names])
-            axes.barh(names, widths, left=left, color=VERDICTS[place], label=label, height=0.7)
+            axes.barh(
+                range(len(names)), widths, left=left, color=VERDICTS[place], label=label, height=0.7
+            )
             for at, width in enumerate(widths):
                 if width >= 0.08:
                     ink = "white" if place != 1 else "#222222"
@@ -91,10 +115,14 @@ def win_draw_lose(
                         color=ink, fontsize=8,
                     )  # fmt: skip
             left = left + widths
+        axes.set_yticks(range(len(names)), [shortened(name) for name in names])
         axes.set_xlim(0, 1)
+        axes.set_ylim(-0.6, max(len(names), 1) - 0.4)
         axes.grid(visible=False, axis="y")
         axes.set_xlabel("posterior probability")
         axes.set_title(title)
+        if not names:
+            say_that_nothing_is_there(axes)
         drawing.legend(loc="outside lower center", ncols=3)
     rows = tuple((name, *map(float, probabilities[name])) for name in probabilities)
     return Figure(drawing, ("candidate", "lose", "draw", "win"), rows)
@@ -121,7 +149,7 @@ def upset(
     totals = [sum(name in names for names in given) for name in every]
     with styled():
         drawing, (bars, dots) = canvas(
-            2.4 + 0.4 * max(len(sets), 4), 2.2 + 0.28 * len(every),
+            2.4 + max(min(0.4 * len(sets), 10.0), 1.6), 2.2 + 0.28 * len(every),
             nrows=2, sharex=True, height_ratios=(2.0, 0.28 * max(len(every), 2)),
         )  # fmt: skip
         bars.bar(range(len(sets)), [counts[names] for names in sets], color=COLOURS[0], width=0.6)
@@ -134,7 +162,7 @@ def upset(
         bars.yaxis.get_major_locator().set_params(integer=True)
         bars.set_title(title)
         bars.grid(visible=False, axis="x")
-        labels = [f"{name} ({total})" for name, total in zip(every, totals, strict=True)]
+        labels = [f"{shortened(name)} ({total})" for name, total in zip(every, totals, strict=True)]
         dots.set_yticks(range(len(every)), labels)
         dots.set_xticks([])
         dots.set_ylim(-0.6, len(every) - 0.4)

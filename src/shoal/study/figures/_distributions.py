@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from shoal.study.figures._style import COLOURS, Figure, canvas, styled
+from shoal.study.figures._style import (
+    COLOURS,
+    Figure,
+    canvas,
+    say_that_nothing_is_there,
+    shortened,
+    styled,
+)
 
 _MOST = 4_000  # values that a density is estimated from: more show nothing more
+_WIDEST = 9.0  # inches
 _QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 _COLUMNS = ("group", "count", "min", "p5", "p25", "median", "p75", "p95", "max", "mean")
 
@@ -31,7 +39,7 @@ def violins(
     """
     values = _cleaned(groups)
     with styled():
-        drawing, axes = canvas(1.6 + 0.9 * max(len(values), 3), 3.4)
+        drawing, axes = canvas(1.6 + _width(len(values), 3, 0.9), _height(values))
         for place, (name, given) in enumerate(values.items()):
             _violin(axes, place, given, COLOURS[place % 6])
             low, middle, high = np.quantile(given, [0.25, 0.5, 0.75])
@@ -53,12 +61,12 @@ def boxes(groups: Mapping[str, Any], *, ylabel: str, title: str = "", zero: bool
     """
     values = _cleaned(groups)
     with styled():
-        drawing, axes = canvas(1.6 + 0.55 * max(len(values), 4), 3.4)
+        drawing, axes = canvas(1.6 + _width(len(values), 4, 0.55), _height(values))
         if zero:
             axes.axhline(0, color="#444444", linewidth=1)
         axes.boxplot(
             list(values.values()),
-            positions=range(len(values)),
+            positions=range(len(values)) if values else None,
             whis=(5, 95),
             widths=0.6,
             patch_artist=True,
@@ -86,6 +94,16 @@ def _violin(axes: Any, place: int, given: Any, colour: str) -> None:
         corners[:, 1] = np.clip(corners[:, 1], few.min(), few.max())
 
 
+def _width(groups: int, fewest: int, each: float) -> float:
+    """Room for the groups: narrower where they are many, or a page could not show them."""
+    return max(min(each * groups, _WIDEST), each * fewest)
+
+
+def _height(names: Iterable[str]) -> float:
+    """Room for the picture, and for long names below it."""
+    return 3.4 + 0.05 * max([0, *(len(shortened(name)) - 12 for name in names)])
+
+
 def _cleaned(groups: Mapping[str, Any]) -> dict[str, Any]:
     """Without missing values, and without groups that have nothing else."""
     arrays = {name: np.asarray(given, np.float64).ravel() for name, given in groups.items()}
@@ -94,7 +112,7 @@ def _cleaned(groups: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _finish(axes: Any, names: list[str], ylabel: str, title: str) -> None:
-    axes.set_xticks(range(len(names)), names)
+    axes.set_xticks(range(len(names)), [shortened(name) for name in names])
     longest = max((len(name) for name in names), default=0)
     if longest > 10 or (longest > 5 and len(names) > 8):  # side by side they would overlap
         axes.tick_params(axis="x", rotation=40)
@@ -104,7 +122,7 @@ def _finish(axes: Any, names: list[str], ylabel: str, title: str) -> None:
     axes.set_ylabel(ylabel)
     axes.set_title(title)
     if not names:
-        axes.text(0.5, 0.5, "no values", transform=axes.transAxes, ha="center")
+        say_that_nothing_is_there(axes)
 
 
 def _summaries(values: Mapping[str, Any]) -> tuple[tuple[Any, ...], ...]:

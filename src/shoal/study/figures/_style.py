@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -54,7 +55,9 @@ class Figure:
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         paths = []
-        with styled():
+        _take_names_as_they_are(self.drawing)
+        with styled(), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Glyph .* missing from font")  # a box stands for it
             for ending in FORMATS:
                 path = folder / f"{name}.{ending}"
                 meta = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(ending, {})
@@ -66,6 +69,15 @@ class Figure:
             writer.writerow(self.columns)
             writer.writerows(self.rows)
         return [*paths, path]
+
+
+def _take_names_as_they_are(drawing: Any) -> None:
+    """Two dollars in the name of a table are no formula."""
+    from matplotlib.text import Text
+
+    for text in drawing.findobj(Text):
+        if "$" in text.get_text() and not text.get_text().startswith("$\\mathdefault"):
+            text.set_parse_math(False)
 
 
 @contextmanager
@@ -87,6 +99,11 @@ def canvas(width: float, height: float, **more: Any) -> tuple[Any, Any]:
     return drawing, drawing.subplots(**more)
 
 
+def say_that_nothing_is_there(axes: Any) -> None:
+    """An empty picture says so: a study may have come to nothing yet."""
+    axes.text(0.5, 0.5, "no values", transform=axes.transAxes, ha="center")
+
+
 def colour_of(families: Sequence[str]) -> Mapping[str, tuple[str, str]]:
     """A colour and a mark for each family, in the order of their first appearance."""
     names = list(dict.fromkeys(families))
@@ -95,3 +112,9 @@ def colour_of(families: Sequence[str]) -> Mapping[str, tuple[str, str]]:
         name: (COLOURS[place % len(COLOURS)], MARKERS[(place + place // marks) % marks])
         for place, name in enumerate(names)
     }
+
+
+def shortened(name: str, most: int = 44) -> str:
+    """A name with its middle left out where it is long: its end has the parameters."""
+    text = " ".join(name.split())
+    return text if len(text) <= most else f"{text[: most // 2]}…{text[-most // 2 + 1 :]}"

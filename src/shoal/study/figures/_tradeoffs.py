@@ -11,7 +11,15 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.study._statistics import pareto_front
-from shoal.study.figures._style import COLOURS, Figure, canvas, colour_of, styled
+from shoal.study.figures._style import (
+    COLOURS,
+    Figure,
+    canvas,
+    colour_of,
+    say_that_nothing_is_there,
+    shortened,
+    styled,
+)
 
 _TOLD = 12  # points of the front that are named
 _FAR = 3  # points far below the others that are told in numbers
@@ -53,13 +61,12 @@ def risk_utility(
     if chosen is not None:
         names.append(f"chosen: {chosen}")
     with styled():
-        width, height = 4.2 + 0.085 * max(map(len, names), default=0), 0.2 * (len(names) + 4)
-        drawing, axes = canvas(max(5.2, width), max(3.8, height))
+        drawing, axes = canvas(_width(names), max(3.8, 0.2 * (len(names) + 4)))
         for family, (colour, mark) in look.items():
             mine = [place for place, point in enumerate(points) if point.family == family]
             axes.scatter(
                 at[mine, 0], at[mine, 1], c=colour, marker=mark, s=26, alpha=0.8,
-                edgecolors="white", linewidths=0.4, label=family or None,
+                edgecolors="white", linewidths=0.4, label=shortened(family) or None,
             )  # fmt: skip
         axes.step(at[best, 0], at[best, 1], where="post", color="#222222", linewidth=1.2,
                   label="front")  # fmt: skip
@@ -144,13 +151,13 @@ def against(
     printed = published or {}
     rows: list[tuple[Any, ...]] = []
     with styled():
-        drawing, axes = canvas(5.2, 3.6)
+        drawing, axes = canvas(_width(look), max(3.6, 0.2 * (len(look) + 1)))
         for name, runs in series.items():
             colour, mark = look[name]
             places = sorted(runs)
             values = [np.asarray(runs[place], np.float64) for place in places]
             means = np.array([given.mean() for given in values])
-            axes.plot(places, means, color=colour, marker=mark, markersize=4, label=name)
+            axes.plot(places, means, color=colour, marker=mark, markersize=4, label=shortened(name))
             axes.fill_between(
                 places, [g.min() for g in values], [g.max() for g in values],
                 color=colour, alpha=0.15, linewidth=0,
@@ -163,13 +170,32 @@ def against(
             ]
         if printed:
             axes.plot([], [], "x", color="#444444", label="published")
-        if logarithmic:
+        every = sorted({place for runs in series.values() for place in runs})
+        if logarithmic and every and every[0] > 0:
             axes.set_xscale("log")
-            every = sorted({place for runs in series.values() for place in runs})
-            axes.set_xticks(every, [f"{place:g}" for place in every])
+            ticks = _apart(every)
+            axes.set_xticks(ticks, [f"{place:g}" for place in ticks])
             axes.minorticks_off()
         axes.set_xlabel(xlabel)
         axes.set_ylabel(ylabel)
         axes.set_title(title)
-        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+        if series:
+            axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+        else:
+            say_that_nothing_is_there(axes)
     return Figure(drawing, ("line", xlabel, "runs", "mean", "published"), tuple(rows))
+
+
+def _width(names: Iterable[str]) -> float:
+    """Room for the picture, and for long names beside it."""
+    return 5.2 + 0.07 * max([0, *(len(shortened(name)) - 14 for name in names)])
+
+
+def _apart(places: Sequence[float]) -> list[float]:
+    """Those of the places, on an axis of factors, that leave room for the number at each."""
+    room = 0.09 * np.log(places[-1] / places[0])
+    ticks = [places[-1]]
+    for place in reversed(places[:-1]):
+        if np.log(ticks[-1] / place) >= room:
+            ticks.append(place)
+    return ticks[::-1]

@@ -12,6 +12,7 @@ from typing import Any
 from shoal import __version__
 from shoal.errors import ShoalError
 from shoal.measurement import Measurement
+from shoal.study._keys import libraries, named_files
 from shoal.study._store import Result, Status, Store, key_of
 from shoal.study.tuning._goal import Goal
 from shoal.table import Table, fingerprint
@@ -62,6 +63,7 @@ class Judge:
         self._known: dict[str, Judged] = {}  # a search may propose the same plan again
         self._depends = {
             "shoal": __version__,
+            "libraries": libraries(),
             "people": fingerprint(people),
             "risk": risk,
             "utility": utility,
@@ -82,6 +84,7 @@ class Judge:
             {
                 **self._depends,
                 "steps": [dict(step) for step in steps],
+                "files": named_files([steps, self.risk, self.utility], None),
                 "seed": seed,
                 "with_utility": with_utility,
                 "holdout": None if holdout is None else fingerprint(holdout),

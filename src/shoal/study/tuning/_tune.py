@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import InputError, UnreachableLevel
+from shoal.study._measures import options_of
 from shoal.study._statistics import pareto_front
 from shoal.study._store import Store
 from shoal.study._tables import chosen_rows
@@ -125,8 +126,12 @@ def tune(
     found, failures = _searched(families, judge, trials, random_state, progress)
     if progress:
         progress("Confirming the best plan", 0.0)
+    try:
+        recommended = _recommended(found, (judge, whole), unseen, plan)
+    except UnreachableLevel as error:
+        raise UnreachableLevel(f"{error}{_given_up(failures)}") from None
     return replace(
-        _recommended(found, (judge, whole), unseen, plan),
+        recommended,
         failures=failures,
         searched_on=len(judge.people),
         of=len(seen),
@@ -258,6 +263,9 @@ def _holds(goal: Goal, judged: Judged, *, whole_interval: bool = True) -> bool:
 def _plan_of(one: Tried, judge: Judge, given: Plan | None) -> Plan:
     """The plan to protect with: its steps, and the limit that it was chosen for."""
     steps = Plan.from_dict({"steps": [dict(step) for step in one.steps]}).steps
+    for step in steps:
+        if step.is_random:
+            step.set_params(random_state=None)  # who knows the seed undoes the release
     require = [] if given is None else list(given.require)
     if judge.goal.max_risk is not None:
         bound = Limit(judge.risk[0], at_most=judge.goal.max_risk, options=judge.risk[1])
@@ -296,7 +304,7 @@ def _reason(
 def _nothing(found: Sequence[Tried], goal: Goal, passed: int) -> str:
     known = [one for one in found if math.isfinite(one.risk)]
     if not known:
-        return "No plan could be tried on this table; see why each one failed."
+        return "No plan could be tried on this table."
     text = f"No plan of {len(found):,} has {goal.words}"
     if passed:
         text += f" ({passed:,} had in the search, but not under fresh seeds with everybody)"
@@ -309,6 +317,14 @@ def _nothing(found: Sequence[Tried], goal: Goal, passed: int) -> str:
     return f"{text}. Allow more risk, less utility, or other methods."
 
 
+def _given_up(failures: Mapping[str, int]) -> str:
+    """Why most of the plans that failed did, as a sentence more."""
+    if not failures:
+        return ""
+    reason, times = max(failures.items(), key=lambda each: each[1])
+    return f" {times:,} of {sum(failures.values()):,} that were given up: {reason.rstrip('.')}."
+
+
 def _check(
     table: Table, risk: str, utility: str, held_out: float, counts: Mapping[str, int]
 ) -> None:
@@ -318,6 +334,11 @@ def _check(
             raise InputError(f"There is no measure of {about} called '{name}'; see shoal methods.")
     if infos[utility].direction != "higher":
         raise InputError(f"Tuning needs a utility of which more is better; '{utility}' is a loss.")
+    if "holdout" not in options_of(utility):
+        raise InputError(
+            f"Tuning tells the utility for people whom the search never saw; '{utility}' cannot be "
+            "asked about them, so take one that tests a model."
+        )
     if table.roles.target is None and infos[utility].target:
         raise InputError("Tuning needs a target: name the column that models are to predict.")
     if not table.roles.quasi_identifiers:
