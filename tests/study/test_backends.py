@@ -227,8 +227,9 @@ def test_nothing_to_do_starts_no_cluster():
 
 
 @pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
-def test_spark_finds_what_this_machine_finds(study_here, tmp_path):
+def test_spark_finds_what_this_machine_finds(study_here, tmp_path, monkeypatch):
     sql = pytest.importorskip("pyspark.sql", reason="pyspark is not installed")
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     run(study_here, tmp_path / "here", jobs=1)
     with sql.SparkSession.builder.master("local[2]").getOrCreate():
         told = []

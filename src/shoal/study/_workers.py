@@ -121,6 +121,8 @@ def _beginning(version: str) -> Begin:
 
             there = f"it has {shoal.__version__}"
             differs = shoal.__version__ != version
+            if not differs:
+                call, task = pickle.loads(work)
         except ImportError as cause:
             there, differs = str(cause), True
         if differs:
@@ -129,7 +131,6 @@ def _beginning(version: str) -> Begin:
                 f"({there}); install the same version for the Python of every worker.",
                 None,
             )
-        call, task = pickle.loads(work)
         return None, call(*task)
 
     return begin
