@@ -90,17 +90,19 @@ def test_a_limit_that_nothing_reaches(shoal, workers, tmp_path):
     ("more", "said"),
     [
         ((), "--max-risk, --min-utility, or both"),
-        (("--max-risk", 2), "'max_risk' must be a number between 0 and 1"),
+        (("--max-risk", 2), "The largest risk to accept must be a number between 0 and 1"),
         (("--max-risk", 0.2, "--risk", "luck"), "no measure of risk called 'luck'"),
         (("--max-risk", 0.2, "--target", "no"), "'no'"),
         (("--max-risk", 0.2, "--trials", 0), "trials"),
+        (("--max-risk", 0.2, "--learner", "nosuch"), "There is no learner 'nosuch'"),
         (("--max-risk", 0.2, "--plan", "absent.toml"), "no plan at 'absent.toml'"),
         (("--max-risk", 0.2, "--out", "roles.toml"), "is a file"),
         (("--max-risk", 0.2, "--out", "no/where"), "cannot be made"),
     ],
 )
-def test_bad_input_is_one_sentence(shoal, workers, more, said):
+def test_bad_input_is_one_sentence(shoal, workers, tmp_path, more, said):
     result = shoal(*words(workers, *more))
+    assert not (tmp_path / "tuned").exists()
     assert result.exit_code == 2
     assert said in " ".join(result.stderr.split())
     assert result.stdout == ""
@@ -122,3 +124,13 @@ def test_the_best_are_shown_again_with_everybody(shoal, workers):
     told = " ".join(result.stdout.split())
     assert "The best within the limits again, with all 225 people of the search" in told
     assert told.split("again, with all")[1].split("Of 3 plans")[0].count("chosen") == 1
+
+
+def test_who_stops_it_is_told_that_it_goes_on(shoal, workers, monkeypatch):
+    def stopped(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("shoal.study.tuning.tune", stopped)
+    result = shoal(*words(workers, "--max-risk", 0.2))
+    assert result.exit_code == 130
+    assert "the same command goes on from there" in result.stderr

@@ -235,8 +235,8 @@ def test_what_cannot_be_reached_is_said_with_the_closest(table, limits, said):
     ("options", "said"),
     [
         ({}, "max_risk, min_utility, or both"),
-        ({"max_risk": 1.5}, "'max_risk' must be a number between 0 and 1; got 1.5"),
-        ({"max_risk": True}, "'max_risk' must be"),
+        ({"max_risk": 1.5}, "largest risk to accept must be a number between 0 and 1; got 1.5"),
+        ({"max_risk": True}, "largest risk to accept must be"),
         ({"max_risk": 0.1, "risk": "wealth"}, "no measure of risk called 'wealth'"),
         ({"max_risk": 0.1, "utility": "uniqueness"}, "no measure of utility called 'uniqueness'"),
         ({"max_risk": 0.1, "utility": "total_variation"}, "is a loss"),

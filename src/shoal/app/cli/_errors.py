@@ -38,6 +38,16 @@ _PYTHON_OPTION: Final = re.compile(
 )
 
 
+@contextmanager
+def resumable() -> Iterator[None]:
+    """Say that nothing is lost when long work is stopped whose results are kept as they come."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        tell("shoal: what was done is kept; the same command goes on from there.")
+        raise
+
+
 class Command(TyperCommand):
     """A command whose help ends with examples, line by line as they were written."""
 

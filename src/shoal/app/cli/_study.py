@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from shoal.app.cli._errors import resumable
 from shoal.app.cli._next import with_examples
 from shoal.app.cli._progress import Working
 from shoal.app.cli._show import (
@@ -163,7 +164,7 @@ def study(
         "without": split_names(without, ()),
     }
     own = _own_tables(table, {"target": target, "hierarchies": hierarchies, **roles})
-    with Working("Reading the tables") as working:
+    with resumable(), Working("Reading the tables") as working:
         outcome = run_study(
             name,
             out,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from shoal.app.cli._errors import resumable
 from shoal.app.cli._files import check_new, write_whole
 from shoal.app.cli._next import shown_source, with_examples
 from shoal.app.cli._progress import Working
@@ -102,8 +104,9 @@ def tune(
     if max_risk is None and min_utility is None:
         raise InputError("Name what is wanted: --max-risk, --min-utility, or both.")
     _check_folder(out)
-    check_new(out / "plan.toml", force=force)
-    with Working("Reading the data") as working:
+    if out.exists():
+        check_new(out / "plan.toml", force=force)
+    with resumable(), Working("Reading the data") as working:
         loaded = reading.read(data)
         roles = roles_from(loaded.columns, plan=plan, quasi=None, sensitive=None, identifiers=None)
         if target is not None:
@@ -135,13 +138,11 @@ def tune(
 
 
 def _check_folder(out: Path) -> None:
-    """Make the folder of a search, unless something else has its name."""
+    """Refuse a folder that cannot be there, before the data are read; it is made after them."""
     if out.exists() and not out.is_dir():
         raise InputError(f"'{out}' is a file; name a folder for the search.")
-    try:
-        out.mkdir(exist_ok=True)
-    except OSError:
-        raise InputError(f"The folder '{out}' cannot be made; make it first.") from None
+    if not out.exists() and not os.access(out.parent, os.W_OK):
+        raise InputError(f"The folder '{out}' cannot be made; make it first.")
 
 
 def _show(found: Tuning) -> None:

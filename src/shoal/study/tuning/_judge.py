@@ -71,6 +71,12 @@ class Judge:
             "require": Plan(require=require).to_dict(),
         }
 
+    def check_utility(self) -> None:
+        """Raise where not even the people as they are have a utility: no plan would mend that."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self._taken(self.utility, self.people)
+
     def judged(
         self,
         steps: Sequence[Mapping[str, Any]],

@@ -115,11 +115,13 @@ def tune(
         "risk": (risk, dict(risk_options or {})),
         "utility": (utility, dict(utility_options or {})),
         "require": () if plan is None else plan.require,
-        "store": None if folder is None else Store(folder),
     }
     judge = whole = Judge(seen, **asked)
     if search_rows < len(seen):
         judge = Judge(seen.keep(chosen_rows(len(seen), search_rows, "searched")), **asked)
+    judge.check_utility()
+    if folder is not None:
+        judge.store = whole.store = Store(folder)
     families = list(default_space(judge.people) if space is None else space)
     if plan is not None and plan.steps:
         families.insert(0, Family("given plan", tuple(plan.to_dict()["steps"])))
