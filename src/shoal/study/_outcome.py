@@ -230,7 +230,10 @@ def _write(outcome: Outcome, folder: Path) -> None:
     for name, figure in outcome.conclusion.figures.items():
         paths = figure.save(folder / "figures", name)
         picture = base64.b64encode(paths[0].read_bytes()).decode("ascii")
-        pictures[name] = f"data:image/svg+xml;base64,{picture}"
+        pictures[name] = {
+            "source": f"data:image/svg+xml;base64,{picture}",
+            "is_wide": figure.is_wide,
+        }
     facts = outcome.to_dict()
     page = render("study.html.j2", outcome=outcome, facts=facts, pictures=pictures)
     for name, text in (

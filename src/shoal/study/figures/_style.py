@@ -50,6 +50,12 @@ class Figure:
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
 
+    @property
+    def is_wide(self) -> bool:
+        """Whether it takes the whole width of a page to be read."""
+        width, height = self.drawing.get_size_inches()
+        return bool(width > 2 * height)
+
     def save(self, folder: str | Path, name: str) -> list[Path]:
         """Write the picture as SVG, PNG and PDF, and its numbers as CSV."""
         folder = Path(folder)
