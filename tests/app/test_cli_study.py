@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import signal
@@ -262,3 +263,39 @@ def test_killed_and_started_again_it_ends_the_same(shoal, shoal_process, study_f
 def _keys(store):
     with store._connected() as connection:
         return {row[0] for row in connection.execute("SELECT key FROM results")}
+
+
+def test_statistics_are_written_down_and_shown(shoal, tmp_path):
+    people = "\n".join(f"{n % 40},{'yn'[n % 3 == 0]}" for n in range(120))
+    (tmp_path / "people.csv").write_text(f"age,ill\n{people}\n")
+    (tmp_path / "s.toml").write_text(
+        """
+[[tables]]
+path = "people.csv"
+target = "ill"
+
+[[variants]]
+name = "round"
+steps = [{ method = "round" }]
+grid = { base = [5, 20] }
+
+[[measures]]
+measure = "uniqueness"
+
+[[statistics]]
+kind = "ranks"
+measure = "uniqueness"
+name = "by uniqueness"
+"""
+    )
+    told = shoal("study", "s.toml", "--out", "out", "--jobs", 1)
+    assert told.exit_code == 0, told.stderr
+    assert "Mean ranks by" in " ".join(told.stdout.split())
+    with (tmp_path / "out" / "statistics" / "by uniqueness.csv").open() as stream:
+        rows = list(csv.reader(stream))
+    assert rows[0] == ["variant", "tables", "mean rank", "on common tables"]
+    assert len(rows) == 4
+    facts = json.loads((tmp_path / "out" / "verdict.json").read_text())
+    assert [one["name"] for one in facts["statistics"]] == ["by uniqueness"]
+    assert len(facts["statistics"][0]["rows"]) == 3
+    assert "Mean ranks by" in (tmp_path / "out" / "report.html").read_text()

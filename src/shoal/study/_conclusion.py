@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from shoal.study.figures import Figure
@@ -74,6 +76,37 @@ class Claim:
 
 
 @dataclass(frozen=True)
+class Statistic:
+    """A test or summary over the tables of a study: what it says, and its numbers row by row."""
+
+    name: str
+    sentence: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain facts for JSON."""
+        return {
+            "name": self.name,
+            "sentence": self.sentence,
+            "columns": list(self.columns),
+            "rows": [[_plain(value) for value in row] for row in self.rows],
+        }
+
+    def save(self, folder: Path) -> None:
+        """Write the rows as CSV."""
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / f"{self.name}.csv").open("w", encoding="utf-8", newline="") as stream:
+            writer = csv.writer(stream)
+            writer.writerow(self.columns)
+            writer.writerows(self.rows)
+
+
+def _plain(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+@dataclass(frozen=True)
 class Conclusion:
     """The verdict of a study, with its figures."""
 
@@ -81,6 +114,7 @@ class Conclusion:
     claims: Sequence[Claim] = ()
     figures: Mapping[str, Figure] = field(default_factory=dict)
     notes: Sequence[str] = ()
+    statistics: Sequence[Statistic] = ()
 
     @property
     def sentence(self) -> str:
@@ -108,6 +142,7 @@ class Conclusion:
             "verdict": [finding.to_dict() for finding in self.findings],
             "claims": [claim.to_dict() for claim in self.claims],
             "sentence": self.sentence,
+            "statistics": [statistic.to_dict() for statistic in self.statistics],
             "figures": list(self.figures),
             "notes": list(self.notes),
         }

@@ -19,7 +19,9 @@ from shoal.study._shape import check_shape
 from shoal.study._tables import TableSource
 from shoal.workflow import Plan
 
-_PARTS = ("name", "title", "seeds", "tables", "variants", "measures", "baseline", "figures")
+_PARTS = (
+    "name", "title", "seeds", "tables", "variants", "measures", "baseline", "statistics", "figures",
+)  # fmt: skip
 _VARIANT_PARTS = ("name", "family", "steps", "combine", "grid", "tables", "seeds", "measures")
 
 #: The variant that masks nothing: what the others are compared with.
@@ -146,6 +148,7 @@ class Study:
     seeds: tuple[int, ...] = (0,)
     title: str = ""
     figures: tuple[Mapping[str, Any], ...] = ()
+    statistics: tuple[Mapping[str, Any], ...] = ()
     folder: Path | None = None
 
     @classmethod
@@ -179,6 +182,7 @@ class Study:
             seeds=_seeds(given.get("seeds", 1)),
             title=str(given.get("title", "")),
             figures=tuple(given.get("figures", ())),
+            statistics=tuple(given.get("statistics", ())),
             folder=folder,
         )
 

@@ -1,4 +1,4 @@
-"""The conclusion of a study that has nothing published to compare with: the figures it asks for."""
+"""The conclusion of a study that has nothing published to compare with: what its file asks for."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from shoal.measurement import MeasureInfo
+from shoal.study import _declared_statistics
 from shoal.study._conclusion import Claim, Conclusion
-from shoal.study._declared_figures import check_figures, figure_names
+from shoal.study._declared import check_declared, names_of, options_given
 from shoal.study._design import ORIGINAL, Study
-from shoal.study._measures import measures_known
 from shoal.study._results import Results
-from shoal.study._statistics import bayes_sign_test, percentage_differences, ranks, spearman
+from shoal.study._statistics import bayes_sign_test, spearman
+from shoal.study._views import differences, more_is_better, pairs_of, ranked, title_of
 from shoal.study.figures import (
     Figure,
     Point,
@@ -21,52 +21,45 @@ from shoal.study.figures import (
     boxes,
     rank_plot,
     risk_utility,
+    upset,
     violins,
     win_draw_lose,
 )
 
 
 def check(study: Study) -> None:
-    """Raise PlanError for a figure that could not be drawn; to be asked before a study is run."""
-    check_figures(study, _KINDS)
+    """Raise PlanError for a figure or statistic that cannot be; to be asked before a run."""
+    check_declared(study, "statistic", study.statistics, _declared_statistics.KINDS)
+    check_declared(study, "figure", study.figures, _KINDS)
 
 
 def conclude(study: Study, results: Results) -> Conclusion:
-    """The figures that a study declares, drawn from its results."""
+    """The figures and statistics that a study declares, of its results."""
     figures: dict[str, Figure] = {}
-    for entry, name in zip(study.figures, figure_names(study.figures), strict=True):
-        options = {part: value for part, value in entry.items() if part not in ("kind", "name")}
-        figures[name] = _KINDS[entry["kind"]](study, results, **options)
+    for entry, name in zip(study.figures, names_of(study.figures), strict=True):
+        figures[name] = _KINDS[entry["kind"]](study, results, **options_given(entry))
     claims = [
         _relation(study, results, entry["risk"], entry["utility"])
         for entry in study.figures
         if entry["kind"] == "risk-utility"
     ]
-    return Conclusion(figures=figures, claims=claims)
+    statistics = _declared_statistics.statistics_of(study, results)
+    return Conclusion(figures=figures, claims=claims, statistics=statistics)
 
 
 def _relation(study: Study, results: Results, risk: str, utility: str) -> Claim:
     """Whether less risk goes with less utility, over all masked tables."""
-    pairs = [pair for pair in _pairs(results, risk, utility) if pair[3] != ORIGINAL]
-    sign = 1.0 if _higher(study, utility) else -1.0
-    text = f"What has less risk ({_title(study, risk)}) is less useful ({_title(study, utility)})."
+    pairs = [pair for pair in pairs_of(results, risk, utility) if pair.variant != ORIGINAL]
+    sign = 1.0 if more_is_better(study, utility) else -1.0
+    text = (
+        f"What has less risk ({title_of(study, risk)}) is less useful ({title_of(study, utility)})."
+    )
     if len(pairs) < 3:
         return Claim(text, None, "fewer than three masked tables have both")
-    useful = [sign * pair[1] for pair in pairs]
-    correlation, p_value = spearman([pair[0] for pair in pairs], useful)
+    useful = [sign * pair.utility for pair in pairs]
+    correlation, p_value = spearman([pair.risk for pair in pairs], useful)
     holds = correlation > 0 if p_value < 0.05 else None
     return Claim(text, holds, f"Spearman's correlation {correlation:.2f} (p = {p_value:.2g})")
-
-
-def _pairs(results: Results, risk: str, utility: str) -> list[tuple[float, float, str, str, str]]:
-    names = ("table", "variant", "family")
-    risks = results.where(measure=risk).by(*names)
-    utilities = results.where(measure=utility).by(*names)
-    return [
-        (float(values.mean()), float(utilities[place].mean()), *place)
-        for place, values in risks.items()
-        if place in utilities
-    ]
 
 
 def _risk_utility(
@@ -74,14 +67,19 @@ def _risk_utility(
 ) -> Figure:
     several = len(study.tables) > 1
     points = [
-        Point(f"{variant}, {table}" if several else variant, low, high, family)
-        for low, high, table, variant, family in _pairs(results, risk, utility)
+        Point(
+            f"{pair.variant}, {pair.table}" if several else pair.variant,
+            pair.risk,
+            pair.utility,
+            pair.family,
+        )
+        for pair in pairs_of(results, risk, utility)
     ]
     return risk_utility(
         points,
-        risk=_title(study, risk),
-        utility=_title(study, utility),
-        higher_is_better=_higher(study, utility),
+        risk=title_of(study, risk),
+        utility=title_of(study, utility),
+        higher_is_better=more_is_better(study, utility),
         limit=limit,
     )
 
@@ -95,38 +93,28 @@ def _against(
     for (family, place), values in chosen.by("family", x).items():
         if isinstance(place, (int, float)):
             lines.setdefault(family, {})[place] = values
-    return against(lines, xlabel=x, ylabel=_title(study, measure))
+    return against(lines, xlabel=x, ylabel=title_of(study, measure))
 
 
 def _violins(study: Study, results: Results, *, measure: str, by: str = "family") -> Figure:
     groups = results.where(measure=measure).by(by)
-    return violins({str(name): v for name, v in groups.items()}, ylabel=_title(study, measure))
+    return violins({str(name): v for name, v in groups.items()}, ylabel=title_of(study, measure))
 
 
 def _boxes(study: Study, results: Results, *, measure: str, by: str = "family") -> Figure:
     """Percentage differences to the original, table by table."""
     groups = differences(study, results, measure, by)
-    return boxes(groups, ylabel=f"{_title(study, measure)}: difference to the original (%)")
+    return boxes(groups, ylabel=f"{title_of(study, measure)}: difference to the original (%)")
 
 
 def _ranks(study: Study, results: Results, *, measure: str) -> Figure:
-    variants = [variant.name for variant in study.variants]
-    tables = [source.name for source in study.tables]
-    values = results.where(measure=measure).matrix(variants, tables, by=("variant", "table"))
-    ranked = ranks(values, higher_is_better=_higher(study, measure))
-    ranked[np.isnan(values)] = np.nan
-    return rank_plot(
-        {
-            name: list(each)
-            for name, each in zip(variants, ranked, strict=True)
-            if np.isfinite(each).any()
-        }
-    )
+    places = zip(*ranked(study, results, measure), strict=True)
+    return rank_plot({name: list(each) for name, each in places if np.isfinite(each).any()})
 
 
 def _win_draw_lose(study: Study, results: Results, *, measure: str, rope: float = 1.0) -> Figure:
     groups = differences(study, results, measure, "variant")
-    sign = 1 if _higher(study, measure) else -1
+    sign = 1 if more_is_better(study, measure) else -1
     return win_draw_lose(
         {
             name: bayes_sign_test(sign * values, rope=rope).probabilities
@@ -136,38 +124,17 @@ def _win_draw_lose(study: Study, results: Results, *, measure: str, rope: float 
     )
 
 
-def differences(study: Study, results: Results, measure: str, by: str) -> dict[str, Any]:
-    """The percentage differences to the original on the same table, grouped."""
-    chosen = results.where(measure=measure)
-    baseline = chosen.where(variant=ORIGINAL).by("table")
-    parameters = {variant.name: variant.parameters for variant in study.variants}
-    groups: dict[str, list[float]] = {}
-    for place, values in chosen.by("table", "variant", "family").items():
-        table, variant, family = place
-        if variant != ORIGINAL and table in baseline:
-            name = {"table": table, "variant": variant, "family": family}.get(by)
-            name = str(parameters[variant].get(by)) if name is None else name
-            found = percentage_differences(values.mean(), baseline[table].mean())
-            if np.isfinite(found):
-                groups.setdefault(name, []).append(float(found))
-    return {name: np.array(values) for name, values in groups.items()}
-
-
-def _title(study: Study, measure: str) -> str:
-    """What a measure is called by the study, else its title."""
-    info = _info(study, measure)
-    return measure if info is None or info.name != measure else info.title
-
-
-def _higher(study: Study, measure: str) -> bool:
-    info = _info(study, measure)
-    return info is not None and info.direction == "higher"
-
-
-def _info(study: Study, name: str) -> MeasureInfo | None:
-    """What a measure declares of itself, whatever the study calls it."""
-    declared = {one.name: one.measure for one in study.measures}
-    return measures_known().get(declared.get(name, name))
+def _upset(study: Study, results: Results, *, measure: str, below: float) -> Figure:
+    """On how many tables exactly which families have a variant below a limit."""
+    families = list(dict.fromkeys(v.family for v in study.variants if v.name != ORIGINAL))
+    reached: dict[str, list[str]] = {source.name: [] for source in study.tables}
+    for (table, _, family), values in (
+        results.where(measure=measure).by("table", "variant", "family").items()
+    ):
+        if family != ORIGINAL and values.mean() < below:
+            reached[table].append(family)
+    title = f"{title_of(study, measure)} below {below:g}"
+    return upset(reached.values(), order=families, title=title)
 
 
 _KINDS: Mapping[str, Callable[..., Figure]] = {
@@ -175,6 +142,7 @@ _KINDS: Mapping[str, Callable[..., Figure]] = {
     "boxes": _boxes,
     "ranks": _ranks,
     "risk-utility": _risk_utility,
+    "upset": _upset,
     "violins": _violins,
     "win-draw-lose": _win_draw_lose,
 }

@@ -234,6 +234,8 @@ def _write(outcome: Outcome, folder: Path) -> None:
             "source": f"data:image/svg+xml;base64,{picture}",
             "is_wide": figure.is_wide,
         }
+    for statistic in outcome.conclusion.statistics:
+        statistic.save(folder / "statistics")
     facts = outcome.to_dict()
     page = render("study.html.j2", outcome=outcome, facts=facts, pictures=pictures)
     for name, text in (

@@ -60,6 +60,7 @@ _ENTRIES: Mapping[str, tuple[str, Mapping[str, _Kind]]] = {
         },
     ),
     "measures": ("measure", {"measure": _TEXT, "name": _TEXT, "families": _TEXTS}),
+    "statistics": ("statistic", {"kind": _TEXT, "name": _TEXT}),
     "figures": ("figure", {"kind": _TEXT, "name": _TEXT}),
 }
 

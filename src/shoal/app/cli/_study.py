@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from shoal.study import TableSource
 
 _OWN = "Your own tables in place of the study's"
+_MOST_SHOWN = 20
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -249,6 +250,12 @@ def _report(facts: dict[str, Any], folder: Path, as_json: bool) -> None:
     for claim in facts["claims"]:
         held = {True: "Holds", False: "Does not hold", None: "Not decided"}[claim["holds"]]
         say(f"{held}: {claim['claim']} ({claim['evidence']})")
+    for one in facts.get("statistics", ()):
+        say()
+        say(one["sentence"])
+        if one["rows"]:
+            shown = ([_cell(value) for value in row] for row in one["rows"][:_MOST_SHOWN])
+            show(table(one["columns"], shown, numeric=range(1, len(one["columns"]))))
     say()
     say(facts["sentence"], style="bold")
     for reason, times in facts["failures"].items():
@@ -258,6 +265,12 @@ def _report(facts: dict[str, Any], folder: Path, as_json: bool) -> None:
     if not facts["complete"]:
         note("Not all is done: run the same command again to go on.")
     note(f"The report is at {printable(folder / 'report.html')}.")
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    return number(value) if isinstance(value, float) else str(value)
 
 
 def _plain(value: float | None) -> str:
