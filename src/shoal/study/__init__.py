@@ -7,6 +7,18 @@ from shoal.study._own_tables import tables_at
 from shoal.study._places import DATA_VARIABLE
 from shoal.study._results import Results, Row
 from shoal.study._runner import Run
+from shoal.study._statistics import (
+    Friedman,
+    SignTest,
+    bayes_sign_test,
+    bootstrap_interval,
+    friedman,
+    pareto_front,
+    percentage_differences,
+    ranks,
+    signed_rank,
+    spearman,
+)
 from shoal.study._tables import TableSource
 from shoal.study.builtin import PRESETS, BuiltIn, built_in, built_in_studies
 
@@ -18,17 +30,27 @@ __all__ = [
     "Claim",
     "Conclusion",
     "Finding",
+    "Friedman",
     "MeasureSpec",
     "Outcome",
     "Results",
     "Row",
     "Run",
+    "SignTest",
     "Study",
     "TableSource",
     "Variant",
+    "bayes_sign_test",
+    "bootstrap_interval",
     "built_in",
     "built_in_studies",
+    "friedman",
+    "pareto_front",
+    "percentage_differences",
+    "ranks",
     "read_verdict",
     "run_study",
+    "signed_rank",
+    "spearman",
     "tables_at",
 ]
