@@ -158,6 +158,7 @@ def upset(
             heights = [at for at, name in enumerate(every) if name in names]
             dots.plot([place] * len(every), range(len(every)), "o", color="#DDDDDD", markersize=7)
             dots.plot([place] * len(heights), heights, "o-", color=COLOURS[0], markersize=7)
+        bars.margins(y=0.12)  # room for the counts on top
         bars.set_ylabel("tables")
         bars.yaxis.get_major_locator().set_params(integer=True)
         bars.set_title(title)
