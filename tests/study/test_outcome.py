@@ -8,6 +8,7 @@ import math
 from dataclasses import replace
 
 import numpy as np
+import polars as pl
 import pytest
 
 from shoal.errors import InputError, PlanError
@@ -68,6 +69,11 @@ def test_everything_is_written_down(people_file, tmp_path):
     swapped = [row for row in rows if row["variant"] == "swap k=10"]
     assert {row["k"] for row in swapped} == {"10"}
     assert {row["seed"] for row in swapped} == {"0", "1"}
+    kept = pl.read_parquet(out / "results.parquet")
+    assert len(kept) == len(rows)
+    assert kept["k"].drop_nulls().unique().sort().to_list() == [3.0, 10.0]
+    assert json.loads(kept["facts"][0])["direction"] == "lower"
+    assert kept["value"].to_list() == pytest.approx([float(row["value"]) for row in rows])
     facts = json.loads((out / "verdict.json").read_text("utf-8"))
     assert facts == read_verdict(out)
     assert facts["claims"][0]["evidence"].startswith("Spearman")
@@ -214,3 +220,15 @@ def test_results_can_be_looked_at_from_every_side():
     assert np.isnan(matrix[1]).all()
     assert results.mean() == 3.0
     assert math.isnan(results.where(table="c").mean())
+
+
+def test_parameters_of_many_kinds_in_one_column(tmp_path):
+    rows = tuple(
+        Row("a", f"v{n}", "v", 0, "m", "done", 0.5, None, 0.1, {"k": value, "seed": n, "b": n})
+        for n, value in enumerate((3, "auto", True, None, 2.5))
+    )
+    Results(rows).to_parquet(tmp_path / "r.parquet")
+    kept = pl.read_parquet(tmp_path / "r.parquet")
+    assert kept["k"].to_list() == ["3", "auto", "True", None, "2.5"]
+    assert kept["parameter seed"].to_list() == [0.0, 1.0, 2.0, 3.0, 4.0]
+    assert kept["seed"].to_list() == [0] * 5

@@ -82,8 +82,8 @@ def run_study(
     study : str, path or Study
         A built-in study by name, the file of a study, or one made in Python.
     out : path
-        The folder of its results: ``results.sqlite`` (every task), ``results.csv``, ``figures/``,
-        ``verdict.json`` and ``report.html``.
+        The folder of its results: ``results.sqlite`` (every task), ``results.csv`` and
+        ``results.parquet``, ``figures/``, ``statistics/``, ``verdict.json`` and ``report.html``.
     preset : {"quick", "full"}
         Of a built-in study: minutes on two cores, or the paper's grid.
     tables : list of TableSource, or path
@@ -226,6 +226,7 @@ def _with_what_is_there(design: Study, *, some_will_do: bool) -> tuple[Study, st
 
 def _write(outcome: Outcome, folder: Path) -> None:
     outcome.results.to_csv(folder / "results.csv")
+    outcome.results.to_parquet(folder / "results.parquet")
     pictures = {}
     for name, figure in outcome.conclusion.figures.items():
         paths = figure.save(folder / "figures", name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -15,6 +16,7 @@ import numpy.typing as npt
 from shoal.study._design import Study
 from shoal.study._keys import keys_of
 from shoal.study._store import Result, Status, Store
+from shoal.table import records_as_parquet
 
 Floats = npt.NDArray[np.float64]
 
@@ -123,6 +125,27 @@ class Results:
             for row in self.rows:
                 own = [row.parameters.get(name, "") for name in names]
                 writer.writerow([*(getattr(row, name) for name in plain), *own])
+
+    def to_parquet(self, path: str | Path) -> None:
+        """Write the rows with all their facts, which are a text of JSON."""
+        plain = [f.name for f in fields(Row) if f.name not in ("parameters", "facts")]
+        columns: dict[str, list[Any]] = {
+            name: [getattr(row, name) for row in self.rows] for name in plain
+        }
+        columns["facts"] = [json.dumps(row.facts, ensure_ascii=False) for row in self.rows]
+        for name in dict.fromkeys(name for row in self.rows for name in row.parameters):
+            values = [row.parameters.get(name) for row in self.rows]
+            columns[f"parameter {name}" if name in columns else name] = _of_one_type(values)
+        with open(path, "wb") as stream:
+            records_as_parquet(stream, columns)
+
+
+def _of_one_type(values: Sequence[Any]) -> list[Any]:
+    """Numbers where all are numbers, else texts: a column of a file has one type."""
+    known = [value for value in values if value is not None]
+    if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in known):
+        return [None if value is None else float(value) for value in values]
+    return [None if value is None else str(value) for value in values]
 
 
 def _row(

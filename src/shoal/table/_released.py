@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, BinaryIO
 
 import numpy.typing as npt
@@ -22,8 +22,10 @@ def read_released(
     return Table(frame).with_roles(roles, released=True)
 
 
-def records_as_parquet(file: BinaryIO, columns: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Write per-record facts of the private half."""
+def records_as_parquet(
+    file: BinaryIO, columns: Mapping[str, npt.NDArray[Any] | Sequence[Any]]
+) -> None:
+    """Write columns of one type each: facts of the private half, or results of a study."""
     pl.DataFrame(dict(columns)).write_parquet(file)
 
 
