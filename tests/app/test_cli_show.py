@@ -243,6 +243,9 @@ def test_names_with_commas_can_be_given():
     assert split_names(["last, first", "age"], columns) == ["last, first", "age"]
     assert split_names(["age, padded "], columns) == ["age", "padded"]
     assert split_names([" padded "], columns) == [" padded "]
+    assert split_names(["age\nlast\r\nfirst,city"], []) == ["age", "last", "first", "city"]
+    assert split_names(['age,"in two\nlines"'], []) == ["age", "in two\nlines"]
+    assert split_names(["in two\nlines"], ["in two\nlines"]) == ["in two\nlines"]
 
 
 def test_every_command_is_guarded():

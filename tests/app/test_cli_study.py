@@ -186,7 +186,8 @@ def test_a_study_runs_on_a_table_that_the_call_names(shoal, study_file, tmp_path
         ),
         (("tradeoff", "--table", "mine.toml", "--target", "x"), "give them there"),
         (("mixed-ml", "--table", "people.csv", "--target", "sex", "--quasi", "age"), "no roles"),
-        (("sampling", "--table", "people.csv", "--target", "diagnosis"), "name them (--quasi)"),
+        (("sampling", "--table", "people.csv", "--target", "sex"), "name them (--quasi)"),
+        (("sampling", "--table", "people.csv", "--target", "diagnosis"), "has 1 different value;"),
         (("swap-correlations", "--table", "people.csv"), "name them (--quasi, --sensitive)"),
     ],
 )

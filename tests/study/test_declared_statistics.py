@@ -193,3 +193,87 @@ def test_no_result_at_all_gives_empty_tables():
     study = study_with(*entries)
     check(study)
     assert {found.rows for found in statistics_of(study, Results(()))} == {()}
+
+
+def test_means_that_differ_by_rounding_alone_are_tied():
+    """0.1 + 0.2 + 0.3 is not 0.3 + 0.2 + 0.1, and their order of seeds is no difference."""
+    by_variant = {
+        "original": [0.2],
+        "round base=5": [0.1, 0.2, 0.3],
+        "round base=50": [0.3, 0.2, 0.1],
+        "noise": [0.2, 0.2, 0.2],
+    }
+    given = Results(
+        tuple(
+            Row(table, variant, variant, seed, measure, "done", value, None, 0.1)
+            for table in TABLES
+            for variant, values in by_variant.items()
+            for seed, value in enumerate(values)
+            for measure in ("distance_linkage", "F1")
+        )
+    )
+    ranks = one("ranks", given=given, measure="distance_linkage")
+    assert [row[2:] for row in ranks.rows] == [(2.5, 2.5)] * 4
+    front = one("front", given=given, risk="distance_linkage", utility="F1")
+    assert len(front.rows) == 16
+    changes = one("signed-rank", given=given, measure="F1")
+    assert [row[2:] for row in changes.rows] == [(0.0, 0.0, 1.0)] * 3
+    assert "p = 1." in one("friedman", given=given, measure="F1").sentence
+    related = one("spearman", given=given, risk="distance_linkage", utility="F1")
+    assert {row[2:] for row in related.rows} == {(0.0, 1.0)}
+
+
+def test_equal_changes_are_tied_in_the_signed_rank_test():
+    before, after = (0.1, 0.2, 0.3, 0.7), (0.3, 0.4, 0.1, 0.9)  # ± 0.2, each a bit beside it
+    given = Results(
+        tuple(
+            Row(table, variant, variant, 0, "F1", "done", values[place], None, 0.1)
+            for variant, values in (("original", before), ("noise", after))
+            for place, table in enumerate(TABLES)
+        )
+    )
+    (row,) = one("signed-rank", given=given, measure="F1").rows
+    assert row == ("noise", 4, 0.2, *signed_rank([0.2, 0.2, -0.2, 0.2]))
+
+
+def test_what_is_grouped_by_lists():
+    rows = [
+        Row("a", f"swap columns={names}", "swap", 0, "F1", "done", value, None, 0.1,
+            {"columns": names})
+        for names, value in ((["age"], 0.5), (["age", "city"], 0.7))
+    ]  # fmt: skip
+    study = study_with({"kind": "bootstrap", "measure": "F1", "by": "columns"})
+    (found,) = statistics_of(study, Results(tuple(rows)))
+    assert [row[:3] for row in found.rows] == [("['age']", 1, 0.5), ("['age', 'city']", 1, 0.7)]
+
+
+@pytest.mark.parametrize("kind", ["sign-test", "signed-rank"])
+def test_without_an_original_it_must_be_said_what_to_compare_with(kind):
+    given = {
+        "tables": [{"path": "a.csv"}],
+        "variants": [{"name": "round", "steps": [{"method": "round", "base": 5}]}],
+        "measures": ["uniqueness"],
+        "baseline": False,
+    }
+    entry = {"kind": kind, "measure": "uniqueness"}
+    with pytest.raises(PlanError, match=r"'against' .* has not \('original'\)"):
+        check(Study.from_dict({**given, "statistics": [entry]}))
+    check(Study.from_dict({**given, "statistics": [{**entry, "against": "round"}]}))
+
+
+@pytest.mark.parametrize("name", ["é" * 101, "a/b", "a\nb"])
+def test_a_name_that_no_file_can_have_is_refused(name):
+    with pytest.raises(PlanError, match="names its files"):
+        check(study_with({"kind": "ranks", "measure": "F1", "name": name}))
+    check(study_with({"kind": "ranks", "measure": "F1", "name": "é" * 100}))
+
+
+@pytest.mark.parametrize("kind", ["sign-test", "signed-rank"])
+def test_a_measure_that_the_original_has_not_compares_nothing_and_says_so(kind):
+    rows = tuple(row for row in results() if row.variant != "original")
+    found = one(kind, given=Results(rows), measure="F1")
+    assert found.rows == ()
+    other = " other than 0" if kind == "sign-test" else ""  # there are no percentages of 0
+    said = f"No table has a result of it{other}, and one of another variant."
+    assert found.sentence.endswith(said)
+    assert "No table" not in one(kind, measure="F1").sentence

@@ -232,3 +232,14 @@ def test_parameters_of_many_kinds_in_one_column(tmp_path):
     assert kept["k"].to_list() == ["3", "auto", "True", None, "2.5"]
     assert kept["parameter seed"].to_list() == [0.0, 1.0, 2.0, 3.0, 4.0]
     assert kept["seed"].to_list() == [0] * 5
+
+
+def test_whole_numbers_beyond_all_floats_are_texts(tmp_path):
+    rows = tuple(
+        Row("a", f"v{n}", "v", 0, "m", "failed", math.nan, "r", 0.1, {"k": value, "c": [value]})
+        for n, value in enumerate((5, 10**400))
+    )
+    Results(rows).to_parquet(tmp_path / "r.parquet")
+    kept = pl.read_parquet(tmp_path / "r.parquet")
+    assert kept["k"].to_list() == ["5", str(10**400)]
+    assert kept["c"].to_list() == ["[5]", f"[{10**400}]"]

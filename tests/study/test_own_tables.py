@@ -99,6 +99,9 @@ def test_a_file_lists_tables_that_are_found_beside_it(tmp_path, people_file, mon
         ("tables = []", "lists no tables"),
         ("tables = ['people.csv']", "lists no tables"),
         ("[[tables]]\npaht = 'x'", "Did you mean 'path'"),
+        ("[[tables]]\npath = 3", "'path' of a table of a study is a text"),
+        ("[[tables]]\npath = 'x.csv'\nhierarchies = 3", "'hierarchies' of a table .* is a text"),
+        ("[[tables]]\nname = ''\npath = 'x.csv'", "'name' of a table .* is a text"),
     ],
 )
 def test_a_list_that_is_none_is_refused(tmp_path, text, said):
@@ -143,6 +146,27 @@ def test_every_built_in_study_takes_other_tables():
 def test_a_study_that_predicts_must_know_what(people_file, name):
     with pytest.raises(InputError, match=r"'people' names none; name it .*--target"):
         adapted(name, TableSource("people", str(people_file)))
+
+
+@pytest.mark.parametrize("name", ["tradeoff", "mixed-ml", "sampling"])
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        (["same"] * 200, "has 1 different value;"),
+        ([None] * 200, "has 0 different values;"),
+        ([n / 7 for n in range(200)], "has 200 different values;"),
+        ([n % 30 for n in range(200)], "has 30 different values;"),
+        ([f"person {n}" for n in range(200)], "has 200 different values;"),
+    ],
+)
+def test_a_study_that_predicts_classes_needs_some_and_not_too_many(tmp_path, name, values, said):
+    frame = pl.DataFrame({"age": range(200), "ill": values})
+    frame.write_parquet(tmp_path / "odd.parquet")
+    quasi = ["age"] if name == "sampling" else []
+    mine = tables_at("odd.parquet", target="ill", quasi_identifiers=quasi)
+    with pytest.raises(InputError, match=f"predicts classes, and the target 'ill' .*{said}"):
+        run_study(name, tmp_path / "out", tables=mine)
+    assert not (tmp_path / "out").exists()
 
 
 def test_quick_takes_some_rows_unless_the_table_says_how_many(people_file):
@@ -246,6 +270,16 @@ def test_correlations_need_numbers_and_their_roles(people_file):
         adapted("swap-correlations", plain(people_file))
     with pytest.raises(InputError, match="other values in 'city', 'ill'"):
         adapted("swap-correlations", known(people_file))
+
+
+@pytest.mark.parametrize("values", [[3] * 50, [None] * 50])
+def test_correlations_need_two_columns_that_vary(tmp_path, values):
+    frame = pl.DataFrame({"age": range(50), "tax": values}, schema={"age": int, "tax": float})
+    frame.write_parquet(tmp_path / "flat.parquet")
+    mine = tables_at("flat.parquet", quasi_identifiers=["age"], sensitive=["tax"])
+    with pytest.raises(InputError, match="fewer than two of those of the table 'flat'"):
+        run_study("swap-correlations", tmp_path / "out", tables=mine)
+    assert not (tmp_path / "out").exists()
 
 
 # What is not there of a study's own tables

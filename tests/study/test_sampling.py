@@ -227,6 +227,16 @@ def test_the_verdict_reads_what_was_measured():
     )  # fmt: skip
 
 
+def test_a_target_of_many_values_is_judged_by_its_certainty_alone():
+    """Values of a target that has more than 20 are not counted one by one."""
+    text = "A balanced sample keeps that bound for an intruder who knows the target value too."
+    for highest, holds in ((1.0, False), (0.5, True)):
+        rows = (made("post balanced", 0.5, 5, with_target={"highest": highest}),)
+        (found,) = (claim for claim in verdict.claims(Results(rows)) if claim.text == text)
+        assert found.holds is holds
+        assert found.evidence == f"s = 0.5, k = 5: certainty of up to {highest:.2g}"
+
+
 def test_the_verdict_says_no_where_it_must():
     rows = [
         made("pre random", 0.5, 5, journalist=0.02),

@@ -14,6 +14,7 @@ from shoal.study._design import Study
 GROUPS = ("table", "variant", "family")
 
 _NOT_IN_NAMES = set('/\\:*?"<>|')
+_LONGEST = 200  # bytes: a name with its ending has 255 at most
 
 
 def names_of(entries: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -43,7 +44,7 @@ def check_declared(
             raise PlanError(f"There is no {what} '{kind}'. {did_you_mean(kind, kinds)}")
         if names.count(name) > 1:
             raise PlanError(f"Two {what}s of the study are called '{name}'; name each differently.")
-        if name.startswith(".") or any(c in _NOT_IN_NAMES or not c.isprintable() for c in name):
+        if not _names_files(name):
             raise PlanError(f"The name of a {what} names its files, which {name!r} cannot.")
         _check_options(study, options_given(entry), f"{what} '{name}'", kinds[kind])
 
@@ -63,12 +64,13 @@ def _check_options(
         if default is inspect.Parameter.empty and part not in given:
             raise PlanError(f"The {of} needs the option '{part}'.")
     known = _known(study)
-    for part, value in given.items():
-        if part in known and value not in known[part]:
+    for part, value in {**taken, **given}.items():
+        if part in known and value is not None and value not in known[part]:
             raise PlanError(
-                f"The option '{part}' of the {of} names what the study has not. "
+                f"The option '{part}' of the {of} names what the study has not ('{value}'). "
                 f"{did_you_mean(str(value), known[part])}"
             )
+    for part, value in given.items():
         if part in ("limit", "rope", "below") and not _is_size(value):
             raise PlanError(f"The option '{part}' of the {of} is a number ≥ 0.")
         if part in ("alpha", "confidence") and not (_is_size(value) and 0 < value < 1):
@@ -87,6 +89,12 @@ def _known(study: Study) -> Mapping[str, list[str]]:
         "x": parameters,
         "by": [*GROUPS, *parameters],
     }
+
+
+def _names_files(name: str) -> bool:
+    """Whether a file can be called so on any system, with an ending behind it."""
+    wrong = any(sign in _NOT_IN_NAMES or not sign.isprintable() for sign in name)
+    return not wrong and not name.startswith(".") and len(name.encode()) <= _LONGEST
 
 
 def _is_size(value: Any) -> bool:

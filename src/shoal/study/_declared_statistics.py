@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -44,7 +44,7 @@ def _sign_test(
         rows.append((name, len(values), *found.probabilities, found.verdict))
     return (
         f"Bayesian sign test of {title_of(study, measure)} against '{against}', over tables: "
-        f"differences of at most {rope:g} % are a draw.",
+        f"differences of at most {rope:g} % are a draw.{_if_none(rows, but_not_zero=True)}",
         ("variant", "tables", "lose", "draw", "win", "most likely"),
         rows,
     )
@@ -57,15 +57,23 @@ def _signed_rank(
     changes = values - (values[variants.index(against)] if against in variants else math.nan)
     rows = []
     for name, mine in zip(variants, changes, strict=True):
-        change = mine[np.isfinite(mine)]
+        change = np.round(mine[np.isfinite(mine)], 12)  # equal changes are tied
         if name != against and len(change):
             rows.append((name, len(change), float(np.median(change)), *signed_rank(change)))
     return (
         f"Wilcoxon's signed-rank test of {title_of(study, measure)} against '{against}', over "
-        "tables.",
+        f"tables.{_if_none(rows)}",
         ("variant", "tables", "median difference", "statistic", "p"),
         rows,
     )
+
+
+def _if_none(rows: Sequence[Any], *, but_not_zero: bool = False) -> str:
+    """Why there is nothing to see: a measure of some families, say, or a baseline that failed."""
+    if rows:
+        return ""
+    which = " other than 0" if but_not_zero else ""
+    return f" No table has a result of it{which}, and one of another variant."
 
 
 def _friedman(study: Study, results: Results, *, measure: str, alpha: float = 0.05) -> _Found:

@@ -10,6 +10,7 @@ from typing import Any
 
 from shoal.errors import InputError, PlanError, quoted
 from shoal.study._places import find
+from shoal.study._shape import check_shape
 from shoal.study._tables import TableSource
 from shoal.table import Roles
 
@@ -107,6 +108,7 @@ def _listed_in(path: Path) -> list[TableSource]:
     listed = isinstance(entries, list) and all(isinstance(one, Mapping) for one in entries)
     if not entries or not listed:
         raise PlanError(f"The file '{path}' lists no tables; write [[tables]] for each.")
+    check_shape({"tables": entries})
     return [
         source
         for entry in entries

@@ -43,6 +43,7 @@ _ENTRIES: Mapping[str, tuple[str, Mapping[str, _Kind]]] = {
         "table",
         {
             **dict.fromkeys(("name", "path", "folder", "scikit_learn", "target"), _TEXT),
+            **dict.fromkeys(("hierarchies", "openml_target"), _TEXT),
             **dict.fromkeys(("openml", "rows"), _COUNT),
             **dict.fromkeys(("only", "without"), _TEXTS),
             "floats": _FLAG,

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from shoal.measurement import MeasureInfo
 from shoal.study._design import ORIGINAL, Study
 from shoal.study._measures import measures_known
-from shoal.study._results import Results
+from shoal.study._results import Results, mean_of
 from shoal.study._statistics import percentage_differences, ranks
 
 Floats = npt.NDArray[np.float64]
@@ -32,7 +32,7 @@ def pairs_of(results: Results, risk: str, utility: str) -> list[Pair]:
     risks = results.where(measure=risk).by(*names)
     utilities = results.where(measure=utility).by(*names)
     return [
-        Pair(float(values.mean()), float(utilities[place].mean()), *place)
+        Pair(mean_of(values), mean_of(utilities[place]), *place)
         for place, values in risks.items()
         if place in utilities
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import functools
 import inspect
+import io
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
@@ -186,7 +187,8 @@ def reads_data(command: Callable[..., Any]) -> Callable[..., Any]:
 def split_names(given: Sequence[str] | None, columns: Iterable[str]) -> list[str]:
     """Column names from options: several, or one text with commas.
 
-    A text that is the name of a column is taken as it is; quotation marks keep a comma inside.
+    A text that is the name of a column is taken as it is; quotation marks keep a comma inside, and
+    the end of a line, which parts names too.
 
     Examples
     --------
@@ -198,7 +200,8 @@ def split_names(given: Sequence[str] | None, columns: Iterable[str]) -> list[str
     known = set(columns)
     names: list[str] = []
     for text in given or ():
-        parts = [text] if text in known else next(csv.reader([text], skipinitialspace=True), [])
+        lines = csv.reader(io.StringIO(text, newline=""), skipinitialspace=True)
+        parts = [text] if text in known else [part for line in lines for part in line]
         names += [part if part in known else part.strip() for part in parts]
     return [name for name in names if name]
 

@@ -11,6 +11,7 @@ from shoal.study._design import Study
 from shoal.study._results import Results
 from shoal.study._tables import TableSource
 from shoal.table import Roles
+from shoal.utility.models._target import MOST_CLASSES, natural_task
 
 PRESETS = ("quick", "full")
 
@@ -48,16 +49,23 @@ class BuiltIn:
 
 
 def with_target(study: Study, source: TableSource) -> TableSource:
-    """A table for a study that predicts: it must say what."""
-    if source.target is not None:
-        return source
+    """A table for a study that predicts: it must say what, and that must have classes."""
     declared = source.roles.target if isinstance(source.roles, Roles) else None
-    if declared is None:
+    target = declared if source.target is None else source.target
+    if target is None:
         raise InputError(
             f"The study '{study.name}' predicts a column, and the table '{source.name}' names "
             "none; name it as its target (--target COLUMN)."
         )
-    return replace(source, target=declared)
+    table = source.load(study.folder)
+    classes = table.distinct(target)
+    if natural_task(table, target) == "regression" or not 2 <= classes <= MOST_CLASSES:
+        raise InputError(
+            f"The study '{study.name}' predicts classes, and the target '{target}' of the table "
+            f"'{source.name}' has {classes:,} different value{'s' * (classes != 1)}; name one of "
+            "two classes or more, or group its values."
+        )
+    return replace(source, target=target)
 
 
 def at_most(source: TableSource, rows: int | None) -> TableSource:

@@ -127,13 +127,15 @@ def _bound_with_target(results: Results) -> Claim:
         return _undecided(text)
     s, k = max(cases, key=lambda case: (case[0], -case[1]))
     known = [row.facts["details"]["with_target"] for row in _of(results, "post balanced", s, k)]
-    rates = [one["inclusion"] for one in known[0]["values"]]
-    sure = max(one["certain_people"] for one in known[0]["values"])
-    evidence = (
-        f"s = {s:g}, k = {k}: certainty of up to {max(one['highest'] for one in known):.2g}; the "
-        f"chance to be in the release is {max(rates):.2f} with one value and {min(rates):.2f} with "
-        f"the other, and {100 * sure:.0f} % of the people with one are in it with certainty 1"
-    )
+    evidence = f"s = {s:g}, k = {k}: certainty of up to {max(one['highest'] for one in known):.2g}"
+    if values := known[0].get("values"):  # not counted one by one where there are many
+        rates = [one["inclusion"] for one in values]
+        sure = max(one["certain_people"] for one in values)
+        evidence += (
+            f"; the chance to be in the release is {max(rates):.2f} with one value and "
+            f"{min(rates):.2f} with {'the other' if len(values) == 2 else 'another'}, and "
+            f"{100 * sure:.0f} % of the people with one are in it with certainty 1"
+        )
     return Claim(text, all(one["highest"] <= s for one in known), evidence)
 
 

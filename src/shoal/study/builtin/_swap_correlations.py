@@ -128,6 +128,11 @@ def _on_tables(study: Study, sources: Sequence[TableSource], preset: str) -> Stu
                 f"The study '{study.name}' is about correlations of numbers, and the table "
                 f"'{source.name}' has other values in {quoted(texts)}; leave them out of the roles."
             )
+        if sum(table.distinct(name) > 1 for name in columns) < 2:
+            raise InputError(
+                f"The study '{study.name}' is about correlations of numbers, and fewer than two of "
+                f"those of the table '{source.name}' have more than one value; name others."
+            )
         taken.append(replace(source, only=columns, without=(), floats=True))
         averaged += expanded(_averaged(source.name, columns, ks))
     swapped = [variant for variant in study.variants if not variant.tables]
