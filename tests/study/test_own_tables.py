@@ -214,6 +214,13 @@ def test_sampling_takes_the_hierarchies_that_there_are(people_file, tmp_path):
         adapted("sampling", known(people_file, hierarchies="nowhere"))
 
 
+@pytest.mark.parametrize("name", ["mixed-ml", "swap-correlations", "tradeoff"])
+def test_hierarchies_that_would_change_nothing_are_refused(name, people_file, tmp_path):
+    with pytest.raises(InputError, match=f"'{name}' takes no hierarchies with its tables"):
+        run_study(name, tmp_path / "out", tables=[known(people_file, hierarchies="trees")])
+    assert not (tmp_path / "out").exists()
+
+
 def test_sampling_of_a_table_of_ones_own(people_file, tmp_path, monkeypatch):
     for name, value in (("_FRACTIONS", [0.5]), ("_KS", [5]), ("_LEARNERS", 200)):
         monkeypatch.setitem(getattr(_sampling, name), "quick", value)

@@ -188,11 +188,18 @@ def _on_tables(
     twice = [name for name in names if names.count(name) > 1]
     if twice:
         raise InputError(f"Two of the tables are called '{twice[0]}'; name each differently.")
+    elsewhere = None if published is None else published.elsewhere
+    takes_hierarchies = elsewhere is not None and elsewhere.takes_hierarchies
+    if any(source.hierarchies for source in tables) and not takes_hierarchies:
+        raise InputError(
+            f"The study '{design.name}' takes no hierarchies with its tables, so that those given "
+            "would change nothing; leave them out."
+        )
     given, _ = _with_what_is_there(replace(design, tables=tuple(tables)), some_will_do=False)
     for source in tables:
         source.load(design.folder)  # a column that is not there is told before anything is begun
-    if published is not None and published.elsewhere is not None:
-        return published.elsewhere.design(design, tables, preset)
+    if elsewhere is not None:
+        return elsewhere.design(design, tables, preset)
     bound = sorted({name for variant in design.variants for name in variant.tables})
     if bound:
         raise InputError(

@@ -22,11 +22,12 @@ class OnOtherTables:
 
     ``design`` takes the study of a preset, the tables and the preset, and gives the same study
     of these tables. ``conclude`` judges the paper's claims; numbers that were published are of
-    other tables, and are left out.
+    other tables, and are left out. ``takes_hierarchies`` where a table may bring its own.
     """
 
     design: Callable[[Study, Sequence[TableSource], str], Study]
     conclude: Callable[[Results], Conclusion]
+    takes_hierarchies: bool = False
 
 
 @dataclass(frozen=True)

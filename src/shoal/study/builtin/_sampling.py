@@ -219,5 +219,5 @@ STUDY = BuiltIn(
     "the anonymization pipeline",
     _design,
     _conclude,
-    elsewhere=OnOtherTables(_on_table, _conclude_elsewhere),
+    elsewhere=OnOtherTables(_on_table, _conclude_elsewhere, takes_hierarchies=True),
 )
