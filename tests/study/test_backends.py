@@ -111,7 +111,9 @@ def test_a_client_that_is_there_is_used_and_left_open(study_here, dask_cluster, 
 
 
 def spread(*tasks, **options):
-    lost = lambda task, reason: ("lost", task[0], reason)  # noqa: E731
+    def lost(task, reason):
+        return "lost", task[0], reason
+
     given = {"backend": "dask", "jobs": None, "lost": lost} | options
     return list(_workers.on_a_cluster(eval, iter(tasks), **given))
 
