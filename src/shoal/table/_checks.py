@@ -24,6 +24,13 @@ def check_roles(data: pl.DataFrame, roles: Roles, *, released: bool = False) -> 
         )
     if roles.weight is not None:
         _check_weight(data[roles.weight])
+    gaps = {name: data[name].null_count() for name in roles.unit_columns}
+    if any(gaps.values()):
+        listed = ", ".join(f"{count} in '{name}'" for name, count in gaps.items() if count)
+        raise RolesError(
+            f"The unit has missing values ({listed}, of {data.height} rows), so nobody knows whose "
+            "rows these are; fill them in, or take the rows out."
+        )
 
 
 def _check_weight(weight: pl.Series) -> None:

@@ -29,6 +29,8 @@ class Classes:
     labels : numpy.ndarray
         The class of each record, numbered from 0 by first appearance.
     sizes : numpy.ndarray
+        The number of persons of each class: of records, where each record is a person.
+    rows : numpy.ndarray
         The number of records of each class.
 
     Examples
@@ -44,9 +46,12 @@ class Classes:
 
     labels: npt.NDArray[np.signedinteger[Any]]
     sizes: Integers
+    rows: Integers = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
-        for field in ("labels", "sizes"):
+        if self.rows is None:
+            object.__setattr__(self, "rows", self.sizes)
+        for field in ("labels", "sizes", "rows"):
             frozen = getattr(self, field).view()  # the caller's own array stays writable
             frozen.flags.writeable = False
             object.__setattr__(self, field, frozen)
@@ -64,11 +69,11 @@ class Classes:
     @property
     def k(self) -> int:
         """The size of the smallest class; 0 where there are no records."""
-        return int(self.sizes.min(initial=self.records))
+        return int(self.sizes.min()) if self.count else 0
 
     @property
     def uniques(self) -> int:
-        """The number of records that are alone in their class."""
+        """The number of classes with one person."""
         return int(np.count_nonzero(self.sizes == 1))
 
     @property

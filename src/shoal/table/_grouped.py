@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from shoal.errors import InputError
 from shoal.table._agreement import Agreement
 from shoal.table._classes import Classes, agreement_of, classes_of, weight_sums, weights_by_class
 from shoal.table._encode import encode
+from shoal.table._persons import Owners, counting, histories
 from shoal.table._population import counted_in
 from shoal.table._roles import Roles
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from shoal.table._table import Table
 
 Missing = Literal["own", "wildcard"]
+Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 def check_reading(missing: Missing) -> None:
@@ -33,6 +35,7 @@ class GroupedRows:
     """The part of a Table that groups its rows; each grouping is made once."""
 
     _data: pl.DataFrame
+    _owners: Owners
 
     @property
     def roles(self) -> Roles:
@@ -49,9 +52,61 @@ class GroupedRows:
 
     @cached_property
     def classes(self) -> Classes:
-        """The rows grouped by equal quasi-identifiers; a missing value is a value of its own."""
-        names = self.roles.quasi_identifiers
-        return classes_of((self._data[name] for name in names), len(self))
+        """The rows grouped by equal quasi-identifiers; a missing value is a value of its own.
+
+        Sizes count persons, who may have several rows in a class.
+        """
+        return self.crowds(self.roles.quasi_identifiers)
+
+    @property
+    def has_persons(self) -> bool:
+        """Whether a person may have several rows."""
+        return self._owners.persons is not None
+
+    @cached_property
+    def persons(self) -> npt.NDArray[np.int64]:
+        """The number of the person of each row, from 0 without gaps. Never publish it."""
+        if self._owners.persons is None:
+            return np.arange(len(self))
+        return np.unique(self._owners.persons, return_inverse=True)[1].astype(np.int64)
+
+    @cached_property
+    def person_count(self) -> int:
+        """The number of persons."""
+        return int(self.persons.max(initial=-1)) + 1
+
+    @property
+    def households(self) -> npt.NDArray[np.int64] | None:
+        """The number of the household of each row; None where none is declared."""
+        return self._owners.households
+
+    @property
+    def together(self) -> npt.NDArray[np.int64] | None:
+        """What is taken out or kept as a whole; None where each row goes by itself."""
+        return self._owners.together
+
+    def whole(self, rows: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        """The marked rows with all others of the same persons or households."""
+        together = self.together
+        if together is None:
+            return rows
+        marked = np.zeros(int(together.max(initial=0)) + 1, np.bool_)
+        marked[together[rows]] = True
+        return marked[together]
+
+    def of_persons(self, values: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
+        """The largest value among the rows of each person; the values where each row is one."""
+        if not self.has_persons:
+            return values
+        order = np.argsort(self.persons, kind="stable")
+        starts = np.searchsorted(self.persons[order], np.arange(self.person_count))
+        largest: npt.NDArray[Scalar] = np.maximum.reduceat(values[order], starts)
+        return largest
+
+    @cached_property
+    def histories(self) -> Classes:
+        """The persons grouped by equal histories: the classes of all rows of a person."""
+        return histories(self.classes, self.persons)
 
     @cached_property
     def _wildcard_agreement(self) -> Agreement:
@@ -60,17 +115,29 @@ class GroupedRows:
 
     @cached_property
     def _wildcard_sizes(self) -> npt.NDArray[np.int64]:
-        totals = self._wildcard_agreement.totals(self.classes.sizes.astype(np.float64))
-        sizes = self.classes.spread(totals.astype(np.int64))
-        sizes.flags.writeable = False
-        return sizes
+        agreement, sizes = self._wildcard_agreement, self.classes.sizes.astype(np.float64)
+        if self.has_persons:
+            # a person may have rows in several of the classes that agree: at least as many as the
+            # largest of them has, and as what is left where each row is a share of its person
+            shares = 1.0 / np.bincount(self.persons)[self.persons]
+            summed = agreement.totals(weights_by_class(self.classes, shares))
+            totals = np.maximum(agreement.largest(sizes), np.floor(summed + 1e-9))
+        else:
+            totals = agreement.totals(sizes)
+        crowds = self.classes.spread(totals.astype(np.int64))
+        crowds.flags.writeable = False
+        return crowds
 
     def group(self, columns: Sequence[str]) -> Classes:
-        """The rows grouped by equal values of any columns."""
+        """The rows grouped by equal values of any columns; sizes count rows."""
         return classes_of((self._series(name) for name in columns), len(self))
 
+    def crowds(self, columns: Sequence[str]) -> Classes:
+        """The rows grouped by equal values of any columns; sizes count persons."""
+        return counting(self.group(columns), self._owners.persons)
+
     def class_sizes(self, missing: Missing = "own") -> npt.NDArray[np.int64]:
-        """How many records share the quasi-identifiers of each record.
+        """How many persons share the quasi-identifiers of each record.
 
         With ``missing="wildcard"`` a missing value agrees with every value, which is how the
         statistics offices count; the groups then overlap.
@@ -94,26 +161,42 @@ class GroupedRows:
                 "record needs a weight."
             )
         weights = self._data[self.roles.weight].cast(pl.Float64).to_numpy()
+        weights = self._once_per_person(weights)
         if missing == "own":
             return weight_sums(self.classes, weights)
         totals = self._wildcard_agreement.totals(weights_by_class(self.classes, weights))
         return self.classes.spread(totals)
 
+    def _once_per_person(self, weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """In each class the smallest weight of each person at one row, and 0 at the others."""
+        if not self.has_persons:
+            return weights
+        order = np.lexsort((weights, self.persons, self.classes.labels))
+        labels, persons = self.classes.labels[order], self.persons[order]
+        first = np.ones(len(order), np.bool_)
+        first[1:] = (np.diff(labels) != 0) | (np.diff(persons) != 0)
+        once = np.zeros(len(weights))
+        once[order[first]] = weights[order[first]]
+        return once
+
     def class_sizes_in(self, population: Table, missing: Missing = "own") -> npt.NDArray[np.int64]:
-        """How many records of ``population`` share the quasi-identifiers of each record."""
+        """How many persons of ``population`` share the quasi-identifiers of each record."""
         names = self.roles.quasi_identifiers
         return counted_in(
             [self._series(name) for name in names],
             [population._series(name) for name in names],
             (len(self), len(population)),
             wildcard=missing == "wildcard",
+            persons=population._owners.persons,
         )
 
     def recounted_sizes(self) -> npt.NDArray[np.int64]:
         """Class sizes counted by another way than :attr:`classes`, sorted; for verification."""
         names = list(self.roles.quasi_identifiers)
         if not names:
-            return np.array([len(self)] if len(self) else [], dtype=np.int64)
+            return np.array([self.person_count] if len(self) else [], dtype=np.int64)
         columns = [self._data[name].alias(str(place)) for place, name in enumerate(names)]
-        sizes = pl.DataFrame(columns).lazy().group_by(pl.all()).len(name="size").collect()
+        whose = pl.Series("whose", self.persons)
+        persons = pl.DataFrame([*columns, whose]).lazy().group_by(pl.exclude("whose"))
+        sizes = persons.agg(pl.col("whose").n_unique().alias("size")).collect()
         return np.sort(sizes["size"].to_numpy().astype(np.int64))

@@ -11,6 +11,7 @@ import polars as pl
 from shoal.table._classes import classes_of, weight_sums, wildcard_weight_sums
 from shoal.table._comparable import stacked
 from shoal.table._encode import encode
+from shoal.table._persons import owned_pairs
 
 
 def counted_in(
@@ -19,12 +20,23 @@ def counted_in(
     rows: tuple[int, int],
     *,
     wildcard: bool,
+    persons: npt.NDArray[np.int64] | None = None,
 ) -> npt.NDArray[np.int64]:
-    """How many rows of ``population`` agree with each row of ``sample``, column by column."""
+    """How many people of ``population`` agree with each row of ``sample``, column by column.
+
+    Each row is one, or a share of one of the ``persons`` that have several: then no more are
+    counted than there are.
+    """
     both = [stacked(above, below) for above, below in zip(sample, population, strict=True)]
     outside = np.repeat([0.0, 1.0], rows)
+    if persons is not None and not wildcard:
+        classes = classes_of(both, sum(rows))
+        owned, _ = owned_pairs(classes.labels[rows[0] :], persons)
+        return np.bincount(owned, minlength=classes.count)[classes.labels[: rows[0]]]
+    if persons is not None:
+        outside[rows[0] :] = 1.0 / np.bincount(persons)[persons]
     if wildcard:
         counts = wildcard_weight_sums([encode(column) for column in both], sum(rows), outside)
     else:
         counts = weight_sums(classes_of(both, sum(rows)), outside)
-    return counts[: rows[0]].astype(np.int64)
+    return np.floor(counts[: rows[0]] + 1e-9).astype(np.int64)

@@ -12,6 +12,7 @@ import polars as pl
 from shoal.errors import InputError
 from shoal.table._course import Course
 from shoal.table._exchange import Exchange
+from shoal.table._persons import Owners
 from shoal.table._sampling import Sampling
 
 if TYPE_CHECKING:
@@ -81,6 +82,13 @@ class RecordedRows:
             vars(table)["_sampling"] = None
         return table
 
+    def owned_by(self, persons: npt.NDArray[np.int64] | None) -> Table:
+        """The same rows with the number of the person of each, as an audit has it."""
+        if persons is not None and len(persons) != len(self):
+            raise InputError("The audit names the persons of another number of rows.")
+        table: Table = self._derive(self._data, owners=Owners(persons))
+        return table
+
     def on_record(self, row_key: npt.NDArray[np.int64], exchanges: tuple[Exchange, ...]) -> Table:
         """The same rows with the keys and exchanges that an audit has of them."""
         lengths = {len(row_key), *(len(exchange.groups) for exchange in exchanges)}
@@ -129,5 +137,5 @@ class RecordedRows:
         if not self.pairs_with(original):
             vars(table)["_lineage"] = original._lineage
             vars(table)["_sampling"] = None  # it is about rows of another input
-        original._positions_of(table._row_key)
+        vars(table)["_owners"] = original._owners.at(original._positions_of(table._row_key))
         return table

@@ -10,6 +10,10 @@ from shoal.errors import RolesError, did_you_mean, quoted
 
 _LISTS = ("identifiers", "quasi_identifiers", "sensitive", "insensitive")
 _SINGLES = ("weight", "target")
+#: Roles that take one column name or several, and may name an identifier too.
+_OWNERS = ("unit", "household")
+#: What ``unit`` says where each row is a person.
+ROW = "row"
 
 
 @dataclass(frozen=True)
@@ -31,11 +35,18 @@ class Roles:
         Sampling weight: how many people of the population a record stands for.
     target : str, optional
         The column that a model is to predict; it may also be sensitive or insensitive.
+    unit : str or sequence of str, optional
+        The columns that say whose row it is, where a person may have several. Classes then count
+        persons. ``"row"`` says that each row is a person. A unit never leaves as it is.
+    household : str or sequence of str, optional
+        The columns that say who lives together. Sampling and suppression take a household whole.
 
     Examples
     --------
     >>> Roles(identifiers=["name"], quasi_identifiers=["age", "zip"]).quasi_identifiers
     ('age', 'zip')
+    >>> Roles(unit="patient_id").withheld
+    ('patient_id',)
     """
 
     identifiers: tuple[str, ...] = ()
@@ -44,6 +55,8 @@ class Roles:
     insensitive: tuple[str, ...] = ()
     weight: str | None = None
     target: str | None = None
+    unit: tuple[str, ...] | str = ()
+    household: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -54,6 +67,8 @@ class Roles:
         insensitive: Iterable[str] = (),
         weight: str | None = None,
         target: str | None = None,
+        unit: str | Iterable[str] = (),
+        household: str | Iterable[str] = (),
     ) -> None:
         given = {
             "identifiers": identifiers,
@@ -67,13 +82,28 @@ class Roles:
             if name is not None and not isinstance(name, str):
                 raise RolesError(f"The role '{role}' takes one column name or nothing.")
             object.__setattr__(self, role, name)
+        for role, owner in (("unit", unit), ("household", household)):
+            listed = (owner,) if isinstance(owner, str) else _name_tuple(role, owner)
+            object.__setattr__(self, role, ROW if role == "unit" and owner == ROW else listed)
         self._refuse_two_roles()
+
+    @property
+    def unit_columns(self) -> tuple[str, ...]:
+        """The columns that say whose row it is; none where each row is a person."""
+        return () if isinstance(self.unit, str) else self.unit
+
+    @property
+    def withheld(self) -> tuple[str, ...]:
+        """The columns that never leave as they are: identifiers, unit and household."""
+        return tuple(dict.fromkeys((*self.identifiers, *self.unit_columns, *self.household)))
 
     def _refuse_two_roles(self) -> None:
         role_of: dict[str, str] = {}
         for role, name in self.items():
             before = role_of.get(name)
-            if before is not None and not (role == "target" and before.endswith("sensitive")):
+            also = role in _OWNERS and before in ("identifiers", "unit")
+            predicted = role == "target" and before is not None and before.endswith("sensitive")
+            if before is not None and not (predicted or (also and before != role)):
                 raise RolesError(
                     f"Column '{name}' has two roles, '{before}' and '{role}'; give it one."
                     if before != role
@@ -85,7 +115,8 @@ class Roles:
         """Pairs of role and column, in the order of declaration."""
         pairs = [(role, name) for role in _LISTS for name in getattr(self, role)]
         pairs += [(role, getattr(self, role)) for role in _SINGLES if getattr(self, role)]
-        return pairs
+        pairs += [("unit", name) for name in self.unit_columns]
+        return pairs + [("household", name) for name in self.household]
 
     def of(self, column: str) -> str | None:
         """The role of a column, or None."""
@@ -111,6 +142,10 @@ class Roles:
         }
         for role in _SINGLES:
             left[role] = None if getattr(self, role) in gone else getattr(self, role)
+        if isinstance(self.unit, str) or not gone & set(self.unit):
+            left["unit"] = self.unit  # a part of it does not say whose row it is
+        if not gone & set(self.household):
+            left["household"] = self.household
         return Roles(**left)
 
     def replacing(self, **changes: Any) -> Roles:
@@ -120,7 +155,13 @@ class Roles:
     def to_dict(self) -> dict[str, Any]:
         """The roles that are set, as in the ``[roles]`` part of a plan."""
         as_plain = {r: list(getattr(self, r)) for r in _LISTS if getattr(self, r)}
-        return as_plain | {r: getattr(self, r) for r in _SINGLES if getattr(self, r)}
+        as_plain |= {r: getattr(self, r) for r in _SINGLES if getattr(self, r)}
+        for role in _OWNERS:
+            named = getattr(self, role)
+            if named:
+                short = isinstance(named, str) or (len(named) == 1 and named[0] != ROW)
+                as_plain[role] = "".join(named) if short else list(named)
+        return as_plain
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Self:

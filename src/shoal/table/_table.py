@@ -21,6 +21,7 @@ from shoal.table._exchange import Exchange
 from shoal.table._frames import Kind, Origin, in_type_of, kind_of, to_polars
 from shoal.table._grouped import GroupedRows
 from shoal.table._identifying import identifying_columns
+from shoal.table._persons import Owners
 from shoal.table._recorded import RecordedRows
 from shoal.table._roles import Roles
 from shoal.table._sampling import Sampling
@@ -74,7 +75,8 @@ class Table(GroupedRows, RecordedRows):
         roles = Roles() if roles is None else roles
         check_roles(data, roles)
         keys = np.arange(data.height, dtype=np.int64)
-        self._fill(data, origin, roles, keys, lineage=uuid.uuid4().hex)
+        owners = Owners().under(roles, data)
+        self._fill(data, origin, roles, keys, lineage=uuid.uuid4().hex, owners=owners)
 
     def _fill(
         self,
@@ -86,6 +88,7 @@ class Table(GroupedRows, RecordedRows):
         exchanges: tuple[Exchange, ...] = (),
         course: Course = Course(),  # noqa: B008
         sampling: Sampling | None = None,
+        owners: Owners = Owners(),  # noqa: B008
     ) -> None:
         row_key.flags.writeable = False
         vars(self).update(
@@ -97,6 +100,7 @@ class Table(GroupedRows, RecordedRows):
             _exchanges=exchanges,
             _course=course,
             _sampling=sampling,
+            _owners=owners,
         )
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -266,6 +270,7 @@ class Table(GroupedRows, RecordedRows):
         roles: Roles | None = None,
         row_key: npt.NDArray[np.int64] | None = None,
         exchanges: tuple[Exchange, ...] | None = None,
+        owners: Owners | None = None,
     ) -> Table:
         table = Table.__new__(Table)
         table._fill(
@@ -277,13 +282,17 @@ class Table(GroupedRows, RecordedRows):
             self._exchanges if exchanges is None else exchanges,
             self._course,
             self._sampling,
+            self._owners if owners is None else owners,
         )
         return table
 
     def with_roles(self, roles: Roles, *, released: bool = False) -> Table:
-        """The same data under other roles; a released column may be empty after masking."""
+        """The same data under other roles; a released column may be empty after masking.
+
+        Whose row it is stays known where the roles do not say: ``unit="row"`` forgets it.
+        """
         check_roles(self._data, roles, released=released)
-        return self._derive(self._data, roles=roles)
+        return self._derive(self._data, roles=roles, owners=self._owners.under(roles, self._data))
 
     def with_numbers(
         self, columns: Mapping[str, npt.NDArray[Any]], *, keep_equal: bool = False
@@ -325,6 +334,7 @@ class Table(GroupedRows, RecordedRows):
             self._data.filter(pl.Series(rows)),
             row_key=self._row_key[rows],
             exchanges=tuple(exchange.at(rows) for exchange in self._exchanges),
+            owners=self._owners.at(rows),
         )
 
     def scrubbed(self) -> Table:
@@ -339,6 +349,7 @@ class Table(GroupedRows, RecordedRows):
             self._data[order],
             row_key=self._row_key[order],
             exchanges=tuple(exchange.at(order) for exchange in self._exchanges),
+            owners=self._owners.at(order),
         )
 
     def with_cells_of(self, sources: Mapping[str, npt.NDArray[np.int64]]) -> Table:
