@@ -1,7 +1,8 @@
 """What a group of records must satisfy, beyond its size: one answer for every search.
 
-A group is described by numbers that add up when groups are joined: how many records it has, how
-many records of a population match it, and how often it has each value of each sensitive column.
+A group is described by numbers: how many records it has, how many records of a population match
+it, and how often it has each value of each sensitive column. They add up when groups are joined;
+where a person has several records (:mod:`~shoal.kernels._persons`) they count persons, and do not.
 Every search that forms groups (lattice, Mondrian, local recoding, microaggregation) keeps these
 numbers and asks ``holds``.
 """
@@ -15,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.kernels._compile import njit
+from shoal.kernels._persons import Persons, counted_once, each_record
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -45,13 +47,23 @@ class Conditions(NamedTuple):
     values: Integers
     trees: Integers
     heights: Integers  # of the tree of each sensitive column
+    persons: Persons
 
 
 def only_size(smallest: int) -> Conditions:
     """Groups need a size and nothing else."""
     none, no = np.empty(0, np.int64), np.empty(0)
     return Conditions(
-        smallest, none, none, no, no, np.empty((0, 0)), none, np.empty((0, 0, 0), np.int64), none
+        smallest,
+        none,
+        none,
+        no,
+        no,
+        np.empty((0, 0)),
+        none,
+        np.empty((0, 0, 0), np.int64),
+        none,
+        each_record(),
     )
 
 
@@ -63,6 +75,14 @@ def only_kinds(conditions: Conditions, kept: npt.NDArray[np.bool_]) -> Condition
         bounds=conditions.bounds[kept],
         extras=conditions.extras[kept],
     )
+
+
+@njit(cache=True)
+def code_width(conditions: Any) -> int:
+    """How many codes a sensitive column has at most: of values, or of persons with them."""
+    if counted_once(conditions.persons):
+        return conditions.persons.value.shape[1]
+    return conditions.shares.shape[1]
 
 
 @njit(cache=True)
@@ -103,7 +123,11 @@ def shortfall(conditions: Any, i: int, size: int, population: int, counts: Any) 
     own = counts[column]
     values = conditions.values[column]
     if kind == DISTINCT:
-        return max(0.0, (bound - _distinct(own, values)) / bound)
+        return max(0.0, (bound - _distinct(own, values, size)) / bound)
+    if kind == LARGEST_SHARE:
+        return _above(_largest(own, values) / size, bound)
+    if counted_once(conditions.persons):
+        size = own[:values].sum()  # a person may have several values
     if kind == ENTROPY:
         short = math.log(bound) - _entropy(own, values, size)
         return short / math.log(bound) if short > HAIR else 0.0
@@ -117,8 +141,6 @@ def shortfall(conditions: Any, i: int, size: int, population: int, counts: Any) 
     if kind == HIERARCHICAL:
         tree, height = conditions.trees[column], conditions.heights[column]
         return _above(_tree_distance(own, shares, values, size, tree, height), bound)
-    if kind == LARGEST_SHARE:
-        return _above(_largest(own, values) / size, bound)
     if kind == DISCLOSURE:  # strictly below its bound
         furthest = _largest_log_ratio(own, shares, values, size)
         if furthest == np.inf:
@@ -133,9 +155,12 @@ def _above(value: float, bound: float) -> float:
 
 
 @njit(cache=True)
-def _distinct(own: Any, values: int) -> int:
+def _distinct(own: Any, values: int, size: int) -> int:
+    """The number of different values; 1 where everybody has the same one, whatever else."""
     found = 0
     for value in range(values):
+        if own[value] >= size:
+            return 1
         found += own[value] > 0
     return found
 

@@ -15,6 +15,12 @@ Two properties decide what may be concluded without looking:
 
 With a limit above 0, all but the upward closed conditions can fail at a more general node: a
 class that holds may be joined by one that does not.
+
+Where a person has several records, only a smallest number of persons, of people in the population
+and of persons with the same history are closed either way: a value that everybody has can come
+about when two classes of the same persons are joined. Who is taken out is taken out of every class,
+which may leave another one too small; at a more general node the same persons can stay, so that the
+records to suppress still only get fewer.
 """
 
 from __future__ import annotations
@@ -31,9 +37,11 @@ from shoal.kernels._conditions import (
     IN_POPULATION,
     PRESENCE,
     Conditions,
+    code_width,
     holds,
     only_kinds,
 )
+from shoal.kernels._persons import counted_once, meet, next_tick, take_out_rare_histories
 from shoal.kernels._roll_up import POPULATION, RECORDS, Groups
 
 UPWARD_CLOSED = (DISTINCT, IN_POPULATION)
@@ -42,7 +50,8 @@ UPWARD_CLOSED = (DISTINCT, IN_POPULATION)
 
 def upward_closed(conditions: Conditions) -> Conditions:
     """Only those conditions that a class keeps, whatever is added to it."""
-    return only_kinds(conditions, np.isin(conditions.kinds, UPWARD_CLOSED))
+    closed = (IN_POPULATION,) if counted_once(conditions.persons) else UPWARD_CLOSED
+    return only_kinds(conditions, np.isin(conditions.kinds, closed))
 
 
 def needs_everyone(conditions: Conditions) -> bool:
@@ -64,6 +73,9 @@ def judged(
     """
     count = len(groups.weights)
     kept = np.zeros(count, np.bool_)
+    if counted_once(conditions.persons):
+        kept, _, weights, possible = judged_persons(groups, conditions, everyone)
+        return kept, groups.weights[:, RECORDS].sum() - weights[kept, RECORDS].sum(), possible
     if len(conditions.kinds) == 0:
         return kept, _judged_by_size(groups.weights, conditions.smallest, kept), True
     starts, order = _by_group(groups.pair_group, count)
@@ -86,6 +98,52 @@ def judged(
         if not kept[group]:
             suppressed += size
     return kept, suppressed, possible
+
+
+@njit(cache=True)
+def judged_persons(groups: Groups, conditions: Any, everyone: bool) -> tuple[Any, Any, Any, bool]:
+    """Which groups hold every condition, who is gone, what is left of the weights, if it can be.
+
+    Where persons are taken out as a whole, whoever is in a group that fails is gone, and the
+    groups are looked at again without them, until all that are left hold.
+    """
+    persons, count, width = conditions.persons, len(groups.weights), code_width(conditions)
+    last = len(persons.value) - 1
+    starts, order = _by_group(groups.pair_group, count)
+    histogram = np.zeros((len(conditions.values), conditions.shares.shape[1]), np.int64)
+    kept, gone = np.zeros(count, np.bool_), np.zeros(persons.owners, np.bool_)
+    whose = np.flatnonzero(groups.pair_value >= last * width)  # pairs of a group and a person
+    possible, again = True, True
+    while again:
+        again = False
+        for group in range(count):
+            tick, size = next_tick(persons), 0
+            for i in range(starts[group], starts[group + 1]):
+                place, code = divmod(groups.pair_value[order[i]], width)
+                if not gone[persons.owner[place, code]]:
+                    size += meet(persons, place, code, tick, histogram)
+            population = groups.weights[group, POPULATION]
+            possible &= not (everyone and population > 0 and size == 0)
+            kept[group] = size > 0 and holds(conditions, size, population, histogram)
+            histogram[:] = 0
+            if persons.whole and size > 0 and not kept[group]:
+                again = True
+                for i in range(starts[group], starts[group + 1]):
+                    place, code = divmod(groups.pair_value[order[i]], width)
+                    gone[persons.owner[place, code]] = True
+        if persons.histories > 1 and not again:
+            again = 0 < take_out_rare_histories(
+                persons,
+                groups.pair_group[whose],
+                groups.pair_value[whose] - last * width,
+                groups.pair_counts[whose],
+                gone,
+            )
+    weights = groups.weights.copy()
+    for i in whose:
+        if gone[persons.owner[last, groups.pair_value[i] - last * width]]:
+            weights[groups.pair_group[i], RECORDS] -= groups.pair_counts[i]
+    return kept, gone, weights, possible
 
 
 @njit(cache=True)

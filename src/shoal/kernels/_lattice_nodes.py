@@ -10,9 +10,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from shoal.kernels._conditions import Conditions
-from shoal.kernels._lattice_conditions import judged, needs_everyone, upward_closed
+from shoal.kernels._conditions import Conditions, code_width
+from shoal.kernels._lattice_conditions import judged, judged_persons, needs_everyone, upward_closed
 from shoal.kernels._lattice_losses import Loss
+from shoal.kernels._persons import counted_once
 from shoal.kernels._roll_up import (
     RECORDS,
     Base,
@@ -27,7 +28,9 @@ from shoal.kernels._roll_up import (
     projected,
 )
 
-NodeCheck = Callable[[Integers], bool]
+#: Of the classes that would be released: their sizes, and where persons are counted the class and
+#: the person of each pair.
+NodeCheck = Callable[[Integers, Integers | None, Integers | None], bool]
 
 _MOST_KEPT = 5_000  # visited nodes that are remembered
 _SHARED = 3  # attributes that a shared table generalises
@@ -67,13 +70,15 @@ class Lattice:
         self.conditions, self.limit, self._node_check = conditions, limit, node_check
         self.everyone = needs_everyone(conditions)
         self.slots = Slots(max(len(base.tuples), base.pair_codes.size))
-        self.bottom = bottom(base, self.code, conditions.shares.shape[1])
+        self.bottom = bottom(base, self.code, code_width(conditions))
         self._tables: dict[tuple[int, ...], Groups] = {}
         self._held = 0  # rows of these
         self.loss = Loss(loss, base, self.code, self.heights, domains)
         #: What a projection can be judged by: if it fails, so does every node with these levels.
-        self.projectable = conditions if limit == 0 else upward_closed(conditions)
-        self.monotone = limit == 0 or len(self.projectable.kinds) == len(conditions.kinds)
+        self._persons = bool(counted_once(conditions.persons))
+        unions = limit == 0 and not self._persons  # are closed under every condition
+        self.projectable = conditions if unions else upward_closed(conditions)
+        self.monotone = unions or len(self.projectable.kinds) == len(conditions.kinds)
         self.best: Visit | None = None
         self._least = math.inf  # the loss of the best, rounded
         self.closest: Visit | None = None
@@ -166,7 +171,7 @@ class Lattice:
 
     def visit(self, groups: Groups, levels: Integers) -> Visit:
         """Judge a node by its group table, and keep it if it is the best."""
-        kept, suppressed, possible = judged(groups, self.conditions, self.everyone)
+        groups, kept, suppressed, possible = self._judged(groups)
         feasible = bool(possible) and suppressed <= self.limit
         loss, floor = math.nan, math.nan
         if not self.loss.by_level or (
@@ -177,7 +182,7 @@ class Lattice:
             floor = self.loss.floor(levels)
         better = feasible and self._beats(loss, levels)
         if better and self._node_check is not None:
-            better = feasible = bool(self._node_check(groups.weights[kept, RECORDS]))
+            better = feasible = self._accepted(groups, kept)
         visit = Visit(tuple(levels.tolist()), feasible, int(suppressed), loss, floor)
         if better:
             self.best, self._least = visit, rounded(loss)
@@ -187,6 +192,28 @@ class Lattice:
         if len(self.visits) < _MOST_KEPT:
             self.visits.append(visit)
         return visit
+
+    def _judged(self, groups: Groups) -> tuple[Groups, npt.NDArray[np.bool_], int, bool]:
+        """The groups with what is left of them, which hold, the records suppressed, if it can be."""
+        if not self._persons:
+            return groups, *judged(groups, self.conditions, self.everyone)
+        kept, _, left, possible = judged_persons(groups, self.conditions, self.everyone)
+        suppressed = int(groups.weights[:, RECORDS].sum() - left[kept, RECORDS].sum())
+        return groups._replace(weights=left), kept, suppressed, possible
+
+    def _accepted(self, groups: Groups, kept: npt.NDArray[np.bool_]) -> bool:
+        """Whether the classes that would be released are accepted together."""
+        assert self._node_check is not None
+        if not self._persons:
+            return bool(self._node_check(groups.weights[kept, RECORDS], None, None))
+        persons, width = self.conditions.persons, code_width(self.conditions)
+        first = (len(persons.value) - 1) * width
+        _, gone, _, _ = judged_persons(groups, self.conditions, self.everyone)
+        whose = groups.pair_value.astype(np.int64) - first
+        staying = ~gone[persons.owner[-1, np.maximum(whose, 0)]]
+        own = (whose >= 0) & kept[groups.pair_group] & staying
+        _, classes = np.unique(groups.pair_group[own], return_inverse=True)
+        return bool(self._node_check(np.bincount(classes), classes, whose[own]))
 
     def settled(self, floor: float, levels: Integers) -> bool:
         """Whether neither this node nor one above it can be better than the best."""

@@ -24,6 +24,7 @@ from shoal.kernels._compile import njit
 from shoal.kernels._conditions import Conditions, holds
 from shoal.kernels._mondrian_attributes import Attribute, height_over, packed, width_over
 from shoal.kernels._mondrian_groups import _misplaced, _swap
+from shoal.kernels._persons import counted_once, meet, next_tick
 
 Codes = npt.NDArray[np.int32]
 Counts = npt.NDArray[np.int64]
@@ -311,10 +312,27 @@ def _counted(
 ) -> npt.NDArray[np.int64]:
     """How often each value of each sensitive column occurs in a part."""
     counts = np.zeros(conditions.shares.shape, np.int64)
+    if counted_once(conditions.persons):
+        return counts  # numbers of persons do not add up, so that nobody reads them
     for column in range(len(counts)):
         for place in range(start, end):
             counts[column, columns[width + column, place]] += weights[0, place]
     return counts
+
+
+@njit(cache=True)
+def _has_persons(
+    columns: Any, weights: Any, width: int, conditions: Any, start: int, end: int
+) -> bool:
+    """Whether the persons of a part satisfy every condition."""
+    counts = np.zeros(conditions.shares.shape, np.int64)
+    tick, size = next_tick(conditions.persons), 0
+    for place in range(start, end):
+        if weights[0, place] > 0:
+            for column in range(len(conditions.persons.value)):
+                code = columns[width + column, place]
+                size += meet(conditions.persons, column, code, tick, counts)
+    return holds(conditions, size, weights[1, start:end].sum(), counts)
 
 
 @njit(cache=True)
@@ -333,6 +351,10 @@ def _allowed(
     left, right = weights[0, start:middle].sum(), weights[0, middle:end].sum()
     if left < conditions.smallest or right < conditions.smallest:
         return False
+    if counted_once(conditions.persons):
+        return _has_persons(columns, weights, width, conditions, start, middle) and _has_persons(
+            columns, weights, width, conditions, middle, end
+        )
     if len(conditions.kinds) == 0:
         return True
     below, above = weights[1, start:middle].sum(), weights[1, middle:end].sum()

@@ -107,8 +107,8 @@ class PeelLattice:
         # where that matters; so only the peeling counts people.
         self._counted = bool(counted.any())
         self._later = only_kinds(conditions, ~counted)
-        self._units = units_of(base, conditions)
-        self._given = len(base.pair_counts) if len(conditions.values) else len(base.counts)
+        self._units = units_of(base)
+        self._given = len(base.pair_counts) if len(base.pair_codes) else len(base.counts)
         self._max_nodes, self._seconds = max_nodes, seconds
         self._classes = no_classes(len(self._units.weights), 0, len(maps), self._later)
         self.nodes, self._spent = 0, 0.0

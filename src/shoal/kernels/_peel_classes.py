@@ -14,6 +14,7 @@ import numpy as np
 
 from shoal.kernels._compile import njit
 from shoal.kernels._conditions import Conditions, holds
+from shoal.kernels._persons import counted_once, meet, next_tick
 from shoal.kernels._roll_up import Codes, Coding, Floats, Integers
 
 SIZE, HEAD, MEMBERS = 0, 1, 2  # columns of ``Classes.heads``
@@ -64,7 +65,8 @@ def terrain(code: Coding, heights: Integers, domains: Floats) -> Terrain:
 
 def no_classes(units: int, most: int, attributes: int, conditions: Conditions) -> Classes:
     """Room for classes, none of which has members yet."""
-    wide = conditions.shares.shape if len(conditions.kinds) else (0, 0)
+    adds_up = len(conditions.kinds) > 0 and not counted_once(conditions.persons)
+    wide = conditions.shares.shape if adds_up else (0, 0)
     return Classes(
         np.full(units, -1, np.int32),
         np.full(units, -1, np.int32),
@@ -121,12 +123,41 @@ def holds_with(units: Any, classes: Any, conditions: Any, label: int, unit: int,
     size = classes.heads[label, SIZE] + sign * units.weights[unit]
     if size < conditions.smallest:
         return False
+    if counted_once(conditions.persons):
+        return holds_by_persons(units, classes, conditions, label, unit, sign)
     if len(conditions.kinds) == 0:
         return True
     _count(units, classes, unit, label, sign * units.weights[unit])
     held = holds(conditions, size, 0, classes.histograms[label])
     _count(units, classes, unit, label, -sign * units.weights[unit])
     return held
+
+
+@njit(cache=True)
+def holds_by_persons(
+    units: Any, classes: Any, conditions: Any, label: int, unit: int, sign: int
+) -> bool:
+    """The same where persons are counted: of the members, and one more (1) or less (-1) or as they
+    are (0)."""
+    counts = np.zeros(conditions.shares.shape, np.int64)
+    tick = next_tick(conditions.persons)
+    size = 0
+    if sign > 0:
+        size += _meet_all(units, conditions, unit, tick, counts)
+    member = classes.heads[label, HEAD]
+    while member >= 0:
+        if sign >= 0 or member != unit:
+            size += _meet_all(units, conditions, member, tick, counts)
+        member = classes.after[member]
+    return holds(conditions, size, 0, counts)
+
+
+@njit(cache=True)
+def _meet_all(units: Any, conditions: Any, unit: int, tick: int, counts: Any) -> int:
+    new = 0
+    for place in range(units.values.shape[1]):
+        new += meet(conditions.persons, place, units.values[unit, place], tick, counts)
+    return new
 
 
 @njit(cache=True)

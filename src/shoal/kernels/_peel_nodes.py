@@ -8,16 +8,16 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.kernels._compile import njit
-from shoal.kernels._conditions import Conditions
+from shoal.kernels._conditions import Conditions, code_width
 from shoal.kernels._lattice_conditions import judged
 from shoal.kernels._peel_classes import SIZE, Units, attach, fit, put_at
 from shoal.kernels._roll_up import Base, Codes, Coding, Groups, Integers, Keys, _merge, _recoded
 
 
-def units_of(base: Base, conditions: Conditions) -> Units:
+def units_of(base: Base) -> Units:
     """Tuples, or pairs where conditions need them; below pairs, tuples that no record has."""
     none = np.zeros((len(base.counts), 0), np.int32)
-    if not len(conditions.values):
+    if not len(base.pair_codes):
         codes, weights = np.ascontiguousarray(base.tuples), base.counts.astype(np.int64)
         return Units(codes, weights, none, base.population.astype(np.int64))
     only_people = np.flatnonzero((base.counts == 0) & (base.population > 0))
@@ -109,7 +109,7 @@ def _holding(
 ) -> npt.NDArray[np.bool_]:
     """Which groups of the units that are left hold every condition."""
     columns = units.values.shape[1]
-    values = conditions.shares.shape[1]
+    values = code_width(conditions)
     pair_group = np.empty(len(left) * columns, np.int32)
     pair_value = np.empty(len(left) * columns, np.int32)
     pair_counts = np.empty(len(left) * columns, np.int64)

@@ -19,12 +19,14 @@ from shoal.kernels._peel_classes import (
     attach,
     detach,
     fit,
+    holds_by_persons,
     holds_with,
     meeting,
     nearest,
     put_at,
     widen,
 )
+from shoal.kernels._persons import counted_once
 from shoal.kernels._roll_up import Integers
 
 _FEW = 64  # members of a class that is taken apart; a larger one gains little from it
@@ -63,11 +65,7 @@ def unite(units: Any, classes: Any, ground: Any, conditions: Any, counted: bool)
     if not fit(units, classes, ground, together):
         return False
     lacking = counted
-    while (
-        lacking
-        or classes.heads[together, SIZE] < conditions.smallest
-        or not holds(conditions, classes.heads[together, SIZE], 0, classes.histograms[together])
-    ):
+    while lacking or not _holds(units, classes, conditions, together):
         other = _cheapest_union(classes, ground, together)
         if other < 0:
             return False
@@ -87,6 +85,14 @@ def unite(units: Any, classes: Any, ground: Any, conditions: Any, counted: bool)
         else:
             fit(units, classes, ground, together)
     return True
+
+
+@njit(cache=True)
+def _holds(units: Any, classes: Any, conditions: Any, label: int) -> bool:
+    """Whether a class holds every condition as it is."""
+    if counted_once(conditions.persons):
+        return holds_by_persons(units, classes, conditions, label, -1, 0)
+    return holds(conditions, classes.heads[label, SIZE], 0, classes.histograms[label])
 
 
 @njit(cache=True)

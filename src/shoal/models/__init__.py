@@ -2,7 +2,7 @@
 
 from shoal.models._alpha_k_anonymity import AlphaKAnonymity
 from shoal.models._average_risk import AverageRisk
-from shoal.models._base import Condition, PrivacyModel, discover_models
+from shoal.models._base import Condition, PrivacyModel, counted, discover_models
 from shoal.models._beta_likeness import BetaLikeness
 from shoal.models._conditions import conditions_of, population_of, table_conditions
 from shoal.models._delta_disclosure import DeltaDisclosure
@@ -34,6 +34,7 @@ __all__ = [
     "ProbabilisticKAnonymity",
     "TCloseness",
     "conditions_of",
+    "counted",
     "delta_for_class",
     "discover_models",
     "population_of",

@@ -59,7 +59,7 @@ class AlphaKAnonymity(SensitiveModel):
 
     def class_levels(self, values: ClassValues) -> Floats:
         """The largest share of a value in each class; infinite in a class smaller than k."""
-        levels = values.largest(values.shares)
+        levels = values.largest(values.counts / values.sizes)
         levels[values.classes.sizes < self.k] = np.inf
         return levels
 

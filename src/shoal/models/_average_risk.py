@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Annotated
 
+import numpy as np
+
 from shoal.errors import UnreachableLevel
+from shoal.models._base import counted
 from shoal.models._partition_model import Integers, PartitionModel
 from shoal.parameters import Real
 from shoal.table import Table
@@ -42,21 +46,32 @@ class AverageRisk(PartitionModel):
     title = "average risk"
     reference = "Dankar and El Emam 2010"
 
-    def level_of_sizes(self, sizes: Integers) -> float:
-        """The number of classes over the number of records."""
-        return len(sizes) / int(sizes.sum()) if len(sizes) else 0.0
+    def level_of_sizes(
+        self, sizes: Integers, classes: Integers | None = None, persons: Integers | None = None
+    ) -> float:
+        """The number of classes over the number of records.
+
+        Of persons with several records, the mean of the risk in their smallest class.
+        """
+        if classes is None or persons is None:
+            return len(sizes) / int(sizes.sum()) if len(sizes) else 0.0
+        smallest = np.full(int(persons.max(initial=-1)) + 1, np.inf)
+        np.minimum.at(smallest, persons, sizes[classes].astype(np.float64))
+        present = np.isfinite(smallest)
+        return math.fsum(1 / smallest[present]) / int(present.sum()) if present.any() else 0.0
 
     def check(self, table: Table) -> None:
         """Raise UnreachableLevel when not even one class of all records would do."""
-        if not self.accepts(1 / len(table) if len(table) else 1.0):
+        people = table.person_count
+        if not self.accepts(1 / people if people else 1.0):
             raise UnreachableLevel(
                 f"An average risk of {self.max:g} cannot be reached by a table that has "
-                f"{len(table)} records; choose at least 1 / {len(table)}."
+                f"{counted(table)}; choose at least 1 / {people}."
             )
 
     def explain(self, table: Table) -> str:
         """How the average stands."""
         return (
             f"the {self.title} must be at most {self.max} and is {self.level(table):.4g} "
-            f"({table.classes.count} classes of {len(table)} records)"
+            f"({table.classes.count} classes of {counted(table)})"
         )

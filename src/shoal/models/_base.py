@@ -103,12 +103,19 @@ class PrivacyModel(Parametrized, ABC):
 
 
 def check_k(k: int, table: Table) -> None:
-    """Raise UnreachableLevel when k exceeds the number of records."""
-    if k > len(table):
+    """Raise UnreachableLevel when k exceeds the number of persons."""
+    if k > table.person_count:
         raise UnreachableLevel(
-            f"k = {k} is larger than the table, which has {len(table)} records; "
-            f"choose k of at most {len(table)}."
+            f"k = {k} is larger than the table, which has {counted(table)}; "
+            f"choose k of at most {table.person_count}."
         )
+
+
+def counted(table: Table) -> str:
+    """How many records a table has, and of how many persons where these are fewer."""
+    if not table.has_persons:
+        return f"{len(table)} records"
+    return f"{len(table)} records of {table.person_count} persons"
 
 
 def discover_models() -> dict[str, type[PrivacyModel]]:

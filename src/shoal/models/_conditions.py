@@ -12,7 +12,7 @@ from shoal.errors import InputError
 from shoal.models._base import Condition, PrivacyModel
 from shoal.models._partition_model import PartitionModel
 from shoal.models._population_model import PopulationModel
-from shoal.table import Table
+from shoal.table import Table, owned_pairs
 
 if TYPE_CHECKING:
     from shoal.kernels._conditions import Conditions
@@ -21,7 +21,7 @@ Integers = npt.NDArray[np.int64]
 
 
 def conditions_of(
-    models: Iterable[PrivacyModel], table: Table, *, smallest: int = 1
+    models: Iterable[PrivacyModel], table: Table, *, smallest: int = 1, whole: bool = True
 ) -> tuple[Conditions, npt.NDArray[np.int32]]:
     """What every group must satisfy so that the models hold, and the sensitive values.
 
@@ -35,7 +35,9 @@ def conditions_of(
     table : Table
         The table to be masked, with its sensitive columns.
     smallest : int
-        The fewest records of a group, where no model asks for more.
+        The fewest persons of a group, where no model asks for more.
+    whole : bool
+        Whether a search that takes out a person takes out all of their rows.
 
     Returns
     -------
@@ -43,7 +45,8 @@ def conditions_of(
         As the kernels take them.
     codes : numpy.ndarray of int32
         A row per sensitive column that is asked about, a column per record. A missing value is
-        a value of its own: the last one.
+        a value of its own: the last one. Where a person has several records, codes stand for
+        persons with values, and there is one more row, of the persons.
 
     Examples
     --------
@@ -56,6 +59,7 @@ def conditions_of(
     (3, [2.0], [[0, 2, 1]])
     """
     from shoal.kernels import _conditions as kernel
+    from shoal.kernels._persons import each_record, persons_of
 
     models = list(models)
     smallest = max([smallest, *(model.smallest_class for model in models)])
@@ -65,10 +69,18 @@ def conditions_of(
     values = np.array([column.count for column in encoded], np.int64)
     codes = np.zeros((len(slots), len(table)), np.int32)
     shares = np.zeros((len(slots), max(values, default=0)))
+    persons = each_record()
     for place, column in enumerate(encoded):
-        codes[place] = column.codes
-        counted = np.bincount(column.codes, minlength=column.count)
-        shares[place, : column.count] = counted / max(1, len(table))
+        codes[place] = values_had = column.codes
+        if table.has_persons:
+            values_had, _ = owned_pairs(column.codes, table.persons)
+        counted = np.bincount(values_had, minlength=column.count)
+        shares[place, : column.count] = counted / max(1, len(values_had))
+    if table.together is not None:
+        histories = max([1, *(getattr(model, "rarest_history", 1) for model in models)])
+        persons, codes = persons_of(
+            list(codes), table.persons, table.together, histories=histories, whole=whole
+        )
     trees, heights = _trees([tree for _, tree in slots], shares.shape[1])
     conditions = kernel.Conditions(
         smallest=smallest,
@@ -80,6 +92,7 @@ def conditions_of(
         values=values,
         trees=trees,
         heights=heights,
+        persons=persons,
     )
     return conditions, codes
 
@@ -94,10 +107,9 @@ def _asked(model: PrivacyModel, table: Table) -> tuple[Condition, ...]:
     return conditions
 
 
-def table_conditions(
-    models: Iterable[PrivacyModel],
-) -> tuple[Callable[[Integers], bool], ...]:
-    """What must hold for a partition as a whole, each asked with the sizes of its classes."""
+def table_conditions(models: Iterable[PrivacyModel]) -> tuple[Callable[..., bool], ...]:
+    """What must hold for a partition as a whole, each asked with the sizes of its classes and,
+    where persons are counted, the class and the person of each pair."""
     return tuple(model.holds_for_sizes for model in models if isinstance(model, PartitionModel))
 
 

@@ -12,7 +12,7 @@ from shoal.errors import ParameterError
 from shoal.models._base import HAIR, Condition
 from shoal.models._population_model import PopulationModel
 from shoal.parameters import Population, Real
-from shoal.table import Table, stacked_table
+from shoal.table import Table, owned_pairs, stacked_table
 
 Floats = npt.NDArray[np.float64]
 
@@ -99,12 +99,15 @@ class DeltaPresence(PopulationModel):
             labels = stacked_table(table, people, names).group(names).labels
         own, theirs = labels[: len(table)], labels[len(table) :]
         count = int(labels.max(initial=-1)) + 1
-        records = np.bincount(own, minlength=count)
-        crowd = np.bincount(theirs, minlength=count)
+        # a person of the population keeps the key of the row where released classes overlap
+        whose = people.persons if people.has_persons else people.row_key
+        records = np.bincount(owned_pairs(own, table.persons)[0], minlength=count)
+        crowd = np.bincount(owned_pairs(theirs, whose)[0], minlength=count)
         shares = np.where(records > 0, np.inf, 0.0)
         np.divide(records, crowd, out=shares, where=crowd > 0)
-        persons, person = np.unique(people.row_key, return_inverse=True)
-        together = np.bincount(person, weights=shares[theirs], minlength=len(persons))
+        persons, person = np.unique(whose, return_inverse=True)
+        of_class, of_person = owned_pairs(theirs, person)
+        together = np.bincount(of_person, weights=shares[of_class], minlength=len(persons))
         presence = np.minimum(together, 1.0)
         highest, lowest = shares.copy(), np.full(count, np.inf)
         np.maximum.at(highest, theirs, presence[person])

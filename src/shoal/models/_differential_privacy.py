@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InputError, quoted
-from shoal.models._base import PrivacyModel
+from shoal.models._base import PrivacyModel, counted
 from shoal.models._random_sampling import delta_for_class, smallest_class_for
 from shoal.parameters import Real
 from shoal.table import Table
@@ -109,13 +109,19 @@ class DifferentialPrivacy(PrivacyModel):
         """The probability with which the records were drawn, if all was done as it has to be."""
         course = table.course
         covered = set(table.columns) == set(table.roles.quasi_identifiers)
-        if course.state != "generalized" or course.origin != "entropy" or not covered:
+        several = table.person_count < len(table)
+        if course.state != "generalized" or course.origin != "entropy" or not covered or several:
             return None
         return course.fraction
 
     def check(self, table: Table) -> None:
-        """Raise InputError where a column would leave without being generalized."""
-        kept = [*table.roles.identifiers, *table.roles.quasi_identifiers]
+        """Raise InputError where a column would leave as it is, or a person has several records."""
+        if table.person_count < len(table):
+            raise InputError(
+                f"{self.title} is proved for one record per person, and the table has "
+                f"{counted(table)}; make one record of each person first."
+            )
+        kept = [*table.roles.withheld, *table.roles.quasi_identifiers]
         others = [name for name in table.columns if name not in kept]
         if others:
             raise InputError(

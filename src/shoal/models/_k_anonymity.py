@@ -1,13 +1,14 @@
-"""k-anonymity: every record shares its quasi-identifiers with at least k - 1 others."""
+"""k-anonymity: every person shares their quasi-identifiers with at least k - 1 others."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from shoal.errors import ParameterError
 from shoal.models._base import PrivacyModel, check_k
 from shoal.parameters import Integer, OneOf
 from shoal.table import Missing, Table
@@ -15,7 +16,9 @@ from shoal.table import Missing, Table
 
 @dataclass(frozen=True)
 class KAnonymity(PrivacyModel):
-    """Every class of equal quasi-identifiers has at least ``k`` records.
+    """Every class of equal quasi-identifiers has at least ``k`` persons.
+
+    Each record is a person unless the roles name a unit: then five rows of one person are one.
 
     Parameters
     ----------
@@ -24,6 +27,10 @@ class KAnonymity(PrivacyModel):
     missing : {"own", "wildcard"}
         Whether a missing value is a value of its own, or agrees with every value. The wildcard
         reading of the statistics offices gives larger classes and a weaker promise.
+    of : {"persons", "histories"}
+        What is k-fold: the persons of each class, or the persons with the same history, that is
+        with rows in the same classes, equally often. Whoever knows several rows of a person
+        knows a part of the history.
 
     References
     ----------
@@ -40,38 +47,72 @@ class KAnonymity(PrivacyModel):
     (1, False)
     >>> KAnonymity(3).violations(table).tolist()
     [False, False, False, True]
+
+    Ann was here twice; by one stay she is one of two persons, by both she stands alone.
+
+    >>> frame = pl.DataFrame({"who": ["Ann", "Ann", "Bo", "Cy"], "age": [30, 41, 30, 41]})
+    >>> stays = Table(frame, Roles(unit="who", quasi_identifiers=["age"]))
+    >>> KAnonymity(2).level(stays), KAnonymity(2, of="histories").level(stays)
+    (2, 1)
     """
 
     k: Annotated[int, Integer(minimum=2)]
     missing: Annotated[Missing, OneOf(("own", "wildcard"))] = "own"
+    of: Annotated[Literal["persons", "histories"], OneOf(("persons", "histories"))] = "persons"
 
     model = "k_anonymity"
     title = "k-anonymity"
     reference = "Samarati 2001; Sweeney 2002"
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.of == "histories" and self.missing == "wildcard":
+            raise ParameterError(
+                "KAnonymity of histories has no wildcard reading: histories are compared class by "
+                "class. Leave out 'missing'."
+            )
+
     def level(self, table: Table) -> int:
-        """The size of the smallest class; 0 for a table without records."""
-        sizes = table.class_sizes(self.missing)
+        """The size of the smallest class, or of the rarest history; 0 without records."""
+        sizes = self._sizes(table)
         return int(sizes.min()) if len(sizes) else 0
 
     def violations(self, table: Table) -> npt.NDArray[np.bool_]:
-        """Which records are in a class smaller than k."""
-        return table.class_sizes(self.missing) < self.k
+        """Which records are in a class smaller than k, or of a person with a rare history."""
+        return self._sizes(table) < self.k
+
+    def _sizes(self, table: Table) -> npt.NDArray[np.int64]:
+        """Among how many persons the person of each record is."""
+        if self.of == "histories":
+            return table.histories.record_sizes[table.persons]
+        return table.class_sizes(self.missing)
 
     @property
     def smallest_class(self) -> int:
         """``k``; classes of that size hold in both readings of missing values."""
         return self.k
 
+    @property
+    def rarest_history(self) -> int:
+        """The fewest persons that may share a history; 1 where histories are not asked about."""
+        return self.k if self.of == "histories" else 1
+
     def check(self, table: Table) -> None:
-        """Raise UnreachableLevel when k exceeds the number of records."""
+        """Raise UnreachableLevel when k exceeds the number of persons."""
         check_k(self.k, table)
 
     def explain(self, table: Table) -> str:
         """How many records are in classes that are too small."""
         short = int(self.violations(table).sum())
+        called = "persons" if table.has_persons else "records"
+        if self.of == "histories":
+            return (
+                f"{self.title} of histories with k = {self.k} asks that at least {self.k} "
+                f"{called} have the same history; the rarest is that of {self.level(table)}, and "
+                f"{short} of {len(table)} records are of persons with a rarer history than asked"
+            )
         return (
-            f"{self.title} with k = {self.k} asks for classes of at least {self.k} records; the "
+            f"{self.title} with k = {self.k} asks for classes of at least {self.k} {called}; the "
             f"smallest class has {self.level(table)}, and {short} of {len(table)} records are in "
             "classes that are too small"
         )

@@ -79,7 +79,10 @@ class LDiversity(SensitiveModel):
     def class_levels(self, values: ClassValues) -> Floats:
         """The largest l that each class satisfies in a column."""
         if self.kind == "distinct":
-            return values.total(np.ones(len(values.counts)))
+            levels = values.total(np.ones(len(values.counts)))
+            # what everybody of a class has is certain, whatever else some of them have
+            levels[values.owners[values.counts >= values.sizes]] = 1.0
+            return levels
         if self.kind == "entropy":
             return np.exp(values.total(-values.shares * np.log(values.shares)))
         assert self.c is not None
@@ -121,7 +124,7 @@ def _recursive_levels(values: ClassValues, c: float) -> Floats:
     order = np.lexsort((-values.counts, values.owners))
     counts = values.counts[order].astype(np.float64)
     before = np.cumsum(counts) - counts  # of all pairs before, also of other classes
-    tails = values.sizes - (before - before[values.starts][values.owners])
+    tails = values.totals - (before - before[values.starts][values.owners])
     first = counts[values.starts][values.owners]
     # tails shrink along a class, so the number that are long enough is the last of them
     return values.total((first < c * tails - HAIR).astype(np.float64))

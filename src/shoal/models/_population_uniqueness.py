@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from shoal.models._base import counted
 from shoal.models._partition_model import Integers, PartitionModel
 from shoal.parameters import OneOf, Real
 from shoal.table import Table
@@ -58,7 +59,9 @@ class PopulationUniqueness(PartitionModel):
     title = "population uniqueness"
     reference = "Dankar et al. 2012"
 
-    def level_of_sizes(self, sizes: Integers) -> float:
+    def level_of_sizes(
+        self, sizes: Integers, classes: Integers | None = None, persons: Integers | None = None
+    ) -> float:
         """The estimated share of people who are unique in the population."""
         from shoal.kernels._population_uniqueness import estimated_share
 
@@ -71,5 +74,5 @@ class PopulationUniqueness(PartitionModel):
         """How the estimate stands."""
         return (
             f"the {self.title} must be at most {self.max} and is estimated at "
-            f"{self.level(table):.4g} from {table.classes.uniques} unique of {len(table)} records"
+            f"{self.level(table):.4g} from {table.classes.uniques} unique of {counted(table)}"
         )

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from shoal.errors import InputError
 from shoal.models._base import PrivacyModel
-from shoal.table import Classes, Table
+from shoal.table import Classes, Table, owned_pairs
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -25,9 +25,9 @@ def summed(values: Floats, places: Integers, count: int) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class ClassValues:
-    """How often each class has each value of one sensitive column.
+    """How many persons of each class have each value of one sensitive column.
 
-    Only pairs of class and value that occur are held, by ascending class and value, so the size
+    A person with several rows in a class may have several values there, and has each once. Only pairs of class and value that occur are held, by ascending class and value, so the size
     is that of the table at most and never classes × values.
     """
 
@@ -36,18 +36,22 @@ class ClassValues:
     owners: Integers  # the class of each pair
     values: Integers
     counts: Integers
-    overall: Integers  # how often the table has each value
+    overall: Integers  # how many persons of the table have each value
 
     @classmethod
     def of(cls, table: Table, column: str) -> ClassValues:
         """Count a column; a missing value is a value of its own, after all others."""
         codes = table.codes(column)
         width = max(1, codes.count)
-        keys = table.classes.labels.astype(np.int64) * width + codes.codes.astype(np.int64)
+        values = codes.codes.astype(np.int64)
+        keys = table.classes.labels.astype(np.int64) * width + values
+        if table.has_persons:
+            keys, _ = owned_pairs(keys, table.persons)
+            values, _ = owned_pairs(values, table.persons)
         pairs, counts = np.unique(keys, return_counts=True)
-        owners, values = np.divmod(pairs, width)
-        overall = np.bincount(codes.codes, minlength=codes.count)
-        return cls(table, column, owners, values, counts.astype(np.int64), overall)
+        owners, of_pair = np.divmod(pairs, width)
+        overall = np.bincount(values, minlength=codes.count)
+        return cls(table, column, owners, of_pair, counts.astype(np.int64), overall)
 
     @property
     def classes(self) -> Classes:
@@ -55,18 +59,26 @@ class ClassValues:
 
     @cached_property
     def sizes(self) -> Floats:
-        """The size of the class of each pair."""
+        """The persons in the class of each pair."""
         return self.classes.sizes[self.owners].astype(np.float64)
 
     @cached_property
+    def totals(self) -> Floats:
+        """The values in the class of each pair, each as often as persons have it.
+
+        As many as persons, unless somebody has several.
+        """
+        return self.total(self.counts.astype(np.float64))[self.owners]
+
+    @cached_property
     def shares(self) -> Floats:
-        """The share of the value in its class, of each pair."""
-        return self.counts / self.sizes
+        """The share of the value among those of its class, of each pair."""
+        return self.counts / self.totals
 
     @cached_property
     def overall_shares(self) -> Floats:
         """The share of each value in the table."""
-        return self.overall / max(1, len(self.table))
+        return self.overall / max(1, int(self.overall.sum()))
 
     @cached_property
     def starts(self) -> Integers:

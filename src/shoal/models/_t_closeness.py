@@ -136,11 +136,11 @@ def _ordered_distances(values: ClassValues) -> Floats:
     number = len(values.overall)
     if number < 2:
         return np.zeros(values.classes.count)
-    above = np.cumsum(values.overall) / len(values.table)
+    above = np.cumsum(values.overall_shares)
     prefix = np.concatenate(([0.0], np.cumsum(above)))
     running = np.cumsum(values.counts)
     before = (running - values.counts)[values.starts][values.owners]
-    level = (running - before) / values.sizes
+    level = (running - before) / values.totals
     begin, end = values.values, np.append(values.values[1:], number)
     end[np.append(values.owners[1:] != values.owners[:-1], True)] = number
     middle = np.clip(np.searchsorted(above, level), begin, end)

@@ -9,6 +9,7 @@ from shoal.table._features import features_of, frame_of_array, renamed, whole_as
 from shoal.table._fingerprint import fingerprint
 from shoal.table._frames import Kind
 from shoal.table._grouped import Missing, check_reading
+from shoal.table._persons import owned_pairs
 from shoal.table._quantities import quantities, scale_name
 from shoal.table._read_table import read
 from shoal.table._released import read_records, read_released, records_as_parquet
@@ -68,6 +69,7 @@ __all__ = [
     "form_classes",
     "frame_of_array",
     "identifying_columns",
+    "owned_pairs",
     "quantities",
     "read",
     "read_labels_of",

@@ -14,6 +14,7 @@ from shoal.models import (
     KAnonymity,
     PrivacyModel,
     conditions_of,
+    counted,
     population_of,
     table_conditions,
 )
@@ -42,13 +43,21 @@ class Demand:
 
     conditions: Conditions
     secrets: npt.NDArray[np.int32]
-    of_partition: tuple[Callable[[npt.NDArray[np.int64]], bool], ...]
+    of_partition: tuple[Callable[..., bool], ...]
     population: Table | None
     records: int
 
-    def accepts_partition(self, sizes: npt.NDArray[np.int64]) -> bool:
-        """Whether classes of these sizes satisfy what is asked of a partition as a whole."""
-        return all(asked(sizes) for asked in self.of_partition)
+    def accepts_partition(
+        self,
+        sizes: npt.NDArray[np.int64],
+        classes: npt.NDArray[np.int64] | None = None,
+        persons: npt.NDArray[np.int64] | None = None,
+    ) -> bool:
+        """Whether classes of these sizes satisfy what is asked of a partition as a whole.
+
+        Where persons are counted, ``classes`` and ``persons`` are the pairs of the two.
+        """
+        return all(asked(sizes, classes, persons) for asked in self.of_partition)
 
 
 def models_of(models: PrivacyModel | Sequence[PrivacyModel] | None) -> list[PrivacyModel]:
@@ -63,6 +72,7 @@ def demand_of(
     columns: Sequence[str],
     *,
     suppresses: bool = False,
+    whole: bool = True,
 ) -> Demand:
     """The models as a search asks them; refused where one class of all records fails them.
 
@@ -79,9 +89,12 @@ def demand_of(
     everything = [*given, *([] if k is None else [KAnonymity(k)])]
     for model in everything:
         model.check(table)
-        if not (suppresses and any(c.kind not in _GROWING for c in model.conditions(table))):
+        rare = isinstance(model, KAnonymity) and model.rarest_history > 1
+        if not suppresses or not (
+            rare or any(c.kind not in _GROWING for c in model.conditions(table))
+        ):
             _refuse_what_no_class_reaches(model, table)
-    conditions, secrets = conditions_of(everything, table)
+    conditions, secrets = conditions_of(everything, table, whole=whole)
     people = population_of(given)
     return Demand(conditions, secrets, table_conditions(given), people, len(table))
 
@@ -94,7 +107,7 @@ def _refuse_what_no_class_reaches(model: PrivacyModel, table: Table) -> None:
     if not model.holds(whole):
         side = "at most" if model.direction == "higher" else "at least"
         raise RequirementNotMet(
-            f"{model.title} cannot be reached: even with all {len(table)} records in one class "
+            f"{model.title} cannot be reached: even with all {counted(table)} in one class "
             f"the level is {model.level(whole):.4g} and {model.threshold:g} is asked for. Ask for "
             f"{side} {model.level(whole):.4g}, or take out the records that stand in the way. "
             "Nothing was written."

@@ -121,7 +121,7 @@ def _refuse_absence(
 ) -> None:
     """Raise RequirementNotMet where people of the population are surely not in the table."""
     maps = [coded[name].maps[level] for name, level in zip(names, levels, strict=True)]
-    if gone or not violating(base_of(found, demand), maps, demand)[1]:
+    if gone or not violating(found, maps, demand)[1]:
         raise RequirementNotMet(
             f"At the given levels some people of the population are in classes without a released "
             f"record, and {_PRESENT}. Give higher levels. Nothing was written."
@@ -144,10 +144,10 @@ def _at(
         if (level := level_of[name])
     }
     maps = [coded[name].maps[level] for name, level in level_of.items()]
-    gone, _ = violating(base_of(found, demand), maps, demand)
+    gone, _ = violating(found, maps, demand)
     return Recoding(
         columns,
-        suppressed=gone[found.of_row],
+        suppressed=gone,
         served=ServedLevels(level_of),
         levels=level_of,
         **facts,
@@ -169,24 +169,36 @@ def base_of(found: Combinations, demand: Demand) -> Base:
 
 
 def violating(
-    base: Base, maps: Sequence[npt.NDArray[Any]], demand: Demand
+    found: Combinations, maps: Sequence[npt.NDArray[Any]], demand: Demand
 ) -> tuple[npt.NDArray[np.bool_], bool]:
-    """Which combinations lie in a class that breaks a condition, and if it can be otherwise.
+    """Which records lie in a class that breaks a condition, and if it can be otherwise.
 
-    It cannot where everybody of a population must be present and some have no record.
+    With them go all records of the same persons, where these are taken out as a whole. It cannot
+    be otherwise where everybody of a population must be present and some have no record.
     """
     from shoal.kernels._grouping import dense_labels
-    from shoal.kernels._lattice_conditions import judged, needs_everyone
-    from shoal.kernels._roll_up import Groups
 
-    labels, count = np.zeros(len(base.counts), np.int64), 1
+    labels, count = np.zeros(len(found.counts), np.int64), 1
     for place, codes in enumerate(maps):
         width = np.uint64(int(codes.max(initial=0)) + 1)
-        keys = labels.astype(np.uint64) * width + codes[base.tuples[:, place]].astype(np.uint64)
+        keys = labels.astype(np.uint64) * width + codes[found.codes[:, place]].astype(np.uint64)
         labels, count = dense_labels(keys)
+    return judged_rows(labels, count, found, demand)
+
+
+def judged_rows(
+    labels: npt.NDArray[Any], count: int, found: Combinations, demand: Demand
+) -> tuple[npt.NDArray[np.bool_], bool]:
+    """The same for classes given by the label of each combination."""
+    from shoal.kernels._conditions import code_width
+    from shoal.kernels._lattice_conditions import judged, judged_persons, needs_everyone
+    from shoal.kernels._persons import counted_once
+    from shoal.kernels._roll_up import Groups
+
+    base, asked = base_of(found, demand), demand.conditions
     weights = np.zeros((count, 2), np.int64)
     np.add.at(weights, labels, np.column_stack([base.counts, base.population]))
-    secrets, values = len(base.pair_codes), max(1, demand.conditions.shares.shape[1])
+    secrets, values = len(base.pair_codes), max(1, code_width(asked))
     groups = Groups(
         np.empty((0, 0), np.uint64),
         weights,
@@ -194,9 +206,13 @@ def violating(
         (base.pair_codes + values * np.arange(secrets)[:, None]).astype(np.int32).ravel(),
         np.tile(base.pair_counts, secrets),
     )
-    asked = demand.conditions
-    kept, _, possible = judged(groups, asked, needs_everyone(asked))
-    return ~kept[labels], bool(possible)
+    if counted_once(asked.persons):
+        kept, gone, _, possible = judged_persons(groups, asked, needs_everyone(asked))
+        out = ~kept[labels][found.of_row] | gone[asked.persons.owner[-1, demand.secrets[-1]]]
+    else:
+        kept, _, possible = judged(groups, asked, needs_everyone(asked))
+        out = ~kept[labels][found.of_row]
+    return out, bool(possible)
 
 
 def _closest(work: FullDomainSearch, records: int, limit: float, demand: Demand) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +13,9 @@ from shoal.errors import RequirementNotMet
 from shoal.masking.generalization._combinations import Combinations
 from shoal.masking.generalization._demand import Demand
 from shoal.masking.generalization._recoding import Recoding
+from shoal.table import owned_pairs
 
-Sizes = npt.NDArray[np.int64]
+Labels = npt.NDArray[np.signedinteger[Any]]
 
 
 def coarse_enough(
@@ -35,8 +37,9 @@ def coarse_enough(
             break
         if high == demand.records:
             raise RequirementNotMet(
-                "No partition satisfies the models that speak of all classes together or of a "
-                f"population, not even one class of all {demand.records} records; relax them. "
+                "No partition satisfies the models that speak of all classes together, of "
+                f"histories or of a population, not even one class of all {demand.records} "
+                "records; relax them, or take out the persons in the way by a step 'suppress'. "
                 "Nothing was written."
             )
         low = high
@@ -54,11 +57,53 @@ def _at_least(demand: Demand, smallest: int) -> Demand:
     return replace(demand, conditions=demand.conditions._replace(smallest=smallest))
 
 
-def class_sizes(recoding: Recoding, names: Sequence[str], found: Combinations) -> Sizes:
-    """The sizes of the classes of released texts."""
+def accepts_classes(
+    recoding: Recoding, names: Sequence[str], found: Combinations, demand: Demand
+) -> bool:
+    """Whether the classes of released texts satisfy, together, what is asked.
+
+    Where persons have several records, that each class holds is asked again: two that have become
+    one may fail what both hold.
+    """
+    labels, count = _class_labels(recoding, names, found)
+    if not len(demand.conditions.persons.value):
+        return demand.accepts_partition(np.bincount(labels, minlength=count).astype(np.int64))
+    persons = demand.secrets[-1]
+    classes, whose = owned_pairs(labels, persons)
+    return _holds_by_persons(labels, count, demand) and demand.accepts_partition(
+        np.bincount(classes, minlength=count), classes, whose
+    )
+
+
+def _holds_by_persons(labels: Labels, count: int, demand: Demand) -> bool:
+    from shoal.kernels._conditions import IN_POPULATION, PRESENCE, code_width, only_kinds
+    from shoal.kernels._lattice_conditions import judged_persons
+    from shoal.kernels._roll_up import Groups
+
+    asked = only_kinds(
+        demand.conditions, ~np.isin(demand.conditions.kinds, (IN_POPULATION, PRESENCE))
+    )
+    asked = asked._replace(persons=asked.persons._replace(whole=False))
+    secrets = len(demand.secrets)
+    offsets = (code_width(asked) * np.arange(secrets))[:, None]
+    groups = Groups(
+        np.empty((0, 0), np.uint64),
+        np.column_stack([np.bincount(labels, minlength=count), np.zeros(count, np.int64)]),
+        np.tile(labels.astype(np.int32), secrets),
+        (demand.secrets + offsets).astype(np.int32).ravel(),
+        np.ones(secrets * len(labels), np.int64),
+    )
+    kept, gone, _, _ = judged_persons(groups, asked, False)
+    return bool(kept.all()) and not gone.any()
+
+
+def _class_labels(
+    recoding: Recoding, names: Sequence[str], found: Combinations
+) -> tuple[Labels, int]:
+    """The class of each record by its released texts, and how many there are."""
     from shoal.kernels._grouping import dense_labels
 
-    labels: npt.NDArray[np.signedinteger] = np.zeros(len(found.of_row), np.int64)
+    labels: Labels = np.zeros(len(found.of_row), np.int64)
     count = 1
     for place, name in enumerate(names):
         if name in recoding.columns:
@@ -70,4 +115,4 @@ def class_sizes(recoding: Recoding, names: Sequence[str], found: Combinations) -
             codes = found.codes[found.of_row, place]
         width = np.uint64(int(codes.max(initial=0)) + 1)
         labels, count = dense_labels(labels.astype(np.uint64) * width + codes.astype(np.uint64))
-    return np.bincount(labels, minlength=count).astype(np.int64)
+    return labels, count

@@ -12,7 +12,7 @@ from shoal.masking.generalization._full_domain import at_levels, full_domain
 from shoal.masking.generalization._hierarchies import fixed_levels
 from shoal.masking.generalization._local import local
 from shoal.masking.generalization._mondrian import mondrian
-from shoal.masking.generalization._partition import class_sizes, coarse_enough
+from shoal.masking.generalization._partition import accepts_classes, coarse_enough
 from shoal.masking.generalization._people import accepts_people
 from shoal.masking.generalization._recoding import Recoding
 from shoal.table import Hierarchy, Table
@@ -68,7 +68,7 @@ def search(
         return local(names, found, coded, demand, log, seconds=seconds)
 
     def accepts(recoding: Recoding) -> bool:
-        return demand.accepts_partition(class_sizes(recoding, names, found)) and accepts_people(
+        return accepts_classes(recoding, names, found, demand) and accepts_people(
             recoding, found, table, hierarchies, demand
         )
 
