@@ -20,6 +20,7 @@ from shoal.kernels._lanes import WIDTH
 from shoal.kernels._mixed_distance import Codes, Floats, Integers, set_query
 from shoal.kernels._mixed_records import MixedRecords
 from shoal.kernels._mixed_tree import Tree, compare_all, grow
+from shoal.kernels._persons import counted_once, meet, next_tick
 
 Labels = npt.NDArray[np.int32]
 
@@ -136,6 +137,8 @@ def _set_centre(
 @njit(cache=True)
 def _holds(lists: Lists, conditions: Conditions, codes: Any, group: int, with_row: int) -> bool:
     """Whether a group satisfies the conditions, together with a record if it is not -1."""
+    if counted_once(conditions.persons):
+        return _holds_by_persons(lists, conditions, codes, group, with_row)
     size = lists.sizes[group]
     row = lists.heads[group]
     while row >= 0:
@@ -147,6 +150,38 @@ def _holds(lists: Lists, conditions: Conditions, codes: Any, group: int, with_ro
     held = holds(conditions, size, size, lists.counts)
     lists.counts[:] = 0
     return held
+
+
+@njit(cache=True)
+def _holds_by_persons(
+    lists: Lists, conditions: Conditions, codes: Any, group: int, with_row: int
+) -> bool:
+    """The same where persons are counted, none of whom has too large a share of the records."""
+    persons, last = conditions.persons, len(codes) - 1
+    lists.counts[:] = 0
+    tick, size, records, most = next_tick(persons), 0, 0, 0
+    row = with_row if with_row >= 0 else lists.heads[group]
+    while row >= 0:
+        for place in range(len(codes)):
+            size += meet(persons, place, codes[place, row], tick, lists.counts)
+        records += 1
+        if persons.crowd > 1:
+            most = max(most, _records_of(lists, codes[last], group, with_row, codes[last, row]))
+        row = lists.heads[group] if row == with_row else lists.after[row]
+    held = holds(conditions, size, size, lists.counts)
+    lists.counts[:] = 0
+    return held and records >= most * persons.crowd
+
+
+@njit(cache=True)
+def _records_of(lists: Lists, persons: Any, group: int, with_row: int, person: int) -> int:
+    """How many records of a group are a person's."""
+    found = 1 if with_row >= 0 and persons[with_row] == person else 0
+    row = lists.heads[group]
+    while row >= 0:
+        found += persons[row] == person
+        row = lists.after[row]
+    return found
 
 
 @njit(cache=True)

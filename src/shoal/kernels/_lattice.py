@@ -54,7 +54,8 @@ class FullDomainSearch:
         One of ``shoal.kernels._loss_names.LOSSES``, which ``_lattice_losses`` defines.
     node_check : callable, optional
         Gets the sizes of the classes that would be released, and where persons are counted the
-        class and the person of each pair (else None); false rejects the node. It is asked only about nodes that are feasible otherwise and better than the best so far.
+        class and the person of each pair (else None); false rejects the node. It is asked only
+        about nodes that are feasible otherwise and better than the best so far.
     max_nodes : int
         A larger lattice is searched for ``seconds`` seconds, the best node found is given, and
         ``optimal`` says whether it was proven to be the best.

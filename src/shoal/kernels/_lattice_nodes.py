@@ -194,7 +194,7 @@ class Lattice:
         return visit
 
     def _judged(self, groups: Groups) -> tuple[Groups, npt.NDArray[np.bool_], int, bool]:
-        """The groups with what is left of them, which hold, the records suppressed, if it can be."""
+        """What is left of the groups, which of them hold, the records suppressed, if it can be."""
         if not self._persons:
             return groups, *judged(groups, self.conditions, self.everyone)
         kept, _, left, possible = judged_persons(groups, self.conditions, self.everyone)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.kernels._compile import njit
-from shoal.kernels._conditions import Conditions, code_width
+from shoal.kernels._conditions import code_width
 from shoal.kernels._lattice_conditions import judged
 from shoal.kernels._peel_classes import SIZE, Units, attach, fit, put_at
 from shoal.kernels._roll_up import Base, Codes, Coding, Groups, Integers, Keys, _merge, _recoded

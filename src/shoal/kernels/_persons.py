@@ -30,12 +30,13 @@ class Persons(NamedTuple):
     owners: int
     histories: int  # how many persons share a history at least; 1 where nobody asks
     whole: bool  # whether who is taken out in one group is taken out of all
+    crowd: int  # how many times the records of a person a group has at least; only merging asks
 
 
 def each_record() -> Persons:
     """Each record is a person."""
     none = np.empty((0, 0), np.int32)
-    return Persons(none, none, np.empty((0, 0), np.int64), np.zeros(1, np.int64), 0, 1, False)
+    return Persons(none, none, np.empty((0, 0), np.int64), np.zeros(1, np.int64), 0, 1, False, 1)
 
 
 def persons_of(
@@ -84,7 +85,7 @@ def persons_of(
     room = np.zeros(value.shape, np.int64)
     clock = np.zeros(1, np.int64)
     owners = int(group.max(initial=-1)) + 1
-    return Persons(value, owner, room, clock, owners, histories, whole), codes
+    return Persons(value, owner, room, clock, owners, histories, whole, 1), codes
 
 
 @njit(cache=True)

@@ -85,7 +85,7 @@ class Masker(Parametrized, ABC):
                 f"{type(self).__name__} has no columns to work on: the table has no "
                 "quasi-identifiers; declare them in the roles or name columns."
             )
-        forbidden = [name for name in columns if name in table.roles.identifiers]
+        forbidden = [name for name in columns if name in table.roles.withheld]
         if forbidden:
             raise InputError(
                 f"{type(self).__name__} names the identifier {quoted(forbidden)}; identifiers "

@@ -72,6 +72,9 @@ class Generalize(Masker):
         generalize and nothing in the sensitive columns. What stays is a class of its own.
     keep_sensitive : bool
         Leave their sensitive values to suppressed records that are kept.
+    whole : bool
+        Suppress all records of a person, or of a household where one is declared, and not only
+        those in classes that fail.
     relaxed : bool
         For Mondrian: records with the value of a cut may go to either side.
     extend : bool
@@ -127,6 +130,7 @@ class Generalize(Masker):
     loss: Annotated[str, OneOf(LOSSES)] = "loss"
     suppressed: Annotated[str, OneOf(("removed", "kept"))] = "removed"
     keep_sensitive: Annotated[bool, Flag()] = False
+    whole: Annotated[bool, Flag()] = True
     relaxed: Annotated[bool, Flag()] = False
     extend: Annotated[bool, Flag()] = False
     seconds: Annotated[float | None, Real(above=0)] = None
@@ -145,6 +149,7 @@ class Generalize(Masker):
             ("levels", "full-domain"),
             ("suppression_limit", "full-domain"),
             ("loss", "full-domain"),
+            ("whole", "full-domain"),
             ("relaxed", "mondrian"),
         ):
             if name in self.changed_params() and self.algorithm != algorithm:
@@ -171,7 +176,12 @@ class Generalize(Masker):
                 table.numbers(name)  # refuses infinite values, which have no middle and no width
         models, self._crowd = crowd_of(models_of(self.models), self.k, table, columns)
         demand = demand_of(
-            self._crowd, models, table, columns, suppresses=self.suppression_limit > 0
+            self._crowd,
+            models,
+            table,
+            columns,
+            suppresses=self.suppression_limit > 0,
+            whole=self.whole,
         )
         everyone = table
         if demand.population is not None:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InputError, ParameterError, did_you_mean
-from shoal.models import PrivacyModel, discover_models
+from shoal.models import PrivacyModel, counted, discover_models
 from shoal.parameters import parameters_of
 from shoal.table import Roles, Table
 
@@ -61,7 +61,7 @@ def _models_of(given: Mapping[str, Any]) -> list[PrivacyModel]:
 
 
 class Demand:
-    """What groups must satisfy, as the kernels take it."""
+    """What groups of records of different persons must satisfy, as the kernels take it."""
 
     def __init__(self, conditions: Conditions, codes: npt.NDArray[np.int32]) -> None:
         from shoal.kernels._diverse_group import sensitive_of
@@ -69,6 +69,21 @@ class Demand:
         self.conditions = conditions
         self.codes = codes
         self.sensitive: Sensitive = sensitive_of(codes)
+
+    def at(self, rows: npt.NDArray[np.int64]) -> Demand:
+        """The same for some of the records."""
+        return Demand(self.conditions, self.codes[:, rows])
+
+    @property
+    def holds(self) -> bool:
+        """Whether all records as one group satisfy it."""
+        from shoal.kernels._conditions import holds
+
+        counts = np.zeros((len(self.codes), max(1, self.conditions.shares.shape[1])), np.int64)
+        for column, values in zip(counts, self.codes, strict=True):
+            column += np.bincount(values, minlength=len(column))
+        size = self.codes.shape[1]
+        return bool(holds(self.conditions, size, size, counts))
 
 
 def demand_of(models: Models | None, table: Table, k: int) -> Demand | None:
@@ -86,7 +101,23 @@ def demand_of(models: Models | None, table: Table, k: int) -> Demand | None:
         _check_kind(model, table)
         model.check(table)
         _check_whole(model, table)
-    return Demand(*conditions_of(given, table, smallest=k))
+    conditions, codes = conditions_of(given, table.each_row_a_person(), smallest=k)
+    # groups are compared with the values of all persons
+    return Demand(conditions._replace(shares=conditions_of(given, table)[0].shares), codes)
+
+
+def demand_of_persons(
+    models: Models | None, table: Table, k: int, *, crowd: int
+) -> tuple[Conditions, npt.NDArray[np.int32]]:
+    """The same where persons have several records: conditions that count persons, and codes.
+
+    A group then has at least ``crowd`` times as many records as any person has in it.
+    """
+    from shoal.models import KAnonymity, conditions_of
+
+    given = [] if models is None else models if isinstance(models, list) else [models]
+    conditions, codes = conditions_of([*given, KAnonymity(k)], table)
+    return conditions._replace(persons=conditions.persons._replace(crowd=crowd)), codes
 
 
 def masked_and_asked(models: Models | None, table: Table, columns: Sequence[str]) -> list[str]:
@@ -108,17 +139,10 @@ def _check_kind(model: PrivacyModel, table: Table) -> None:
 
 
 def _check_whole(model: PrivacyModel, table: Table) -> None:
-    from shoal.kernels._conditions import holds
-    from shoal.models import conditions_of
-
-    conditions, codes = conditions_of([model], table)
-    counts = np.zeros((len(codes), max(1, conditions.shares.shape[1])), np.int64)
-    for column, values in zip(counts, codes, strict=True):
-        column += np.bincount(values, minlength=len(column))
-    if not holds(conditions, len(table), len(table), counts):
-        whole = table.with_roles(Roles(sensitive=table.roles.sensitive))
+    whole = table.with_roles(Roles(sensitive=table.roles.sensitive))
+    if not model.holds(whole):
         raise InputError(
-            f"No groups can satisfy {model.title}: already all {len(table)} records as one group "
+            f"No groups can satisfy {model.title}: already all {counted(table)} as one group "
             f"reach {model.level(whole):.4g} and {model.threshold:g} is asked for; relax "
             f"'groups_satisfy'."
         )

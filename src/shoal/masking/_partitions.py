@@ -13,13 +13,16 @@ from shoal.errors import InputError
 from shoal.masking._base import StepLog
 from shoal.masking._dissimilarity import Space, space_of
 from shoal.masking._estimate import with_estimate
-from shoal.masking._groups_satisfy import Demand, Models, demand_of
+from shoal.masking._groups_satisfy import Demand, Models, demand_of, demand_of_persons
+from shoal.masking._layers import groups_of_persons
+from shoal.models import counted
 from shoal.randomness import SecretStream
 from shoal.table import Table
 
 if TYPE_CHECKING:
     from shoal.kernels._mixed_records import MixedRecords
 
+Integers = npt.NDArray[np.int64]
 Labels = npt.NDArray[np.int32]
 
 _WORDS = 64  # random words for one perturbation of the local search
@@ -65,20 +68,60 @@ class Search(Portions, Protocol):
 
 
 def check_size(k: int, table: Table) -> None:
-    """Raise InputError where a table has fewer records than a group needs."""
-    if k > len(table):
+    """Raise InputError where a table has fewer persons than a group needs."""
+    if k > table.person_count:
         raise InputError(
-            f"k = {k} is larger than the table, which has {len(table)} records; "
-            f"choose k of at most {len(table)}."
+            f"k = {k} is larger than the table, which has {counted(table)}; "
+            f"choose k of at most {table.person_count}."
         )
 
 
 def form_groups(
-    table: Table, columns: Sequence[str], settings: Grouping, stream: SecretStream, log: StepLog
+    table: Table,
+    columns: Sequence[str],
+    settings: Grouping,
+    stream: SecretStream,
+    log: StepLog,
+    *,
+    even: bool = False,
 ) -> Labels:
-    """Put the records of a table into groups of at least k by their similarity in columns."""
+    """Put the records of a table into groups of at least k persons by their similarity in columns.
+
+    Where ``even``, nobody has more than the k-th part of the records of a group.
+    """
     check_size(settings.k, table)
     demand = demand_of(settings.groups_satisfy, table, settings.k)
+
+    def form(rows: Integers, layer: int, layers: int) -> Labels | None:
+        part, asked = table, demand
+        if layers > 1 or len(rows) < len(table):
+            part, asked = table.reorder(rows), None if demand is None else demand.at(rows)
+        if asked is not None and not asked.holds:
+            return None
+        own = stream if layer == 0 else stream.derive("layer", str(layer))
+        return _formed(part, columns, settings, asked, own, log, settings.refine_seconds / layers)
+
+    if table.person_count == len(table):
+        labels = form(np.arange(len(table)), 0, 1)
+        assert labels is not None  # the demand was checked
+        return labels
+    space = space_of(table, columns, settings.dissimilarity, standardize=settings.standardize)
+    asked = demand_of_persons(
+        settings.groups_satisfy, table, settings.k, crowd=settings.k if even else 1
+    )
+    return groups_of_persons(table, columns, settings.k, space, asked, form)
+
+
+def _formed(
+    table: Table,
+    columns: Sequence[str],
+    settings: Grouping,
+    demand: Demand | None,
+    stream: SecretStream,
+    log: StepLog,
+    seconds: float,
+) -> Labels:
+    """The groups of records of different persons."""
     space = space_of(table, columns, settings.dissimilarity, standardize=settings.standardize)
     parted = space
     if settings.partition in _ONE_COLUMN:
@@ -90,7 +133,7 @@ def form_groups(
         labels = _PARTITION[settings.partition](parted, settings, stream.derive("starts"), log)
         labels = labels if demand is None else _merged(space, labels, demand)
     if settings.refine:
-        labels = _refined(space, labels, settings, demand, stream.derive("refine"), log)
+        labels = _refined(space, labels, settings.k, seconds, demand, stream.derive("refine"), log)
     return labels
 
 
@@ -238,31 +281,44 @@ def _optimal(space: Space, settings: Grouping, stream: SecretStream, log: StepLo
     return _run(work, space.rows, log, "Forming groups")
 
 
-def rank_labels(values: npt.NDArray[np.float64], k: int) -> Labels:
+def _rank_labels(values: npt.NDArray[np.float64], k: int) -> Labels:
     """Groups of k neighbouring ranks; the middle group takes the records left over."""
     from shoal.kernels._individual_ranking import individual_ranking, labels_of
 
     return labels_of(*individual_ranking(values, k))
 
 
+def rank_groups(table: Table, name: str, k: int) -> Labels:
+    """Groups of k persons with neighbouring ranks in any column; missing values come last."""
+    ranks = table.codes(name).codes.astype(np.float64)
+    if table.person_count == len(table):
+        return _rank_labels(ranks, k)
+    asked = demand_of_persons(None, table, k, crowd=k)
+    space = Space(len(table), points=ranks[:, None])
+    return groups_of_persons(
+        table, [name], k, space, asked, lambda rows, *_: _rank_labels(ranks[rows], k)
+    )
+
+
 def _ranking(space: Space, settings: Grouping, stream: SecretStream, log: StepLog) -> Labels:
-    return rank_labels(_values(space), settings.k)
+    return _rank_labels(_values(space), settings.k)
 
 
 def _refined(
     space: Space,
     labels: Labels,
-    settings: Grouping,
+    k: int,
+    seconds: float,
     demand: Demand | None,
     stream: SecretStream,
     log: StepLog,
 ) -> Labels:
     """The groups after local search: to the end of the first descent, or of the time."""
-    work = _local_search(space, labels, settings.k, demand)
+    work = _local_search(space, labels, k, demand)
     settled = work.advance()  # before the clock starts: the first call may have to compile
     start = time.monotonic()
-    while (elapsed := time.monotonic() - start) < settings.refine_seconds:
-        log.tell("Refining the groups", elapsed / settings.refine_seconds)
+    while (elapsed := time.monotonic() - start) < seconds:
+        log.tell("Refining the groups", elapsed / seconds)
         if settled < space.rows:
             settled = work.advance()
         else:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from shoal.errors import InputError
 from shoal.masking._base import Masker, StepLog
-from shoal.parameters import OneOf, Real, Secret
+from shoal.parameters import Flag, OneOf, Real, Secret
 from shoal.randomness import SecretStream
 from shoal.table import OTHER, Course, Sampling, Table
 
@@ -28,7 +28,8 @@ class Sample(Masker):
     those of the whole table, but the release itself may no longer be k-anonymous.
 
     A record is chosen by a hash of its key under a secret, so that the same key and secret choose
-    the same records wherever and in whatever order they are read.
+    the same records wherever and in whatever order they are read. Where the roles name a unit or a
+    household, persons or households are chosen as a whole: a share of them stays.
 
     Parameters
     ----------
@@ -43,6 +44,9 @@ class Sample(Masker):
         frequent value of the target, so that its values come into balance.
         ``"bernoulli"``: each record with the probability ``fraction``, independently: what
         differential privacy by sampling rests on.
+    whole : bool
+        Keep or leave out all records of a person, or of a household where one is declared.
+        Strategies by class choose records, and cannot do so where a person has several.
     random_state : int, optional
         For tests only: a seed lets anyone who learns it tell who was left out.
 
@@ -69,6 +73,7 @@ class Sample(Masker):
 
     fraction: Annotated[float, Real(above=0, below=1)]
     strategy: Annotated[str, OneOf(("random", "stratified", "balanced", "bernoulli"))] = "random"
+    whole: Annotated[bool, Flag()] = True
     random_state: Annotated[int | None, Secret()] = None
 
     method = "sample"
@@ -84,16 +89,37 @@ class Sample(Masker):
     def _mask(self, table: Table, columns: Sequence[str], log: StepLog) -> Table:
         stream = SecretStream.from_state(self.random_state)
         log.private["key"] = stream.key_hex
-        hashes = stream.keyed_hash(table.row_key, self.method)
+        drawn, member = self._drawn_together(table)
+        hashes = stream.keyed_hash(drawn, self.method)
         if self.strategy == "bernoulli":
-            kept = hashes < np.uint64(int(_exact(self.fraction) * 2**64))
+            chosen = hashes < np.uint64(int(_exact(self.fraction) * 2**64))
         elif self.strategy == "random":
-            kept = np.zeros(len(table), np.bool_)
-            kept[np.argsort(hashes, kind="stable")[: self._quota(len(table))]] = True
+            chosen = np.zeros(len(drawn), np.bool_)
+            chosen[np.argsort(hashes, kind="stable")[: self._quota(len(drawn))]] = True
         else:
-            kept = self._of_classes(table, hashes)
+            chosen = self._of_classes(table, hashes)
+        kept = chosen[member]
         self.class_sizes_before_ = table.classes.record_sizes[kept]
         return table.with_sampling(Sampling.of(table)).keep(kept)
+
+    def _drawn_together(self, table: Table) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """The keys of what is drawn as a whole, and of which of these each record is.
+
+        A person or a household is known by the first of its records.
+        """
+        together = table.together
+        if together is None or not self.whole:
+            return table.row_key, np.arange(len(table))
+        _, member = np.unique(together, return_inverse=True)
+        keys = np.full(int(member.max(initial=-1)) + 1, np.iinfo(np.int64).max)
+        np.minimum.at(keys, member, table.row_key)
+        if len(keys) < len(table) and self.strategy in ("stratified", "balanced"):
+            raise InputError(
+                f"The strategy '{self.strategy}' draws records of each class, and cannot take "
+                f"persons or households as a whole: {len(table)} records are of {len(keys)}. "
+                "Choose 'random' or 'bernoulli', or say whole=False."
+            )
+        return keys, member
 
     def _course(self, before: Course, log: StepLog) -> Course:
         if self.strategy != "bernoulli" or before != Course():
@@ -108,7 +134,7 @@ class Sample(Masker):
 
     def _of_classes(self, table: Table, hashes: Hashes) -> npt.NDArray[np.bool_]:
         classes = table.classes
-        sizes, place = np.unique(classes.sizes, return_inverse=True)
+        sizes, place = np.unique(classes.rows, return_inverse=True)
         quotas = np.array([self._quota(int(size)) for size in sizes], np.int64)[place]
         # classes in random order, and within a class the records in random order
         first = np.full(classes.count, np.iinfo(np.uint64).max)
@@ -117,16 +143,16 @@ class Sample(Masker):
         turn[np.argsort(first, kind="stable")] = np.arange(classes.count)
         order = np.lexsort((hashes, turn[classes.labels]))
         by_turn = np.argsort(turn)
-        offsets = np.concatenate([[0], np.cumsum(classes.sizes[by_turn])])
+        offsets = np.concatenate([[0], np.cumsum(classes.rows[by_turn])])
         if self.strategy == "stratified":
-            rank = np.arange(len(table)) - np.repeat(offsets[:-1], classes.sizes[by_turn])
+            rank = np.arange(len(table)) - np.repeat(offsets[:-1], classes.rows[by_turn])
             kept = np.zeros(len(table), np.bool_)
-            kept[order] = rank < np.repeat(quotas[by_turn], classes.sizes[by_turn])
+            kept[order] = rank < np.repeat(quotas[by_turn], classes.rows[by_turn])
             return kept
         from shoal.kernels._balancing import balanced_removals
 
         target = table.codes(self._target(table))
-        removals = (classes.sizes - quotas)[by_turn]
+        removals = (classes.rows - quotas)[by_turn]
         removed: npt.NDArray[np.bool_] = balanced_removals(
             order, offsets, removals, target.codes.astype(np.int64), target.count
         )

@@ -10,7 +10,8 @@ import numpy as np
 
 from shoal.errors import InputError, ParameterError
 from shoal.masking._base import Masker, StepLog
-from shoal.parameters import ColumnNames, Condition, Integer, OneOf, Real
+from shoal.models import KAnonymity, counted
+from shoal.parameters import ColumnNames, Condition, Flag, Integer, OneOf, Real
 from shoal.table import Table
 
 _RULES = ("max_distinct", "min_count", "min_class_size", "where")
@@ -28,14 +29,20 @@ class Suppress(Masker):
         Take out every column whose number of different values divided by the number of records
         is above this share; 0.7, 0.8 and 0.9 are usual.
     min_count : int, optional
-        Make cells missing whose value occurs fewer times than this in the column.
+        Make cells missing whose value fewer persons than this have in the column.
     min_class_size : int, optional
-        Take out the records whose class (equal quasi-identifiers) is smaller than this.
+        Take out the records whose class (equal quasi-identifiers) has fewer persons than this.
     where : str, optional
         A condition as in SQL, for example ``"age > 90"``; see ``target``. It never reaches the
         public half of a release, since it may quote a value.
     target : {"cells", "records"}
         What ``where`` takes out: the cells of ``columns``, or whole records.
+    of : {"persons", "histories"}
+        For ``min_class_size``: whether the persons of a class are counted, or also the persons with
+        the same history, that is with rows in the same classes.
+    whole : bool
+        Take out all records of a person, or of a household where one is declared, and not only
+        those that the rule is about. What is left is looked at again, until the rule holds.
     columns : list of str, optional
         The columns to mask; the quasi-identifiers without it.
 
@@ -63,6 +70,8 @@ class Suppress(Masker):
     min_class_size: Annotated[int | None, Integer(minimum=2)] = None
     where: Annotated[str | None, Condition()] = None
     target: Annotated[str, OneOf(("cells", "records"))] = "cells"
+    of: Annotated[str, OneOf(("persons", "histories"))] = "persons"
+    whole: Annotated[bool, Flag()] = True
     columns: Annotated[list[str] | None, ColumnNames()] = None
 
     method = "suppress"
@@ -82,6 +91,11 @@ class Suppress(Masker):
                 f"The 'target' parameter of Suppress belongs to 'where'; '{given[0]}' says itself "
                 "what it takes out."
             )
+        if self.of == "histories" and (self.min_class_size is None or not self.whole):
+            raise ParameterError(
+                "The 'of' parameter of Suppress belongs to 'min_class_size', and takes out persons "
+                "as a whole."
+            )
         if self.columns is not None and (self.min_class_size or self.target == "records"):
             raise ParameterError(
                 "The 'columns' parameter of Suppress has no meaning where whole records are "
@@ -99,11 +113,11 @@ class Suppress(Masker):
         if self.min_count is not None:
             return self._blank_rare_cells(table, columns, self.min_count, log)
         if self.min_class_size is not None:
-            return self._drop_small_classes(table, self.min_class_size)
+            return self._drop_small_classes(table, KAnonymity(self.min_class_size, of=self.of))
         assert self.where is not None
         matches = table.matching(self.where)
         if self.target == "records":
-            return table.keep(~matches)
+            return table.keep(~(table.whole(matches) if self.whole else matches))
         return self._blank(table, dict.fromkeys(columns, matches), log)
 
     def _serve(self, table: Table) -> Table:
@@ -129,7 +143,7 @@ class Suppress(Masker):
     ) -> Table:
         cells = {}
         for name in columns:
-            cells[name] = table.group([name]).record_sizes < count
+            cells[name] = table.crowds([name]).record_sizes < count
         return self._blank(table, cells, log)
 
     @staticmethod
@@ -141,11 +155,19 @@ class Suppress(Masker):
                 log.skipped[name] = "no cell meets the rule"
         return table.blank({name: cells[name] for name in log.touched})
 
-    @staticmethod
-    def _drop_small_classes(table: Table, size: int) -> Table:
-        if size > len(table):
+    def _drop_small_classes(self, table: Table, asked: KAnonymity) -> Table:
+        if asked.k > table.person_count:
             raise InputError(
-                f"Suppress is asked for classes of at least {size} records, but the table has "
-                f"{len(table)}; lower 'min_class_size'."
+                f"Suppress is asked for classes of at least {asked.k} persons, but the table has "
+                f"{counted(table)}; lower 'min_class_size'."
             )
-        return table.keep(table.classes.record_sizes >= size)
+        while (short := _short(table, asked)).any():
+            # who goes may leave another class too small
+            table = table.keep(~(table.whole(short) if self.whole else short))
+        return table
+
+
+def _short(table: Table, asked: KAnonymity) -> np.ndarray:
+    """Which records are in too small a class, or of a person with too rare a history."""
+    short = table.class_sizes() < asked.k
+    return short if asked.of == "persons" else short | asked.violations(table)

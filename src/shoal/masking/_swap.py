@@ -14,7 +14,7 @@ from shoal.masking._base import Masker, StepLog
 from shoal.masking._blocks import blocks_by_information
 from shoal.masking._dissimilarity import DISSIMILARITIES
 from shoal.masking._groups_satisfy import Models, PrivacyModels
-from shoal.masking._partitions import PARTITIONS, check_size, form_groups, rank_labels
+from shoal.masking._partitions import PARTITIONS, check_size, form_groups, rank_groups
 from shoal.parameters import ColumnNames, Flag, Integer, OneOf, Real, Secret
 from shoal.randomness import SecretStream
 from shoal.table import Exchange, Table
@@ -131,7 +131,7 @@ class Swap(Masker):
         self, table: Table, columns: Sequence[str], stream: SecretStream, log: StepLog
     ) -> Table:
         """For uninformed intruders: blocks of quasi-identifiers within one partition."""
-        self.groups_ = form_groups(table, columns, self, stream, log)
+        self.groups_ = form_groups(table, columns, self, stream, log, even=True)
         self.blocks_ = [tuple(columns)]
         if self.blocks == "mutual-information":
             if not table.roles.sensitive:
@@ -166,11 +166,11 @@ class Swap(Masker):
         swapped = table
         for name in secrets:
             if self.partition == "individual-ranking":
-                self.groups_ = rank_labels(_ranked(swapped, name), self.k)
+                self.groups_ = rank_groups(swapped, name, self.k)
             else:
                 others = [other for other in known if other != name]
                 own = stream.derive("groups", name)
-                self.groups_ = form_groups(swapped, others, self, own, log)
+                self.groups_ = form_groups(swapped, others, self, own, log, even=True)
             swapped = _exchanged(swapped, (name,), self.groups_, stream)
         return swapped
 
@@ -184,8 +184,3 @@ def _exchanged(
     source = stream.derive("swap", *block).permute_within(order, offsets)
     exchange = Exchange(block, groups, table.row_key[source], stream.origin)
     return table.with_cells_of(dict.fromkeys(block, source)).with_exchange(exchange)
-
-
-def _ranked(table: Table, name: str) -> npt.NDArray[np.float64]:
-    """A column as numbers in the order of its values; missing ones last."""
-    return table.codes(name).codes.astype(np.float64)

@@ -27,8 +27,9 @@ def summed(values: Floats, places: Integers, count: int) -> Floats:
 class ClassValues:
     """How many persons of each class have each value of one sensitive column.
 
-    A person with several rows in a class may have several values there, and has each once. Only pairs of class and value that occur are held, by ascending class and value, so the size
-    is that of the table at most and never classes × values.
+    A person with several rows in a class may have several values there, and has each once. Only
+    pairs of class and value that occur are held, by ascending class and value, so the size is that
+    of the table at most and never classes × values.
     """
 
     table: Table

@@ -25,7 +25,7 @@ def identifying_columns(data: pl.DataFrame, roles: Roles) -> dict[str, str]:
             evidence = looks_like_identifier(data[name], name)
             if evidence is not None:
                 found[name] = str(evidence)
-        if role not in ("identifiers", "insensitive"):
+        if role not in ("identifiers", "insensitive", "unit", "household"):
             copied = _copied_identifier(data, roles, name)
             if copied is not None:
                 found[name] = f"a copy of the identifier '{copied}'"
@@ -37,7 +37,7 @@ def _copied_identifier(data: pl.DataFrame, roles: Roles, name: str) -> str | Non
     own = data[name]
     if own.n_unique() <= 2:
         return None
-    for identifier in roles.identifiers:
+    for identifier in roles.withheld:
         other = data[identifier]
         types = {own.dtype, other.dtype}
         alike = len(types) == 1 or all(dtype.is_numeric() for dtype in types)

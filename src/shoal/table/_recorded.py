@@ -89,6 +89,11 @@ class RecordedRows:
         table: Table = self._derive(self._data, owners=Owners(persons))
         return table
 
+    def each_row_a_person(self) -> Table:
+        """The same rows as if each was a person's only one."""
+        table: Table = self._derive(self._data, owners=Owners())
+        return table
+
     def on_record(self, row_key: npt.NDArray[np.int64], exchanges: tuple[Exchange, ...]) -> Table:
         """The same rows with the keys and exchanges that an audit has of them."""
         lengths = {len(row_key), *(len(exchange.groups) for exchange in exchanges)}

@@ -27,6 +27,7 @@ from shoal.table._roles import Roles
 from shoal.table._sampling import Sampling
 from shoal.table._scrub import scrubbed
 from shoal.table.storage._write import schema_of, write_frame
+from shoal.table.suggestion._owners import repeating_owners
 
 
 @dataclass(frozen=True)
@@ -260,6 +261,10 @@ class Table(GroupedRows, RecordedRows):
         compared with the declared identifiers, of which it may be a copy.
         """
         return identifying_columns(self._data, self.roles)
+
+    def repeating_owners(self) -> dict[tuple[str, ...], int]:
+        """Columns that seem to say whose row it is and repeat, though no unit is declared."""
+        return {} if self.has_persons else repeating_owners(self._data, self.roles)
 
     # -- new tables
 

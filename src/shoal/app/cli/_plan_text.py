@@ -28,6 +28,8 @@ _ABOUT_ROLES: Final = {
     "insensitive": "may leave as they are",
     "weight": "how many people of the population a record stands for",
     "target": "what a model is to predict",
+    "unit": 'whose row it is: k counts these persons; "row" says that each row is a person',
+    "household": "who lives together: sampled and suppressed as a whole",
 }
 _REQUIRE: Final = """\
 # What must hold after masking, checked by other code than masks; else nothing is written.

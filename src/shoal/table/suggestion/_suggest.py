@@ -24,6 +24,12 @@ from shoal.table.suggestion._column_sets import (
     pool_size,
     search_sets,
 )
+from shoal.table.suggestion._owners import (
+    is_household,
+    repeated,
+    repeating_owners,
+    suggested_unit,
+)
 from shoal.table.suggestion._patterns import identifier_evidence, whole_numbers, written_as_date
 from shoal.table.suggestion._role_suggestion import ColumnFacts, RoleSuggestion
 
@@ -58,7 +64,9 @@ def suggest_roles(table: Any, *, max_set_size: int = 3) -> RoleSuggestion:
     In this order, a column is suggested as
 
     1. *identifier*, where its values or its name show one (see ``looks_like_identifier``), where
-       it numbers the records, or where it goes one to one with an identifier;
+       it numbers the records, or where it goes one to one with an identifier; of those that
+       repeat, the one with most values is the *unit*, whose rows they are, and one whose name
+       speaks of households the *household*;
     2. *weight*, where its name says sampling weight and all its values are positive;
     3. *target*, where its name is class, label or target and it has few values;
        *sensitive*, where its name speaks of health, money, religion, politics, crime and the like;
@@ -109,9 +117,11 @@ def suggest_from_frame(frame: pl.DataFrame, *, max_set_size: int = 3) -> RoleSug
     sets = search_sets(parts, frame.height, max_set_size=max_set_size)
     _by_sets(columns, sets, len(pool), max_set_size)
     _rest(columns, {column.name for column in pool})
+    roles = _owners(_roles(columns), columns, frame)
+    notes += _about_owners(roles, frame)
     return RoleSuggestion(
         rows=frame.height,
-        roles=_roles(columns),
+        roles=roles,
         columns=tuple(column.facts() for column in columns),
         sets=tuple(sets),
         notes=tuple(notes),
@@ -309,6 +319,39 @@ def _roles(columns: Sequence[_Column]) -> Roles:
         weight=next(iter(named("weight")), None),
         target=next(iter(named("target")), None),
     )
+
+
+def _owners(roles: Roles, columns: Sequence[_Column], frame: pl.DataFrame) -> Roles:
+    """The roles with the unit and the household, where identifiers repeat."""
+    evidence = {
+        c.name: c.base.evidence
+        for c in columns
+        if c.role == "identifiers" and c.base.evidence is not None
+    }
+    unit = suggested_unit(frame, evidence)
+    homes = [
+        c.name
+        for c in columns
+        if c.role in ("identifiers", None)
+        and is_household(c.name)
+        and repeated(frame, [c.name]) is not None
+    ]
+    return roles.replacing(unit=unit or (), household=homes[:1])
+
+
+def _about_owners(roles: Roles, frame: pl.DataFrame) -> list[str]:
+    """What is to be said of persons with several rows."""
+    if roles.unit_columns:
+        (name,) = roles.unit_columns
+        return [
+            f"{frame.height:,} rows carry {frame[name].n_unique():,} different values of '{name}': "
+            "a person may have several rows, and k counts persons."
+        ]
+    return [
+        f"{frame.height:,} rows carry {distinct:,} different values of {quoted(names)}: say whose "
+        'row it is with unit = "..." in the roles, or unit = "row" if each row is a person.'
+        for names, distinct in repeating_owners(frame, roles).items()
+    ]
 
 
 def identifying_columns(table: Table, names: Sequence[str]) -> list[str]:
