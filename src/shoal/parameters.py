@@ -10,6 +10,7 @@ parameters to plans, to ``shoal methods`` and to scikit-learn's ``get_params``.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
 import math
@@ -248,10 +249,13 @@ class Parametrized:
         return {p.name: getattr(self, p.name) for p in parameters_of(type(self))}
 
     def set_params(self, **changes: Any) -> Self:
-        """Change parameters in place (scikit-learn's convention)."""
+        """Change parameters in place (scikit-learn's convention): all of them, or none."""
+        tried = copy.copy(self)
         for name, value in changes.items():
-            setattr(self, check_parameter_name(type(self), name), value)
-        self.check_parameters()
+            setattr(tried, check_parameter_name(type(self), name), value)
+        tried.check_parameters()
+        for name, value in changes.items():
+            setattr(self, name, value)
         return self
 
     def changed_params(self, *, public: bool = False) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 import numpy as np
@@ -56,7 +56,7 @@ class AddNoise(NumericMasker):
 
     epsilon: Annotated[float, Real(above=0)]
     columns: Annotated[list[str] | None, ColumnNames()] = None
-    random_state: Annotated[int | None, Secret()] = None
+    random_state: Annotated[int | None, Secret()] = field(default=None, repr=False)
 
     method = "add_noise"
     summary = "adds Laplace noise to floating-point columns, scaled by the class's diameter"
@@ -65,8 +65,7 @@ class AddNoise(NumericMasker):
     kinds = ("float",)
 
     def _prepare(self, table: Table, log: StepLog) -> tuple[SecretStream, npt.NDArray[Any]]:
-        stream = SecretStream.from_state(self.random_state)
-        log.private["key"] = stream.key_hex
+        stream = self._stream(table, log)
         nominal = [
             name
             for name in table.roles.quasi_identifiers

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 
 import numpy as np
 
 from shoal.masking._base import Masker, StepLog
 from shoal.parameters import ColumnNames, Real, Secret
-from shoal.randomness import SecretStream
 from shoal.table import Table
 
 
@@ -48,7 +47,7 @@ class Pram(Masker):
 
     keep: Annotated[float, Real(minimum=0, maximum=1)]
     columns: Annotated[list[str] | None, ColumnNames()] = None
-    random_state: Annotated[int | None, Secret()] = None
+    random_state: Annotated[int | None, Secret()] = field(default=None, repr=False)
 
     method = "pram"
     summary = "draws some categories anew, with their expected counts unchanged"
@@ -56,8 +55,7 @@ class Pram(Masker):
     is_random = True
 
     def _mask(self, table: Table, columns: Sequence[str], log: StepLog) -> Table:
-        stream = SecretStream.from_state(self.random_state)
-        log.private["key"] = stream.key_hex
+        stream = self._stream(table, log)
         masked = table
         for name in columns:
             if table.kind(name) not in ("text", "boolean"):

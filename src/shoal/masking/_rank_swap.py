@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 
 import numpy as np
 
 from shoal.masking._base import Masker, StepLog
 from shoal.parameters import ColumnNames, Real, Secret
-from shoal.randomness import SecretStream
 from shoal.table import Table
 
 
@@ -49,7 +48,7 @@ class RankSwap(Masker):
 
     percent: Annotated[float, Real(above=0, maximum=100)]
     columns: Annotated[list[str] | None, ColumnNames()] = None
-    random_state: Annotated[int | None, Secret()] = None
+    random_state: Annotated[int | None, Secret()] = field(default=None, repr=False)
 
     method = "rank_swap"
     summary = "exchanges values with others of a near rank"
@@ -59,8 +58,7 @@ class RankSwap(Masker):
     def _mask(self, table: Table, columns: Sequence[str], log: StepLog) -> Table:
         from shoal.kernels._rank_swapping import swap_near_ranks
 
-        stream = SecretStream.from_state(self.random_state)
-        log.private["key"] = stream.key_hex
+        stream = self._stream(table, log)
         masked = table
         for name in columns:
             column = table.codes(name)

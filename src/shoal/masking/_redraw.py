@@ -62,7 +62,7 @@ class Redraw(Masker):
     """
 
     models: Annotated[Models, PrivacyModels()] = field(kw_only=False)
-    random_state: Annotated[int | None, Secret()] = None
+    random_state: Annotated[int | None, Secret()] = field(default=None, repr=False)
 
     method = "redraw"
     summary = "redraws the sensitive values of classes that fail a model from classes that hold it"
@@ -75,8 +75,7 @@ class Redraw(Masker):
         return False
 
     def _mask(self, table: Table, columns: Sequence[str], log: StepLog) -> Table:
-        stream = SecretStream.from_state(self.random_state)
-        log.private["key"] = stream.key_hex
+        stream = self._stream(table, log)
         given = self.models if isinstance(self.models, list) else [self.models]
         secrets = list(table.roles.sensitive)
         if not secrets:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Annotated
 
@@ -13,7 +13,6 @@ import numpy.typing as npt
 from shoal.errors import InputError
 from shoal.masking._base import Masker, StepLog
 from shoal.parameters import OneOf, Real, Secret
-from shoal.randomness import SecretStream
 from shoal.table import OTHER, Course, Sampling, Table
 
 Hashes = npt.NDArray[np.uint64]
@@ -69,7 +68,7 @@ class Sample(Masker):
 
     fraction: Annotated[float, Real(above=0, below=1)]
     strategy: Annotated[str, OneOf(("random", "stratified", "balanced", "bernoulli"))] = "random"
-    random_state: Annotated[int | None, Secret()] = None
+    random_state: Annotated[int | None, Secret()] = field(default=None, repr=False)
 
     method = "sample"
     summary = "releases a share of the records, chosen at random"
@@ -82,8 +81,7 @@ class Sample(Masker):
         return False
 
     def _mask(self, table: Table, columns: Sequence[str], log: StepLog) -> Table:
-        stream = SecretStream.from_state(self.random_state)
-        log.private["key"] = stream.key_hex
+        stream = self._stream(table, log)
         hashes = stream.keyed_hash(table.row_key, self.method)
         if self.strategy == "bernoulli":
             kept = hashes < np.uint64(int(_exact(self.fraction) * 2**64))
@@ -98,9 +96,7 @@ class Sample(Masker):
     def _course(self, before: Course, log: StepLog) -> Course:
         if self.strategy != "bernoulli" or before != Course():
             return OTHER
-        return Course(
-            "sampled", self.fraction, "seed" if self.random_state is not None else "entropy"
-        )
+        return Course("sampled", self.fraction, log.private["randomness"])
 
     def _quota(self, size: int) -> int:
         """How many of so many stay; exact, since a rounded product can be off by one."""
