@@ -227,8 +227,22 @@ def _declared(cls: type) -> tuple[Parameter, ...]:
 class Parametrized:
     """Base of every method and model: a dataclass that checks its declared parameters."""
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__repr__" not in vars(cls):  # else a dataclass writes one that shows everything
+            cls.__repr__ = Parametrized.__repr__  # type: ignore[method-assign]
+
     def __post_init__(self) -> None:
         self.check_parameters()
+
+    def __repr__(self) -> str:
+        """The parameters but for private ones: a seed undoes a release, a condition quotes."""
+        shown = (
+            f"{p.name}={'<private>' if p.private and value is not None else repr(value)}"
+            for p in parameters_of(type(self))
+            for value in [getattr(self, p.name)]
+        )
+        return f"{type(self).__name__}({', '.join(shown)})"
 
     def check_parameters(self) -> None:
         """Raise ParameterError for the first parameter outside its declared range."""

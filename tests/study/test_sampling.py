@@ -16,6 +16,7 @@ from shoal.study._sampled import SHARES, sampled_chi_square, sampled_risk
 from shoal.study._tables import TableSource
 from shoal.study.builtin import _sampling
 from shoal.study.builtin import _sampling_verdict as verdict
+from shoal.workflow._plan import in_released_domain
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
@@ -56,7 +56,7 @@ class AddNoise(NumericMasker):
 
     epsilon: Annotated[float, Real(above=0)]
     columns: Annotated[list[str] | None, ColumnNames()] = None
-    random_state: Annotated[int | None, Secret()] = field(default=None, repr=False)
+    random_state: Annotated[int | None, Secret()] = None
 
     method = "add_noise"
     summary = "adds Laplace noise to floating-point columns, scaled by the class's diameter"

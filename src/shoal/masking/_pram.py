@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -47,7 +47,7 @@ class Pram(Masker):
 
     keep: Annotated[float, Real(minimum=0, maximum=1)]
     columns: Annotated[list[str] | None, ColumnNames()] = None
-    random_state: Annotated[int | None, Secret()] = field(default=None, repr=False)
+    random_state: Annotated[int | None, Secret()] = None
 
     method = "pram"
     summary = "draws some categories anew, with their expected counts unchanged"

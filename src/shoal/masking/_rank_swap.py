@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -48,7 +48,7 @@ class RankSwap(Masker):
 
     percent: Annotated[float, Real(above=0, maximum=100)]
     columns: Annotated[list[str] | None, ColumnNames()] = None
-    random_state: Annotated[int | None, Secret()] = field(default=None, repr=False)
+    random_state: Annotated[int | None, Secret()] = None
 
     method = "rank_swap"
     summary = "exchanges values with others of a near rank"

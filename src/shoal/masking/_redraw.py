@@ -62,7 +62,7 @@ class Redraw(Masker):
     """
 
     models: Annotated[Models, PrivacyModels()] = field(kw_only=False)
-    random_state: Annotated[int | None, Secret()] = field(default=None, repr=False)
+    random_state: Annotated[int | None, Secret()] = None
 
     method = "redraw"
     summary = "redraws the sensitive values of classes that fail a model from classes that hold it"

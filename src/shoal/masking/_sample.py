@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated
 
@@ -68,7 +68,7 @@ class Sample(Masker):
 
     fraction: Annotated[float, Real(above=0, below=1)]
     strategy: Annotated[str, OneOf(("random", "stratified", "balanced", "bernoulli"))] = "random"
-    random_state: Annotated[int | None, Secret()] = field(default=None, repr=False)
+    random_state: Annotated[int | None, Secret()] = None
 
     method = "sample"
     summary = "releases a share of the records, chosen at random"

@@ -104,7 +104,7 @@ class Swap(Masker):
     gamma: Annotated[float, Real(minimum=0)] = 0.2
     groups_satisfy: Annotated[Models | None, PrivacyModels()] = None
     columns: Annotated[list[str] | None, ColumnNames()] = None
-    random_state: Annotated[int | None, Secret()] = field(default=None, repr=False)
+    random_state: Annotated[int | None, Secret()] = None
 
     method = "swap"
     summary = "permutes values among at least k similar records"

@@ -129,6 +129,7 @@ def claim_in_words(claim: Claim) -> dict[str, Any]:
         "holds": claim.holds,
         "needs_original": claim.needs_original,
         "needs_private": claim.needs_original,
+        "rests_on_seed": claim.rests_on_seed,
     }
 
 
