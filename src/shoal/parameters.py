@@ -10,6 +10,7 @@ parameters to plans, to ``shoal methods`` and to scikit-learn's ``get_params``.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
 import math
@@ -226,8 +227,22 @@ def _declared(cls: type) -> tuple[Parameter, ...]:
 class Parametrized:
     """Base of every method and model: a dataclass that checks its declared parameters."""
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__repr__" not in vars(cls):  # else a dataclass writes one that shows everything
+            cls.__repr__ = Parametrized.__repr__  # type: ignore[method-assign]
+
     def __post_init__(self) -> None:
         self.check_parameters()
+
+    def __repr__(self) -> str:
+        """The parameters but for private ones: a seed undoes a release, a condition quotes."""
+        shown = (
+            f"{p.name}={'<private>' if p.private and value is not None else repr(value)}"
+            for p in parameters_of(type(self))
+            for value in [getattr(self, p.name)]
+        )
+        return f"{type(self).__name__}({', '.join(shown)})"
 
     def check_parameters(self) -> None:
         """Raise ParameterError for the first parameter outside its declared range."""
@@ -248,10 +263,13 @@ class Parametrized:
         return {p.name: getattr(self, p.name) for p in parameters_of(type(self))}
 
     def set_params(self, **changes: Any) -> Self:
-        """Change parameters in place (scikit-learn's convention)."""
+        """Change parameters in place (scikit-learn's convention): all of them, or none."""
+        tried = copy.copy(self)
         for name, value in changes.items():
-            setattr(self, check_parameter_name(type(self), name), value)
-        self.check_parameters()
+            setattr(tried, check_parameter_name(type(self), name), value)
+        tried.check_parameters()
+        for name, value in changes.items():
+            setattr(self, name, value)
         return self
 
     def changed_params(self, *, public: bool = False) -> dict[str, Any]:

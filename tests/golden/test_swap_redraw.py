@@ -1,4 +1,4 @@
-"""Why a swap is drawn once, and why its seed is the key: by enumeration, and by guessing seeds.
+"""Why a swap is drawn once, and what its key is worth: by enumeration, and by guessing keys.
 
 Senavirathne and Torra (2021), algorithm 2, draw again while a group is unchanged. All that a
 shuffle of Shoal can draw is gone through, and what that rule would make of it is counted.
@@ -126,7 +126,7 @@ def test_drawing_again_is_worse_with_more_blocks(k, blocks, mean, worst):
     assert max(highest) == worst > Fraction(1, k)
 
 
-# -- the seed
+# -- the key
 
 
 def by_rank(table, k, seed=None):
@@ -136,35 +136,43 @@ def by_rank(table, k, seed=None):
         return swap.fit_transform(table)
 
 
-def test_the_seed_undoes_a_swap(shared_data):
-    """Rank groups are the same in the release, so the seed and the code give everything back.
+def turned_round(theirs, again):
+    """The values of a release, put back by a swap of the release itself."""
+    back = np.empty_like(theirs)
+    back[again.exchanges[0].source] = theirs
+    return back
 
-    Who knows three records and guesses seeds is left with about one in 5³ of them; six records
-    leave the right one.
+
+def test_the_key_undoes_a_swap(shared_data, monkeypatch):
+    """Rank groups are the same in the release, so the key and the code give everything back.
+
+    Who knows three records and guesses keys is left with about one in 5³ of them; six records
+    leave the right one. Under a seed the key depends on the original too, so that the seed and
+    the release alone give nothing back.
     """
     frame = pl.read_parquet(shared_data / "casc" / "census.parquet").select("TAXINC")[:300]
     table = Table(frame, Roles(sensitive=["TAXINC"]))
     true = frame["TAXINC"].to_numpy()
-    secret, seeds = 71, 125
-    released = by_rank(table, 5, secret)
-    theirs = released.frame["TAXINC"].to_numpy()
+    secret, keys = 71, 125
+
+    def under(key, held):
+        monkeypatch.setattr("shoal.randomness._entropy", lambda length: key.to_bytes(length))
+        return by_rank(held, 5)
+
+    theirs = under(secret, table).frame["TAXINC"].to_numpy()
     sought = Table(pl.DataFrame({"TAXINC": theirs}), table.roles)
     known = np.random.default_rng(1).permutation(len(true))[:6]
-    guesses = []
-    for seed in range(seeds):
-        # the same swap of the ranks of the release, turned round
-        again = by_rank(sought, 5, seed)
-        source = again.exchanges[0].source
-        back = np.empty_like(theirs)
-        back[source] = theirs
-        guesses.append((seed, back))
-    right = dict(guesses)[secret]
-    assert (right == true).mean() > 0.99
-    by_three = [seed for seed, back in guesses if (back == true)[known[:3]].all()]
-    by_six = [seed for seed, back in guesses if (back == true)[known].all()]
+    guesses = {key: turned_round(theirs, under(key, sought)) for key in range(keys)}
+    assert (guesses[secret] == true).mean() > 0.99
+    by_three = [key for key, back in guesses.items() if (back == true)[known[:3]].all()]
+    by_six = [key for key, back in guesses.items() if (back == true)[known].all()]
     assert secret in by_three
     assert len(by_three) <= 6  # 2 expected
     assert by_six == [secret]
+
+    theirs = by_rank(table, 5, secret).frame["TAXINC"].to_numpy()
+    again = by_rank(Table(pl.DataFrame({"TAXINC": theirs}), table.roles), 5, secret)
+    assert (turned_round(theirs, again) == true).mean() < 0.5
 
 
 def widths(values, sizes):

@@ -16,6 +16,7 @@ from shoal.study._sampled import SHARES, sampled_chi_square, sampled_risk
 from shoal.study._tables import TableSource
 from shoal.study.builtin import _sampling
 from shoal.study.builtin import _sampling_verdict as verdict
+from shoal.workflow._plan import in_released_domain
 
 
 @pytest.fixture
@@ -114,10 +115,10 @@ def test_people_whose_value_nobody_in_the_sample_has_are_counted_by_the_levels()
     people = sh.Table(frame, sh.Roles(quasi_identifiers=["town"]))
     plan = sh.Plan([sh.Generalize(k=8)])
     with pytest.warns(sh.errors.NothingLeftWarning):
-        whole = plan.apply(people)[0]
+        whole, records = plan.apply(people)
     masked = whole.keep(np.array([1, 1, 0, 0, 1, 1, 0, 0], bool))
     assert sampled_risk(people, masked).value == pytest.approx(1 / 4)
-    exact = sampled_risk(people, masked, population=plan.served(people))
+    exact = sampled_risk(people, masked, population=in_released_domain(records, people))
     assert exact.value == pytest.approx(1 / 8)
     assert exact.details["highest_certainty"] == 0.5
 
@@ -127,9 +128,9 @@ def test_chi_square_is_that_of_the_released_level():
     people = sh.Table(frame, sh.Roles(quasi_identifiers=["town", "sex"]))
     plan = sh.Plan([sh.Generalize(k=10, columns=["town"])])
     with pytest.warns(sh.errors.NothingLeftWarning):
-        masked = plan.apply(people)[0]
+        masked, records = plan.apply(people)
     kept = masked.keep(np.arange(20) < 10)
-    served = plan.served(people)
+    served = in_released_domain(records, people)
     found = sampled_chi_square(people, kept, population=served, columns=["town", "sex"])
     assert found.details["not_tested"] == ["town"]  # nothing is left of it to differ
     assert found.value == pytest.approx(0.0)

@@ -82,6 +82,7 @@ def test_the_two_halves(out):
             "holds": True,
             "needs_original": False,
             "private_parameters": False,
+            "rests_on_seed": False,
         }
     ]
     assert facts["measured"]["k"] == 5

@@ -1,7 +1,7 @@
 """Masking methods: one estimator per method, a Table in, a new Table out."""
 
 from shoal.masking._add_noise import AddNoise
-from shoal.masking._base import Masker, Progress, discover_maskers
+from shoal.masking._base import Masker, Progress, Secrets, discover_maskers
 from shoal.masking._generalize import Generalize
 from shoal.masking._microaggregate import Microaggregate
 from shoal.masking._pram import Pram
@@ -29,6 +29,7 @@ __all__ = [
     "Round",
     "Sample",
     "Scale",
+    "Secrets",
     "Suppress",
     "Swap",
     "TopBottomCode",

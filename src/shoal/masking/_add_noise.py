@@ -65,8 +65,7 @@ class AddNoise(NumericMasker):
     kinds = ("float",)
 
     def _prepare(self, table: Table, log: StepLog) -> tuple[SecretStream, npt.NDArray[Any]]:
-        stream = SecretStream.from_state(self.random_state)
-        log.private["key"] = stream.key_hex
+        stream = self._stream(table, log)
         nominal = [
             name
             for name in table.roles.quasi_identifiers

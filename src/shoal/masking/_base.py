@@ -3,32 +3,58 @@
 from __future__ import annotations
 
 import copy
+import json
+import numbers
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
 from shoal.discovery import concrete_subclasses
 from shoal.errors import InputError, ParameterError, UnprotectedColumnWarning, quoted
-from shoal.parameters import Parametrized
-from shoal.table import OTHER, Course, Table
+from shoal.parameters import Parametrized, parameters_of
+from shoal.randomness import SecretStream
+from shoal.table import OTHER, Course, Table, fingerprint
 
 Progress = Callable[[str, float], None]
 
 
+class Secrets(dict[str, Any]):
+    """Facts that undo a release, a key for example: read by name, and never shown or pickled.
+
+    Examples
+    --------
+    >>> Secrets(key="2a" * 32)
+    Secrets(1 private fact)
+    """
+
+    def __repr__(self) -> str:
+        return f"Secrets({len(self)} private fact{'s' * (len(self) != 1)})"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError(
+            "Private facts of a release are neither pickled nor copied, since they undo it; "
+            "release.save writes them into the private half."
+        )
+
+
 @dataclass
 class StepLog:
-    """What a method did: columns it touched, columns it left and why, private and public facts."""
+    """What a method did: columns it touched, columns it left and why, private and public facts.
+
+    ``place`` is the step's place in its plan, from 0.
+    """
 
     touched: list[str] = field(default_factory=list)
     skipped: dict[str, str] = field(default_factory=dict)
     removed_columns: list[str] = field(default_factory=list)
-    private: dict[str, Any] = field(default_factory=dict)
+    private: Secrets = field(default_factory=Secrets)
     public: dict[str, Any] = field(default_factory=dict)
     progress: Progress | None = None
+    place: int = 0
 
     def compare(self, columns: Iterable[str], masked: Table, table: Table) -> None:
         """Note of each column whether a cell of it was changed."""
@@ -65,10 +91,13 @@ class Masker(Parametrized, ABC):
     audit_: Mapping[str, Any]
     facts_: Mapping[str, Any]
 
-    def fit_transform(self, table: Table, *, progress: Progress | None = None) -> Table:
+    def fit_transform(
+        self, table: Table, *, progress: Progress | None = None, place: int = 0
+    ) -> Table:
         """Mask a table; the order of the rows stays, the given table is not changed.
 
-        A long step calls ``progress`` with what it does and the share that is done.
+        A long step calls ``progress`` with what it does and the share that is done. ``place`` is
+        the step's place in a plan: under one seed, two places draw different numbers.
         """
         self.check_parameters()
         if not isinstance(table, Table):
@@ -91,14 +120,14 @@ class Masker(Parametrized, ABC):
                 f"{type(self).__name__} names the identifier {quoted(forbidden)}; identifiers "
                 "are removed from a release, so there is nothing to mask."
             )
-        log = StepLog(progress=progress)
+        log = StepLog(progress=progress, place=place)
         masked = self._mask(table, columns, log)
         masked = masked.on_course(self._course(table.course, log))
         self.touched_ = tuple(log.touched)
         self.skipped_ = dict(log.skipped)
         self.removed_columns_ = tuple(log.removed_columns)
         self.removed_ = len(table) - len(masked)
-        self.audit_ = dict(log.private)
+        self.audit_ = log.private
         self.facts_ = dict(log.public)
         if named is not None and log.skipped:
             self._warn_about_named(log.skipped)
@@ -134,14 +163,35 @@ class Masker(Parametrized, ABC):
         """The columns that rows to serve must have."""
         return tuple(name for name in self.touched_ if name not in self.removed_columns_)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Copies and pickles can serve new rows; they hold no key and nothing about a record."""
+        declared = {parameter.name for parameter in parameters_of(type(self))}
+        state = {
+            name: value
+            for name, value in vars(self).items()
+            if name in declared or not isinstance(value, np.ndarray)
+        }
+        return state | ({"audit_": {}} if "audit_" in state else {})
+
     def without_records(self) -> Masker:
         """A copy that can serve new rows and keeps nothing about any record it was fitted on."""
-        kept = copy.copy(self)
-        for name, value in vars(self).items():
-            if isinstance(value, np.ndarray):
-                delattr(kept, name)
-        kept.audit_ = {}
-        return kept
+        return copy.copy(self)
+
+    def _stream(self, table: Table, log: StepLog) -> SecretStream:
+        """The randomness of this step, whose key is private.
+
+        A seed may be given twice: to another step, to the same step with other parameters, to
+        the table of next month. Whoever has two results of the same draws can take the draws
+        away, so the stream of a seed depends on all of these.
+        """
+        seed: int | None = getattr(self, "random_state", None)
+        stream = SecretStream.from_state(seed, stacklevel=5)
+        if seed is not None:
+            others = {n: v for n, v in self.get_params().items() if n != "random_state"}
+            step = json.dumps([log.place, self.method, _spelled(others)], sort_keys=True)
+            stream = stream.derive("step", step, fingerprint(table))
+        log.private |= {"key": stream.key_hex, "randomness": stream.origin}
+        return stream
 
     def scales(self, table: Table) -> Mapping[str, Any]:
         """For columns that become texts, these texts as numbers; nothing for most methods."""
@@ -184,6 +234,26 @@ class Masker(Parametrized, ABC):
             return cls.from_params(given, called=f"step '{cls.method}'")
         except TypeError as cause:  # a wrong shape of value, worded by Python
             raise ParameterError(f"The step '{cls.method}' cannot be built: {cause}.") from None
+
+
+def _spelled(value: Any) -> Any:
+    """A parameter as JSON holds it: the same for equal values, whatever their type."""
+    if isinstance(value, Parametrized):
+        return [type(value).__name__, _spelled(value.get_params())]
+    if isinstance(value, Table):
+        return fingerprint(value)
+    if isinstance(value, Mapping):
+        return {str(name): _spelled(one) for name, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_spelled(one) for one in value]
+    if callable(getattr(value, "to_plan", None)):  # a hierarchy
+        return _spelled(value.to_plan())
+    if isinstance(value, numbers.Real) and not isinstance(value, bool):
+        if isinstance(value, numbers.Integral):
+            return int(value)
+        number = float(value)
+        return int(number) if number.is_integer() else number
+    return value if value is None or isinstance(value, bool) else str(value)
 
 
 def discover_maskers() -> dict[str, type[Masker]]:

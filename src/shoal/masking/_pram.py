@@ -10,7 +10,6 @@ import numpy as np
 
 from shoal.masking._base import Masker, StepLog
 from shoal.parameters import ColumnNames, Real, Secret
-from shoal.randomness import SecretStream
 from shoal.table import Table
 
 
@@ -56,8 +55,7 @@ class Pram(Masker):
     is_random = True
 
     def _mask(self, table: Table, columns: Sequence[str], log: StepLog) -> Table:
-        stream = SecretStream.from_state(self.random_state)
-        log.private["key"] = stream.key_hex
+        stream = self._stream(table, log)
         masked = table
         for name in columns:
             if table.kind(name) not in ("text", "boolean"):

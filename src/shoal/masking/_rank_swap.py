@@ -10,7 +10,6 @@ import numpy as np
 
 from shoal.masking._base import Masker, StepLog
 from shoal.parameters import ColumnNames, Real, Secret
-from shoal.randomness import SecretStream
 from shoal.table import Table
 
 
@@ -59,8 +58,7 @@ class RankSwap(Masker):
     def _mask(self, table: Table, columns: Sequence[str], log: StepLog) -> Table:
         from shoal.kernels._rank_swapping import swap_near_ranks
 
-        stream = SecretStream.from_state(self.random_state)
-        log.private["key"] = stream.key_hex
+        stream = self._stream(table, log)
         masked = table
         for name in columns:
             column = table.codes(name)

@@ -75,8 +75,7 @@ class Redraw(Masker):
         return False
 
     def _mask(self, table: Table, columns: Sequence[str], log: StepLog) -> Table:
-        stream = SecretStream.from_state(self.random_state)
-        log.private["key"] = stream.key_hex
+        stream = self._stream(table, log)
         given = self.models if isinstance(self.models, list) else [self.models]
         secrets = list(table.roles.sensitive)
         if not secrets:

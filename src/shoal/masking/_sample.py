@@ -13,7 +13,6 @@ import numpy.typing as npt
 from shoal.errors import InputError
 from shoal.masking._base import Masker, StepLog
 from shoal.parameters import Flag, OneOf, Real, Secret
-from shoal.randomness import SecretStream
 from shoal.table import OTHER, Course, Sampling, Table
 
 Hashes = npt.NDArray[np.uint64]
@@ -87,8 +86,7 @@ class Sample(Masker):
         return False
 
     def _mask(self, table: Table, columns: Sequence[str], log: StepLog) -> Table:
-        stream = SecretStream.from_state(self.random_state)
-        log.private["key"] = stream.key_hex
+        stream = self._stream(table, log)
         drawn, member = self._drawn_together(table)
         hashes = stream.keyed_hash(drawn, self.method)
         if self.strategy == "bernoulli":
@@ -124,9 +122,7 @@ class Sample(Masker):
     def _course(self, before: Course, log: StepLog) -> Course:
         if self.strategy != "bernoulli" or before != Course():
             return OTHER
-        return Course(
-            "sampled", self.fraction, "seed" if self.random_state is not None else "entropy"
-        )
+        return Course("sampled", self.fraction, log.private["randomness"])
 
     def _quota(self, size: int) -> int:
         """How many of so many stay; exact, since a rounded product can be off by one."""

@@ -118,8 +118,7 @@ class Swap(Masker):
 
     def _mask(self, table: Table, columns: Sequence[str], log: StepLog) -> Table:
         check_size(self.k, table)
-        stream = SecretStream.from_state(self.random_state)
-        log.private["key"] = stream.key_hex
+        stream = self._stream(table, log)
         swapped = (self._swap_secrets if self.informed else self._swap_hints)(
             table, columns, stream, log
         )

@@ -55,6 +55,8 @@ class PrivacyModel(Parametrized, ABC):
     reference: ClassVar[str]
     #: Whether the model may hold by what only the private half of a release records.
     needs_audit: ClassVar[bool] = False
+    #: Whether it promises that no link by what it protects is right more often than 1 in its level.
+    bounds_links: ClassVar[bool] = False
     #: Whether a higher or a lower level is the better one.
     direction: ClassVar[Literal["higher", "lower"]] = "higher"
 

@@ -23,6 +23,9 @@ class ProbabilisticKAnonymity(PrivacyModel):
     are checked: every group has at least k records, every block is a permutation within its
     groups, and no quasi-identifier was left out.
 
+    A swap that was drawn under a seed does not count: whoever learns or guesses the seed draws it
+    again and undoes it. A plan may accept that (``accept_seed``), and its claim then says so.
+
     What 1/k covers is linkage by the swapped columns. It does not cover columns left in place,
     correlations that tell who is who within a group, or groups whose members have equal values;
     ``sh.assess`` against the original measures each of these.
@@ -55,6 +58,7 @@ class ProbabilisticKAnonymity(PrivacyModel):
     title = "probabilistic k-anonymity"
     reference = "Soria-Comas and Domingo-Ferrer 2012"
     needs_audit = True
+    bounds_links = True
 
     @property
     def smallest_class(self) -> int:
@@ -74,7 +78,8 @@ class ProbabilisticKAnonymity(PrivacyModel):
         """Among how many records each one may be, by its class or by its exchanges."""
         crowds = table.class_sizes()
         for protected in (table.roles.quasi_identifiers, table.roles.sensitive):
-            if swapped_blocks(table, protected):
+            blocks = swapped_blocks(table, protected)
+            if blocks and all(block.is_secret for block in blocks):
                 crowds = np.maximum(crowds, swapped_crowds(table, protected))
         return crowds
 
@@ -85,6 +90,12 @@ class ProbabilisticKAnonymity(PrivacyModel):
     def explain(self, table: Table) -> str:
         """How many records are linked too easily."""
         short = int(self.violations(table).sum())
+        if short and not self.violations(table.accepting_seeds()).any():
+            return (
+                f"{self.title} with k = {self.k} does not hold for a swap under a seed, which "
+                "whoever learns or guesses it can undo; leave 'random_state' out of the step, or "
+                "write 'accept_seed = true' in the plan, and the claim will say so"
+            )
         return (
             f"{self.title} with k = {self.k} asks that a link is right at most 1 time in "
             f"{self.k}; {short} of {len(table)} records are in smaller classes and were not "

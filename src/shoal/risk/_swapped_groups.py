@@ -150,8 +150,15 @@ def own_values(masked: Table, exchanges: Sequence[Exchange]) -> Measurement:
     >>> round(own_values(swapped, swapped.exchanges).value, 1)
     0.3
     """
-    own = np.concatenate([exchange.source == masked.row_key for exchange in exchanges])
-    groups = [_labels(exchange) for exchange in exchanges]
+    names = dict.fromkeys(name for exchange in exchanges for name in exchange.columns)
+    # the swaps that each column went through; columns that moved together count once
+    chains = dict.fromkeys(
+        tuple(place for place, exchange in enumerate(exchanges) if name in exchange.columns)
+        for name in names
+    )
+    followed = [[exchanges[place] for place in chain] for chain in chains]
+    own = np.concatenate([_owners(masked, chain) == masked.row_key for chain in followed])
+    groups = [_labels(chain[-1]) for chain in followed]
     starts = np.cumsum([0, *(int(labels.max()) + 1 for labels in groups)])[:-1]
     draws = np.concatenate([labels + start for labels, start in zip(groups, starts, strict=True)])
     value = float(own.mean())
@@ -160,8 +167,17 @@ def own_values(masked: Table, exchanges: Sequence[Exchange]) -> Measurement:
         value,
         interval=wilson(value, independent_trials(own.astype(np.float64), draws)),
         baseline=float((1.0 / np.bincount(draws)[draws]).mean()),
-        details={"persons": len(masked)},
+        details={"persons": len(masked), "trials": len(own)},
     )
+
+
+def _owners(masked: Table, chain: Sequence[Exchange]) -> Integers:
+    """The key of the row that each row's value was in at first; -1 where a link is gone."""
+    owners = chain[0].source
+    for exchange in chain[1:]:
+        at = rows_of(exchange.source, masked)
+        owners = np.where(at >= 0, owners[at], -1)
+    return owners
 
 
 def exchange_about(masked: Table, secret: str) -> Exchange:

@@ -29,7 +29,8 @@ from shoal.study._survival import in_spite_of_deaths
 from shoal.study._tables import TableSource
 from shoal.study._workers import BACKENDS, on_a_cluster, on_this_machine
 from shoal.table import Table
-from shoal.workflow import Plan, StepRecord
+from shoal.workflow import StepRecord
+from shoal.workflow._plan import in_released_domain
 
 Progress = Callable[[str, float], None]
 
@@ -166,7 +167,6 @@ class _Masked:
     folder: Path | None
     original: Table
     table: Table
-    plan: Plan
     steps: Sequence[StepRecord]
 
     @classmethod
@@ -174,7 +174,7 @@ class _Masked:
         original, _ = divided(cell.table, folder)
         plan = cell.variant.plan(cell.seed, folder)
         table, steps = plan.apply(original)
-        return cls(cell.table, folder, original, table, plan, steps)
+        return cls(cell.table, folder, original, table, steps)
 
     def options(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The options of a measure: words stand for what only the runner has.
@@ -186,7 +186,7 @@ class _Masked:
         if options.get("population") is True:
             if not len(self.table):
                 raise InputError("No record was left, so that there is nothing to measure.")
-            options["population"] = self.plan.served(self.original)
+            options["population"] = in_released_domain(self.steps, self.original)
         return options
 
     @property

@@ -23,12 +23,20 @@ class Exchange:
         The key of the row whose values each row carries now.
     origin : {"entropy", "seed", "key"}
         Where the randomness came from.
+    accepted : bool
+        Whether the plan accepts another origin than entropy.
     """
 
     columns: tuple[str, ...]
     groups: npt.NDArray[np.int32]
     source: npt.NDArray[np.int64]
     origin: str
+    accepted: bool = False
+
+    @property
+    def is_secret(self) -> bool:
+        """Whether nobody can draw the permutation again, or the plan takes that for granted."""
+        return self.origin == "entropy" or self.accepted
 
     def at(self, rows: npt.NDArray[Any]) -> Exchange:
         """The same for some rows, or for the rows in another order."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,6 +57,14 @@ class RecordedRows:
     def with_exchange(self, exchange: Exchange) -> Table:
         """The same table with one more exchange on record."""
         table: Table = self._derive(self._data, exchanges=(*self._exchanges, exchange))
+        return table
+
+    def accepting_seeds(self) -> Table:
+        """The same table, its seeded exchanges taken for secret: for a plan that accepts a seed."""
+        if all(exchange.is_secret for exchange in self._exchanges):
+            return self  # type: ignore[return-value]
+        accepted = tuple(replace(exchange, accepted=True) for exchange in self._exchanges)
+        table: Table = self._derive(self._data, exchanges=accepted)
         return table
 
     def on_course(self, course: Course) -> Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import PlanError, RolesError, did_you_mean
-from shoal.masking import Masker, Progress, discover_maskers
+from shoal.masking import Masker, Progress, Secrets, discover_maskers
 from shoal.models import PrivacyModel
 from shoal.parameters import parameters_of
 from shoal.table import Roles, Table
@@ -22,12 +23,16 @@ from shoal.workflow._require import (
     requirements_to_dict,
 )
 
-_PARTS = ("keep_order", "roles", "steps", "require")
+_PARTS = ("keep_order", "accept_seed", "roles", "steps", "require")
 
 
 @dataclass(frozen=True)
 class StepRecord:
-    """What one step did; all but ``private`` is fit for the public half of a release."""
+    """What one step did; all but ``private`` and ``fitted`` is fit for the public half.
+
+    ``fitted`` is a copy of the plan's step that learned from the table; None where the step had
+    nothing to do.
+    """
 
     method: str
     parameters: Mapping[str, Any]
@@ -35,8 +40,9 @@ class StepRecord:
     skipped: Mapping[str, str]
     removed_columns: tuple[str, ...]
     removed: int
-    private: Mapping[str, Any]
+    private: Mapping[str, Any] = field(repr=False)
     facts: Mapping[str, Any] = field(default_factory=dict)
+    fitted: Masker | None = field(default=None, repr=False, compare=False)
 
 
 class Plan:
@@ -53,6 +59,9 @@ class Plan:
     keep_order : bool
         Leave the rows in the order of the input. Rows are shuffled otherwise, since their order
         may tell who is who.
+    accept_seed : bool
+        Let a model that rests on chance hold although a step has a ``random_state``. The claim
+        then says that it rests on a seed: whoever learns or guesses that undoes the release.
 
     Examples
     --------
@@ -77,6 +86,7 @@ class Plan:
         require: Iterable[Requirement] = (),
         roles: Roles | None = None,
         keep_order: bool = False,
+        accept_seed: bool = False,
     ) -> None:
         for called, given in (("steps", steps), ("require", require)):
             if isinstance(given, str) or not isinstance(given, Iterable):
@@ -88,6 +98,7 @@ class Plan:
         self.require = tuple(require)
         self.roles = roles
         self.keep_order = keep_order
+        self.accept_seed = accept_seed
         self._check()
 
     def _check(self) -> None:
@@ -112,8 +123,9 @@ class Plan:
                 )
         if self.roles is not None and not isinstance(self.roles, Roles):
             raise PlanError(f"The roles of a plan are a Roles; got {type(self.roles).__name__}.")
-        if not isinstance(self.keep_order, bool):
-            raise PlanError("'keep_order' of a plan is true or false.")
+        for switch in ("keep_order", "accept_seed"):
+            if not isinstance(getattr(self, switch), bool):
+                raise PlanError(f"'{switch}' of a plan is true or false.")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Plan) and self.to_dict() == other.to_dict()
@@ -140,7 +152,10 @@ class Plan:
     def apply(
         self, table: Table, *, progress: Progress | None = None
     ) -> tuple[Table, list[StepRecord]]:
-        """Run the steps on a table; the order of the rows stays."""
+        """Run copies of the steps on a table; the order of the rows stays, and so does the plan.
+
+        What the steps learned is in the records, of which :func:`in_released_domain` makes use.
+        """
         records: list[StepRecord] = []
         given = table.roles.quasi_identifiers
         for number, step in enumerate(self.steps):
@@ -151,39 +166,33 @@ class Plan:
                 # earlier steps took out every quasi-identifier: nothing is left to mask
                 records.append(_idle(step))
                 continue
-            table = step.fit_transform(table, progress=progress)
+            fitted = copy.copy(step)
+            table = fitted.fit_transform(table, progress=progress, place=number)
             records.append(
                 StepRecord(
                     method=step.method,
                     parameters=plain(step.changed_params(public=True), public=True),
-                    touched=step.touched_,
-                    skipped=step.skipped_,
-                    removed_columns=step.removed_columns_,
-                    removed=step.removed_,
-                    private=step.audit_,
-                    facts=step.facts_,
+                    touched=fitted.touched_,
+                    skipped=fitted.skipped_,
+                    removed_columns=fitted.removed_columns_,
+                    removed=fitted.removed_,
+                    private=fitted.audit_,
+                    facts=fitted.facts_,
+                    fitted=fitted,
                 )
             )
             if len(table) == 0:
                 break
         return table, records
 
-    def served(self, table: Table) -> Table:
-        """People of a population after :meth:`apply`, mapped into the released domain.
-
-        Where released classes overlap, a person comes once for each that covers them.
-        """
-        for step in self.steps:
-            table = step.cover(table)
-        return table
-
     # -- the TOML form
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain data, in the shape of its TOML form."""
         out: dict[str, Any] = {}
-        if self.keep_order:
-            out["keep_order"] = True
+        for switch in ("keep_order", "accept_seed"):
+            if getattr(self, switch):
+                out[switch] = True
         if self.roles is not None:
             out["roles"] = self.roles.to_dict()
         if self.steps:
@@ -215,6 +224,7 @@ class Plan:
             require=requirements_from_dict(require),
             roles=None if roles is None else Roles.from_dict(roles),
             keep_order=given.get("keep_order", False),
+            accept_seed=given.get("accept_seed", False),
         )
 
     def to_toml(self) -> str:
@@ -250,6 +260,17 @@ class Plan:
         return cls.from_toml(text, folder=Path(path).parent)
 
 
+def in_released_domain(records: Iterable[StepRecord], people: Table) -> Table:
+    """People of a population, mapped as the records of a plan say that it mapped its table.
+
+    Where released classes overlap, a person comes once for each that covers them.
+    """
+    for record in records:
+        if record.fitted is not None:
+            people = record.fitted.cover(people)
+    return people
+
+
 def _idle(step: Masker) -> StepRecord:
     return StepRecord(
         method=step.method,
@@ -258,7 +279,7 @@ def _idle(step: Masker) -> StepRecord:
         skipped={},
         removed_columns=(),
         removed=0,
-        private={},
+        private=Secrets(),
     )
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from shoal.errors import (
     DisclosureWarning,
@@ -17,15 +18,16 @@ from shoal.errors import (
     UnprotectedColumnWarning,
     quoted,
 )
-from shoal.masking import Progress
+from shoal.masking import Progress, Secrets
 from shoal.models import PrivacyModel
 from shoal.randomness import SecretStream
 from shoal.table import Table
 from shoal.workflow._assess import assess_release, check_assessable
 from shoal.workflow._assessment import Assessment
-from shoal.workflow._plan import Plan, StepRecord
+from shoal.workflow._plan import Plan, StepRecord, in_released_domain
 from shoal.workflow._profile import Bar, ColumnProfile, class_size_profile, column_profiles
 from shoal.workflow._require import Claim, make_claim, plain, value_of
+from shoal.workflow._swapping import Swapping, refutes
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +79,12 @@ class Release:
 
         return save_release(self, out, format=format, force=force, source=source, progress=progress)
 
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError(
+            "A Release is neither pickled nor copied, since it holds the keys that undo it and who "
+            "is who; release.save writes it, its private half apart."
+        )
+
     def __repr__(self) -> str:
         held = ", ".join(f"{claim.key}: {claim.measured:g}" for claim in self.claims)
         return f"Release: {len(self.masked)} rows; {held or 'nothing was required'}"
@@ -125,8 +133,10 @@ def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Re
             raise RequirementNotMet(f"{record.private['nothing_left']} Nothing was written.")
     if progress:
         progress("Verifying what the plan requires", 0.0)
+    served = functools.partial(in_released_domain, records)
     claims = tuple(
-        make_claim(requirement, masked, table, served=plan.served) for requirement in plan.require
+        make_claim(requirement, masked, table, served=served, accept_seed=plan.accept_seed)
+        for requirement in plan.require
     )
     refuse_unless_all_hold(claims)
     _warn_if_untouched(records, table)
@@ -137,6 +147,7 @@ def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Re
     masked = masked.scrubbed()
     before = assess_release(table, table, progress)  # what no masking at all gives
     after = assess_release(masked, table, progress)
+    _refuse_if_links_refute(claims, after.swapping)
     _warn_about_leaks(after)
     if progress:
         progress("Comparing the columns", 0.9)
@@ -151,13 +162,13 @@ def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Re
         columns=tuple(column_profiles(table, masked)),
         removed_identifiers=identifiers,
         rows_before=len(table),
-        audit={
-            "plan": plan.to_dict(),
-            "roles": table.roles.to_dict(),
-            "steps": [dict(record.private) for record in records],
-            "requirements": [plain(value_of(requirement)) for requirement in plan.require],
-            "course": masked.course.to_dict(),
-        },
+        audit=Secrets(
+            plan=plan.to_dict(),
+            roles=table.roles.to_dict(),
+            steps=[dict(record.private) for record in records],
+            requirements=[plain(value_of(requirement)) for requirement in plan.require],
+            course=masked.course.to_dict(),
+        ),
     )
 
 
@@ -171,6 +182,18 @@ def refuse_unless_all_hold(claims: tuple[Claim, ...]) -> None:
             "with a step 'suppress' and 'min_class_size', or relax the requirement. "
             "Nothing was written."
         )
+
+
+def _refuse_if_links_refute(claims: tuple[Claim, ...], swapping: Swapping | None) -> None:
+    """Raise RequirementNotMet where a release would state a bound beside links that break it."""
+    for claim in claims:
+        if swapping is not None and refutes(swapping, claim):
+            raise RequirementNotMet(
+                f"{claim.key} was shown to hold with k = {claim.measured:g}, but the attack found "
+                f"otherwise: {swapping.sentence}. Swaps that keep the bound show so many right "
+                "links less than once in a million draws. Do not release this table; look for "
+                "steps that undo each other. Nothing was written."
+            )
 
 
 def _checked(table: Table, plan: Plan) -> Table:

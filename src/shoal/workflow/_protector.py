@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from typing import Any
 
@@ -120,9 +119,7 @@ class Protector(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _mask(self, table: Table) -> Table:
         plan = self._plan()
-        steps = tuple(copy.deepcopy(step) for step in plan.steps)
-        private = Plan(steps, require=plan.require)
-        masked, _ = private.apply(table)
+        masked, records = plan.apply(table)
         if len(masked) != len(table):
             raise InputError(
                 f"The plan takes {len(table) - len(masked)} of {len(table)} rows out, which a "
@@ -130,9 +127,13 @@ class Protector(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 "the table before the pipeline."
             )
         refuse_unless_all_hold(
-            tuple(make_claim(requirement, masked, table) for requirement in plan.require)
+            tuple(
+                make_claim(requirement, masked, table, accept_seed=plan.accept_seed)
+                for requirement in plan.require
+            )
         )
-        self.steps_ = tuple(step.without_records() for step in steps)
+        fitted = (record.fitted for record in records)
+        self.steps_ = tuple(step.without_records() for step in fitted if step is not None)
         self._names_ = list(masked.columns)
         return masked
 

@@ -131,7 +131,8 @@ Requirement = PrivacyModel | Limit
 class Claim:
     """A requirement with what was measured on the masked table.
 
-    ``rows`` is the number of records, or of persons, that the value is a share of.
+    ``rows`` is the number of records, or of persons, that the value is a share of. A claim that
+    ``rests_on_seed`` holds for as long as nobody learns or guesses a seed.
     """
 
     requirement: Requirement
@@ -139,6 +140,7 @@ class Claim:
     holds: bool
     sentence: str
     rows: int
+    rests_on_seed: bool = False
 
     @property
     def key(self) -> str:
@@ -147,6 +149,11 @@ class Claim:
     @property
     def needs_original(self) -> bool:
         return isinstance(self.requirement, Limit) and self.requirement.info.needs_original
+
+    @property
+    def bounds_links(self) -> bool:
+        """Whether it promises that no link is right more often than 1 in what was measured."""
+        return not isinstance(self.requirement, Limit) and self.requirement.bounds_links
 
     @property
     def published(self) -> float | None:
@@ -173,6 +180,7 @@ class Claim:
             "holds": self.holds,
             "needs_original": self.needs_original,
             "private_parameters": has_private_parameters(self.requirement),
+            "rests_on_seed": self.rests_on_seed,
         }
 
 
@@ -182,10 +190,12 @@ def make_claim(
     original: Table | None,
     *,
     served: Callable[[Table], Table] | None = None,
+    accept_seed: bool = False,
 ) -> Claim:
     """Measure a requirement; nothing here took part in the masking.
 
-    ``served`` maps rows of a population into the domain of the masked table.
+    ``served`` maps rows of a population into the domain of the masked table. With ``accept_seed``
+    a model may hold by what was drawn under a seed.
     """
     if isinstance(requirement, Limit):
         found = requirement.run(masked, original)
@@ -206,8 +216,10 @@ def make_claim(
         people = people.with_roles(Roles(quasi_identifiers=names))
         model: Any = asked  # each of these models is a dataclass; their base is not
         asked = replace(model, population=served(people))
-    level, holds = asked.level(masked), asked.holds(masked)
-    return Claim(requirement, level, holds, asked.explain(masked), len(masked))
+    drawn = masked.accepting_seeds() if accept_seed else masked
+    level, holds = asked.level(drawn), asked.holds(drawn)
+    on_seed = drawn is not masked and level != asked.level(masked)
+    return Claim(requirement, level, holds, asked.explain(drawn), len(masked), on_seed)
 
 
 def key_of(requirement: Requirement) -> str:

@@ -20,6 +20,7 @@ from shoal.risk import distance_linkage, group_disclosure, own_values, rank_matc
 from shoal.table import Table, swapped_blocks, swapped_crowds
 from shoal.workflow._crowds import crowded_percent, share_step
 from shoal.workflow._left_in_place import other_columns
+from shoal.workflow._require import Claim
 
 LeakKind = Literal["columns-left-in-place", "correlation", "groups-of-one-value"]
 
@@ -161,6 +162,25 @@ def swapping_of(original: Table, masked: Table) -> Swapping | None:
         *_worst("groups-of-one-value", [(n, m) for n, m in disclosed.items() if m.value > 0], k),
     ]
     return Swapping(k, columns, informed, linkage, tuple(leaks), widths)
+
+
+def refutes(swapping: Swapping, claim: Claim) -> bool:
+    """Whether so many links are right that the bound of a claim on them cannot be true.
+
+    In a group of k records that exchanged values uniformly, right links have no larger
+    moments than a Poisson count with mean 1, so Chernoff's bound for that count holds for their
+    sum. A draw that keeps the claim is taken for one that does not less than once in a million.
+    """
+    if not claim.bounds_links:
+        return False
+    facts = swapping.linkage.details
+    share = facts.get("of_released", swapping.linkage.value)
+    trials = facts.get("trials", facts.get("released_persons", facts["persons"]))
+    bound = 1 / claim.measured
+    if not share or share <= bound:
+        return False
+    evidence = trials * (share * math.log(share / bound) - share + bound)
+    return bool(evidence > math.log(1e6))
 
 
 def _smallest_crowd(masked: Table, protected: Sequence[str]) -> int:

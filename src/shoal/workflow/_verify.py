@@ -30,7 +30,7 @@ from shoal.workflow._release_files import (
     untouched_columns,
 )
 from shoal.workflow._require import Limit, discover_all_measures, make_claim, requirement_from
-from shoal.workflow._swapping import swapping_of
+from shoal.workflow._swapping import refutes, swapping_of
 from shoal.workflow._verification import (
     AUTHENTICITY,
     CLAIM,
@@ -220,10 +220,14 @@ def _claim(
     model = discover_models().get(key)
     if model is not None and issubclass(model, PopulationModel):
         return None, "the population is private, and has to be masked as the release was"
+    accept_seed = False
     if private is not None:
-        value = read_audit(private)["requirements"][number]
+        audit = read_audit(private)
+        value = audit["requirements"][number]
+        accept_seed = audit["plan"].get("accept_seed") is True
     elif model is not None and model.needs_audit:
-        return None, "what it holds by is in the private half"
+        seed = " and rests on a seed" if recorded.get("rests_on_seed") else ""
+        return None, f"what it holds by is in the private half{seed}"
     elif recorded.get("private_parameters"):
         return None, "its parameters are in the private half"
     requirement = requirement_from(key, value)
@@ -233,7 +237,7 @@ def _claim(
     if needs and paired is not None:
         claim = make_claim(requirement, paired[1], paired[0])
     else:
-        claim = make_claim(requirement, masked, None)
+        claim = make_claim(requirement, masked, None, accept_seed=accept_seed)
     shown = "not told" if claim.published is None else f"{claim.published:g}"
     stated = f"required {requirement.threshold:g}, measured {shown}"
     if not _close(requirement.threshold, recorded["required"]):
@@ -244,6 +248,13 @@ def _claim(
         same = _close(claim.published, recorded["measured"])
     if not same:
         return False, f"{stated}, but the release states another value"
+    if claim.rests_on_seed != bool(recorded.get("rests_on_seed", False)):
+        return False, f"{stated}, but the release does not state as it is whether it has a seed"
+    swapping = swapping_of(*paired) if paired is not None and claim.bounds_links else None
+    if swapping is not None and refutes(swapping, claim):
+        return False, f"{stated}, but {swapping.sentence}"
+    if claim.rests_on_seed:
+        stated += ", under a seed: whoever learns it can undo the release"
     return claim.holds and bool(recorded["holds"]), stated
 
 

@@ -29,7 +29,7 @@ from shoal.app.cli._sources import AsJson, Data, Force, Reading, is_database, re
 from shoal.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
-    from shoal.workflow import Assessment, Release
+    from shoal.workflow import Assessment, Claim, Release
 
 
 @with_examples("""
@@ -185,6 +185,13 @@ def show_before_and_after(before: Assessment, after: Assessment) -> None:
         say(NOT_BY_CROWDS)
 
 
+def _holding(claim: Claim) -> object:
+    """Whether a claim holds, in a word or two."""
+    if claim.rests_on_seed and claim.holds:
+        return styled("under a seed", "yellow")
+    return styled("yes", "green") if claim.holds else styled("no", "red")
+
+
 def show_claims(release: Release) -> None:
     """What the plan requires, with what was measured."""
     heading("What the plan requires")
@@ -199,7 +206,7 @@ def show_claims(release: Release) -> None:
                     claim.key,
                     number(float(claim.requirement.threshold)),
                     number(claim.measured),
-                    styled("yes", "green") if claim.holds else styled("no", "red"),
+                    _holding(claim),
                 )
                 for claim in release.claims
             ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import time
 import warnings
@@ -16,7 +17,8 @@ from shoal.study._keys import libraries, named_files
 from shoal.study._store import Result, Status, Store, key_of
 from shoal.study.tuning._goal import Goal
 from shoal.table import Table, fingerprint
-from shoal.workflow import Limit, Plan, discover_all_measures
+from shoal.workflow import Limit, Plan, StepRecord, discover_all_measures
+from shoal.workflow._plan import in_released_domain
 from shoal.workflow._require import Requirement, make_claim
 
 #: A measure by name, with its options.
@@ -126,9 +128,9 @@ class Judge:
             warnings.simplefilter("ignore")  # what a release is warned of, the attack measures
             try:
                 plan = seeded(steps, seed)
-                masked = plan.apply(self.people)[0]
+                masked, records = plan.apply(self.people)
                 risk = self._taken(self.risk, masked)
-                missed = self._missed(plan, masked)
+                missed = self._missed(records, masked)
                 if missed is not None or not with_utility or self.goal.is_hopeless(risk.value):
                     return Judged(risk, None, missed)
                 more = {} if holdout is None else {"holdout": holdout}
@@ -138,12 +140,14 @@ class Judge:
             except Exception as error:  # what others say may tell a cell
                 return Judged(reason=type(error).__name__)
 
-    def _missed(self, plan: Plan, masked: Table) -> str | None:
+    def _missed(self, records: Sequence[StepRecord], masked: Table) -> str | None:
         """The requirement that the masked table does not satisfy, in words."""
+        served = functools.partial(in_released_domain, records)
         for requirement in self.require:
             if isinstance(requirement, Limit) and requirement.measure == self.risk[0]:
                 continue  # judged by the interval, and by the limit that was given
-            claim = make_claim(requirement, masked, self.people, served=plan.served)
+            # a trial may be seeded: the release is drawn anew
+            claim = make_claim(requirement, masked, self.people, served=served, accept_seed=True)
             if not claim.holds:
                 return f"it does not satisfy {claim.key}, which the plan requires"
         return None

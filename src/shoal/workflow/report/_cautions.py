@@ -92,6 +92,12 @@ def _about_claims(release: Release, facts: Mapping[str, Any]) -> Iterator[Cautio
             "The plan required nothing. The numbers here describe the table; none of them was a "
             "condition for its release.",
         )
+    if any(claim["rests_on_seed"] for claim in facts["claims"]):
+        yield Caution(
+            "Chance hides who is who from everybody.",
+            "Values were drawn under a seed, which the plan accepts. Whoever learns or guesses the "
+            "seed may draw them again and undo the release, whatever is claimed here.",
+        )
     others = [c for c in facts["data"]["columns"] if c["role"] != "quasi_identifiers"]
     if others and not keys & set(_ABOUT_CONTENT):
         sensitive = release.masked.roles.sensitive

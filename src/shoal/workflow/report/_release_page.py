@@ -116,6 +116,7 @@ def claim_in_words(claim: Claim) -> dict[str, Any]:
             "holds": claim.holds,
             "needs_original": False,
             "needs_private": requirement.needs_audit,
+            "rests_on_seed": claim.rests_on_seed,
         }
     bound = "at most" if requirement.at_most is not None else "at least"
     options = [f"{n} = {v}" for n, v in requirement.options.items() if isinstance(v, (int, float))]
@@ -128,6 +129,7 @@ def claim_in_words(claim: Claim) -> dict[str, Any]:
         "holds": claim.holds,
         "needs_original": claim.needs_original,
         "needs_private": claim.needs_original,
+        "rests_on_seed": claim.rests_on_seed,
     }
 
 

@@ -1,0 +1,121 @@
+"""What no masking method leaves with the caller: a key, a group, anything that it learned."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import warnings
+
+import pytest
+
+from shoal import Plan, Table, protect
+from shoal.errors import ParameterError, ShoalWarning
+
+from .each_masker import each_example, each_random
+from .registry import KNOWN_METHODS, masked_by, people, people_columns
+
+
+def protected(plan, table):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ShoalWarning)
+        return protect(table, plan)
+
+
+def keys_of(release):
+    return [step["key"] for step in release.audit["steps"] if "key" in step]
+
+
+@each_example
+def test_protect_leaves_the_plan_as_it_was(example):
+    table = people()
+    random = {"random_state": 5} if KNOWN_METHODS[example.method].is_random else {}
+    plan = Plan([example.make(table, **random)])
+    (step,) = plan.steps
+    before, fields = pickle.dumps(plan), copy.deepcopy(vars(step))
+    release = protected(plan, table)
+    assert release.plan is plan
+    assert vars(step) == fields
+    assert pickle.dumps(plan) == before
+    assert bool(keys_of(release)) == KNOWN_METHODS[example.method].is_random
+    shown = [repr(thing) for thing in (release, plan, step, release.steps, release.audit)]
+    for key in keys_of(release):
+        assert not any(key in text for text in shown)
+        assert key.encode() not in pickle.dumps(plan)
+
+
+@each_example
+def test_a_release_is_not_pickled(example):
+    release = protected(Plan([example.make(people())]), people())
+    for held in (release, release.steps, release.audit):
+        with pytest.raises(TypeError, match=r"release\.save"):
+            pickle.dumps(held)
+
+
+@each_example
+def test_a_pickle_of_a_fitted_step_holds_no_key_and_serves(example):
+    table = people()
+    masker = example.make(table)
+    masked_by(masker, table)
+    pickled = pickle.dumps(masker)
+    assert masker.audit_.get("key", "no key").encode() not in pickled
+    again = pickle.loads(pickled)
+    assert again.get_params() == masker.get_params()
+    assert not again.audit_
+    assert again.transform(table).frame.equals(masker.transform(table).frame)
+    assert not hasattr(again, "groups_")
+
+
+@each_example
+def test_a_bad_parameter_changes_nothing(example):
+    masker = example.make(people())
+    before = dict(vars(masker))
+    good, *_ = before
+    for bad in ({good: object()}, {good: before[good], "nobody": 1}):
+        with pytest.raises(ParameterError):
+            masker.set_params(**bad)
+        assert vars(masker) == before
+
+
+# -- a seed is used once
+
+
+def key_of(masker, table, place=0):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ShoalWarning)
+        masker.fit_transform(table, place=place)
+    return masker.audit_["key"]
+
+
+@each_random
+def test_a_seed_gives_each_step_place_and_table_a_key_of_its_own(example, frame):
+    table = people()
+    first = key_of(example.make(table, random_state=5), table)
+    assert key_of(example.make(table, random_state=5), table) == first
+    same = Table(frame(people_columns()), table.roles)
+    assert key_of(example.make(same, random_state=5), same) == first, "whatever the frame is of"
+    columns = people_columns()
+    columns["ballast"] = columns["ballast"][::-1]
+    other = Table(frame(columns), table.roles)
+    keys = {
+        first,
+        key_of(example.make(table, random_state=6), table),
+        key_of(example.make(table, random_state=5), table, place=1),
+        key_of(example.make(table, random_state=5), other),
+        key_of(example.make(table, random_state=5), table.reorder([*range(1, len(table)), 0])),
+    }
+    assert len(keys) == 5
+
+
+@each_random
+def test_a_seed_gives_other_parameters_another_key(example):
+    table = people()
+    first = example.make(table, random_state=5)
+    for name, value in first.get_params().items():
+        if isinstance(value, float):
+            changed = example.make(table, random_state=5).set_params(**{name: value * 0.99})
+            assert key_of(changed, table) != key_of(first, table)
+
+
+@each_random
+def test_the_seed_is_not_shown(example):
+    assert "918273645" not in repr(example.make(people(), random_state=918273645))
