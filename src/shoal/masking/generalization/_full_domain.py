@@ -79,9 +79,8 @@ def full_domain(
         },
     )
     finer = _too_fine(base, coded, demand, recoding.levels, limit * len(found.of_row))
-    trees = {name: coded[name] for name in names}
-    kept = ~recoding.suppressed
-    return replace(recoding, minimal=minimal_levels(trees, recoding.levels, kept, finer))
+    columns, kept = {name: coded[name] for name in names}, ~recoding.suppressed
+    return replace(recoding, minimal=minimal_levels(columns, recoding.levels, kept, finer))
 
 
 def _too_fine(

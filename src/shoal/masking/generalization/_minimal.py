@@ -62,7 +62,7 @@ def minimal_nodes(
         np.maximum.at(highest, class_of_row, nodes)
         narrowed[:, place] = (at[:, place] > 0) & (lowest < highest)
     return Minimal(
-        tuple(name for name, any_of in zip(trees, narrowed.any(axis=0), strict=True) if any_of),
+        tuple(name for place, name in enumerate(trees) if narrowed[:, place].any()),
         int(sizes @ narrowed.sum(axis=1)),
         int(sizes @ narrowed.any(axis=1)),
         len(class_of_row),
