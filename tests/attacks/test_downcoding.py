@@ -84,7 +84,7 @@ def test_every_inference_from_local_recoding_is_right_and_counted(shared_data, t
     found = inferences(original, shown, names)
     assert found
     assert all(right for right, _, _ in found)
-    told = facts["methods"][0]["minimality"]
+    told = facts["methods"][0]["facts"]["minimality"]
     assert told["algorithm"] == "local"
     assert told["cells_percent"] == in_percent(sum(n for _, n, _ in found), 1000 * len(names))
     coarse = {texts: size for _, size, texts in found}
@@ -93,7 +93,7 @@ def test_every_inference_from_local_recoding_is_right_and_counted(shared_data, t
 
 def test_report_claims_and_release_say_it(tmp_path):
     _, _, facts = released(town(), "local", 3, tmp_path)
-    told = facts["methods"][0]["minimality"]
+    told = facts["methods"][0]["facts"]["minimality"]
     assert told["records_percent"] > 10
     share = f"{told['cells_percent']:g} % of the cells"
     assert share in facts["claims"][0]["cautions"][0]
@@ -106,7 +106,7 @@ def test_a_full_domain_search_names_the_columns_that_could_not_be_finer(tmp_path
     """Each of them, one level finer, would have a class of fewer than k people."""
     original, shown, facts = released(town(), "full-domain", 3, tmp_path)
     levels = facts["methods"][0]["facts"]["levels"]
-    told = facts["methods"][0]["minimality"]
+    told = facts["methods"][0]["facts"]["minimality"]
     columns = ["age", "education-num"]
     too_fine = []
     for place, name in enumerate(columns):
@@ -129,7 +129,7 @@ def test_one_class_is_narrowed_down_by_a_full_domain_search(tmp_path):
     step = Generalize(k=3, hierarchies={"age": Hierarchy.intervals([10, 20])})
     folder = protect(table, Plan([step])).save(tmp_path / "release", format="csv")
     facts = json.loads((folder / "public" / "release.json").read_text())
-    told = facts["methods"][0]["minimality"]
+    told = facts["methods"][0]["facts"]["minimality"]
     assert (told["cells_percent"], told["records_percent"]) == (100.0, 100.0)
 
 
@@ -141,4 +141,4 @@ def test_given_levels_and_boxes_carry_no_such_caution(tmp_path):
     for number, step in enumerate([given, Generalize("mondrian", k=3)]):
         folder = protect(town(), Plan([step])).save(tmp_path / str(number), format="csv")
         facts = json.loads((folder / "public" / "release.json").read_text())
-        assert facts["methods"][0]["minimality"] is None
+        assert "minimality" not in facts["methods"][0]["facts"]

@@ -159,10 +159,10 @@ def _public_steps(steps: Sequence[StepRecord]) -> list[dict[str, Any]]:
             "left_alone": dict(step.skipped),
             "columns_removed": list(step.removed_columns),
             "records_removed": removed,
-            "facts": plain(step.facts),
-            "minimality": minimality_of(step),
+            "facts": plain(step.facts) | ({"minimality": found} if found else {}),
         }
         for step, removed in zip(steps, removals, strict=True)
+        for found in [minimality_of(step)]
     ]
 
 

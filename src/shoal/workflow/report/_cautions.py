@@ -140,14 +140,14 @@ def _about_knowledge(release: Release) -> Iterator[Caution]:
 
 
 def _about_steps(facts: Mapping[str, Any]) -> Iterator[Caution]:
-    for step in facts["methods"]:
-        if step["minimality"] is not None:
+    for found in (step["facts"].get("minimality") for step in facts["methods"]):
+        if found is not None:
             yield Caution(
                 "Coarse values say nothing finer.",
-                minimality_in_words(step["minimality"], named=False)
+                minimality_in_words(found, named=False)
                 + " The search was for the least loss, so it made nothing coarser without need, "
                 "and its choices can be followed back. Columns:",
-                tuple(step["minimality"]["columns"]),
+                tuple(found["columns"]),
             )
     noisy = [step for step in facts["methods"] if step["method"] == "add_noise"]
     if noisy:
