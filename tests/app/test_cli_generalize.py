@@ -138,3 +138,17 @@ def test_what_cannot_be_is_told_in_a_sentence(shoal, folder, step, code, part):
     assert not [text for text in warned if text in lines[0]]  # nothing is said twice
     assert "Something unexpected" not in lines[0]
     assert not (folder / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("step", "said"),
+    [
+        ('algorithm = "local"\nk = 4', "differ one level below"),
+        ("k = 4", "some class would have failed"),
+    ],
+)
+def test_protect_says_what_a_search_gives_away(shoal, folder, step, said):
+    write_plan(folder, step)
+    result = shoal("protect", "people.csv", "--plan", "plan.toml", "--out", "out")
+    assert result.exit_code == 0, result.stderr
+    assert said in " ".join(result.stdout.split())

@@ -6,6 +6,7 @@ import itertools
 import warnings
 from collections import Counter
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -72,16 +73,29 @@ def test_only_classes_that_fail_are_redrawn():
     assert step.fit_transform(fine).frame.equals(fine.frame)
 
 
-def test_redrawn_values_are_those_of_a_class_chosen_at_random():
-    """One failing pair beside two classes: it gets the values of the one or of the other."""
+def test_redrawn_values_are_those_of_classes_chosen_at_random():
+    """One failing pair beside two classes: each person gets a value of the one or of the other."""
     houses = [1, 1, 2, 2, 3, 3]
     ills = ["flu", "flu", "a", "b", "c", "d"]
     drawn = Counter(
         frozenset(Redraw(LDiversity(2)).fit_transform(table(ills, houses)).frame["ill"][:2])
-        for _ in range(80)
+        for _ in range(120)
     )
-    assert set(drawn) == {frozenset("ab"), frozenset("cd")}
-    assert min(drawn.values()) > 20
+    assert set(drawn) == {frozenset(pair) for pair in itertools.combinations("abcd", 2)}
+
+
+def test_redrawn_values_come_from_near_classes():
+    """A class of young people gets the values of young people, however many classes there are."""
+    ages = np.repeat(np.arange(20, 80), 4)
+    ills = [f"{one // 10}{'ab'[place % 2]}" for place, one in enumerate(ages)]
+    poor = np.isin(ages, [22, 75])
+    ills = np.where(poor, "x", ills)
+    frame = pl.DataFrame({"age": [f"[{one}, {one + 1})" for one in ages], "ill": ills})
+    given = Table(frame, Roles(quasi_identifiers=["age"], sensitive=["ill"]))
+    masked = Redraw(LDiversity(2)).fit_transform(given).frame["ill"].to_numpy()
+    assert set(masked[ages == 22]) == {"2a", "2b"}
+    assert set(masked[ages == 75]) == {"7a", "7b"}
+    assert (masked[~poor] == ills[~poor]).all()
 
 
 @pytest.mark.parametrize("illnesses", [["flu"] * 5, ["flu", "flu", "ok", "ok", "ok"]])

@@ -200,6 +200,8 @@ class Generalize(Masker):
         self._keep_facts(found, chosen)
         _warn_if_not_proved(found)
         log.public |= self._public(found)
+        if found.minimal is not None:
+            log.private["minimality"] = found.minimal.to_dict()
         self._whole = {*columns} >= {*table.roles.quasi_identifiers}
         masked = self._recoded(table, columns, found)
         as_stars = self.suppressed == "kept" and found.suppressed.any()

@@ -9,17 +9,22 @@ from typing import Annotated
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import InputError, RequirementNotMet
+from shoal.errors import InputError, RequirementNotMet, quoted
 from shoal.masking._base import Masker, StepLog
 from shoal.masking._groups_satisfy import Models, PrivacyModels
 from shoal.models import PrivacyModel
 from shoal.parameters import Secret
 from shoal.randomness import SecretStream
-from shoal.table import Table
+from shoal.table import Codes, Table, ends_of_labels
 
 Rows = npt.NDArray[np.int64]
 
 _TRIES = 200
+_NEAR = 5  # classes whose values a class may get
+_VALUES = 16  # values of a column without a scale that are told apart
+_COMMON = 10  # records with a value that hide one more
+_MOST_RARE = 0.05
+_MEASURABLE = 100  # records to draw from; of fewer no share says anything
 
 
 @dataclass(kw_only=True)
@@ -29,9 +34,16 @@ class Redraw(Masker):
     A search that looks at sensitive values gives some of them away: whoever knows the algorithm
     knows that a class was made coarser because it would have failed otherwise. With this step the
     classes can be formed by the quasi-identifiers alone, ``Generalize(k=5)`` for example, and the
-    classes that then fail get other sensitive values: each takes those of a class that holds the
-    model, chosen at random, drawn with replacement until it holds the model as well. The values
-    of a record stay together. The analyst pays: a redrawn value is not that of the person.
+    classes that then fail get other sensitive values: each record takes those of a record of a
+    class that holds the models, chosen at random among the five nearest by quasi-identifiers,
+    until its class holds the models as well. The values of a record stay together. The analyst
+    pays: a redrawn value is not that of the person.
+
+    What was redrawn must not show. Values from far away would contradict the quasi-identifiers,
+    so they come from near classes, and from several of them, so that no class repeats another.
+    A value that few records have would be known as a copy by being there twice: where more than
+    5 % of the records to draw from have sensitive values, taken together, that fewer than 10 of
+    them have, the step refuses. Of fewer than 100 such records this is not asked.
 
     Parameters
     ----------
@@ -48,7 +60,7 @@ class Redraw(Masker):
     References
     ----------
     Wong, Fu, Wang, Pei (2007), Minimality attack in privacy preserving data publishing, section 5
-    (the algorithm Mask).
+    (the algorithm Mask, which takes its classes from anywhere).
 
     Examples
     --------
@@ -65,7 +77,9 @@ class Redraw(Masker):
     random_state: Annotated[int | None, Secret()] = None
 
     method = "redraw"
-    summary = "redraws the sensitive values of classes that fail a model from classes that hold it"
+    summary = (
+        "redraws the sensitive values of classes that fail a model from near ones that hold it"
+    )
     reference = "Wong et al. 2007"
     is_random = True
 
@@ -100,29 +114,30 @@ class Redraw(Masker):
         stream: SecretStream,
     ) -> Rows:
         """For each record the row whose sensitive values it gets."""
-        labels = table.classes.labels
-        safe = np.unique(labels[~failing])
+        classes, secrets = table.classes, table.roles.sensitive
+        safe = np.unique(classes.labels[~failing])
         if not len(safe):
             raise RequirementNotMet(
                 f"No class of the table holds {' and '.join(m.title for m in models)}, so that "
                 "there is nothing to draw from; form larger classes first. Nothing was written."
             )
-        order = np.argsort(labels, kind="stable")
-        starts = np.concatenate([[0], np.cumsum(table.classes.sizes)])
+        _refuse_visible_copies(table, ~failing)
+        order = np.argsort(classes.labels, kind="stable")
+        starts = np.concatenate([[0], np.cumsum(classes.sizes)])
         source = np.arange(len(table))
-        left = np.unique(labels[failing])
-        secrets = table.roles.sensitive
+        left = np.unique(classes.labels[failing])
+        places = _places(table, order[starts[:-1]])
         for attempt in range(_TRIES):
             draws = stream.derive("redraw", str(attempt))
-            donors = safe[draws.integers_below(np.full(len(left), len(safe)))]
-            sizes = table.classes.sizes
-            donor_of = np.repeat(donors, sizes[left])
+            near = _nearest(places, left, safe)
             rows = np.concatenate([order[starts[one] : starts[one + 1]] for one in left])
-            picked = draws.integers_below(sizes[donor_of])
-            source[rows] = order[starts[donor_of] + picked]
+            donors = near[np.repeat(np.arange(len(left)), classes.sizes[left])]
+            chosen = draws.integers_below(np.full(len(rows), donors.shape[1]))
+            donor_of = donors[np.arange(len(rows)), chosen]
+            source[rows] = order[starts[donor_of] + draws.integers_below(classes.sizes[donor_of])]
             redrawn = table.with_cells_of(dict.fromkeys(secrets, source))
             still = np.logical_or.reduce([model.violations(redrawn) for model in models])
-            left = np.unique(labels[still])
+            left = np.unique(classes.labels[still])
             if not len(left):
                 return source
             # a class that held the model before may fail beside others: it is redrawn as well
@@ -134,3 +149,62 @@ class Redraw(Masker):
             f"{' and '.join(m.title for m in models)}; form larger classes first. Nothing was "
             "written."
         )
+
+
+def _refuse_visible_copies(table: Table, safe: npt.NDArray[np.bool_]) -> None:
+    """Raise RequirementNotMet where a value tells by being there twice that one is a copy."""
+    secrets, records = table.roles.sensitive, int(safe.sum())
+    if records < _MEASURABLE:
+        return
+    kinds = table.group(secrets).labels[safe]
+    rare = float((np.bincount(kinds)[kinds] < _COMMON).mean())
+    if rare > _MOST_RARE:
+        what = f"{'values' if len(secrets) == 1 else 'combinations'} of {quoted(secrets)}"
+        raise RequirementNotMet(
+            f"Redraw would show which records it redrew: {100 * rare:.3g} % of the records that it "
+            f"may draw from have {what} that fewer than {_COMMON} of them have, so that a copy is "
+            f"known by its double; at most {100 * _MOST_RARE:g} % may. Make these columns coarser "
+            "first (recode, round, generalize), or take out those that are not needed. Nothing "
+            "was written."
+        )
+
+
+def _places(table: Table, rows: Rows) -> npt.NDArray[np.float64]:
+    """Where the class of each row lies by its quasi-identifiers: numbers and middles of intervals
+    in standard deviations, and other values as 0 and 1."""
+    parts = [np.zeros(len(rows))]
+    for name in table.roles.quasi_identifiers:
+        column = table.codes(name)
+        codes = column.codes[rows].astype(np.int64)
+        middles = _middles(column, is_text=table.kind(name) in ("text", "boolean"))
+        if middles is None:
+            often = np.argsort(-np.bincount(codes), kind="stable")[:_VALUES]
+            parts += [(codes == value).astype(np.float64) for value in often]
+            continue
+        at = middles[codes]
+        known = np.isfinite(at)
+        spread = float(at[known].std()) if known.any() else 0.0
+        if spread > 0:
+            parts.append(np.where(known, (at - at[known].mean()) / spread, 0.0))
+    return np.column_stack(parts)
+
+
+def _middles(column: Codes, *, is_text: bool) -> npt.NDArray[np.float64] | None:
+    """Each code of a column as a number, NaN for nothing said; None where it is no scale."""
+    if not is_text:
+        return column.numbers
+    ends = ends_of_labels(column.texts)
+    if ends is None:
+        return None
+    closed = np.where(np.isfinite(ends), ends, ends[:, ::-1])  # an open end counts as the other
+    return np.append(closed.mean(axis=1), [np.nan] * (column.missing is not None))
+
+
+def _nearest(places: npt.NDArray[np.float64], left: Rows, safe: Rows) -> Rows:
+    """For each class that is left the nearest of the safe ones."""
+    from scipy.spatial import cKDTree
+
+    ranks = range(1, min(_NEAR, len(safe)) + 1)  # a list gives a column each, for one as well
+    _, nearest = cKDTree(places[safe]).query(places[left], k=list(ranks))
+    near: Rows = safe[nearest]
+    return near

@@ -7,6 +7,7 @@ from shoal.workflow._assessment import Assessment, ClassFacts, bound_of
 from shoal.workflow._distributions import RiskDistribution
 from shoal.workflow._earlier import ATTACKS
 from shoal.workflow._measure_groups import MeasureGroup, by_reason, grouped_measures
+from shoal.workflow._minimality import minimalities_of, minimality_in_words, minimality_of
 from shoal.workflow._plan import Plan, StepRecord
 from shoal.workflow._protect import Release, protect
 from shoal.workflow._release_files import read_release
@@ -37,6 +38,9 @@ __all__ = [
     "by_reason",
     "discover_all_measures",
     "grouped_measures",
+    "minimalities_of",
+    "minimality_in_words",
+    "minimality_of",
     "protect",
     "read_release",
     "verify",

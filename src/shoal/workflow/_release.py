@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.errors import ReleaseError
 from shoal.masking import Progress
+from shoal.models import PrivacyModel
 from shoal.table import FORMATS, Sampling, records_as_parquet
 from shoal.workflow._crowds import crowded_count, crowded_removals
 from shoal.workflow._folder import complete_or_absent, write_private
+from shoal.workflow._minimality import minimalities_of, minimality_in_words, minimality_of
 from shoal.workflow._plan import StepRecord
-from shoal.workflow._require import plain
+from shoal.workflow._require import Claim, plain
 
 if TYPE_CHECKING:
     from shoal.workflow._protect import Release
@@ -134,10 +136,16 @@ def public_facts(release: Release, *, data_file: Path, format: str) -> dict[str,
         "identifiers_removed": len(release.removed_identifiers),
         "records_removed": crowded_count(release.rows_before - len(masked)),
         "methods": _public_steps(release.steps),
-        "claims": [claim.to_dict() for claim in release.claims],
+        "claims": [claim.to_dict() | _caution(claim, release.steps) for claim in release.claims],
         "measured": {"k": classes.k, "classes": classes.count, **measured},
         "swapping": None if release.after.swapping is None else release.after.swapping.public(),
     }
+
+
+def _caution(claim: Claim, steps: Sequence[StepRecord]) -> dict[str, Any]:
+    """What weakens a claim about classes that were searched for: the search can be redone."""
+    found = minimalities_of(steps) if isinstance(claim.requirement, PrivacyModel) else []
+    return {"cautions": [minimality_in_words(one) for one in found]} if found else {}
 
 
 def _public_steps(steps: Sequence[StepRecord]) -> list[dict[str, Any]]:
@@ -151,9 +159,10 @@ def _public_steps(steps: Sequence[StepRecord]) -> list[dict[str, Any]]:
             "left_alone": dict(step.skipped),
             "columns_removed": list(step.removed_columns),
             "records_removed": removed,
-            "facts": plain(step.facts),
+            "facts": plain(step.facts) | ({"minimality": found} if found else {}),
         }
         for step, removed in zip(steps, removals, strict=True)
+        for found in [minimality_of(step)]
     ]
 
 

@@ -104,6 +104,8 @@ def _checked_format(format: str | None, reading: Reading, data: str) -> str:
 
 def release_facts(release: Release, folder: Path) -> dict[str, Any]:
     """What was done and where it is, as plain data for the steward."""
+    from shoal.workflow import minimality_of
+
     return {
         "release": folder,
         "public": folder / "public",
@@ -119,6 +121,7 @@ def release_facts(release: Release, folder: Path) -> dict[str, Any]:
                 "left_alone": step.skipped,
                 "columns_removed": step.removed_columns,
                 "records_removed": step.removed,
+                "minimality": minimality_of(step),
             }
             for step in release.steps
         ],
@@ -129,6 +132,8 @@ def release_facts(release: Release, folder: Path) -> dict[str, Any]:
 
 def show_release(release: Release, out: Path) -> None:
     """What was done, what holds, and where it is."""
+    from shoal.workflow import minimalities_of, minimality_in_words
+
     heading("What each step did")
     show(
         table(
@@ -149,6 +154,8 @@ def show_release(release: Release, out: Path) -> None:
     )
     show_before_and_after(release.before, release.after)
     show_claims(release)
+    for found in minimalities_of(release.steps):
+        say(minimality_in_words(found))
     heading("Written")
     say(
         f"{count(len(release.masked), 'record')} of {release.rows_before:,} in "

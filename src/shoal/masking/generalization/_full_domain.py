@@ -14,6 +14,7 @@ from shoal.errors import RequirementNotMet
 from shoal.masking._base import StepLog
 from shoal.masking.generalization._combinations import Combinations
 from shoal.masking.generalization._demand import Demand
+from shoal.masking.generalization._minimal import minimal_levels
 from shoal.masking.generalization._recoding import Recoding, Relabelling
 from shoal.masking.generalization._serving import ServedLevels
 from shoal.table import HierarchyCodes
@@ -62,7 +63,7 @@ def full_domain(
         done = work.advance()
     if work.levels is None:
         raise RequirementNotMet(_closest(work, len(found.of_row), limit, demand))
-    return _at(
+    recoding = _at(
         names,
         found,
         coded,
@@ -77,6 +78,28 @@ def full_domain(
             **work.counters,
         },
     )
+    finer = _too_fine(base, coded, demand, recoding.levels, limit * len(found.of_row))
+    columns, kept = {name: coded[name] for name in names}, ~recoding.suppressed
+    return replace(recoding, minimal=minimal_levels(columns, recoding.levels, kept, finer))
+
+
+def _too_fine(
+    base: Base,
+    coded: Mapping[str, HierarchyCodes],
+    demand: Demand,
+    levels: Mapping[str, int],
+    limit: float,
+) -> list[str]:
+    """The columns of which a level finer, the others as they are, suppresses too many records."""
+    out = []
+    for name, level in levels.items():
+        if not level:
+            continue
+        maps = [coded[one].maps[at - (one == name)] for one, at in levels.items()]
+        gone, possible = violating(base, maps, demand)
+        if not possible or base.counts[gone].sum() > math.floor(limit + 1e-9):
+            out.append(name)
+    return out
 
 
 def at_levels(

@@ -13,6 +13,7 @@ from shoal.masking.generalization._boxes import ServedBoxes, Spans
 from shoal.masking.generalization._combinations import Combinations
 from shoal.masking.generalization._demand import Demand
 from shoal.masking.generalization._full_domain import base_of
+from shoal.masking.generalization._minimal import minimal_nodes
 from shoal.masking.generalization._recoding import Recoding, Relabelling
 from shoal.table import HierarchyCodes
 
@@ -73,7 +74,14 @@ def local(
     served = ServedBoxes(spans, boxes[order], tuple(columns))
     nobody = np.zeros(len(class_of_row), np.bool_)
     loss = float(losses @ np.bincount(class_of_row)) / (len(class_of_row) * len(names))
-    return Recoding(columns, loss, nobody, served, box_of_row=np.argsort(order)[class_of_row])
+    return Recoding(
+        columns,
+        loss,
+        nobody,
+        served,
+        box_of_row=np.argsort(order)[class_of_row],
+        minimal=minimal_nodes({name: coded[name] for name in names}, at, class_of_row),
+    )
 
 
 def _distinct_nodes(

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from shoal.masking.generalization._minimal import Minimal
 from shoal.table import ROOT, Hierarchy, Table
 
 #: The value that says nothing.
@@ -74,6 +75,8 @@ class Recoding:
         The explored part of the lattice.
     box_of_row : numpy.ndarray, optional
         Which of the boxes that are served each record has, where there are boxes.
+    minimal : Minimal, optional
+        What anyone can conclude from it not being finer; None where that was not counted.
     """
 
     columns: Mapping[str, Relabelling]
@@ -84,6 +87,7 @@ class Recoding:
     optimal: bool = False
     lattice: Mapping[str, Any] = field(default_factory=dict)
     box_of_row: npt.NDArray[np.int64] | None = None
+    minimal: Minimal | None = None
 
 
 def layers_of(found: Recoding) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from shoal.workflow._minimality import minimality_in_words
 from shoal.workflow.report import _words
 from shoal.workflow.report._swapping import SwapWords, swap_words
 
@@ -145,6 +146,15 @@ def _about_knowledge(release: Release) -> Iterator[Caution]:
 
 
 def _about_steps(facts: Mapping[str, Any]) -> Iterator[Caution]:
+    for found in (step["facts"].get("minimality") for step in facts["methods"]):
+        if found is not None:
+            yield Caution(
+                "Coarse values say nothing finer.",
+                minimality_in_words(found, named=False)
+                + " The search was for the least loss, so it made nothing coarser without need, "
+                "and its choices can be followed back. Columns:",
+                tuple(found["columns"]),
+            )
     noisy = [step for step in facts["methods"] if step["method"] == "add_noise"]
     if noisy:
         yield Caution(
