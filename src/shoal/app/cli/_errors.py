@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
+import threading
+import time
 import traceback
 import warnings
 from collections.abc import Iterator, Sequence
@@ -21,6 +24,7 @@ from shoal.errors import NothingLeftWarning, ReadError, ShoalError, ShoalWarning
 WRONG: Final = 2
 STOPPED: Final = 130
 BROKEN_PIPE: Final = 141
+_REPEATS: Final = 5.0  # seconds in which a signal that comes again does not disturb cleaning up
 
 # The options that reading calls by their Python names, and what they are called here.
 _OPTIONS: Final = {
@@ -36,6 +40,53 @@ _PYTHON_OPTION: Final = re.compile(
     rf"|'(?P<quoted>{'|'.join(_OPTIONS)})'"
     r"|'[^']*'"
 )
+
+
+class Stopping:
+    """Ends the program in good order when a signal asks for it: as ctrl-C does, so do the others.
+
+    The hang-up of a terminal, and ``timeout``, send a signal twice.
+    """
+
+    def __init__(self) -> None:
+        self.received: signal.Signals | None = None
+        self._until = 0.0
+        self._heard: list[signal.Signals] = []
+
+    def listen(self) -> None:
+        """From now on; a signal that the caller has the program ignore (nohup) stays ignored."""
+        if threading.current_thread() is not threading.main_thread():
+            return
+        for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+            number = getattr(signal, name, None)  # Windows has no SIGHUP
+            if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, self._stop)
+                self._heard.append(number)
+
+    def rest(self) -> None:
+        """No longer: nothing is left to be cleaned up, and the system may end the program."""
+        for number in self._heard:
+            signal.signal(number, signal.SIG_DFL)
+
+    def _stop(self, number: int, frame: object) -> None:
+        now = time.monotonic()
+        if self.received is None or now >= self._until:
+            self.received, self._until = signal.Signals(number), now + _REPEATS
+            raise KeyboardInterrupt
+
+    def code(self) -> int:
+        """Say that the program was stopped; the exit code is 128 and the number of the signal."""
+        by = self.received
+        named = "" if by in (None, signal.SIGINT) else f" by {by.name}"
+        try:
+            tell(f"shoal: stopped{named}; nothing is left half written.")
+            sys.stdout.flush()
+        except OSError:  # the terminal is gone
+            _let_go_of_stdout()
+        return STOPPED if by is None else 128 + by
+
+
+STOPPING: Final = Stopping()
 
 
 @contextmanager
@@ -91,7 +142,7 @@ class Group(TyperGroup):
         except (Exception, KeyboardInterrupt) as cause:
             code = failure(cause, debug=False)
         if code == STOPPED:  # told here, since typer may have caught it first
-            tell("shoal: stopped; nothing is left half written.")
+            code = STOPPING.code()
         sys.exit(code if isinstance(code, int) else 0)
 
     def invoke(self, ctx: Any) -> Any:
@@ -122,8 +173,8 @@ def failure(cause: BaseException, *, debug: bool) -> int:
         return int(cause.exit_code)
     if type(cause).__name__ == "NoArgsIsHelpError":  # the help has been shown
         return WRONG
-    if isinstance(cause, (KeyboardInterrupt, typer.Abort)):
-        return STOPPED
+    if isinstance(cause, (KeyboardInterrupt, typer.Abort)) or STOPPING.received:
+        return STOPPED  # whatever else went wrong on the way out
     if isinstance(cause, BrokenPipeError):
         _let_go_of_stdout()
         return BROKEN_PIPE
