@@ -12,6 +12,7 @@ that it has for it. It needs Linux or macOS. The exit code is 1 if a run was not
 from __future__ import annotations
 
 import argparse
+import multiprocessing.util
 import os
 import random
 import signal
@@ -136,6 +137,7 @@ def _be_the_program(words: Sequence[str], folder: Path, out: int, err: int) -> N
         main()
     except SystemExit as end:
         threading._shutdown()  # type: ignore[attr-defined]  # as at the end of a program
+        multiprocessing.util._exit_function()
         sys.stdout.flush()
         os._exit(end.code if isinstance(end.code, int) else 0)
     except BaseException:
@@ -159,9 +161,12 @@ def _living(session: int) -> list[str]:
     until = time.monotonic() + PATIENCE
     while True:
         listed = subprocess.run(
-            ["ps", "-A", "-o", "pgid=,stat=,args="], capture_output=True, text=True, check=True
+            ["ps", "-A", "-ww", "-o", "pgid=,stat=,args="],
+            capture_output=True,
+            text=True,
+            check=True,
         ).stdout.splitlines()
-        parts = [line.split(None, 2) for line in listed]
+        parts = [line.split(None, 2) for line in listed.splitlines()]
         found = [p[-1] for p in parts if p[0] == str(session) and not p[1].startswith("Z")]
         if not found or time.monotonic() > until:
             return found
@@ -234,19 +239,17 @@ def campaign(
             case.run(case.words(command, 0))  # kernels are compiled, files are in memory
             whole = case.run(case.words(command, 1))
             assert whole.code == 0, whole.err
-            number = 1
-            for name in signals:
-                ends: Counter[str] = Counter()
-                for _ in range(times):
-                    number += 1
-                    after = draw.uniform(0.0, 1.05 * whole.seconds)
-                    wrong = kill_one(case, command, number, name, after)
-                    ends["wrong" if wrong else "right"] += 1
-                    failures += [f"{command} {name} after {after:.3f} s: {each}" for each in wrong]
-                    for each in wrong if told else ():
-                        print(f"{command} {name} after {after:.3f} s: {each}", flush=True)
-                if told:
-                    print(f"{command} ({whole.seconds:.1f} s) {name}: {dict(ends)}", flush=True)
+            ends: Counter[str] = Counter()
+            for number in range(2, 2 + times * len(signals)):
+                name = signals[number % len(signals)]
+                after = draw.uniform(0.0, 1.05 * whole.seconds)
+                wrong = kill_one(case, command, number, name, after)
+                ends[f"{name} {'wrong' if wrong else 'right'}"] += 1
+                failures += [f"{command} {name} after {after:.3f} s: {each}" for each in wrong]
+                for each in wrong if told else ():
+                    print(f"{command} {name} after {after:.3f} s: {each}", flush=True)
+                if told and (number % 10 == 0 or number == 1 + times * len(signals)):
+                    print(f"{command} ({whole.seconds:.1f} s): {dict(ends)}", flush=True)
     return failures
 
 

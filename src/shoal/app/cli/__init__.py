@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
@@ -99,5 +100,7 @@ def main() -> None:
     STOPPING.listen()
     try:
         app()
+    except KeyboardInterrupt:  # before or after the command
+        sys.exit(STOPPING.code())
     finally:
         STOPPING.rest()

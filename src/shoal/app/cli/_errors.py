@@ -7,7 +7,6 @@ import re
 import signal
 import sys
 import threading
-import time
 import traceback
 import warnings
 from collections.abc import Iterator, Sequence
@@ -24,7 +23,7 @@ from shoal.errors import NothingLeftWarning, ReadError, ShoalError, ShoalWarning
 WRONG: Final = 2
 STOPPED: Final = 130
 BROKEN_PIPE: Final = 141
-_REPEATS: Final = 5.0  # seconds in which a signal that comes again does not disturb cleaning up
+_SWALLOWED: Final = 1.0  # seconds after which work that still goes on is interrupted again
 
 # The options that reading calls by their Python names, and what they are called here.
 _OPTIONS: Final = {
@@ -43,39 +42,47 @@ _PYTHON_OPTION: Final = re.compile(
 
 
 class Stopping:
-    """Ends the program in good order when a signal asks for it: as ctrl-C does, so do the others.
+    """Ends the program in good order when a signal asks for it: SIGTERM and SIGHUP as ctrl-C.
 
-    The hang-up of a terminal, and ``timeout``, send a signal twice.
+    A signal that comes again, as ``timeout`` and the end of a terminal send it, does not disturb
+    cleaning up. One that a library swallowed is raised again.
     """
 
     def __init__(self) -> None:
         self.received: signal.Signals | None = None
-        self._until = 0.0
         self._heard: list[signal.Signals] = []
+        self._is_told = False
 
     def listen(self) -> None:
         """From now on; a signal that the caller has the program ignore (nohup) stays ignored."""
         if threading.current_thread() is not threading.main_thread():
             return
-        for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-            number = getattr(signal, name, None)  # Windows has no SIGHUP
+        for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM"):
+            number = getattr(signal, name, None)  # Windows has two of them
             if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, self._stop)
                 self._heard.append(number)
 
     def rest(self) -> None:
         """No longer: nothing is left to be cleaned up, and the system may end the program."""
+        self._remind(0.0)
         for number in self._heard:
             signal.signal(number, signal.SIG_DFL)
 
     def _stop(self, number: int, frame: object) -> None:
-        now = time.monotonic()
-        if self.received is None or now >= self._until:
-            self.received, self._until = signal.Signals(number), now + _REPEATS
+        if self.received is None:
+            self.received = signal.Signals(number)
+        if not self._is_told and not isinstance(sys.exc_info()[1], KeyboardInterrupt):
+            self._remind(_SWALLOWED)
             raise KeyboardInterrupt
+
+    def _remind(self, seconds: float) -> None:
+        if getattr(signal, "SIGALRM", None) in self._heard:
+            signal.setitimer(signal.ITIMER_REAL, seconds)
 
     def code(self) -> int:
         """Say that the program was stopped; the exit code is 128 and the number of the signal."""
+        self._is_told = True
         by = self.received
         named = "" if by in (None, signal.SIGINT) else f" by {by.name}"
         try:
