@@ -160,12 +160,8 @@ def _living(session: int) -> list[str]:
     """The processes that a command started and that are still there, after some patience."""
     until = time.monotonic() + PATIENCE
     while True:
-        listed = subprocess.run(
-            ["ps", "-A", "-ww", "-o", "pgid=,stat=,args="],
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout.splitlines()
+        wanted = ["ps", "-A", "-ww", "-o", "pgid=,stat=,args="]
+        listed = subprocess.run(wanted, capture_output=True, text=True, check=True).stdout
         parts = [line.split(None, 2) for line in listed.splitlines()]
         found = [p[-1] for p in parts if p[0] == str(session) and not p[1].startswith("Z")]
         if not found or time.monotonic() > until:
