@@ -20,6 +20,8 @@ import os, signal, sys, time
 folder, at, what = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 del sys.argv[1:4]
 steps = 0
+for name in ("SIGTERM", "SIGHUP"):
+    signal.signal(signal.Signals[name], signal.SIG_DFL)  # the tests may run under nohup
 
 def watch(event, args):
     global steps
@@ -97,18 +99,23 @@ def test_killed_at_some_steps(shoal, protect, place, force):
     assert shoal("verify", place / "release").exit_code == 0
 
 
+@pytest.mark.parametrize(
+    ("what", "code", "by"), [("SIGINT", 130, ""), ("SIGTERM", 143, " by SIGTERM")]
+)
 @pytest.mark.parametrize("part", [0.1, 0.5, 0.9])
-def test_interrupted_at_some_steps(protect, place, part):
+def test_stopped_at_some_steps(protect, place, part, what, code, by):
     steps = count_steps(protect, place, force=False)
-    result = protect(at=max(1, int(part * steps)), what="SIGINT")
+    result = protect(at=max(1, int(part * steps)), what=what)
     told = result.stderr.splitlines()
-    assert result.returncode == 130, result.stderr
-    assert told[0] == "shoal: stopped; nothing is left half written."
+    assert result.returncode == code, result.stderr
+    assert told[0] == f"shoal: stopped{by}; nothing is left half written."
     assert len(told) == 2  # and the count of steps
     assert list(place.iterdir()) == []
 
 
-def test_interrupted_from_outside(people, plan, place, tmp_path):
+@pytest.mark.parametrize("what", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_stopped_from_outside(people, plan, place, tmp_path, what):
+    """By a signal that comes twice, as ``timeout`` and the end of a terminal send it."""
     words = ["protect", str(people), "--plan", str(plan), "--out", str(place / "release")]
     child = subprocess.Popen(
         [sys.executable, "-c", WATCHED, str(place), "8", "wait", *words],
@@ -119,12 +126,14 @@ def test_interrupted_from_outside(people, plan, place, tmp_path):
     )
     assert child.stdout is not None
     assert child.stdout.readline() == "waiting\n"
-    assert any(path.name.startswith(".release.partial") for path in place.iterdir())
+    assert any(path.name.startswith(".shoal-partial-") for path in place.iterdir())
     time.sleep(0.1)
-    child.send_signal(signal.SIGINT)
+    child.send_signal(signal.Signals[what])
+    child.send_signal(signal.Signals[what])
     out, err = child.communicate(timeout=60)
-    assert child.returncode == 130
+    assert child.returncode == 128 + signal.Signals[what]
     assert out == ""
-    assert err.splitlines()[0] == "shoal: stopped; nothing is left half written."
+    by = "" if what == "SIGINT" else f" by {what}"
+    assert err.splitlines()[0] == f"shoal: stopped{by}; nothing is left half written."
     assert "Traceback" not in err
     assert list(place.iterdir()) == []

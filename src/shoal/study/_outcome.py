@@ -21,6 +21,7 @@ from shoal.study._results import Results
 from shoal.study._runner import Progress, Run, run
 from shoal.study._tables import TableSource
 from shoal.study.builtin import PRESETS, BuiltIn, built_in
+from shoal.workflow._folder import complete_files
 from shoal.workflow.report._render import render
 
 _VERDICT = "verdict.json"
@@ -151,7 +152,8 @@ def run_study(
         conclusion = published.conclude(results)
     reference = "" if published is None else published.reference
     outcome = Outcome(design, ended, results, conclusion, reference, missing)
-    _write(outcome, folder)
+    with complete_files(folder) as aside:
+        _write(outcome, aside)
     return outcome
 
 
@@ -246,10 +248,6 @@ def _write(outcome: Outcome, folder: Path) -> None:
         statistic.save(folder / "statistics")
     facts = outcome.to_dict()
     page = render("study.html.j2", outcome=outcome, facts=facts, pictures=pictures)
-    for name, text in (
-        ("report.html", page),
-        (_VERDICT, json.dumps(facts, indent=2, ensure_ascii=False, allow_nan=False)),
-    ):
-        part = folder / f".{name}.part"  # complete, or as it was
-        part.write_text(text, encoding="utf-8")
-        part.replace(folder / name)
+    (folder / "report.html").write_text(page, encoding="utf-8")
+    verdict = json.dumps(facts, indent=2, ensure_ascii=False, allow_nan=False)
+    (folder / _VERDICT).write_text(verdict, encoding="utf-8")

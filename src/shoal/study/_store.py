@@ -13,12 +13,13 @@ import math
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from shoal.errors import InputError
+from shoal.workflow._folder import make_parents
 
 Status = Literal["done", "failed"]
 
@@ -77,11 +78,14 @@ class Store:
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
         try:
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # about original records
+            make_parents(self.folder)
+            self.folder.mkdir(mode=0o700, exist_ok=True)  # about original records
         except OSError:
             raise InputError(
                 f"There can be no folder '{folder}' for the results; choose another one."
             ) from None
+        with suppress(OSError):  # what is wrong with the folder, the database says better
+            (self.folder / _FILE).touch(mode=0o600, exist_ok=False)
         with self._connected() as connection:
             connection.execute("PRAGMA journal_mode = WAL")  # readers and writers side by side
             connection.execute(_SCHEMA)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import concurrent.futures
+import functools
 import os
 import pickle
+import signal
+import threading
 from collections.abc import Callable, Generator, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from multiprocessing import resource_tracker
 from typing import Any
 
 from shoal import __version__
@@ -29,10 +33,71 @@ def on_this_machine(
     """What the calls return, in the order in which they end."""
     import joblib
 
-    count = -1 if jobs is None else jobs
-    with _one_thread_each(), joblib.parallel_config("loky", n_jobs=count, inner_max_num_threads=1):
+    settings = {
+        "n_jobs": -1 if jobs is None else jobs,
+        "inner_max_num_threads": 1,
+        "initializer": _ending_with(
+            os.getpid(), threading.current_thread() is threading.main_thread()
+        ),
+    }
+    with _one_thread_each(), joblib.parallel_config("loky", **settings):
         parallel = joblib.Parallel(return_as="generator_unordered", pre_dispatch="2*n_jobs")
-        yield from parallel(joblib.delayed(call)(*task) for task in tasks)
+        with ExitStack() as stack:
+            with _deaf_workers():
+                begun = parallel(joblib.delayed(call)(*task) for task in tasks)
+                stack.enter_context(closing(begun))
+            yield from begun
+
+
+@functools.cache  # workers are used again only if they began with the same function
+def _ending_with(parent: int, at_once: bool) -> Callable[[], None]:
+    """What a worker does first, so that it does not live longer than the process that started it.
+
+    Linux ends it at once, even inside a kernel. Elsewhere it looks each second whether its parent
+    is still there. Linux would also end it with the thread that started it, so that one which
+    may end before the process does not ask for that. It is sent as it is, since a function of a
+    module would import Shoal before it can look.
+    """
+
+    def begin() -> None:
+        import os
+        import sys
+        import threading
+        import time
+
+        def watch() -> None:
+            while os.getppid() == parent:
+                time.sleep(1.0)
+            os._exit(1)
+
+        if os.name != "posix":
+            return
+        if at_once and sys.platform == "linux":
+            import ctypes
+            import signal
+
+            ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+        threading.Thread(target=watch, daemon=True).start()
+
+    return begin
+
+
+@contextmanager
+def _deaf_workers() -> Iterator[None]:
+    """Workers that start here do not hear ctrl-C or a hang-up, which a terminal sends to all.
+
+    They inherit what their parent does not listen to while it starts them. It gets a signal of
+    that moment when they have started, and then ends them itself.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # to start it later would let signals through
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager

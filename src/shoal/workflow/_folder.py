@@ -1,54 +1,80 @@
-"""Folders that appear complete or not at all."""
+"""Folders and files that appear complete or not at all, and leave nothing behind.
+
+What is written is written in a workshop first: a private folder beside its place, with a lock that
+its process holds. A process that is killed outright leaves its workshop. The next one that writes
+into the same parent folder finds that nobody holds the lock, and removes it, whatever was made
+there.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
 import errno
-import glob
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+import stat
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from shoal.errors import ReleaseError
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+#: What the name of a workshop begins with; sixteen random digits follow.
+WORKSHOP = ".shoal-partial-"
+#: The part of a folder that only its owner may read.
+PRIVATE = "private"
+
+_LOCK = "shoal.lock"
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
 
 
 @contextlib.contextmanager
 def complete_or_absent(target: Path, *, replace: bool) -> Iterator[Path]:
-    """A new folder beside ``target`` that takes its place when the block ends without an error.
+    """A new folder that is put at ``target`` when the block ends without an error.
 
-    The folder is private while it is being filled, flushed to disk, and renamed in one step of
-    the file system. What a killed process left behind is cleared away by the next one.
+    Nobody else can enter it while it is being filled. It is flushed to disk, and renamed in one
+    step of the file system. From then on everyone may read it, except for its folder ``private``.
     """
-    token = secrets.token_hex(8)
-    partial = target.parent / f".{target.name}.partial-{token}"
-    lock = target.parent / f".{target.name}.lock-{token}"
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        _clear_leftovers(target)
-        descriptor = _hold_lock(lock)
-    except OSError as cause:
-        why = cause.strerror or "the system refuses it"
-        raise ReleaseError(f"A folder cannot be made at '{target}': {why}.") from None
-    try:
-        partial.mkdir(mode=0o700)
+    with contextlib.ExitStack() as stack:
+        try:
+            make_parents(target)
+            partial = stack.enter_context(_workshop(target.parent)) / "folder"
+            partial.mkdir(mode=0o700)
+        except OSError as cause:
+            why = cause.strerror or "the system refuses it"
+            raise ReleaseError(f"A folder cannot be made at '{target}': {why}.") from None
         yield partial
-        _flush_tree(partial)
-        partial.chmod(0o755)
+        _seal(partial)
         _put_in_place(partial, target, replace=replace)
         _flush(target.parent)
-    finally:
-        if partial.is_symlink():
-            partial.unlink()  # a link stood where the folder now is; what it led to stays
-        elif partial.exists():
-            shutil.rmtree(partial)
-        lock.unlink(missing_ok=True)
-        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def complete_files(folder: Path, *, private: bool = True) -> Iterator[Path]:
+    """A new folder whose files are moved to ``folder`` when the block ends without an error.
+
+    Only their owner may read private files. Others get the mode that the user's settings give to
+    new files, but nobody else may write to them.
+    """
+    with _workshop(folder) as workshop:
+        aside = workshop / "files"
+        aside.mkdir(mode=0o700)
+        yield aside
+        for root, _, names in os.walk(aside, topdown=False):
+            place = folder / Path(root).relative_to(aside)
+            place.mkdir(mode=0o700 if private else 0o755, parents=True, exist_ok=True)
+            for path in (Path(root, name) for name in sorted(names)):
+                path.chmod(stat.S_IMODE(path.stat().st_mode) & (0o600 if private else 0o644))
+                _flush(path)
+                os.replace(path, place / path.name)
 
 
 def write_private(path: Path, content: bytes) -> None:
@@ -58,12 +84,31 @@ def write_private(path: Path, content: bytes) -> None:
         file.write(content)
 
 
+def make_parents(path: Path) -> None:
+    """Make the folders that a path lies in; nobody but their owner may write to new ones."""
+    folder = path.parent
+    if not folder.is_dir() and folder != path:
+        make_parents(folder)
+        folder.mkdir(mode=0o755, exist_ok=True)
+
+
+def _seal(folder: Path) -> None:
+    """Give everything the mode it is meant to have, under any umask, and flush it to disk."""
+    for root, _, names in os.walk(folder):
+        is_private = PRIVATE in Path(root).relative_to(folder).parts[:1]
+        for path in (Path(root, name) for name in names):
+            path.chmod(0o600 if is_private else 0o644)
+            _flush(path)
+        Path(root).chmod(0o700 if is_private else 0o755)
+        _flush(Path(root))
+
+
 def _put_in_place(partial: Path, target: Path, *, replace: bool) -> None:
     if target.is_symlink():  # it was none before the work, and must not be swapped away
         raise ReleaseError(f"A link appeared at '{target}' meanwhile.")
     try:
         if replace and target.exists():
-            _exchange(partial, target)  # the old folder is now ``partial`` and gets removed
+            _exchange(partial, target)  # the old folder is now in the workshop and gets removed
         else:
             os.rename(partial, target)
     except OSError as cause:
@@ -73,7 +118,7 @@ def _put_in_place(partial: Path, target: Path, *, replace: bool) -> None:
 
 
 def _exchange(new: Path, old: Path) -> None:
-    """Swap two folders; in one step where the system can."""
+    """Put the new folder in the place of the old one; in one step where the system can."""
     libc = ctypes.CDLL(None, use_errno=True)
     if hasattr(libc, "renameat2"):
         names = (os.fsencode(new), os.fsencode(old))
@@ -81,51 +126,96 @@ def _exchange(new: Path, old: Path) -> None:
             return
     aside = new.with_name(new.name + ".old")
     os.rename(old, aside)
-    os.rename(new, old)
-    os.rename(aside, new)
-
-
-def _hold_lock(path: Path) -> int:
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    with contextlib.suppress(ImportError, OSError):
-        import fcntl
-
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    return descriptor
-
-
-def _clear_leftovers(target: Path) -> None:
-    """Remove partial folders whose process is gone: it no longer holds the lock."""
     try:
-        import fcntl
-    except ImportError:
+        os.rename(new, old)
+    except BaseException:
+        with contextlib.suppress(OSError):  # the new one is there already
+            os.rename(aside, old)
+        raise
+
+
+@contextlib.contextmanager
+def _workshop(parent: Path) -> Iterator[Path]:
+    """A private folder inside ``parent`` that is gone when the block ends, however it ends."""
+    if fcntl is None:  # without locks nobody can tell what is left over
+        with tempfile.TemporaryDirectory(prefix=WORKSHOP, dir=parent) as folder:
+            yield Path(folder)
         return
-    for lock in target.parent.glob(f".{glob.escape(target.name)}.lock-*"):
-        try:
-            descriptor = os.open(lock, os.O_RDWR)
-        except OSError:
-            continue
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            continue  # another run is at work there
-        else:
-            shutil.rmtree(_partial_of(lock), ignore_errors=True)
-            lock.unlink(missing_ok=True)
-        finally:
+    _clear_leftovers(parent)
+    workshop, *held = _open_workshop(parent)
+    try:
+        yield workshop
+    finally:
+        _to_the_end(lambda: _remove(workshop, held[0]))
+        for descriptor in held:
             os.close(descriptor)
 
 
-def _partial_of(lock: Path) -> Path:
-    before, _, token = lock.name.rpartition(".lock-")
-    return lock.with_name(f"{before}.partial-{token}")
+def _open_workshop(parent: Path) -> tuple[Path, int, int]:
+    """A new folder, a descriptor of it, and one of the lock in it, which this process holds."""
+    while True:
+        workshop = parent / f"{WORKSHOP}{secrets.token_hex(8)}"
+        workshop.mkdir(mode=0o700)
+        with contextlib.ExitStack() as stack:
+            stack.callback(shutil.rmtree, workshop, ignore_errors=True)
+            try:
+                at = _enter(workshop)
+                stack.callback(os.close, at)
+                lock = os.open(_LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=at)
+                stack.callback(os.close, lock)
+            except FileNotFoundError:
+                continue  # another process saw it before it was locked: it is no leftover
+            with contextlib.suppress(OSError):  # some file systems have no locks
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            if os.fstat(lock).st_nlink:  # else the same
+                stack.pop_all()
+                return workshop, at, lock
 
 
-def _flush_tree(folder: Path) -> None:
-    for root, _, names in os.walk(folder):
-        for name in names:
-            _flush(Path(root) / name)
-        _flush(Path(root))
+def _clear_leftovers(parent: Path) -> None:
+    """Remove the workshops of this user whose process is gone: it no longer holds the lock.
+
+    A workshop is a real folder that belongs to this user, and nobody else could have put the lock
+    into it. It is entered once, so that nothing else is removed if another folder or a link gets
+    its name meanwhile.
+    """
+    for workshop in parent.glob(WORKSHOP + 16 * "[0-9a-f]"):
+        with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
+            at = _enter(workshop)
+            stack.callback(os.close, at)
+            if os.fstat(at).st_uid != os.geteuid():
+                continue
+            if not os.listdir(at):
+                os.rmdir(workshop)  # its process was killed before it could lock it
+                continue
+            lock = os.open(_LOCK, os.O_RDWR | os.O_NOFOLLOW, dir_fd=at)
+            stack.callback(os.close, lock)
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while its process lives
+            _remove(workshop, at)
+
+
+def _enter(folder: Path) -> int:
+    return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+
+
+def _remove(workshop: Path, at: int) -> None:
+    """Remove a workshop, its lock last: until then a later process can find what is left."""
+    for name in sorted(os.listdir(at), key=_LOCK.__eq__):
+        if stat.S_ISDIR(os.stat(name, dir_fd=at, follow_symlinks=False).st_mode):
+            shutil.rmtree(name, dir_fd=at)
+        else:
+            os.unlink(name, dir_fd=at)
+    with contextlib.suppress(FileNotFoundError):
+        os.rmdir(workshop)
+
+
+def _to_the_end(action: Callable[[], None]) -> None:
+    """Do something to its end, even if it is interrupted; the interruption comes after it."""
+    try:
+        action()
+    except KeyboardInterrupt:
+        _to_the_end(action)
+        raise
 
 
 def _flush(path: Path) -> None:

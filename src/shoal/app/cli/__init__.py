@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
 
 from shoal.app.cli._assess import assess
 from shoal.app.cli._demo import demo
-from shoal.app.cli._errors import Command, Group
+from shoal.app.cli._errors import STOPPING, Command, Group
 from shoal.app.cli._hierarchy import hierarchy
 from shoal.app.cli._init import init
 from shoal.app.cli._methods import methods
@@ -67,7 +68,7 @@ def _print_version(wanted: bool) -> None:
 @app.callback(
     help="Hide every record of a table in a crowd, keep the table useful, and measure both.\n\n"
     "Exit codes: 0 done; 1 a requirement or a claim does not hold; 2 the input or the call is "
-    "wrong; 130 stopped."
+    "wrong; 130 stopped by ctrl-C, 143 by SIGTERM, 129 by SIGHUP."
 )
 def shoal(
     version: Annotated[
@@ -96,4 +97,10 @@ def shoal(
 
 def main() -> None:
     """The program ``shoal``."""
-    app()
+    STOPPING.listen()
+    try:
+        app()
+    except KeyboardInterrupt:  # before or after the command
+        sys.exit(STOPPING.code())
+    finally:
+        STOPPING.rest()

@@ -208,7 +208,7 @@ def assess(
         refuse_unless_measured(options, found)
         if html is not None:
             working("Writing the page", 0.0)
-            write_whole(html, found.to_html())
+            write_whole(html, found.to_html(), private=True)
     if as_json:
         print_json(found.to_dict())
     else:

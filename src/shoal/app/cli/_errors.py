@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
+import threading
 import traceback
 import warnings
 from collections.abc import Iterator, Sequence
@@ -21,6 +23,7 @@ from shoal.errors import NothingLeftWarning, ReadError, ShoalError, ShoalWarning
 WRONG: Final = 2
 STOPPED: Final = 130
 BROKEN_PIPE: Final = 141
+_SWALLOWED: Final = 1.0  # seconds after which work that still goes on is interrupted again
 
 # The options that reading calls by their Python names, and what they are called here.
 _OPTIONS: Final = {
@@ -36,6 +39,61 @@ _PYTHON_OPTION: Final = re.compile(
     rf"|'(?P<quoted>{'|'.join(_OPTIONS)})'"
     r"|'[^']*'"
 )
+
+
+class Stopping:
+    """Ends the program in good order when a signal asks for it: SIGTERM and SIGHUP as ctrl-C.
+
+    A signal that comes again, as ``timeout`` and the end of a terminal send it, does not disturb
+    cleaning up. One that a library swallowed is raised again.
+    """
+
+    def __init__(self) -> None:
+        self.received: signal.Signals | None = None
+        self._heard: list[signal.Signals] = []
+        self._is_told = False
+
+    def listen(self) -> None:
+        """From now on; a signal that the caller has the program ignore (nohup) stays ignored."""
+        if threading.current_thread() is not threading.main_thread():
+            return
+        for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM"):
+            number = getattr(signal, name, None)  # Windows has two of them
+            if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, self._stop)
+                self._heard.append(number)
+
+    def rest(self) -> None:
+        """No longer: nothing is left to be cleaned up, and the system may end the program."""
+        self._remind(0.0)
+        for number in self._heard:
+            signal.signal(number, signal.SIG_DFL)
+
+    def _stop(self, number: int, frame: object) -> None:
+        if self.received is None:
+            self.received = signal.Signals(number)
+        if not self._is_told and not isinstance(sys.exc_info()[1], KeyboardInterrupt):
+            self._remind(_SWALLOWED)
+            raise KeyboardInterrupt
+
+    def _remind(self, seconds: float) -> None:
+        if getattr(signal, "SIGALRM", None) in self._heard:
+            signal.setitimer(signal.ITIMER_REAL, seconds)
+
+    def code(self) -> int:
+        """Say that the program was stopped; the exit code is 128 and the number of the signal."""
+        self._is_told = True
+        by = self.received
+        named = "" if by in (None, signal.SIGINT) else f" by {by.name}"
+        try:
+            tell(f"shoal: stopped{named}; nothing is left half written.")
+            sys.stdout.flush()
+        except OSError:  # the terminal is gone
+            _let_go_of_stdout()
+        return STOPPED if by is None else 128 + by
+
+
+STOPPING: Final = Stopping()
 
 
 @contextmanager
@@ -91,7 +149,7 @@ class Group(TyperGroup):
         except (Exception, KeyboardInterrupt) as cause:
             code = failure(cause, debug=False)
         if code == STOPPED:  # told here, since typer may have caught it first
-            tell("shoal: stopped; nothing is left half written.")
+            code = STOPPING.code()
         sys.exit(code if isinstance(code, int) else 0)
 
     def invoke(self, ctx: Any) -> Any:
@@ -122,8 +180,8 @@ def failure(cause: BaseException, *, debug: bool) -> int:
         return int(cause.exit_code)
     if type(cause).__name__ == "NoArgsIsHelpError":  # the help has been shown
         return WRONG
-    if isinstance(cause, (KeyboardInterrupt, typer.Abort)):
-        return STOPPED
+    if isinstance(cause, (KeyboardInterrupt, typer.Abort)) or STOPPING.received:
+        return STOPPED  # whatever else went wrong on the way out
     if isinstance(cause, BrokenPipeError):
         _let_go_of_stdout()
         return BROKEN_PIPE

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 from pathlib import Path
 
 from shoal.errors import InputError
@@ -40,13 +38,7 @@ def write_whole(path: Path, text: str, *, private: bool = False) -> None:
 
     Only its owner may read a private one.
     """
-    partial = path.with_name(f".{path.name}.partial-{secrets.token_hex(4)}")
-    try:
-        partial.touch(mode=0o600 if private else 0o666, exist_ok=False)
-        with partial.open("w", encoding="utf-8", newline="") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
+    from shoal.workflow._folder import complete_files
+
+    with complete_files(path.parent, private=private) as aside:
+        (aside / path.name).write_text(text, encoding="utf-8", newline="")

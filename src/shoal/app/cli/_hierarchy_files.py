@@ -96,7 +96,7 @@ def propose_hierarchies(table: Table, columns: Iterable[str], plan: Path) -> Pro
 
 def _write(path: Path, hierarchy: Hierarchy) -> None:
     try:
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(mode=0o700, exist_ok=True)
     except FileExistsError:
         raise InputError(
             f"'{path.parent}' is a file, where the hierarchies should go; move it away, or write "

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shoal.app.cli._errors import resumable
-from shoal.app.cli._files import check_new, write_whole
+from shoal.app.cli._files import check_new
 from shoal.app.cli._next import shown_source, with_examples
 from shoal.app.cli._progress import Working
 from shoal.app.cli._show import (
@@ -100,6 +100,7 @@ def tune(
     """
     from shoal.study.tuning import tune
     from shoal.workflow import Plan
+    from shoal.workflow._folder import complete_files
 
     if max_risk is None and min_utility is None:
         raise InputError("Name what is wanted: --max-risk, --min-utility, or both.")
@@ -125,9 +126,11 @@ def tune(
             progress=working,
         )
         working("Drawing the front", 0.0)
-        found.figure().save(out, "front")
-    write_whole(out / "tuning.json", json.dumps(found.to_dict(), indent=2, ensure_ascii=False))
-    write_whole(out / "plan.toml", found.plan.to_toml())
+        with complete_files(out) as aside:
+            found.figure().save(aside, "front")
+            facts = json.dumps(found.to_dict(), indent=2, ensure_ascii=False)
+            (aside / "tuning.json").write_text(facts, encoding="utf-8")
+            (aside / "plan.toml").write_text(found.plan.to_toml(), encoding="utf-8", newline="")
     if as_json:
         print_json({"out": out, **found.to_dict()})
     else:
