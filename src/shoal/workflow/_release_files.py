@@ -33,7 +33,7 @@ from shoal.workflow._verification import clean
 _LARGEST_FACTS: Final = 1 << 24
 _LARGEST_AUDIT: Final = 1 << 26
 #: As many files of a folder are looked at; a release has seven.
-MOST_FILES: Final = 1000
+_MOST_FILES: Final = 1000
 
 
 @dataclass(frozen=True)
@@ -66,10 +66,16 @@ class Place:
         halves = [half for half in (self.public, self.private) if half not in (None, self.root)]
         odd = [half.name for half in halves if half and not is_plain(half, stat.S_ISDIR)]
         for half in (self.public, self.private) if not odd else ():
-            entries = islice(os.scandir(half), MOST_FILES) if half else ()
+            entries = entries_of(half) if half else ()
             odd += [entry.name for entry in entries if not entry.is_file(follow_symlinks=False)]
         if odd:
             raise ReleaseError(f"'{clean(odd[0])}' is a link or something else than a file")
+
+
+def entries_of(folder: Path) -> list[os.DirEntry[str]]:
+    """What lies in a folder, up to a number that no release has."""
+    with os.scandir(folder) as entries:
+        return list(islice(entries, _MOST_FILES))
 
 
 def read_plain(path: Path, *, largest: int = _LARGEST_FACTS) -> bytes:

@@ -25,7 +25,7 @@ SIGNATURE_FILE: Final = "release.json.sig"
 
 _MAGIC: Final = b"SSHSIG"
 _BEGIN, _END = "-----BEGIN SSH SIGNATURE-----", "-----END SSH SIGNATURE-----"
-_LARGEST: Final = 1 << 16
+_LARGEST_GIVEN: Final = 1 << 20
 _SMALLEST_RSA: Final = 2048
 _DIGESTS: Final = {"sha256": hashlib.sha256, "sha512": hashlib.sha512}
 #: The algorithms of signatures that a kind of key makes; none of them rests on SHA-1.
@@ -132,61 +132,57 @@ def read_private_key(path: str | os.PathLike[str], passphrase: Passphrase) -> An
 
     Nothing of the key and nothing that a library says about it gets into an error.
     """
-    from cryptography.exceptions import UnsupportedAlgorithm
-
-    content = _content_of_key(Path(path))
-    try:
-        key = _loaded(content, None)
-        if key is None:
-            given = passphrase() if callable(passphrase) else passphrase
-            key = None if given is None else _loaded(content, given.encode())
-    except UnsupportedAlgorithm:
-        raise InputError(
-            f"The key '{path}' is of a kind, or encrypted in a way, that is not known here; "
-            "give an Ed25519, ECDSA or RSA key of OpenSSH."
-        ) from None
-    except (ValueError, TypeError):
-        raise InputError(
-            f"The key '{path}' cannot be read: it is not a private key of SSH, it is damaged, or "
-            "the passphrase is not the right one."
-        ) from None
-    if key is None:
-        raise InputError(
-            f"The key '{path}' is encrypted; give its passphrase (passphrase=, or "
-            "--passphrase-file on the command line)."
-        )
-    return _checked(key, path)
-
-
-def _content_of_key(path: Path) -> bytes:
-    try:
-        if not path.is_file():
-            raise InputError(f"There is no key file '{path}'.")
-        content = path.open("rb").read(_LARGEST + 1)
-    except (OSError, ValueError) as cause:
-        if isinstance(cause, InputError):
-            raise
-        why = getattr(cause, "strerror", None) or "its name is not one of a file"
-        raise InputError(f"The key '{path}' cannot be read: {why}.") from None
+    content = read_given(Path(path), "key file")
     if content.startswith(tuple(kind.encode() for kind in KEY_KINDS)):
         raise InputError(
             f"'{path}' is a public key; sign with the private one, whose file has no .pub."
         )
+    key = _loaded(content, None, path)
+    if key is None:
+        given = passphrase() if callable(passphrase) else passphrase
+        if given is None:
+            raise InputError(
+                f"The key '{path}' is encrypted; give its passphrase (passphrase=, or "
+                "--passphrase-file on the command line)."
+            )
+        key = _loaded(content, given.encode(), path)
+    return _checked(key, path)
+
+
+def read_given(path: Path, called: str) -> bytes:
+    """The content of a file that the caller named; InputError says why it cannot be read."""
+    try:
+        if not path.is_file():
+            raise InputError(f"There is no {called} '{path}'.")
+        with path.open("rb") as file:
+            content = file.read(_LARGEST_GIVEN + 1)
+    except (OSError, ValueError) as cause:
+        if isinstance(cause, InputError):
+            raise
+        why = getattr(cause, "strerror", None) or "its name is not one of a file"
+        raise InputError(f"The {called} '{path}' cannot be read: {why}.") from None
+    if len(content) > _LARGEST_GIVEN:
+        raise InputError(f"The {called} '{path}' is larger than any such file.")
     return content
 
 
-def _loaded(content: bytes, password: bytes | None) -> Any:
+def _loaded(content: bytes, password: bytes | None, path: object) -> Any:
     """The key, or None where it is encrypted and no passphrase is given."""
+    from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives import serialization
 
     ssh = b"BEGIN OPENSSH PRIVATE KEY" in content
     load = serialization.load_ssh_private_key if ssh else serialization.load_pem_private_key
     try:
         return load(content, password)
-    except TypeError:  # what both raise for an encrypted key without its passphrase
-        if password is not None:
-            raise
-        return None
+    except UnsupportedAlgorithm:
+        why = "it is of a kind, or encrypted in a way, that is not known here"
+    except (ValueError, TypeError) as cause:
+        if isinstance(cause, TypeError) and password is None:
+            return None  # what both readers raise for an encrypted key
+        why = "it is damaged, or not a private key of SSH"
+        why = why if password is None else "its passphrase is another one, or it is damaged"
+    raise InputError(f"The key '{path}' cannot be read: {why}.")
 
 
 def _checked(key: Any, path: object) -> Any:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from shoal.errors import InputError, ReleaseError
+from shoal.masking import Progress
 from shoal.workflow._release_files import Place, read_plain
 from shoal.workflow._signature import (
     KEY_KINDS,
@@ -24,12 +25,12 @@ from shoal.workflow._signature import (
     Signature,
     armored,
     kind_of,
+    read_given,
     read_private_key,
     signed_with,
 )
 
 _LARGEST_SIGNATURE: Final = 1 << 16
-_LARGEST_LIST: Final = 1 << 20
 _FIELD: Final = re.compile(r'(?:[^\s"]|"(?:[^"\\]|\\.)*")+')
 _OPTION: Final = re.compile(r'(?:^|,)(?P<name>[\w-]+)(?:="(?P<value>(?:[^"\\]|\\.)*)")?(?=,|$)')
 _OPTIONS: Final = ("cert-authority", "namespaces", "valid-after", "valid-before", "expiry-time")
@@ -49,6 +50,7 @@ def sign(
     *,
     key: str | os.PathLike[str],
     passphrase: Passphrase = None,
+    progress: Progress | None = None,
 ) -> str:
     """Sign a release with an SSH key, so that others can check who released it.
 
@@ -64,6 +66,8 @@ def sign(
         The file of the private key: Ed25519, ECDSA of a NIST curve, or RSA of 2048 bits or more.
     passphrase : str or callable, optional
         The passphrase of the key, or a function that is asked for it if the key is encrypted.
+    progress : callable, optional
+        Called with what is being done and the share that is done.
 
     Returns
     -------
@@ -81,17 +85,25 @@ def sign(
 
     place = Place.of(Path(folder))
     private_key = read_private_key(key, passphrase)
+    _clear_leftovers(place.public / SIGNATURE_FILE)
+    if progress:
+        progress("Checking the release", 0.0)
     check_release(place).raise_if_failed()
     signature = signed_with(private_key, read_plain(place.public / "release.json"))
     _replace(place.public / SIGNATURE_FILE, armored(signature))
     return signature.fingerprint
 
 
+def _clear_leftovers(path: Path) -> None:
+    """Remove what a run that was killed has left, since a release has no other files."""
+    for left in path.parent.glob(f".{path.name}-{'[0-9a-f]' * 16}"):
+        with contextlib.suppress(OSError):
+            left.unlink()
+
+
 def _replace(path: Path, content: bytes) -> None:
-    """Put a file in place in one step of the file system; what a killed run left is cleared."""
+    """Put a file in place in one step of the file system."""
     try:
-        for left in path.parent.glob(f".{path.name}-*"):
-            left.unlink(missing_ok=True)
         partial = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
         descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
         try:
@@ -134,7 +146,8 @@ def read_signers(given: str | os.PathLike[str]) -> list[Signer]:
     A line that is for another namespace, for another time or for a certificate authority does not
     count.
     """
-    text = str(given) if _is_line(given) else _text_of(Path(given))
+    read = str(given).encode() if _is_line(given) else read_given(Path(given), "file of a signer")
+    text = read.decode("utf-8", errors="replace")
     if "PRIVATE KEY" in text:
         raise InputError(
             f"'{given}' is a private key; give the public one, whose file ends in .pub."
@@ -152,22 +165,6 @@ def read_signers(given: str | os.PathLike[str]) -> list[Signer]:
 
 def _is_line(given: object) -> bool:
     return isinstance(given, str) and any(f"{kind} AAAA" in given for kind in KEY_KINDS)
-
-
-def _text_of(path: Path) -> str:
-    try:
-        if not path.is_file():
-            raise InputError(f"There is no file '{path}' with the key of a signer.")
-        with path.open("rb") as file:
-            content = file.read(_LARGEST_LIST + 1)
-    except (OSError, ValueError) as cause:
-        if isinstance(cause, InputError):
-            raise
-        why = getattr(cause, "strerror", None) or "its name is not one of a file"
-        raise InputError(f"'{path}' cannot be read: {why}.") from None
-    if len(content) > _LARGEST_LIST:
-        raise InputError(f"'{path}' is too large for a list of keys.")
-    return content.decode("utf-8", errors="replace")
 
 
 def _signer(line: str) -> Signer | None:

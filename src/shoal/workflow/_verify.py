@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Mapping
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +14,10 @@ from shoal.errors import InputError
 from shoal.table import Roles, Table
 from shoal.workflow._release import PUBLIC_MEASURES, SAMPLING_FILE
 from shoal.workflow._release_files import (
-    MOST_FILES,
     Audit,
     Place,
     digest_of,
+    entries_of,
     read_facts,
     read_masked,
     same_digest,
@@ -198,9 +197,7 @@ def _only_known_files(place: Place, facts: Mapping[str, Any], audit: Audit | Non
         if audit is None or audit.facts["sampling"] is not None:
             known[place.private].add(SAMPLING_FILE)
     others = sum(
-        path.name not in names
-        for folder, names in known.items()
-        for path in islice(os.scandir(folder), MOST_FILES)
+        entry.name not in names for folder, names in known.items() for entry in entries_of(folder)
     )
     return not others, f"{others} files that the release does not record"
 
