@@ -113,6 +113,10 @@ def _number(value: Any) -> bool:
     return _whole(value) or isinstance(value, float)
 
 
+def _share(value: Any) -> bool:
+    return _number(value) and 0 <= value <= 1
+
+
 def _flag(value: Any) -> bool:
     return isinstance(value, bool)
 
@@ -165,6 +169,7 @@ def _version(value: Any) -> bool:
 
 
 _few: Final = _written(r"some|(fewer than|more than|at least|at most|about) \d+")
+_origin: Final = _among("entropy", "seed", "key")
 _sha256: Final = _written("[0-9a-f]{64}")
 
 _COLUMN: Final = {"name": _text, "type": _text, "role": _maybe(_text)}
@@ -227,7 +232,7 @@ AUDIT: Final = {
     "sampling": _maybe({"columns": [_text], "sha256": _sha256}),
     "rows_before": _count,
     "identifiers": [_text],
-    "exchanges": [{"columns": [_text], "randomness": _among("entropy", "seed", "key"), "*": None}],
+    "exchanges": [{"columns": [_text], "randomness": _origin, "*": None}],
     "unchanged_records": _maybe(_count),
     "plan": _table,
     "roles": _table,
@@ -235,8 +240,8 @@ AUDIT: Final = {
     "requirements": [_anything],
     "course": {
         "state": _among("raw", "sampled", "generalized", "other"),
-        "fraction": _maybe(_number),
-        "origin": _maybe(_text),
+        "fraction": _maybe(_share),
+        "origin": _maybe(_origin),
         "smallest": _maybe(_count),
         "*": None,
     },

@@ -131,9 +131,13 @@ def _beyond_reach(
 
 def _unlikely(recorded: Mapping[str, Any], requirement: Requirement, masked: Table) -> str:
     """Why a claim that cannot be measured cannot hold all the same; empty where it might."""
+    measured = recorded["measured"]
     if isinstance(requirement, Limit):
-        return ""  # its value is rounded, and may lie beyond the limit
-    if not requirement.accepts(recorded["measured"]):
+        # a share is rounded, so that it may lie beyond the limit; other values are not told
+        share = requirement.info.limits == (0, 1)
+        possible = measured is None or (share and 0 <= measured <= 1)
+        return "" if possible else "it states a value that the measure cannot have"
+    if not requirement.accepts(measured):
         return "it states a value that does not reach what it requires"
     if not isinstance(requirement, PopulationModel):
         requirement.check(masked)  # raises for what no masking of such a table reaches

@@ -174,11 +174,25 @@ def _audit_matches(place: Place, facts: Mapping[str, Any], audit: Audit) -> Outc
             return False, f"the audit records no checksum of {path.name}"
         if digest_of(path) != digest:
             return False, f"{path.name} was changed"
-    pairs = (("requirements", facts["claims"]), ("steps", facts["methods"]))
-    odd = [name for name, public in pairs if len(said[name]) != len(public)]
-    if odd or len(said["identifiers"]) != facts["identifiers_removed"]:
-        return False, f"the audit has other {odd[0] if odd else 'identifiers'} than the release"
+    odd = _disagreement(facts, said)
+    if odd:
+        return False, f"the audit has other {odd} than the release"
     return True, f"{' and '.join(path.name for path in stated)} are the ones that were written"
+
+
+def _disagreement(facts: Mapping[str, Any], said: Mapping[str, Any]) -> str:
+    """What both halves tell, and not alike; empty where all agrees."""
+    roles = Roles.from_dict(said["roles"])
+    role_of = {name: role for role, name in reversed(roles.items())}  # the first that it has
+    columns = {column["name"]: column["role"] for column in facts["data"]["columns"]}
+    told = {
+        "requirements": (len(said["requirements"]), len(facts["claims"])),
+        "steps": (len(said["steps"]), len(facts["methods"])),
+        "identifiers": (len(said["identifiers"]), facts["identifiers_removed"]),
+        "identifiers in its roles": (sorted(said["identifiers"]), sorted(roles.identifiers)),
+        "roles": ({name: role_of.get(name) for name in columns}, columns),
+    }
+    return next((what for what, (one, other) in told.items() if one != other), "")
 
 
 def _only_known_files(place: Place, facts: Mapping[str, Any], audit: Audit | None) -> Outcome:

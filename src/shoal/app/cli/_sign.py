@@ -62,13 +62,12 @@ def sign(
     def passphrase() -> str:
         return _asked(path) if passphrase_file is None else _first_line(passphrase_file)
 
-    with ExitStack() as shown:  # not before the passphrase is asked for
-        signer = sign(
-            folder,
-            key=path,
-            passphrase=passphrase,
-            progress=lambda label, share: shown.enter_context(Working(label)),
-        )
+    with ExitStack() as shown:
+
+        def progress(label: str, share: float) -> None:
+            shown.enter_context(Working(label))  # not before the passphrase was asked for
+
+        signer = sign(folder, key=path, passphrase=passphrase, progress=progress)
     if as_json:
         print_json({"release": folder, "signed_by": signer})
     else:
