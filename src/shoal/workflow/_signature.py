@@ -8,6 +8,7 @@ PROTOCOL.sshsig of OpenSSH describes it.
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import os
 import re
@@ -151,6 +152,8 @@ def read_private_key(path: str | os.PathLike[str], passphrase: Passphrase) -> An
 
 def read_given(path: Path, called: str) -> bytes:
     """The content of a file that the caller named; InputError says why it cannot be read."""
+    with contextlib.suppress(RuntimeError):  # nobody's home
+        path = path.expanduser()
     try:
         if not path.is_file():
             raise InputError(f"There is no {called} '{path}'.")

@@ -57,17 +57,15 @@ def sign(
     """
     from shoal.workflow import sign
 
-    path = key.expanduser()
-
     def passphrase() -> str:
-        return _asked(path) if passphrase_file is None else _first_line(passphrase_file)
+        return _asked(key) if passphrase_file is None else _first_line(passphrase_file)
 
     with ExitStack() as shown:
 
         def progress(label: str, share: float) -> None:
             shown.enter_context(Working(label))  # not before the passphrase was asked for
 
-        signer = sign(folder, key=path, passphrase=passphrase, progress=progress)
+        signer = sign(folder, key=key, passphrase=passphrase, progress=progress)
     if as_json:
         print_json({"release": folder, "signed_by": signer})
     else:
@@ -89,7 +87,7 @@ def _has_terminal() -> bool:
 
 def _first_line(path: Path) -> str:
     try:
-        with path.expanduser().open(encoding="utf-8") as file:
+        with path.open(encoding="utf-8") as file:
             return file.readline(1 << 12).rstrip("\r\n")
     except (OSError, ValueError) as cause:
         why = getattr(cause, "strerror", None) or "it is not text in UTF-8"
