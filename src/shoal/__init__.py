@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from shoal.study import Study, run_study
     from shoal.study.tuning import tune
     from shoal.table import Hierarchy, Roles, Table, read, suggest_roles
-    from shoal.workflow import Assessment, Limit, Plan, Release, assess, protect, verify
+    from shoal.workflow import Assessment, Limit, Plan, Release, assess, protect, sign, verify
     from shoal.workflow._protector import Protector
 
 __version__ = "0.1.0"
@@ -84,6 +84,7 @@ __all__ = [
     "read",
     "risk",
     "run_study",
+    "sign",
     "suggest_roles",
     "tune",
     "utility",
@@ -125,7 +126,16 @@ _ROOMS = {
     "shoal.study": ("Study", "run_study"),
     "shoal.study.tuning": ("tune",),
     "shoal.table": ("Hierarchy", "Roles", "Table", "read", "suggest_roles"),
-    "shoal.workflow": ("Assessment", "Limit", "Plan", "Release", "assess", "protect", "verify"),
+    "shoal.workflow": (
+        "Assessment",
+        "Limit",
+        "Plan",
+        "Release",
+        "assess",
+        "protect",
+        "sign",
+        "verify",
+    ),
     "shoal.workflow._protector": ("Protector",),  # apart: it brings scikit-learn
 }
 

@@ -35,6 +35,7 @@ from shoal.table.hierarchy._codes import HierarchyCodes
 from shoal.table.hierarchy._hierarchy import Hierarchy
 from shoal.table.hierarchy._rule import ROOT, Unseen
 from shoal.table.storage._formats import FORMATS
+from shoal.table.storage._size import check_file_size
 from shoal.table.suggestion._suggest import (
     RoleSuggestion,
     identifying_columns,
@@ -60,6 +61,7 @@ __all__ = [
     "Sampling",
     "Table",
     "Unseen",
+    "check_file_size",
     "check_reading",
     "empty_cells",
     "ends_of_labels",

@@ -12,6 +12,7 @@ from shoal.workflow._plan import Plan, StepRecord
 from shoal.workflow._protect import Release, protect
 from shoal.workflow._release_files import read_release
 from shoal.workflow._require import Claim, Limit, discover_all_measures
+from shoal.workflow._signing import sign
 from shoal.workflow._swapping import Leak, Swapping
 from shoal.workflow._verification import Check, Verification
 from shoal.workflow._verify import verify
@@ -43,5 +44,6 @@ __all__ = [
     "minimality_of",
     "protect",
     "read_release",
+    "sign",
     "verify",
 ]

@@ -26,7 +26,7 @@ from shoal.workflow._assess import assess_release, check_assessable
 from shoal.workflow._assessment import Assessment
 from shoal.workflow._plan import Plan, StepRecord, in_released_domain
 from shoal.workflow._profile import Bar, ColumnProfile, class_size_profile, column_profiles
-from shoal.workflow._require import Claim, make_claim, plain, value_of
+from shoal.workflow._require import Claim, make_claim, value_on_record
 from shoal.workflow._swapping import Swapping, refutes
 
 
@@ -166,7 +166,7 @@ def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Re
             plan=plan.to_dict(),
             roles=table.roles.to_dict(),
             steps=[dict(record.private) for record in records],
-            requirements=[plain(value_of(requirement)) for requirement in plan.require],
+            requirements=[value_on_record(requirement) for requirement in plan.require],
             course=masked.course.to_dict(),
         ),
     )

@@ -3,27 +3,37 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+import numpy.typing as npt
 
 from shoal.errors import InputError, ReleaseError, quoted
 from shoal.table import (
-    OTHER,
     Course,
     Exchange,
     Roles,
     Sampling,
     Table,
+    check_file_size,
     read_records,
     read_released,
 )
 from shoal.workflow._release import FORMAT_VERSION, SAMPLING_FILE
+from shoal.workflow._release_shape import AUDIT, FACTS, check_shape, parse_json
 from shoal.workflow._verification import clean
+
+#: The largest files that are read as JSON: nested lists take thirty times as much memory.
+_LARGEST_FACTS: Final = 1 << 24
+_LARGEST_AUDIT: Final = 1 << 26
+#: As many files of a folder are looked at; a release has seven.
+_MOST_FILES: Final = 1000
 
 
 @dataclass(frozen=True)
@@ -38,14 +48,48 @@ class Place:
     def of(cls, root: Path) -> Place:
         if not root.is_dir():
             raise ReleaseError(f"There is no release folder at '{root}'.")
-        if (root / "public" / "release.json").is_file():
-            private = root / "private"
-            return cls(root, root / "public", private if private.is_dir() else None)
-        if (root / "release.json").is_file():
+        public, private = root / "public", root / "private"
+        if os.path.lexists(public / "release.json"):
+            return cls(root, public, private if os.path.lexists(private) else None)
+        if os.path.lexists(root / "release.json"):
             return cls(root, root, None)
         raise ReleaseError(
             f"'{root}' is not a release: it has no public/release.json, nor a release.json."
         )
+
+    def check_plain(self) -> None:
+        """ReleaseError where something in the folder is a link, a device or the like.
+
+        What a link leads to may be another file tomorrow, or one that is none of its business; so
+        this comes before anything is opened.
+        """
+        halves = [half for half in (self.public, self.private) if half not in (None, self.root)]
+        odd = [half.name for half in halves if half and not is_plain(half, stat.S_ISDIR)]
+        for half in (self.public, self.private) if not odd else ():
+            entries = entries_of(half) if half else ()
+            odd += [entry.name for entry in entries if not entry.is_file(follow_symlinks=False)]
+        if odd:
+            raise ReleaseError(f"'{clean(odd[0])}' is a link or something else than a file")
+
+
+def entries_of(folder: Path) -> list[os.DirEntry[str]]:
+    """What lies in a folder, up to a number that no release has."""
+    with os.scandir(folder) as entries:
+        return list(islice(entries, _MOST_FILES))
+
+
+def read_plain(path: Path, *, largest: int = _LARGEST_FACTS) -> bytes:
+    """The content of a file of a release; ReleaseError if it is a link, missing or too large."""
+    try:
+        if not is_plain(path, stat.S_ISREG):
+            raise ReleaseError(f"'{path.name}' is a link or something else than a file")
+        with path.open("rb") as file:
+            content = file.read(largest + 1)
+    except OSError:
+        raise ReleaseError(f"'{path.name}' is missing, or cannot be read") from None
+    if len(content) > largest:
+        raise ReleaseError(f"'{path.name}' is too large: more than {largest >> 20} MiB")
+    return content
 
 
 def read_release(
@@ -71,15 +115,19 @@ def read_release(
         The original under the roles that it was released with.
     """
     place = Place.of(Path(folder))
-    facts = read_facts(place)
+    try:
+        place.check_plain()
+        facts = read_facts(place)
+    except ReleaseError as cause:
+        raise ReleaseError(f"The release at '{place.root}' cannot be used: {cause}.") from None
     masked = _checked_data(place, facts)
     if place.private is None:
         return masked, original
     try:
-        audit = read_audit(place.private)
-        masked = on_course(place.private, on_record(place.private, masked))
-        roles, rows = Roles.from_dict(audit["roles"]), int(audit["rows_before"])
-        sampling = sampling_on_record(place.private)
+        audit = Audit.read(place.private)
+        masked = audit.on_record(masked)
+        roles, rows = Roles.from_dict(audit.facts["roles"]), audit.facts["rows_before"]
+        sampling = audit.sampling()
     except Exception:  # damaged files raise whatever their readers raise
         raise ReleaseError(f"The private half of '{place.root}' cannot be read.") from None
     gone = [name for _, name in roles.items() if name not in masked.columns]
@@ -124,21 +172,18 @@ def untouched_columns(facts: Mapping[str, Any], masked: Table) -> list[str]:
 
 
 def read_facts(place: Place) -> dict[str, Any]:
-    """What ``release.json`` says."""
-    told = f"The release.json in '{place.root}'"
+    """What ``release.json`` says; ReleaseError where it is not as Shoal writes it."""
+    facts = _read_json(place.public / "release.json", _LARGEST_FACTS)
+    if isinstance(facts, dict) and facts.get("format_version") != FORMAT_VERSION:
+        raise ReleaseError("release.json is of a version that this Shoal does not know")
+    return check_shape(facts, FACTS, "release.json")
+
+
+def _read_json(path: Path, largest: int) -> Any:
     try:
-        facts = json.loads((place.public / "release.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        raise ReleaseError(f"{told} cannot be read; it is damaged.") from None
-    if not isinstance(facts, dict) or facts.get("format_version") != FORMAT_VERSION:
-        raise ReleaseError(f"{told} is of a version that this Shoal does not know.")
-    return facts
-
-
-def read_audit(private: Path) -> dict[str, Any]:
-    """What ``audit.json`` says."""
-    audit = json.loads((private / "audit.json").read_text(encoding="utf-8"))
-    return dict(audit)
+        return parse_json(read_plain(path, largest=largest))
+    except (ValueError, RecursionError):
+        raise ReleaseError(f"{path.name} cannot be read; it is damaged") from None
 
 
 def read_masked(place: Place, facts: Mapping[str, Any]) -> Table:
@@ -158,43 +203,51 @@ def read_masked(place: Place, facts: Mapping[str, Any]) -> Table:
     return read_released(path, format, schema, Roles.from_dict(roles))
 
 
-def on_record(private: Path, masked: Table) -> Table:
-    """The released table with the row keys and swaps that the audit has of it."""
-    swaps = read_audit(private).get("exchanges", [])
-    records = read_records(private / "records.parquet")
-    exchanges = tuple(
-        Exchange(
-            tuple(swap["columns"]),
-            records[f"group_{i}"],
-            records[f"source_{i}"],
-            swap["randomness"],
+@dataclass(frozen=True)
+class Audit:
+    """The private half: what ``audit.json`` says, read once, and the rows beside it."""
+
+    folder: Path
+    facts: Mapping[str, Any]
+
+    @classmethod
+    def read(cls, private: Path) -> Audit:
+        """ReleaseError where the audit is not as Shoal writes it."""
+        facts = _read_json(private / "audit.json", _LARGEST_AUDIT)
+        return cls(private, check_shape(facts, AUDIT, "audit.json"))
+
+    @cached_property
+    def records(self) -> dict[str, npt.NDArray[Any]]:
+        """For each released row its row key, class and risk, and what swaps did to it."""
+        return read_records(self.folder / "records.parquet")
+
+    def on_record(self, masked: Table) -> Table:
+        """The released table with the row keys, swaps and course that the audit has of it."""
+        exchanges = tuple(
+            Exchange(
+                tuple(swap["columns"]),
+                self.records[f"group_{i}"],
+                self.records[f"source_{i}"],
+                swap["randomness"],
+            )
+            for i, swap in enumerate(self.facts["exchanges"])
         )
-        for i, swap in enumerate(swaps)
-    )
-    return masked.on_record(records["row_key"], exchanges)
+        table = masked.on_record(self.records["row_key"], exchanges)
+        return table.on_course(Course(**self.facts["course"]))
 
-
-def on_course(private: Path, masked: Table) -> Table:
-    """The table with the course that the audit says it took."""
-    try:
-        return masked.on_course(Course(**read_audit(private)["course"]))
-    except (OSError, ValueError, RecursionError, AttributeError, TypeError, KeyError):
-        return masked.on_course(OTHER)  # another check says that the audit is damaged
-
-
-def sampling_on_record(private: Path) -> Sampling | None:
-    """Who was there before the table was sampled, if it was."""
-    recorded = read_audit(private).get("sampling")
-    if recorded is None:
-        return None
-    rows = read_records(private / SAMPLING_FILE)
-    codes = {name: rows[f"code_{i}"] for i, name in enumerate(recorded["columns"])}
-    return Sampling(rows["row_key"], codes)
+    def sampling(self) -> Sampling | None:
+        """Who was there before the table was sampled, if it was."""
+        recorded = self.facts["sampling"]
+        if recorded is None:
+            return None
+        rows = read_records(self.folder / SAMPLING_FILE)
+        codes = {name: rows[f"code_{i}"] for i, name in enumerate(recorded["columns"])}
+        return Sampling(rows["row_key"], codes)
 
 
 def file_of(place: Place, entry: Mapping[str, Any]) -> Path:
     """A file that the release records, in its public half and nowhere else."""
-    name = str(entry["file"])
+    name = entry["file"]
     if name != Path(name).name:
         raise ReleaseError("a recorded file lies outside of the release")
     return place.public / name
@@ -208,10 +261,16 @@ def same_digest(place: Place, entry: Mapping[str, Any]) -> tuple[bool, str]:
         return False, f"the file '{name}' is missing"
     if not is_plain(path, stat.S_ISREG):
         return False, f"'{name}' is a link or something else than a file"
-    with path.open("rb") as file:
-        same = hashlib.file_digest(file, "sha256").hexdigest() == entry["sha256"]
+    same = digest_of(path) == entry["sha256"]
     state = "has the recorded checksum" if same else "does not have the recorded checksum"
     return same, f"'{name}' {state}"
+
+
+def digest_of(path: Path) -> str:
+    """The SHA-256 of a file; ReadError where it is so large that it can only be there to harm."""
+    check_file_size(path)
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def is_plain(path: Path, kind: Callable[[int], bool]) -> bool:

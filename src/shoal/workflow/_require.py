@@ -15,12 +15,14 @@ from shoal.measurement import MeasureInfo, Measurement
 from shoal.models import PopulationModel, PrivacyModel, discover_models
 from shoal.parameters import parameters_of
 from shoal.risk import discover_risks
-from shoal.table import Roles, Table
+from shoal.table import Hierarchy, Roles, Table
 from shoal.utility import discover_utilities
 from shoal.workflow._crowds import crowded_percent
 
 #: What plans call a measure, where it is not the name of its function.
 _PLAN_NAMES = {"distance_linkage": "linkage_rate"}
+#: Options of measures that name a file, which are private like such parameters of models.
+_PRIVATE_OPTIONS = ("hierarchy",)
 _MEASURE_NAMES = {spoken: name for name, spoken in _PLAN_NAMES.items()}
 
 
@@ -74,14 +76,7 @@ class Limit:
 
     def _check_options(self) -> None:
         """Only options that the measure has, and that a plan and a release can write down."""
-        declared = inspect.signature(self.info.function).parameters.values()
-        known = [
-            p.name
-            for p in declared
-            if p.kind is p.KEYWORD_ONLY
-            and "Table" not in str(p.annotation)
-            and p.name != "random_state"
-        ]
+        known = _options_of(self.info)
         for name, value in self.options.items():
             if name not in known:
                 raise ParameterError(
@@ -122,6 +117,18 @@ class Limit:
         if original is None:
             raise InputError(f"The measure '{self.measure}' needs the original table.")
         return self.info.function(original, masked, **self.options)
+
+
+def _options_of(info: MeasureInfo) -> list[str]:
+    """The options of a measure that a plan can give."""
+    declared = inspect.signature(info.function).parameters.values()
+    return [
+        p.name
+        for p in declared
+        if p.kind is p.KEYWORD_ONLY
+        and "Table" not in str(p.annotation)
+        and p.name != "random_state"
+    ]
 
 
 Requirement = PrivacyModel | Limit
@@ -229,19 +236,41 @@ def key_of(requirement: Requirement) -> str:
 
 def has_private_parameters(requirement: Requirement) -> bool:
     """Whether the public half cannot say all of a requirement."""
-    return not isinstance(requirement, Limit) and (
-        requirement.changed_params() != requirement.changed_params(public=True)
-    )
+    if isinstance(requirement, Limit):
+        return any(name in _PRIVATE_OPTIONS for name in requirement.options)
+    return requirement.changed_params() != requirement.changed_params(public=True)
+
+
+def private_names_of(key: str) -> list[str]:
+    """The parameters of a requirement that stay out of everything public; none if it is unknown."""
+    model = discover_models().get(key)
+    if model is not None:
+        return [parameter.name for parameter in parameters_of(model) if parameter.private]
+    measure = key.partition("_")[2]
+    info = discover_all_measures().get(_MEASURE_NAMES.get(measure, measure))
+    return [] if info is None else [n for n in _options_of(info) if n in _PRIVATE_OPTIONS]
 
 
 def value_of(requirement: Requirement, *, public: bool = False) -> Any:
     """The value of a requirement in a plan: one number, or a table where there is more to say."""
     if isinstance(requirement, Limit):
-        if not requirement.options:
-            return requirement.threshold
-        return {"value": requirement.threshold, **requirement.options}
+        hidden = _PRIVATE_OPTIONS if public else ()
+        options = {n: v for n, v in requirement.options.items() if n not in hidden}
+        return {"value": requirement.threshold, **options} if options else requirement.threshold
     changed = requirement.changed_params(public=public)
     return next(iter(changed.values())) if len(changed) == 1 else changed
+
+
+def value_on_record(requirement: Requirement) -> Any:
+    """The value of a requirement for the audit: a hierarchy by its content, not by its file.
+
+    So a release can be verified from its folder alone, and no path in it has to be trusted.
+    """
+    value = value_of(requirement)
+    written = value.get("hierarchy") if isinstance(value, Mapping) else None
+    if written is not None and not isinstance(requirement, Limit):
+        value = {**value, "hierarchy": replace(Hierarchy.from_plan(written), source=None)}
+    return plain(value)
 
 
 def plain(value: Any, *, public: bool = False) -> Any:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from shoal.errors import ShoalError, VerificationFailed
 
 Status = Literal["passed", "failed", "skipped"]
 CLAIM = "claim "
 AUTHENTICITY = "audit belongs to this release"
+SIGNATURE = "signature"
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -24,9 +27,14 @@ class Check:
 
 @dataclass(frozen=True)
 class Verification:
-    """All checks of a release."""
+    """All checks of a release.
+
+    ``signed_by`` is the fingerprint of the key that signed it. It says who released it only where
+    the check of the signature passed, which takes a signer to compare with.
+    """
 
     checks: tuple[Check, ...]
+    signed_by: str | None = None
 
     @property
     def holds(self) -> bool:
@@ -41,8 +49,15 @@ class Verification:
     @property
     def authenticity(self) -> Status:
         """Whether release.json is the one that was written; only the private half can tell."""
-        found = (check.status for check in self.checks if check.name == AUTHENTICITY)
-        return next(found, "skipped")
+        return self._status_of(AUTHENTICITY) or "skipped"
+
+    @property
+    def signature(self) -> Status | None:
+        """Whether the signer that was named has signed; None where nothing is signed or named."""
+        return self._status_of(SIGNATURE)
+
+    def _status_of(self, name: str) -> Status | None:
+        return next((check.status for check in self.checks if check.name == name), None)
 
     def raise_if_failed(self) -> None:
         """Raise VerificationFailed with the first reasons."""
@@ -58,6 +73,8 @@ class Verification:
             "claims_checked": len(self.claims) - skipped,
             "claims_skipped": skipped,
             "authenticity": self.authenticity,
+            "signature": self.signature,
+            "signed_by": self.signed_by,
             "checks": [vars(check) for check in self.checks],
         }
 
@@ -69,14 +86,39 @@ class Verification:
 class Checks(list[Check]):
     """Collects checks; an error inside one of them is a failure of that check, not of the run."""
 
-    def run(self, name: str, check: Callable[[], tuple[bool | None, str]]) -> None:
+    def run(self, name: str, check: Callable[[], tuple[bool | None, str]]) -> bool:
+        """Note the outcome of a check: passed, failed or, for None, skipped; say if it passed."""
+        outcome = self.read(name, check)
+        if outcome is not None:
+            good, detail = outcome
+            self._note(
+                name, "skipped" if good is None else ("passed" if good else "failed"), detail
+            )
+        return outcome is not None and bool(outcome[0])
+
+    def read(self, name: str, reader: Callable[[], T], *, passed: str | None = None) -> T | None:
+        """What the reader gives; where it cannot, None, and the check of this name failed."""
         try:
-            good, detail = check()
-        except Exception as cause:  # damaged files raise whatever their readers raise
-            detail = str(cause) if isinstance(cause, ShoalError) else "cannot be checked: malformed"
-            good = False
-        status: Status = "skipped" if good is None else ("passed" if good else "failed")
+            found = reader()
+        except BaseException as cause:  # damaged files raise whatever their readers raise
+            if isinstance(cause, (KeyboardInterrupt, SystemExit, GeneratorExit)):
+                raise
+            self._note(name, "failed", _worded(cause))
+            return None
+        if passed is not None:
+            self._note(name, "passed", passed)
+        return found
+
+    def _note(self, name: str, status: Status, detail: str) -> None:
         self.append(Check(clean(name), status, clean(detail, longest=200)))
+
+
+def _worded(cause: BaseException) -> str:
+    if isinstance(cause, ShoalError):
+        return str(cause).rstrip(".")
+    if isinstance(cause, MemoryError):
+        return "cannot be checked: there is not enough memory"
+    return "cannot be checked: malformed"
 
 
 def clean(text: object, *, longest: int = 60) -> str:

@@ -15,6 +15,7 @@ from shoal.app.cli._init import init
 from shoal.app.cli._methods import methods
 from shoal.app.cli._protect import protect
 from shoal.app.cli._roles import roles
+from shoal.app.cli._sign import sign
 from shoal.app.cli._study import study
 from shoal.app.cli._tune import tune
 from shoal.app.cli._verify import verify
@@ -49,7 +50,7 @@ app = typer.Typer(
     epilog=_EXAMPLES,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, roles, init, hierarchy, assess, protect, verify, tune, methods, study):
+for command in (demo, roles, init, hierarchy, assess, protect, sign, verify, tune, methods, study):
     app.command(
         cls=Command,
         help=_flowing(command.__doc__),

@@ -20,7 +20,7 @@ from shoal.app.cli._show import (
     styled,
     table,
 )
-from shoal.app.cli._sources import AsJson, Reading, reads_data
+from shoal.app.cli._sources import AsJson, Reading, is_database, reads_data
 
 if TYPE_CHECKING:
     from shoal.workflow import Verification
@@ -31,6 +31,7 @@ _STYLES = {"passed": "green", "failed": "bold red", "skipped": "yellow"}
 @with_examples("""
 shoal verify release
 shoal verify release --original people.csv
+shoal verify release --signer steward.pub
 shoal verify release --json
 """)
 @reads_data
@@ -52,19 +53,30 @@ def verify(
             "half is needed too.",
         ),
     ] = None,
+    signer: Annotated[
+        str | None,
+        typer.Option(
+            "--signer",
+            metavar="KEY",
+            help="Who must have signed: a public key file of SSH, a file of allowed signers, or "
+            "the line of a key.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Check a release again, from its files alone, by other code than made it.
 
     Every claim and measured value is recomputed, and one changed byte of the data is a failure.
-    The exit code is 0 if everything holds, 1 if something does not, 2 if there is no release.
+    Nothing outside of the folder is opened, so it may come from anybody. The exit code is 0 if
+    everything holds, 1 if something does not, 2 if there is no release.
     """
     from shoal.workflow import verify
 
     with Working("Reading the release") as working:
         before = None if original is None else reading.read(original)
         working("Checking the release", 0.2)
-        found = verify(folder, original=before)
+        source = None if original is None or is_database(original) else original
+        found = verify(folder, original=before, source=source, signer=signer)
     if as_json:
         print_json({"release": folder, **found.to_dict()})
     else:
@@ -110,9 +122,15 @@ def _conclude(found: Verification, folder: Path) -> None:
     if skipped:
         names = listed(check.name.removeprefix("claim ") for check in skipped)
         say(f"Not checked: {names}. That takes the original and the private half.", style="yellow")
-    if found.authenticity == "skipped":
+    if found.signature == "skipped":
+        say(
+            f"It is signed by {found.signed_by}; give the key of the signer that you expect as "
+            "--signer to learn whether it is theirs.",
+            style="yellow",
+        )
+    if found.authenticity == "skipped" and found.signature != "passed":
         say(
             "That release.json itself is authentic and no claim was removed or weakened "
-            "cannot be checked without the private half.",
+            "cannot be checked without the private half or the key of its signer.",
             style="yellow",
         )

@@ -1,0 +1,252 @@
+"""What a file would take of the memory, told before it is read: a small file can hold a huge table.
+
+A reader that asks for more memory than there is ends the whole process, and no handler sees it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+import zipfile
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+from shoal.errors import ReadError
+
+#: A view of a text, the widest cell of a frame.
+_CELL: Final = 16
+#: What a field of two bytes of text becomes, and what finding its place takes.
+_PER_TEXT_BYTE: Final = 12
+#: A cell of a workbook while it is read.
+_WORKBOOK_CELL: Final = 64
+#: Reading holds a column twice while it is turned into the recorded type.
+_COPIES: Final = 2
+_UNKNOWN: Final = 8 << 30
+_FIXED: Final = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
+#: A sheet of the same row again and again shrinks to a fiftieth, as each row has its number.
+_RATIO: Final = 200
+_LONGEST_TAG: Final = 1 << 16
+_PLACE: Final = re.compile(rb"""\br\s*=\s*["']([A-Za-z]{0,3})(\d{1,7})["']""")
+_CELL_TAG: Final = re.compile(rb"<(?:\w+:)?c[\s>/]")
+
+
+def check_memory(path: Path, format: str) -> None:
+    """ReadError where the table of a file does not fit the memory that is free."""
+    check_file_size(path)  # first, since all that follows reads some of it
+    try:
+        needed = _COPIES * _NEEDED[format](path)
+    except ReadError:
+        raise
+    except Exception:  # whatever a reader raises for a damaged file
+        raise ReadError(f"'{path.name}' is not a {format} file, or it is damaged.") from None
+    _refuse_beyond_memory(path, needed)
+
+
+def check_file_size(path: Path) -> None:
+    """ReadError where a file is larger than the memory that is free."""
+    _refuse_beyond_memory(path, path.stat().st_size)
+
+
+def _refuse_beyond_memory(path: Path, needed: int) -> None:
+    free = available_memory()
+    if needed > free:
+        raise ReadError(
+            f"'{path.name}' takes about {needed / 2**30:,.1f} GiB of memory, and only "
+            f"{free / 2**30:,.1f} GiB are free; read it on a larger machine."
+        )
+
+
+def available_memory() -> int:
+    """Bytes that this process could still take, as far as the system tells."""
+    return max(0, min(_free_in_system(), _free_in_group(), _free_in_process()))
+
+
+def _free_in_system() -> int:
+    try:
+        lines = Path("/proc/meminfo").read_text("ascii").splitlines()
+        told = {line.split(":")[0]: int(line.split()[1]) << 10 for line in lines}
+        return told["MemAvailable"] + told.get("SwapFree", 0)
+    except (OSError, ValueError, LookupError):
+        pass
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, AttributeError):
+        return _UNKNOWN
+
+
+def _free_in_group() -> int:
+    """What the control group of a container has left."""
+    group = Path("/sys/fs/cgroup")
+    try:
+        most = int((group / "memory.max").read_text("ascii"))
+        return most - int((group / "memory.current").read_text("ascii"))
+    except (OSError, ValueError):
+        return 1 << 62
+
+
+def _free_in_process() -> int:
+    """What ``ulimit -v`` leaves."""
+    try:
+        import resource
+
+        most, _ = resource.getrlimit(resource.RLIMIT_AS)
+        if most == resource.RLIM_INFINITY:
+            return 1 << 62
+        pages = int(Path("/proc/self/statm").read_text("ascii").split()[0])
+        return most - pages * resource.getpagesize()
+    except (ImportError, OSError, ValueError):
+        return 1 << 62
+
+
+def _of_text(path: Path) -> int:
+    return _PER_TEXT_BYTE * path.stat().st_size
+
+
+def _of_parquet(path: Path) -> int:
+    import pyarrow.parquet as pq
+
+    facts = pq.read_metadata(path)
+    total = 0
+    for group in range(facts.num_row_groups):
+        row_group = facts.row_group(group)
+        for at in range(row_group.num_columns):
+            column = row_group.column(at)
+            values = max(column.num_values, row_group.num_rows)
+            width = _FIXED.get(column.physical_type)
+            held = _CELL * values + column.total_uncompressed_size
+            total += held if width is None else width * values
+    return max(total, facts.num_rows)
+
+
+def _of_arrow(path: Path) -> int:
+    """The sum of what its buffers say that they hold, and a cell for each row of each column."""
+    import pyarrow as pa
+
+    with path.open("rb") as file:
+        if file.read(6) != b"ARROW1":
+            raise ReadError(f"'{path.name}' is not an Arrow file.")
+        with pa.OSFile(str(path)) as whole:
+            columns = len(pa.ipc.open_file(whole).schema)
+        return sum(_of_batch(file, *block, columns) for block in _blocks(file))
+
+
+def _blocks(file: BinaryIO) -> list[tuple[int, int]]:
+    """Where each batch of rows, and each list of a dictionary, begins, and how long its head is."""
+    end = file.seek(-10, os.SEEK_END)
+    (length,) = struct.unpack("<i", file.read(4))
+    file.seek(end - length)
+    footer = _Flat.root(file.read(length))
+    places = [*footer.structs(2, 24), *footer.structs(3, 24)]
+    return [struct.unpack_from("<qi", footer.content, place) for place in places]
+
+
+def _of_batch(file: BinaryIO, offset: int, head: int, columns: int) -> int:
+    file.seek(offset)
+    content = file.read(head)
+    message = _Flat.root(content[8 if content[:4] == b"\xff" * 4 else 4 :])
+    batch = message.table(2)
+    if message.number(1, "<B") == 2:  # a dictionary, with its values as a batch
+        batch = batch.table(1)
+    compressed = batch.has(3)
+    total = _CELL * columns * batch.number(0, "<q")
+    for place in batch.structs(2, 16):
+        start, length = struct.unpack_from("<qq", batch.content, place)
+        if compressed and length >= 8:
+            file.seek(offset + head + start)
+            (told,) = struct.unpack("<q", file.read(8))
+            length = max(told, length)
+        total += length
+    return total
+
+
+class _Flat:
+    """As much of the FlatBuffers format as it takes to find a number, a table and a vector."""
+
+    def __init__(self, content: bytes, at: int) -> None:
+        self.content, self.at = content, at
+
+    @classmethod
+    def root(cls, content: bytes) -> _Flat:
+        return cls(content, struct.unpack_from("<I", content)[0])
+
+    def _place(self, field: int) -> int:
+        """Where a field lies; 0 where the table does not have it."""
+        names = self.at - struct.unpack_from("<i", self.content, self.at)[0]
+        (size,) = struct.unpack_from("<H", self.content, names)
+        if 4 + 2 * field >= size:
+            return 0
+        (offset,) = struct.unpack_from("<H", self.content, names + 4 + 2 * field)
+        return self.at + int(offset) if offset else 0
+
+    def has(self, field: int) -> bool:
+        return self._place(field) != 0
+
+    def number(self, field: int, form: str) -> int:
+        place = self._place(field)
+        return int(struct.unpack_from(form, self.content, place)[0]) if place else 0
+
+    def table(self, field: int) -> _Flat:
+        place = self._place(field)
+        return _Flat(self.content, place + struct.unpack_from("<I", self.content, place)[0])
+
+    def structs(self, field: int, size: int) -> range:
+        """The places of the structs in a vector."""
+        place = self._place(field)
+        if not place:
+            return range(0)
+        start = place + struct.unpack_from("<I", self.content, place)[0]
+        (count,) = struct.unpack_from("<I", self.content, start)
+        return range(start + 4, start + 4 + count * size, size)
+
+
+def _of_workbook(path: Path) -> int:
+    """Its parts unpacked, and a cell for each place up to the last row and column of a sheet."""
+    with zipfile.ZipFile(path) as parts:
+        members = parts.infolist()
+        total = sum(member.file_size for member in members)
+        if any(map(_is_bomb, members)):
+            raise ReadError(f"'{path.name}' is packed as no workbook is; it was not unpacked.")
+        if total > available_memory():
+            return total
+        cells = max((_extent(parts, member) for member in members), default=0)
+    return total + _WORKBOOK_CELL * cells
+
+
+def _is_bomb(member: zipfile.ZipInfo) -> bool:
+    """Whether a part is packed as no sheet can be, so that unpacking it is only there to harm."""
+    return member.file_size > 1 << 20 and member.file_size > _RATIO * member.compress_size
+
+
+def _extent(parts: zipfile.ZipFile, member: zipfile.ZipInfo) -> int:
+    """The rows times the columns up to the last cell of a sheet.
+
+    Cells that do not name their place stand one after the other, at most all in one row.
+    """
+    rows = columns = unnamed = 0
+    rest = b""
+    with parts.open(member) as sheet:
+        while chunk := sheet.read(1 << 20):
+            text, _, rest = (rest[-_LONGEST_TAG:] + chunk).rpartition(b">")
+            places = _PLACE.findall(text)
+            rows = max([rows, *(int(row) for _, row in places)])
+            columns = max([columns, *map(_column_number, {name for name, _ in places})])
+            named = sum(name != b"" for name, _ in places)
+            unnamed += max(0, len(_CELL_TAG.findall(text)) - named)
+    return rows * (columns + unnamed)
+
+
+def _column_number(letters: bytes) -> int:
+    number = 0
+    for letter in letters.upper():
+        number = 26 * number + letter - 64
+    return number
+
+
+_NEEDED: Final[dict[str, Any]] = {
+    "csv": _of_text,
+    "tsv": _of_text,
+    "parquet": _of_parquet,
+    "arrow": _of_arrow,
+    "xlsx": _of_workbook,
+}

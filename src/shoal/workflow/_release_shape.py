@@ -1,0 +1,250 @@
+"""The shape of ``release.json`` and ``audit.json``: what each entry may be, checked before use.
+
+Whoever wrote these files may not mean well. So they are read strictly, and an entry that is not
+known, missing or of another type is refused here, once, before anything else looks at it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date
+from typing import Any, Final
+
+from shoal.errors import ReleaseError
+from shoal.table import FORMATS
+from shoal.workflow._release import FORMAT_VERSION
+from shoal.workflow._verification import clean
+
+#: More than these, no release has; what has more is not read.
+MOST_CLAIMS: Final = 200
+MOST_COLUMNS: Final = 50_000
+
+#: What an entry may be: a test, the entries of a table, or the one shape of all items of a list,
+#: with the most that there may be.
+Shape = Callable[[Any], bool] | Mapping[str, Any] | Sequence[Any]
+
+_LARGEST: Final = 1 << 63
+
+
+def parse_json(content: bytes) -> Any:
+    """Read JSON strictly; ValueError or RecursionError where it is anything but plain JSON.
+
+    No name comes twice in a table, since readers differ in which one they take; and no number is
+    infinite or none at all.
+    """
+    return json.loads(
+        content.decode("utf-8"),
+        object_pairs_hook=_without_twins,
+        parse_constant=_refuse,
+        parse_float=_finite,
+    )
+
+
+def check_shape(value: Any, shape: Shape, file: str) -> dict[str, Any]:
+    """The table itself; ReleaseError names the first entry that is not what it has to be."""
+    wrong = _misfit(value, shape, "")
+    if wrong is not None:
+        raise ReleaseError(f"{file} is not as Shoal writes it: {clean(wrong)}")
+    return dict(value)
+
+
+def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    table = dict(pairs)
+    if len(table) != len(pairs):
+        raise ValueError
+    return table
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError
+    return number
+
+
+def _misfit(value: Any, shape: Shape, at: str) -> str | None:
+    """Where a value does not have its shape; None if it does."""
+    if callable(shape):
+        return None if shape(value) else f"'{at}' is of another type or out of range"
+    if isinstance(shape, Mapping):
+        return _misfit_of_table(value, shape, at)
+    item_shape, *most = shape
+    if not isinstance(value, list):
+        return f"'{at}' is not a list"
+    if most and len(value) > most[0]:
+        return f"'{at}' has {len(value):,} entries, and more than {most[0]:,} are not checked"
+    found = (_misfit(item, item_shape, f"{at}[{number}]") for number, item in enumerate(value))
+    return next((wrong for wrong in found if wrong is not None), None)
+
+
+def _misfit_of_table(value: Any, shape: Mapping[str, Any], at: str) -> str | None:
+    """Names that end in ``?`` may be left out; others than these only where the shape has ``*``."""
+    if not isinstance(value, dict):
+        return f"'{at}' is not a table" if at else "it is not a table"
+    inside = f"{at}." if at else ""
+    known = {name.removesuffix("?"): part for name, part in shape.items() if name != "*"}
+    for name, part in known.items():
+        if name in value:
+            wrong = _misfit(value[name], part, inside + name)
+            if wrong is not None:
+                return wrong
+        elif f"{name}?" not in shape:
+            return f"'{inside}{name}' is missing"
+    unknown = next((name for name in value if name not in known), None)
+    return None if unknown is None or "*" in shape else f"'{inside}{unknown}' is not known"
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < _LARGEST
+
+
+def _count(value: Any) -> bool:
+    return _whole(value) and value >= 0
+
+
+def _number(value: Any) -> bool:
+    return _whole(value) or isinstance(value, float)
+
+
+def _share(value: Any) -> bool:
+    return _number(value) and 0 <= value <= 1
+
+
+def _flag(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _table(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+def _anything(value: Any) -> bool:
+    return True
+
+
+def _maybe(shape: Shape) -> Callable[[Any], bool]:
+    return lambda value: value is None or _misfit(value, shape, "") is None
+
+
+def _among(*known: Any) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, str) and value in known
+
+
+def _written(pattern: str) -> Callable[[Any], bool]:
+    form = re.compile(pattern)
+    return lambda value: isinstance(value, str) and form.fullmatch(value) is not None
+
+
+def _day(value: Any) -> bool:
+    try:
+        return isinstance(value, str) and date.fromisoformat(value).isoformat() == value
+    except ValueError:
+        return False
+
+
+def _told_count(value: Any) -> bool:
+    """A count of people, or the words for one that may not be told."""
+    return _count(value) or _few(value)
+
+
+def _table_of(shape: Shape) -> Callable[[Any], bool]:
+    return lambda value: (
+        isinstance(value, dict) and all(_misfit(v, shape, "") is None for v in value.values())
+    )
+
+
+def _version(value: Any) -> bool:
+    return _whole(value) and value == FORMAT_VERSION
+
+
+_few: Final = _written(r"some|(fewer than|more than|at least|at most|about) \d+")
+_origin: Final = _among("entropy", "seed", "key")
+_sha256: Final = _written("[0-9a-f]{64}")
+
+_COLUMN: Final = {"name": _text, "type": _text, "role": _maybe(_text)}
+_METHOD: Final = {
+    "method": _written("[a-z][a-z0-9_]*"),
+    "parameters": _table,
+    "columns": [_text],
+    "left_alone": _table_of(_text),
+    "columns_removed": [_text],
+    "records_removed": _told_count,
+    "facts": _table,
+}
+_CLAIM: Final = {
+    "claim": _text,
+    "requirement": _anything,
+    "required": _number,
+    "measured": _maybe(_number),
+    "holds": _flag,
+    "needs_original": _flag,
+    "private_parameters": _flag,
+    "rests_on_seed": _flag,
+}
+_SWAPPING: Final = {
+    "k": _count,
+    "columns": [_text],
+    "swapped": _among("sensitive", "quasi_identifiers"),
+    "linkage": _table,
+    "widths": _table_of(_number),
+    "leaks": [_table],
+}
+
+#: ``release.json``: a new entry of it gets its line here.
+FACTS: Final = {
+    "format_version": _version,
+    "shoal": _written(r"\d+(\.\w+)+([+-][\w.]+)?"),
+    "created": _day,
+    "data": {
+        "file": _among(*(f"data.{format}" for format in FORMATS)),
+        "format": _among(*FORMATS),
+        "sha256": _sha256,
+        "rows": _count,
+        "shuffled": _flag,
+        "columns": [_COLUMN, MOST_COLUMNS],
+    },
+    "identifiers_removed": _count,
+    "records_removed": _told_count,
+    "methods": [_METHOD],
+    "claims": [_CLAIM, MOST_CLAIMS],
+    "measured": _table_of(_number),
+    "swapping": _maybe(_SWAPPING),
+    "report": {"file": _among("report.html"), "sha256": _sha256},
+}
+
+#: ``audit.json``, as far as it is used: it is private, and may have more to remember.
+AUDIT: Final = {
+    "format_version": _version,
+    "warning": _text,
+    "source_sha256": _maybe(_sha256),
+    "release_sha256?": _sha256,
+    "records_sha256?": _sha256,
+    "sampling": _maybe({"columns": [_text], "sha256": _sha256}),
+    "rows_before": _count,
+    "identifiers": [_text],
+    "exchanges": [{"columns": [_text], "randomness": _origin, "*": None}],
+    "unchanged_records": _maybe(_count),
+    "plan": _table,
+    "roles": _table,
+    "steps": [_table],
+    "requirements": [_anything],
+    "course": {
+        "state": _among("raw", "sampled", "generalized", "other"),
+        "fraction": _maybe(_share),
+        "origin": _maybe(_origin),
+        "smallest": _maybe(_count),
+        "*": None,
+    },
+    "*": None,
+}
