@@ -11,7 +11,12 @@ from shoal.table._frames import Kind
 from shoal.table._grouped import Missing, check_reading
 from shoal.table._quantities import quantities, scale_name
 from shoal.table._read_table import read
-from shoal.table._released import read_records, read_released, records_as_parquet
+from shoal.table._released import (
+    read_records,
+    read_released,
+    records_as_parquet,
+    sizes_in_file,
+)
 from shoal.table._released_column import ReleasedColumn, read_labels_of, released_column
 from shoal.table._released_pairs import ends_of_members, usual_partners
 from shoal.table._released_texts import (
@@ -79,6 +84,7 @@ __all__ = [
     "renamed",
     "scale_name",
     "signed_codes",
+    "sizes_in_file",
     "stacked_codes",
     "stacked_numbers",
     "stacked_numbers_and_unit",

@@ -141,7 +141,7 @@ def _original_types(frame: Any, library: str) -> dict[str, Any]:
 
 
 def _normalise(data: pl.DataFrame) -> pl.DataFrame:
-    """Plain types only: NaN is missing, categories are text, no nested values."""
+    """Plain types only: NaN is missing, -0.0 is 0.0, categories are text, no nested values."""
     changes = []
     for name, dtype in data.schema.items():
         column = data[name]  # not pl.col, which would read a name like "*" as a pattern
@@ -151,15 +151,31 @@ def _normalise(data: pl.DataFrame) -> pl.DataFrame:
                 "a table holds numbers, text, booleans and dates."
             )
         if dtype.is_float():
-            # polars tells NaN from null; in a table about people both mean "not known"
-            bare = column.cast(pl.Float64).alias("")  # polars reads a name like ^a$ as a pattern
-            changes.append(bare.fill_nan(None).alias(name))
+            changes.append(plain_floats(column.cast(pl.Float64)))
         elif dtype in (pl.Categorical, pl.Enum, pl.Null):
             # unused categories would carry values of the original into the release
             changes.append(column.cast(pl.String))
         elif dtype in (pl.Int128, pl.UInt128):
             changes.append(_huge_integers(column))
     return data.with_columns(changes) if changes else data
+
+
+def plain_floats(column: pl.Series) -> pl.Series:
+    """Floats with one spelling for what is one value; a column of another type as it is.
+
+    polars tells NaN from null; in a table about people both mean "not known". And -0.0 equals 0.0,
+    but a file would show two values where there is one class.
+
+    Examples
+    --------
+    >>> plain_floats(pl.Series([-0.0, 0.0, float("nan")])).to_list()
+    [0.0, 0.0, None]
+    """
+    if not column.dtype.is_float():
+        return column
+    bare = column.alias("").fill_nan(None)  # polars reads a name like ^a$ as a pattern
+    zeros = bare == 0
+    return (bare.set(zeros, 0.0) if zeros.any() else bare).alias(column.name)
 
 
 def _huge_integers(column: pl.Series) -> pl.Series:

@@ -108,12 +108,3 @@ class GroupedRows:
             (len(self), len(population)),
             wildcard=missing == "wildcard",
         )
-
-    def recounted_sizes(self) -> npt.NDArray[np.int64]:
-        """Class sizes counted by another way than :attr:`classes`, sorted; for verification."""
-        names = list(self.roles.quasi_identifiers)
-        if not names:
-            return np.array([len(self)] if len(self) else [], dtype=np.int64)
-        columns = [self._data[name].alias(str(place)) for place, name in enumerate(names)]
-        sizes = pl.DataFrame(columns).lazy().group_by(pl.all()).len(name="size").collect()
-        return np.sort(sizes["size"].to_numpy().astype(np.int64))

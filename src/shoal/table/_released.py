@@ -6,12 +6,13 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, BinaryIO
 
+import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from shoal.table._roles import Roles
 from shoal.table._table import Table
-from shoal.table.storage._read import read_frame
+from shoal.table.storage._read import read_fields, read_frame
 
 
 def read_released(
@@ -20,6 +21,30 @@ def read_released(
     """The released data with the types that the release recorded."""
     frame = read_frame(path, format=format, schema=dict(schema))
     return Table(frame).with_roles(roles, released=True)
+
+
+def sizes_in_file(
+    path: str | os.PathLike[str], format: str, places: Sequence[int]
+) -> npt.NDArray[np.int64]:
+    """How many rows share the fields at some places, as a reader of the file sees them; sorted.
+
+    Nothing is parsed or made equal: fields of text are one class where their characters are the
+    same, values of other formats where they are written alike.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "data.csv"
+    >>> _ = path.write_text("balance,sex\\n0.0,f\\n-0.0,f\\n0.0,f\\n")
+    >>> sizes_in_file(path, "csv", [0, 1]).tolist()
+    [1, 2]
+    """
+    fields = read_fields(path, format)
+    columns = [fields[:, place].alias(str(place)) for place in places]
+    if not columns:
+        return np.array([fields.height] if fields.height else [], dtype=np.int64)
+    sizes = pl.DataFrame(columns).lazy().group_by(pl.all()).len(name="size").collect()
+    return np.sort(sizes["size"].to_numpy().astype(np.int64))
 
 
 def records_as_parquet(

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from shoal.errors import InputError, ReleaseError, quoted
 from shoal.table import (
     OTHER,
@@ -21,6 +24,7 @@ from shoal.table import (
     Table,
     read_records,
     read_released,
+    sizes_in_file,
 )
 from shoal.workflow._release import FORMAT_VERSION, SAMPLING_FILE
 from shoal.workflow._verification import clean
@@ -156,6 +160,13 @@ def read_masked(place: Place, facts: Mapping[str, Any]) -> Table:
     if path.name != f"data.{format}":
         raise ReleaseError("the recorded format is not that of the recorded file")
     return read_released(path, format, schema, Roles.from_dict(roles))
+
+
+def sizes_on_file(place: Place, facts: Mapping[str, Any], masked: Table) -> npt.NDArray[np.int64]:
+    """The sizes of the classes that a reader of the released file sees, sorted."""
+    path, format = file_of(place, facts["data"]), facts["data"]["format"]
+    at = {name: place for place, name in enumerate(masked.columns)}
+    return sizes_in_file(path, format, [at[name] for name in masked.roles.quasi_identifiers])
 
 
 def on_record(private: Path, masked: Table) -> Table:

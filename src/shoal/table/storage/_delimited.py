@@ -58,6 +58,13 @@ def read_delimited(
     return pl.DataFrame(columns)
 
 
+def read_text_fields(path: Path, delimiter: str) -> pl.DataFrame:
+    """All fields as they stand in the file, columns called by their positions."""
+    text = load_text(path, "utf-8")
+    shape = shape_of(text, called=str(path), delimiter=delimiter)
+    return pl.DataFrame(_text_columns(path, text, shape, ()))
+
+
 def _text_columns(
     path: Path, text: Text, shape: Shape, missing_values: Sequence[str]
 ) -> list[pl.Series]:

@@ -12,16 +12,18 @@ import polars as pl
 
 from shoal.errors import ReadError, quoted
 from shoal.table.storage._columnar import read_arrow, read_parquet
-from shoal.table.storage._delimited import DEFAULT_MISSING, read_delimited
-from shoal.table.storage._excel import read_excel
+from shoal.table.storage._delimited import DEFAULT_MISSING, read_delimited, read_text_fields
+from shoal.table.storage._excel import read_excel, read_sheet_texts
 from shoal.table.storage._formats import check_format, format_of
+from shoal.table.storage._plain_text import as_text
 from shoal.table.storage._recorded import as_recorded_frame
 from shoal.table.storage._sql import read_sql
 from shoal.table.storage._types import dtypes_of
 
-__all__ = ["DEFAULT_MISSING", "read_frame"]
+__all__ = ["DEFAULT_MISSING", "read_fields", "read_frame"]
 
 _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")  # not the letter of a drive
+_DELIMITER: Final = {"csv": ",", "tsv": "\t"}
 _TEXT_OPTIONS: Final = ("delimiter", "encoding", "decimal", "missing_values", "header")
 
 
@@ -119,12 +121,30 @@ def read_frame(
     return _without_patterns(frame, f"'{path}'") if schema is None else frame
 
 
+def read_fields(path: str | os.PathLike[str], format: str) -> pl.DataFrame:
+    """Every field of a file that :func:`write_frame` wrote, as the text that a reader sees.
+
+    Columns are called by their positions. An empty field is missing, a quoted empty one is not.
+    Numbers and dates of formats that are not text are written out, each value in its one way:
+    ``-0.0`` is not ``0.0`` here, nor ``NaN`` a missing value.
+    """
+    path = _file(path)
+    if format in ("csv", "tsv"):
+        return read_text_fields(path, _DELIMITER[format])
+    if format == "xlsx":
+        columns = read_sheet_texts(path)
+    else:
+        frame = read_parquet(path) if format == "parquet" else read_arrow(path)
+        columns = [as_text(column) for column in frame]
+    return pl.DataFrame([column.alias(str(at)) for at, column in enumerate(columns)])
+
+
 def _read_file(
     path: Path, format: str, options: dict[str, Any], dtypes: dict[str, pl.DataType] | None
 ) -> pl.DataFrame:
     if format in ("csv", "tsv"):
         _refuse_others(options, _TEXT_OPTIONS, "a text file")
-        return _read_text(path, "\t" if format == "tsv" else ",", options, dtypes)
+        return _read_text(path, _DELIMITER[format], options, dtypes)
     if format == "xlsx":
         _refuse_others(options, ("sheet", "header"), "a workbook")
         frame = read_excel(path, options.get("sheet"), dtypes, header=options.get("header"))
