@@ -1,4 +1,4 @@
-"""Values that are one class are written in one way: whoever opens the file sees the same classes."""
+"""Values that are one class are written in one way, so that readers see the same classes."""
 
 from __future__ import annotations
 
