@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from shoal import Roles, Table
 from shoal.errors import InputError
-from shoal.table import FORMATS, sizes_in_file
+from shoal.table import FORMATS, ReleasedFields
 
 from .tables import TRICKY, tables
 
@@ -117,7 +117,7 @@ def test_one_class_in_memory_is_one_in_the_file(tmp_path_factory, format, table)
     labels = table.classes.labels.tolist()
     assert len(rows) == len(labels)
     assert len(set(zip(rows, labels, strict=True))) == len(set(rows)) == len(set(labels))
-    counted = sizes_in_file(path, format, range(len(table.columns))).tolist()
+    counted = ReleasedFields(path, format).sizes(range(len(table.columns))).tolist()
     assert counted == sorted(Counter(rows).values()) == sorted(table.classes.sizes.tolist())
 
 
@@ -129,6 +129,7 @@ def test_what_is_written_in_two_ways_is_two_classes(tmp_path, format):
     path = tmp_path / f"data.{format}"
     frame = pl.DataFrame({"x": [0.0, -0.0, 0.0, 1.5], "y": ["a", "a", "a", "a"]})
     write_frame(frame, path, format=format)
-    assert sizes_in_file(path, format, [0]).tolist() == [1, 1, 2]
-    assert sizes_in_file(path, format, [1]).tolist() == [4]
-    assert sizes_in_file(path, format, []).tolist() == [4]
+    fields = ReleasedFields(path, format)
+    assert fields.sizes([0]).tolist() == [1, 1, 2]
+    assert fields.sizes([1]).tolist() == [4]
+    assert fields.sizes([]).tolist() == [4]

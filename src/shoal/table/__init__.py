@@ -12,10 +12,10 @@ from shoal.table._grouped import Missing, check_reading
 from shoal.table._quantities import quantities, scale_name
 from shoal.table._read_table import read
 from shoal.table._released import (
+    ReleasedFields,
     read_records,
     read_released,
     records_as_parquet,
-    sizes_in_file,
 )
 from shoal.table._released_column import ReleasedColumn, read_labels_of, released_column
 from shoal.table._released_pairs import ends_of_members, usual_partners
@@ -38,7 +38,8 @@ from shoal.table._table import Numbers, Table
 from shoal.table.hierarchy._codes import HierarchyCodes
 from shoal.table.hierarchy._hierarchy import Hierarchy
 from shoal.table.hierarchy._rule import ROOT, Unseen
-from shoal.table.storage._formats import FORMATS
+from shoal.table.storage._formats import DELIMITER_OF, FORMATS
+from shoal.table.storage._formulas import Formulas
 from shoal.table.suggestion._suggest import (
     RoleSuggestion,
     identifying_columns,
@@ -46,6 +47,7 @@ from shoal.table.suggestion._suggest import (
 )
 
 __all__ = [
+    "DELIMITER_OF",
     "FORMATS",
     "OTHER",
     "ROOT",
@@ -53,12 +55,14 @@ __all__ = [
     "Codes",
     "Course",
     "Exchange",
+    "Formulas",
     "Hierarchy",
     "HierarchyCodes",
     "Kind",
     "Missing",
     "Numbers",
     "ReleasedColumn",
+    "ReleasedFields",
     "RoleSuggestion",
     "Roles",
     "Sampling",
@@ -84,7 +88,6 @@ __all__ = [
     "renamed",
     "scale_name",
     "signed_codes",
-    "sizes_in_file",
     "stacked_codes",
     "stacked_numbers",
     "stacked_numbers_and_unit",

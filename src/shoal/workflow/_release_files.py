@@ -11,20 +11,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from shoal.errors import InputError, ReleaseError, quoted
 from shoal.table import (
     OTHER,
     Course,
     Exchange,
+    Formulas,
+    ReleasedFields,
     Roles,
     Sampling,
     Table,
     read_records,
     read_released,
-    sizes_in_file,
 )
 from shoal.workflow._release import FORMAT_VERSION, SAMPLING_FILE
 from shoal.workflow._verification import clean
@@ -159,14 +157,20 @@ def read_masked(place: Place, facts: Mapping[str, Any]) -> Table:
     path, format = file_of(place, facts["data"]), facts["data"]["format"]
     if path.name != f"data.{format}":
         raise ReleaseError("the recorded format is not that of the recorded file")
-    return read_released(path, format, schema, Roles.from_dict(roles))
+    kept = formulas_of(facts)
+    return read_released(path, format, schema, Roles.from_dict(roles), formulas=kept)
 
 
-def sizes_on_file(place: Place, facts: Mapping[str, Any], masked: Table) -> npt.NDArray[np.int64]:
-    """The sizes of the classes that a reader of the released file sees, sorted."""
-    path, format = file_of(place, facts["data"]), facts["data"]["format"]
-    at = {name: place for place, name in enumerate(masked.columns)}
-    return sizes_in_file(path, format, [at[name] for name in masked.roles.quasi_identifiers])
+def fields_of(place: Place, facts: Mapping[str, Any]) -> ReleasedFields:
+    """What a reader of the released file sees."""
+    return ReleasedFields(file_of(place, facts["data"]), facts["data"]["format"])
+
+
+def formulas_of(facts: Mapping[str, Any]) -> Formulas:
+    """How texts that a spreadsheet would run were written; a release of old kept them."""
+    told = facts["data"].get("formulas")
+    neutralised = isinstance(told, dict) and told.get("handling") == "neutralised"
+    return "neutralise" if neutralised else "keep"
 
 
 def on_record(private: Path, masked: Table) -> Table:

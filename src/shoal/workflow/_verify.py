@@ -15,10 +15,12 @@ import numpy as np
 
 from shoal.errors import InputError, ReleaseError
 from shoal.models import PopulationModel, discover_models
-from shoal.table import Roles, Table, read_records
+from shoal.table import DELIMITER_OF, ReleasedFields, Roles, Table, read_records
 from shoal.workflow._release import PUBLIC_MEASURES, SAMPLING_FILE
 from shoal.workflow._release_files import (
     Place,
+    fields_of,
+    formulas_of,
     is_plain,
     on_course,
     on_record,
@@ -27,7 +29,6 @@ from shoal.workflow._release_files import (
     read_masked,
     same_digest,
     sampling_on_record,
-    sizes_on_file,
     untouched_columns,
 )
 from shoal.workflow._require import Limit, discover_all_measures, make_claim, requirement_from
@@ -84,8 +85,11 @@ def verify(folder: str | os.PathLike[str], *, original: Table | None = None) -> 
         return Verification(tuple(checks))
     if place.private is not None:
         masked = on_course(place.private, _with_exchanges(place.private, masked, checks))
+    fields = fields_of(place, facts)
     checks.run("columns and rows", lambda: _same_shape(masked, facts))
-    checks.run("class sizes counted twice", lambda: _same_counts(place, facts, masked))
+    checks.run("class sizes counted twice", lambda: _same_counts(fields, masked))
+    if facts["data"]["format"] in DELIMITER_OF:
+        checks.run("formulas in the text", lambda: _no_formulas(fields, facts, masked))
     paired = _paired(place.private, facts, masked, original, checks)
     for number, recorded in enumerate(_recorded_claims(facts)):
         name = f"{CLAIM}{recorded.get('claim')}"
@@ -124,14 +128,27 @@ def _same_shape(masked: Table, facts: Mapping[str, Any]) -> tuple[bool, str]:
     return good, f"{len(masked)} rows and {len(masked.columns)} columns"
 
 
-def _same_counts(place: Place, facts: Mapping[str, Any], masked: Table) -> tuple[bool, str]:
+def _same_counts(fields: ReleasedFields, masked: Table) -> tuple[bool, str]:
     """Classes of the values that were read, and classes of what a reader of the file sees.
 
     Fields that are written alike are read as one value; so where there are as many classes of
     either kind, they are the same.
     """
-    same = np.array_equal(np.sort(masked.classes.sizes), sizes_on_file(place, facts, masked))
+    at = {name: place for place, name in enumerate(masked.columns)}
+    seen = fields.sizes([at[name] for name in masked.roles.quasi_identifiers])
+    same = np.array_equal(np.sort(masked.classes.sizes), seen)
     return same, f"{masked.classes.count} classes, the smallest of {masked.classes.k} records"
+
+
+def _no_formulas(
+    fields: ReleasedFields, facts: Mapping[str, Any], masked: Table
+) -> tuple[bool, str]:
+    """Whether a spreadsheet that opens the file would run any of its texts."""
+    texts = [at for at, kind in enumerate(masked.schema.values()) if kind == "string"]
+    count = fields.running(texts)
+    if formulas_of(facts) == "neutralise":
+        return not count, f"{count} texts that a spreadsheet would run"
+    return True, f"{count} texts that a spreadsheet would run; the release keeps them"
 
 
 def _paired(
