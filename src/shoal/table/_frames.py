@@ -14,6 +14,11 @@ from shoal.errors import InputError, quoted
 
 _OTHER_PLAIN = (pl.Boolean, pl.String, pl.Categorical, pl.Enum, pl.Null)
 
+# 0001-01-01 and 9999-12-31, in days since 1970
+_CALENDAR = (-719_162, 2_932_896)
+_MOST_DAYS = 100_000_000
+_PER_DAY = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+
 Kind = Literal["integer", "float", "boolean", "text", "date", "datetime", "time", "duration"]
 
 
@@ -150,6 +155,7 @@ def _normalise(data: pl.DataFrame) -> pl.DataFrame:
                 f"Column '{name}' holds values of type {type(dtype).__name__}; "
                 "a table holds numbers, text, booleans and dates."
             )
+        _refuse_beyond_calendar(column)
         if dtype.is_float():
             changes.append(plain_floats(column.cast(pl.Float64)))
         elif dtype in (pl.Categorical, pl.Enum, pl.Null):
@@ -158,6 +164,34 @@ def _normalise(data: pl.DataFrame) -> pl.DataFrame:
         elif dtype in (pl.Int128, pl.UInt128):
             changes.append(_huge_integers(column))
     return data.with_columns(changes) if changes else data
+
+
+def _refuse_beyond_calendar(column: pl.Series) -> None:
+    """Dates of a year that has not four digits, and stretches of time that no unit can hold.
+
+    A type can hold them, but neither a text, nor Python, nor a step that counts in days.
+    """
+    dtype, bare = column.dtype, column.alias("")
+    first, last = _CALENDAR
+    limit = "dates beyond the years 1 to 9999"
+    if isinstance(dtype, pl.Date):
+        days = bare.to_physical()
+    elif isinstance(dtype, pl.Datetime):
+        days = bare.to_physical() // _PER_DAY[dtype.time_unit]
+        if dtype.time_zone not in (None, "UTC"):
+            first, last = first + 1, last - 1  # a zone may be a day ahead or behind
+    elif isinstance(dtype, pl.Duration):
+        days = bare.to_physical() // _PER_DAY[dtype.time_unit]
+        first, last = -_MOST_DAYS, _MOST_DAYS
+        limit = f"durations beyond {_MOST_DAYS:,} days"
+    else:
+        return
+    beyond = int((~days.is_between(first, last)).sum())
+    if beyond:
+        raise InputError(
+            f"Column '{column.name}' holds {limit} ({beyond:,} of {len(column):,} cells); make "
+            "them missing, or turn the column into numbers or text."
+        )
 
 
 def plain_floats(column: pl.Series) -> pl.Series:

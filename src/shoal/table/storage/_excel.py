@@ -13,6 +13,7 @@ import polars as pl
 from shoal.errors import MissingExtra, ReadError, quoted
 from shoal.table.storage._header import check_header
 from shoal.table.storage._recorded import check_names
+from shoal.table.storage._sheet_extent import check_extent
 
 #: Whole numbers up to here are exact in a workbook, where every number is a float.
 EXACT_INTEGER: Final = 2**53
@@ -63,6 +64,7 @@ def _loaded(
     try:
         workbook = fastexcel.read_excel(path)
         position = _position(path, workbook.sheet_names, sheet)
+        check_extent(path, position)
         return position, *_header_and_body(workbook, position, dtypes)
     except fastexcel.FastExcelError:
         raise ReadError(
