@@ -24,6 +24,12 @@ TRICKY = [
     "1.0",
     "1e5",
     "=1+1",
+    "'=1+1",
+    "-5",
+    "+49 170",
+    "-2+3",
+    "\t@a",
+    "a;-b",
     "a,b",
     "a;b",
     "a\tb",
@@ -49,6 +55,11 @@ KINDS: dict[str, tuple[Any, st.SearchStrategy[Any]]] = {
     "unsigned integers": (pl.UInt64(), st.integers(0, 2**64 - 1)),
     "few floats": (pl.Float64(), st.sampled_from([0.0, 0.5, 1.25])),
     "floats": (pl.Float64(), st.floats(allow_nan=False, allow_infinity=False)),
+    "zeros": (pl.Float64(), st.sampled_from([0.0, -0.0, 1.5, -1e-320])),
+    "single floats": (
+        pl.Float32(),
+        st.floats(allow_nan=False, allow_infinity=False, width=32) | st.sampled_from([-0.0, 0.1]),
+    ),
     "booleans": (pl.Boolean(), st.booleans()),
     "few texts": (pl.String(), st.sampled_from("abc")),
     "texts": (pl.String(), st.sampled_from(TRICKY) | st.text(max_size=8)),
@@ -57,7 +68,12 @@ KINDS: dict[str, tuple[Any, st.SearchStrategy[Any]]] = {
         pl.Datetime("us"),
         st.datetimes(dt.datetime(1900, 1, 1), dt.datetime(2100, 1, 1)),
     ),
+    "moments of a zone": (
+        pl.Datetime("ns", "Europe/Lisbon"),
+        st.datetimes(dt.datetime(1971, 1, 1), dt.datetime(2100, 1, 1)),
+    ),
     "clocks": (pl.Time(), st.times()),
+    "stretches": (pl.Duration("ms"), st.integers(-(10**9), 10**9)),
     "decimals": (
         pl.Decimal(12, 2),
         st.integers(-(10**9), 10**9).map(lambda cents: Decimal(cents) / 100),
@@ -77,7 +93,7 @@ def series(draw: st.DrawFn, name: str, rows: int, kinds: list[str], *, gaps: boo
     drawn = draw(st.lists(cells, min_size=rows, max_size=rows))
     if all(cell is None for cell in drawn):
         drawn[0] = draw(values)
-    return pl.Series(name, drawn, dtype=dtype)
+    return pl.Series(name, drawn, dtype=dtype, strict=False)
 
 
 @st.composite

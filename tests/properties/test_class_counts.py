@@ -27,7 +27,6 @@ def test_own_value(table):
     counts = Counter(keys_of(table))
     assert table.class_sizes().tolist() == [counts[key] for key in keys_of(table)]
     assert sorted(table.classes.sizes.tolist()) == sorted(counts.values())
-    assert table.recounted_sizes().tolist() == sorted(counts.values())
     assert table.classes.k == min(counts.values()) == KAnonymity(2).level(table)
 
 

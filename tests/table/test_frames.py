@@ -76,14 +76,12 @@ def test_column_names_that_polars_would_read_as_patterns(frame):
     blanked = table.blank({"*": np.array([True, False, False])})
     assert frame.columns(blanked.frame) == columns | {"*": [None, None, 2.5]}
     assert table.class_sizes().tolist() == [1, 1, 1]
-    assert table.recounted_sizes().tolist() == [1, 1, 1]
     assert table.scrubbed().columns == list(columns)
 
 
 def test_a_column_may_be_called_as_shoal_calls_its_own():
     frame = pl.DataFrame({"size": [1, 1], "len": [1, 1], "_shoal_size": [2, 2], "row_key": [3, 3]})
     table = Table(frame, Roles(quasi_identifiers=frame.columns))
-    assert table.recounted_sizes().tolist() == [2]
     assert table.classes.k == 2
 
 

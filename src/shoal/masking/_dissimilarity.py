@@ -21,6 +21,7 @@ DISSIMILARITIES = ("euclidean", "gower", "ahmad-dey", "ahmad-dey-squared")
 _NUMERIC = ("integer", "float")
 _LEVELS = 2_000  # of a category: Ahmad and Dey compare each two of them, column by column
 _BINS = 5  # Ahmad and Dey leave the number open; five bins of equal width
+_FAR = 400  # powers of two from 1: beyond, squares and their sums may overflow or vanish
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,13 +92,21 @@ def _points(table: Table, columns: Sequence[str], standardize: bool) -> Floats:
             f"Euclidean distance compares numbers, but {quoted(others)} is not numeric; choose "
             "the dissimilarity 'gower' or 'ahmad-dey', or name other columns."
         )
-    return _matrix([_scaled(table, name, standardize) for name in columns], len(table))
+    shift = 0 if standardize else _common_shift([table.numbers(name).values for name in columns])
+    return _matrix([_scaled(table, name, standardize, shift) for name in columns], len(table))
 
 
-def _scaled(table: Table, name: str, standardize: bool) -> Floats:
+def _common_shift(columns: Sequence[npt.NDArray[Any]]) -> int:
+    """The power of two that brings raw values, all alike, to where their squares are numbers."""
+    largest = max((np.abs(c.astype(np.float64)).max(initial=0.0) for c in columns), default=0.0)
+    exponent = int(np.frexp(largest)[1])
+    return -exponent if abs(exponent) > _FAR else 0
+
+
+def _scaled(table: Table, name: str, standardize: bool, shift: int) -> Floats:
     numbers = table.numbers(name)
     values = numbers.values.astype(np.float64)
-    values = _about_one(values) if standardize else values
+    values = _about_one(values) if standardize else np.ldexp(values, shift)
     inside = values[numbers.present]
     if len(inside) == 0:
         return np.zeros(len(values))

@@ -123,16 +123,25 @@ def aggregate(table: Table, columns: Sequence[str], groups: npt.NDArray[np.int32
 def _means(table: Table, name: str, groups: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
     """The mean of each record's group; NaN where the group has no value."""
     column = table.numbers(name)
-    inside = groups[column.present]
-    count = int(groups.max()) + 1
     values = column.values[column.present].astype(np.float64)
-    exponent = int(np.frexp(np.abs(values).max(initial=1.0))[1])  # sums of large ones overflow
-    values = np.ldexp(values, -exponent)
-    middle = values.mean() if len(values) else 0.0  # sums of deviations lose fewer digits
-    sums = np.bincount(inside, weights=values - middle, minlength=count)
-    held = np.bincount(inside, minlength=count)
-    means = middle + sums / np.where(held > 0, held, np.nan)
-    return np.ldexp(means, exponent)[groups]
+    return _group_means(values, groups[column.present], int(groups.max()) + 1)[groups]
+
+
+def _group_means(
+    values: npt.NDArray[np.float64], groups: npt.NDArray[np.int32], count: int
+) -> npt.NDArray[np.float64]:
+    """The mean of each group by deviations from its own first value; NaN for one without any.
+
+    A deviation from the mean of all values would lose digits where others are huge.
+    """
+    # a sum of the largest floats overflows; 64 binary places lower none does
+    shift = 64 if np.abs(values).max(initial=0.0) > 1e290 else 0
+    values = np.ldexp(values, -shift)
+    first = np.zeros(count)
+    first[groups[::-1]] = values[::-1]
+    sums = np.bincount(groups, weights=values - first[groups], minlength=count)
+    held = np.bincount(groups, minlength=count)
+    return np.ldexp(first + sums / np.where(held > 0, held, np.nan), shift)
 
 
 def _representatives(

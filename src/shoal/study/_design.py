@@ -24,6 +24,8 @@ _PARTS = (
 )  # fmt: skip
 _VARIANT_PARTS = ("name", "family", "steps", "combine", "grid", "tables", "seeds", "measures")
 
+_MOST_SEEDS = 1_000_000
+
 #: The variant that masks nothing: what the others are compared with.
 ORIGINAL = "original"
 
@@ -289,6 +291,8 @@ def _with(
 def _seeds(given: Any) -> tuple[int, ...]:
     if isinstance(given, bool) or not isinstance(given, (int, list)):
         raise PlanError("The seeds of a study are a number of them, or a list of whole numbers.")
+    if isinstance(given, int) and given > _MOST_SEEDS:
+        raise PlanError(f"A study takes at most {_MOST_SEEDS:,} seeds; got {given:,}.")
     seeds = list(range(given)) if isinstance(given, int) else given
     if not seeds or not all(
         isinstance(s, int) and not isinstance(s, bool) and s >= 0 for s in seeds

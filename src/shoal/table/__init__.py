@@ -12,7 +12,12 @@ from shoal.table._grouped import Missing, check_reading
 from shoal.table._persons import owned_pairs
 from shoal.table._quantities import quantities, scale_name
 from shoal.table._read_table import read
-from shoal.table._released import read_records, read_released, records_as_parquet
+from shoal.table._released import (
+    ReleasedFields,
+    read_records,
+    read_released,
+    records_as_parquet,
+)
 from shoal.table._released_column import ReleasedColumn, read_labels_of, released_column
 from shoal.table._released_pairs import ends_of_members, usual_partners
 from shoal.table._released_texts import (
@@ -34,7 +39,8 @@ from shoal.table._table import Numbers, Table
 from shoal.table.hierarchy._codes import HierarchyCodes
 from shoal.table.hierarchy._hierarchy import Hierarchy
 from shoal.table.hierarchy._rule import ROOT, Unseen
-from shoal.table.storage._formats import FORMATS
+from shoal.table.storage._formats import DELIMITER_OF, FORMATS
+from shoal.table.storage._formulas import Formulas
 from shoal.table.storage._size import check_file_size
 from shoal.table.suggestion._suggest import (
     RoleSuggestion,
@@ -43,6 +49,7 @@ from shoal.table.suggestion._suggest import (
 )
 
 __all__ = [
+    "DELIMITER_OF",
     "FORMATS",
     "OTHER",
     "ROOT",
@@ -50,12 +57,14 @@ __all__ = [
     "Codes",
     "Course",
     "Exchange",
+    "Formulas",
     "Hierarchy",
     "HierarchyCodes",
     "Kind",
     "Missing",
     "Numbers",
     "ReleasedColumn",
+    "ReleasedFields",
     "RoleSuggestion",
     "Roles",
     "Sampling",

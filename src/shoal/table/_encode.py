@@ -11,6 +11,7 @@ import numpy.typing as npt
 import polars as pl
 
 from shoal.errors import InputError
+from shoal.table._frames import plain_floats
 
 _NESTED = (pl.List, pl.Array, pl.Struct, pl.Object)
 _WIDE = (pl.String, pl.Binary, pl.Decimal, pl.Int128, pl.UInt128, pl.Categorical, pl.Null)
@@ -123,9 +124,7 @@ def encode(series: pl.Series) -> Codes:
             f"Column '{series.name}' holds {series.dtype.base_type()} values, which cannot be "
             "compared record by record; turn them into numbers or text, or leave the column out."
         )
-    if series.dtype.is_float():
-        series = series.fill_nan(None)
-        series = series.set(series == 0, 0.0)  # -0.0 is 0.0; polars leaves out "+ 0.0"
+    series = plain_floats(series)
     labels, count = _labels(series)
     distinct = series.gather(first_rows(labels, count))
     order = distinct.arg_sort(nulls_last=True).to_numpy()

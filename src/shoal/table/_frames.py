@@ -14,6 +14,11 @@ from shoal.errors import InputError, quoted
 
 _OTHER_PLAIN = (pl.Boolean, pl.String, pl.Categorical, pl.Enum, pl.Null)
 
+# 0001-01-01 and 9999-12-31, in days since 1970
+_CALENDAR = (-719_162, 2_932_896)
+_MOST_DAYS = 100_000_000
+_PER_DAY = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+
 Kind = Literal["integer", "float", "boolean", "text", "date", "datetime", "time", "duration"]
 
 
@@ -141,7 +146,7 @@ def _original_types(frame: Any, library: str) -> dict[str, Any]:
 
 
 def _normalise(data: pl.DataFrame) -> pl.DataFrame:
-    """Plain types only: NaN is missing, categories are text, no nested values."""
+    """Plain types only: NaN is missing, -0.0 is 0.0, categories are text, no nested values."""
     changes = []
     for name, dtype in data.schema.items():
         column = data[name]  # not pl.col, which would read a name like "*" as a pattern
@@ -150,16 +155,61 @@ def _normalise(data: pl.DataFrame) -> pl.DataFrame:
                 f"Column '{name}' holds values of type {type(dtype).__name__}; "
                 "a table holds numbers, text, booleans and dates."
             )
+        _refuse_beyond_calendar(column)
         if dtype.is_float():
-            # polars tells NaN from null; in a table about people both mean "not known"
-            bare = column.cast(pl.Float64).alias("")  # polars reads a name like ^a$ as a pattern
-            changes.append(bare.fill_nan(None).alias(name))
+            changes.append(plain_floats(column.cast(pl.Float64)))
         elif dtype in (pl.Categorical, pl.Enum, pl.Null):
             # unused categories would carry values of the original into the release
             changes.append(column.cast(pl.String))
         elif dtype in (pl.Int128, pl.UInt128):
             changes.append(_huge_integers(column))
     return data.with_columns(changes) if changes else data
+
+
+def _refuse_beyond_calendar(column: pl.Series) -> None:
+    """Dates of a year that has not four digits, and stretches of time that no unit can hold.
+
+    A type can hold them, but neither a text, nor Python, nor a step that counts in days.
+    """
+    dtype, bare = column.dtype, column.alias("")
+    first, last = _CALENDAR
+    limit = "dates beyond the years 1 to 9999"
+    if isinstance(dtype, pl.Date):
+        days = bare.to_physical()
+    elif isinstance(dtype, pl.Datetime):
+        days = bare.to_physical() // _PER_DAY[dtype.time_unit]
+        if dtype.time_zone not in (None, "UTC"):
+            first, last = first + 1, last - 1  # a zone may be a day ahead or behind
+    elif isinstance(dtype, pl.Duration):
+        days = bare.to_physical() // _PER_DAY[dtype.time_unit]
+        first, last = -_MOST_DAYS, _MOST_DAYS
+        limit = f"durations beyond {_MOST_DAYS:,} days"
+    else:
+        return
+    beyond = int((~days.is_between(first, last)).sum())
+    if beyond:
+        raise InputError(
+            f"Column '{column.name}' holds {limit} ({beyond:,} of {len(column):,} cells); make "
+            "them missing, or turn the column into numbers or text."
+        )
+
+
+def plain_floats(column: pl.Series) -> pl.Series:
+    """Floats with one spelling for what is one value; a column of another type as it is.
+
+    polars tells NaN from null; in a table about people both mean "not known". And -0.0 equals 0.0,
+    but a file would show two values where there is one class.
+
+    Examples
+    --------
+    >>> plain_floats(pl.Series([-0.0, 0.0, float("nan")])).to_list()
+    [0.0, 0.0, None]
+    """
+    if not column.dtype.is_float():
+        return column
+    bare = column.alias("").fill_nan(None)  # polars reads a name like ^a$ as a pattern
+    zeros = bare == 0
+    return (bare.set(zeros, 0.0) if zeros.any() else bare).alias(column.name)
 
 
 def _huge_integers(column: pl.Series) -> pl.Series:

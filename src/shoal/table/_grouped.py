@@ -189,14 +189,3 @@ class GroupedRows:
             wildcard=missing == "wildcard",
             persons=population._owners.persons,
         )
-
-    def recounted_sizes(self) -> npt.NDArray[np.int64]:
-        """Class sizes counted by another way than :attr:`classes`, sorted; for verification."""
-        names = list(self.roles.quasi_identifiers)
-        if not names:
-            return np.array([self.person_count] if len(self) else [], dtype=np.int64)
-        columns = [self._data[name].alias(str(place)) for place, name in enumerate(names)]
-        whose = pl.Series("whose", self.persons)
-        persons = pl.DataFrame([*columns, whose]).lazy().group_by(pl.exclude("whose"))
-        sizes = persons.agg(pl.col("whose").n_unique().alias("size")).collect()
-        return np.sort(sizes["size"].to_numpy().astype(np.int64))

@@ -13,6 +13,7 @@ import polars as pl
 from shoal.errors import InputError
 from shoal.table._course import Course
 from shoal.table._exchange import Exchange
+from shoal.table._frames import plain_floats
 from shoal.table._persons import Owners
 from shoal.table._sampling import Sampling
 
@@ -81,6 +82,7 @@ class RecordedRows:
 
     def _with_columns(self, changed: Sequence[pl.Series]) -> Table:
         """New cells in some columns; classes from before sampling are no longer theirs."""
+        changed = [plain_floats(column) for column in changed]
         table: Table = self._derive(self._data.with_columns(changed))
         on_record = () if self._sampling is None else self._sampling.codes
         if any(

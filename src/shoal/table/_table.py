@@ -26,6 +26,7 @@ from shoal.table._recorded import RecordedRows
 from shoal.table._roles import Roles
 from shoal.table._sampling import Sampling
 from shoal.table._scrub import scrubbed
+from shoal.table.storage._formulas import Formulas, running
 from shoal.table.storage._write import schema_of, write_frame
 from shoal.table.suggestion._owners import repeating_owners
 
@@ -250,9 +251,26 @@ class Table(GroupedRows, RecordedRows):
         """The type of each column, as a release records it."""
         return schema_of(self._data)
 
-    def write(self, path: str | os.PathLike[str], *, format: str) -> None:
-        """Write the data, without roles, row keys or any metadata."""
-        write_frame(self._data, path, format=format)
+    def write(
+        self, path: str | os.PathLike[str], *, format: str, formulas: Formulas = "neutralise"
+    ) -> None:
+        """Write the data, without roles, row keys or any metadata.
+
+        In CSV and TSV an apostrophe keeps spreadsheets from running a text or a column name as a
+        formula, unless ``formulas`` is ``"keep"``.
+        """
+        write_frame(self._data, path, format=format, formulas=formulas)
+
+    def running_cells(self) -> dict[str, int]:
+        """The text columns that have cells a spreadsheet would run as formulas, and how many."""
+        texts = (column for column in self._data if column.dtype == pl.String)
+        counts = {column.name: int(running(column.alias("")).sum()) for column in texts}
+        return {name: count for name, count in counts.items() if count}
+
+    def running_names(self) -> list[str]:
+        """The columns whose names a spreadsheet would run as formulas."""
+        names = pl.Series(self.columns, dtype=pl.String)
+        return names.filter(running(names)).to_list()
 
     def undeclared_identifiers(self) -> dict[str, str]:
         """Columns that would leave although they identify, with the evidence in words.

@@ -21,7 +21,7 @@ from shoal.errors import (
 from shoal.masking import Progress, Secrets
 from shoal.models import PrivacyModel
 from shoal.randomness import SecretStream
-from shoal.table import Table
+from shoal.table import Formulas, Table
 from shoal.workflow._assess import assess_release, check_assessable
 from shoal.workflow._assessment import Assessment
 from shoal.workflow._plan import Plan, StepRecord, in_released_domain
@@ -57,6 +57,7 @@ class Release:
         *,
         format: str = "parquet",
         force: bool = False,
+        formulas: Formulas = "neutralise",
         source: str | os.PathLike[str] | None = None,
         progress: Progress | None = None,
     ) -> Path:
@@ -70,6 +71,10 @@ class Release:
             The format of the data: parquet, csv, tsv, arrow or xlsx.
         force : bool
             Replace a release that is already there.
+        formulas : {"neutralise", "keep"}
+            In csv and tsv: whether texts and column names that a spreadsheet would run as
+            formulas get an apostrophe before them, or are written as they are. The release says
+            which columns have such texts.
         source : path, optional
             The file that the original was read from: its checksum goes into the private audit.
         progress : callable, optional
@@ -77,7 +82,15 @@ class Release:
         """
         from shoal.workflow._release import save_release
 
-        return save_release(self, out, format=format, force=force, source=source, progress=progress)
+        return save_release(
+            self,
+            out,
+            format=format,
+            force=force,
+            formulas=formulas,
+            source=source,
+            progress=progress,
+        )
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError(

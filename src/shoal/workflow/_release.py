@@ -11,10 +11,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import ReleaseError
+from shoal.errors import InputError, ReleaseError
 from shoal.masking import Progress
 from shoal.models import PrivacyModel
-from shoal.table import FORMATS, Sampling, records_as_parquet
+from shoal.table import DELIMITER_OF, FORMATS, Formulas, Sampling, Table, records_as_parquet
 from shoal.workflow._crowds import crowded_count, crowded_removals
 from shoal.workflow._folder import complete_or_absent, write_private
 from shoal.workflow._minimality import minimalities_of, minimality_in_words, minimality_of
@@ -37,6 +37,7 @@ def save_release(
     *,
     format: str,
     force: bool,
+    formulas: Formulas,
     source: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> Path:
@@ -49,10 +50,12 @@ def save_release(
         raise ReleaseError(f"There is no source file '{source}' to take the checksum of.")
     if format not in FORMATS:
         raise ReleaseError(f"There is no format '{format}'; known are {', '.join(FORMATS)}.")
+    if formulas not in ("neutralise", "keep"):
+        raise InputError(f"formulas must be 'neutralise' or 'keep'; got {formulas!r}.")
     tell = progress or (lambda label, share: None)
     with complete_or_absent(target, replace=force) as folder:
         tell("Writing the data", 0.0)
-        _write_public(release, folder / "public", format, tell)
+        _write_public(release, folder / "public", format, formulas, tell)
         tell("Writing the private half", 0.6)
         _write_private(release, folder / "private", source, _digest(folder / "public/release.json"))
         tell("Verifying the files", 0.8)
@@ -96,14 +99,16 @@ def _holds_current_folder(target: Path) -> bool:
         return False
 
 
-def _write_public(release: Release, folder: Path, format: str, tell: Progress) -> None:
+def _write_public(
+    release: Release, folder: Path, format: str, formulas: Formulas, tell: Progress
+) -> None:
     from shoal.workflow.report import release_page
 
     folder.mkdir(mode=0o755)
     data = folder / f"data.{format}"
-    release.masked.write(data, format=format)
+    release.masked.write(data, format=format, formulas=formulas)
     tell("Writing the report", 0.3)
-    facts = public_facts(release, data_file=data, format=format)
+    facts = public_facts(release, data_file=data, format=format, formulas=formulas)
     report = folder / "report.html"
     report.write_text(release_page(release, facts), encoding="utf-8")
     facts["report"] = {"file": report.name, "sha256": _digest(report)}
@@ -112,7 +117,9 @@ def _write_public(release: Release, folder: Path, format: str, tell: Progress) -
     )
 
 
-def public_facts(release: Release, *, data_file: Path, format: str) -> dict[str, Any]:
+def public_facts(
+    release: Release, *, data_file: Path, format: str, formulas: Formulas = "neutralise"
+) -> dict[str, Any]:
     """The content of ``release.json``: nothing in it comes from a single original record."""
     from shoal import __version__
 
@@ -128,6 +135,7 @@ def public_facts(release: Release, *, data_file: Path, format: str) -> dict[str,
             "sha256": _digest(data_file),
             "rows": len(masked),
             "shuffled": not release.plan.keep_order,
+            "formulas": _formulas(masked, formulas) if format in DELIMITER_OF else None,
             "columns": [
                 {"name": name, "type": kind, "role": masked.roles.of(name)}
                 for name, kind in masked.schema.items()
@@ -146,6 +154,15 @@ def _caution(claim: Claim, steps: Sequence[StepRecord]) -> dict[str, Any]:
     """What weakens a claim about classes that were searched for: the search can be redone."""
     found = minimalities_of(steps) if isinstance(claim.requirement, PrivacyModel) else []
     return {"cautions": [minimality_in_words(one) for one in found]} if found else {}
+
+
+def _formulas(masked: Table, formulas: Formulas) -> dict[str, Any]:
+    """Which columns have texts that a spreadsheet would run, and what was done with them."""
+    return {
+        "handling": "neutralised" if formulas == "neutralise" else "kept",
+        "cells": {name: crowded_count(n) for name, n in masked.running_cells().items()},
+        "names": masked.running_names(),
+    }
 
 
 def _public_steps(steps: Sequence[StepRecord]) -> list[dict[str, Any]]:

@@ -18,6 +18,8 @@ from shoal.errors import InputError, ReleaseError, quoted
 from shoal.table import (
     Course,
     Exchange,
+    Formulas,
+    ReleasedFields,
     Roles,
     Sampling,
     Table,
@@ -167,7 +169,13 @@ def _checked_data(place: Place, facts: Mapping[str, Any]) -> Table:
 
 def untouched_columns(facts: Mapping[str, Any], masked: Table) -> list[str]:
     """The released columns that no step of the release touched."""
-    touched = {name for step in facts["methods"] for name in step["columns"]}
+    try:
+        touched = {name for step in facts["methods"] for name in step["columns"]}
+    except (KeyError, TypeError):
+        raise ReleaseError(
+            "The release.json does not record its methods as a list of steps with their columns; "
+            "it is damaged."
+        ) from None
     return [name for name in masked.columns if name not in touched]
 
 
@@ -200,7 +208,20 @@ def read_masked(place: Place, facts: Mapping[str, Any]) -> Table:
     path, format = file_of(place, facts["data"]), facts["data"]["format"]
     if path.name != f"data.{format}":
         raise ReleaseError("the recorded format is not that of the recorded file")
-    return read_released(path, format, schema, Roles.from_dict(roles))
+    kept = formulas_of(facts)
+    return read_released(path, format, schema, Roles.from_dict(roles), formulas=kept)
+
+
+def fields_of(place: Place, facts: Mapping[str, Any]) -> ReleasedFields:
+    """What a reader of the released file sees."""
+    return ReleasedFields(file_of(place, facts["data"]), facts["data"]["format"])
+
+
+def formulas_of(facts: Mapping[str, Any]) -> Formulas:
+    """How texts that a spreadsheet would run were written; a release of old kept them."""
+    told = facts["data"].get("formulas")
+    neutralised = isinstance(told, dict) and told.get("handling") == "neutralised"
+    return "neutralise" if neutralised else "keep"
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,15 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import InputError
-from shoal.table import Roles, Table
+from shoal.table import DELIMITER_OF, ReleasedFields, Roles, Table
 from shoal.workflow._release import PUBLIC_MEASURES, SAMPLING_FILE
 from shoal.workflow._release_files import (
     Audit,
     Place,
     digest_of,
     entries_of,
+    fields_of,
+    formulas_of,
     read_facts,
     read_masked,
     same_digest,
@@ -119,13 +121,14 @@ def check_release(
     if unchanged:
         masked = checks.read("columns and rows", lambda: read_masked(place, facts))
     if masked is not None:
-        _check_data(facts, masked, audit, original, checks)
+        _check_data(facts, masked, fields_of(place, facts), audit, original, checks)
     return Verification(tuple(checks))
 
 
 def _check_data(
     facts: Mapping[str, Any],
     masked: Table,
+    fields: ReleasedFields,
     audit: Audit | None,
     original: Table | None,
     checks: Checks,
@@ -137,7 +140,9 @@ def _check_data(
     if masked.exchanges:
         checks.run("randomness of the swaps", lambda: _randomness(masked))
     checks.run("columns and rows", lambda: _same_shape(masked, facts))
-    checks.run("class sizes counted twice", lambda: _same_counts(masked))
+    checks.run("class sizes counted twice", lambda: _same_counts(fields, masked))
+    if facts["data"]["format"] in DELIMITER_OF:
+        checks.run("formulas in the text", lambda: _no_formulas(fields, facts, masked))
     paired = _paired(facts, masked, audit, original, checks)
     for number, claim in enumerate(facts["claims"]):
         check = functools.partial(check_claim, claim, number, masked, paired, audit)
@@ -240,9 +245,27 @@ def _same_shape(masked: Table, facts: Mapping[str, Any]) -> Outcome:
     return good, f"{len(masked)} rows and {len(masked.columns)} columns"
 
 
-def _same_counts(masked: Table) -> Outcome:
-    same = np.array_equal(np.sort(masked.classes.sizes), masked.recounted_sizes())
-    return same, f"{masked.classes.count} classes, the smallest of {masked.classes.k} records"
+def _same_counts(fields: ReleasedFields, masked: Table) -> Outcome:
+    """Classes of the values that were read, and classes of what a reader of the file sees.
+
+    Fields that are written alike are read as one value; so where there are as many classes of
+    either kind, they are the same.
+    """
+    at = {name: place for place, name in enumerate(masked.columns)}
+    persons = masked.persons if masked.has_persons else None
+    seen = fields.sizes([at[name] for name in masked.roles.quasi_identifiers], persons)
+    same = np.array_equal(np.sort(masked.classes.sizes), seen)
+    called = "persons" if masked.has_persons else "records"
+    return same, f"{masked.classes.count} classes, the smallest of {masked.classes.k} {called}"
+
+
+def _no_formulas(fields: ReleasedFields, facts: Mapping[str, Any], masked: Table) -> Outcome:
+    """Whether a spreadsheet that opens the file would run any of its texts."""
+    texts = [at for at, kind in enumerate(masked.schema.values()) if kind == "string"]
+    count = fields.running(texts)
+    if formulas_of(facts) == "neutralise":
+        return not count, f"{count} texts that a spreadsheet would run"
+    return True, f"{count} texts that a spreadsheet would run; the release keeps them"
 
 
 def _randomness(masked: Table) -> Outcome:

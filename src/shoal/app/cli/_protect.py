@@ -29,6 +29,7 @@ from shoal.app.cli._sources import AsJson, Data, Force, Reading, is_database, re
 from shoal.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
+    from shoal.table import Formulas, Table
     from shoal.workflow import Assessment, Claim, Release
 
 
@@ -57,6 +58,13 @@ def protect(
             help="The format of the released data: csv, tsv, parquet, arrow or xlsx.",
         ),
     ] = None,
+    formulas: Annotated[
+        Literal["neutralise", "keep"],
+        typer.Option(
+            help="In csv and tsv: put an apostrophe before texts and column names that a "
+            "spreadsheet would run as formulas, or keep them as they are.",
+        ),
+    ] = "neutralise",
     force: Force = False,
     engine: Annotated[
         Literal["local"], typer.Option(help="Where the plan runs: on this machine.")
@@ -68,6 +76,7 @@ def protect(
     If a requirement does not hold, the reason is told, nothing is written and the exit code
     is 1. The release has a public half to give away and a private one to keep.
     """
+    from shoal.table import DELIMITER_OF
     from shoal.workflow import Plan, protect
 
     written = _checked_format(format, reading, data)
@@ -77,11 +86,20 @@ def protect(
         original = reading.read(data)
         release = protect(original, loaded, progress=working)
         source = None if is_database(data) else data
-        folder = release.save(out, format=written, force=force, source=source, progress=working)
+        folder = release.save(
+            out,
+            format=written,
+            force=force,
+            formulas=formulas,
+            source=source,
+            progress=working,
+        )
     if as_json:
         print_json(release_facts(release, folder))
         return
     show_release(release, out)
+    if written in DELIMITER_OF:
+        _show_formulas(release.masked, formulas)
     heading("Next: check the release again, from its files")
     command_line("shoal verify", shlex.quote(str(out)), "--original", *shown_source(data, reading))
 
@@ -164,6 +182,17 @@ def show_release(release: Release, out: Path) -> None:
     )
     say(f"{printable(out / 'public')}: to give away. Its report.html says what was done.")
     say(f"{printable(out / 'private')}: to keep. Whoever has it can undo the masking.")
+
+
+def _show_formulas(masked: Table, formulas: Formulas) -> None:
+    """Which columns have texts that a spreadsheet would run, where there are any."""
+    columns = list(dict.fromkeys([*masked.running_cells(), *masked.running_names()]))
+    if columns:
+        say(
+            "Names or texts of these columns would run as formulas in a spreadsheet, and "
+            + ("have" if formulas == "neutralise" else "do not have")
+            + f" an apostrophe before them: {listed(columns)}."
+        )
 
 
 def show_before_and_after(before: Assessment, after: Assessment) -> None:

@@ -10,6 +10,7 @@ from typing import Final
 import polars as pl
 
 from shoal.errors import ReadError
+from shoal.table.storage._formulas import Formulas, restored
 from shoal.table.storage._header import check_header
 from shoal.table.storage._infer import infer_types
 from shoal.table.storage._recorded import as_recorded_frame, check_names
@@ -30,6 +31,7 @@ def read_delimited(
     missing_values: Sequence[str] = DEFAULT_MISSING,
     dtypes: Mapping[str, pl.DataType] | None = None,
     header: bool | None = None,
+    formulas: Formulas = "keep",
 ) -> pl.DataFrame:
     """Read delimited text; types are guessed from all values unless ``dtypes`` records them.
 
@@ -52,10 +54,25 @@ def read_delimited(
             # first: what is said about names may quote them
             check_header(shape.names, columns, f"The first line of '{path}'")
             check_names(shape.names, f"'{path}'")
-    columns = [column.alias(name) for name, column in zip(shape.names, columns, strict=True)]
+    names = shape.names
+    if dtypes is not None and formulas == "neutralise":
+        names = restored(pl.Series(names)).to_list()
+        kinds = (dtypes.get(name) for name in names)
+        columns = [
+            restored(column) if kind == pl.String else column
+            for column, kind in zip(columns, kinds, strict=True)
+        ]
+    columns = [column.alias(name) for name, column in zip(names, columns, strict=True)]
     if dtypes is not None:
         return as_recorded_frame(columns, dtypes, f"'{path}'")
     return pl.DataFrame(columns)
+
+
+def read_text_fields(path: Path, delimiter: str) -> tuple[list[str], pl.DataFrame]:
+    """The names and all fields as they stand in the file, columns called by their positions."""
+    text = load_text(path, "utf-8")
+    shape = shape_of(text, called=str(path), delimiter=delimiter)
+    return shape.names, pl.DataFrame(_text_columns(path, text, shape, ()))
 
 
 def _text_columns(

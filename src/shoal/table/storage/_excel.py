@@ -6,13 +6,14 @@ import contextlib
 import logging
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import polars as pl
 
 from shoal.errors import MissingExtra, ReadError, quoted
 from shoal.table.storage._header import check_header
 from shoal.table.storage._recorded import check_names
+from shoal.table.storage._sheet_extent import check_extent
 
 #: Whole numbers up to here are exact in a workbook, where every number is a float.
 EXACT_INTEGER: Final = 2**53
@@ -32,19 +33,7 @@ def read_excel(
     ``dtypes`` says that the sheet is one that :func:`write_frame` wrote. A first row that looks
     like a record is refused, unless ``header`` or ``dtypes`` says that it holds names.
     """
-    try:
-        import fastexcel
-    except ImportError:
-        raise MissingExtra("Reading a workbook", "excel") from None
-    try:
-        workbook = fastexcel.read_excel(path)
-        position = _position(path, workbook.sheet_names, sheet)
-        names, body = _header_and_body(workbook, position)
-    except fastexcel.FastExcelError:
-        raise ReadError(
-            f"'{path}' is not a workbook that can be read: it is damaged, protected by a password "
-            "or of another format; save it again as .xlsx."
-        ) from None
+    position, names, body = _loaded(path, sheet)
     if not names:
         raise ReadError(f"Sheet {position + 1} of '{path}' is empty; a table needs column names.")
     row = f"The first row of sheet {position + 1} of '{path}'"
@@ -58,13 +47,43 @@ def read_excel(
     return frame.filter(~pl.all_horizontal(pl.all().is_null()))
 
 
-def _header_and_body(workbook: Any, position: int) -> tuple[list[str | None], list[pl.Series]]:
+def read_sheet_texts(path: Path) -> list[pl.Series]:
+    """The columns of the first sheet as texts, without their names."""
+    _, names, body = _loaded(path, None, dtypes="string")
+    return [column for _, column in _used(names, body)]
+
+
+def _loaded(
+    path: Path, sheet: str | int | None, *, dtypes: Literal["string"] | None = None
+) -> tuple[int, list[str | None], list[pl.Series]]:
+    """The position of a sheet, its first row, and the columns below it."""
+    try:
+        import fastexcel
+    except ImportError:
+        raise MissingExtra("Reading a workbook", "excel") from None
+    try:
+        workbook = fastexcel.read_excel(path)
+        position = _position(path, workbook.sheet_names, sheet)
+        check_extent(path, position)
+        return position, *_header_and_body(workbook, position, dtypes)
+    except fastexcel.FastExcelError:
+        raise ReadError(
+            f"'{path}' is not a workbook that can be read: it is damaged, protected by a password "
+            "or of another format; save it again as .xlsx."
+        ) from None
+
+
+def _header_and_body(
+    workbook: Any, position: int, dtypes: Literal["string"] | None
+) -> tuple[list[str | None], list[pl.Series]]:
     """The names as they stand in the first row: the reader renames those that come twice."""
     header = workbook.load_sheet(position, header_row=None, n_rows=1, dtypes="string").to_polars()
     if not header.height:
         return [], []
     with _without_its_warnings():
-        body = workbook.load_sheet(position, header_row=0, schema_sample_rows=None).to_polars()
+        body = workbook.load_sheet(
+            position, header_row=0, schema_sample_rows=None, dtypes=dtypes
+        ).to_polars()
     return list(header.row(0)), body.get_columns()
 
 

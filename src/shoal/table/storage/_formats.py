@@ -17,6 +17,9 @@ FORMATS: Final[dict[str, tuple[str, ...]]] = {
     "xlsx": (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"),
 }
 
+#: The formats that are text in lines, and what stands between their fields.
+DELIMITER_OF: Final[dict[str, str]] = {"csv": ",", "tsv": "\t"}
+
 #: Endings of compressed text files; what comes before them tells the format.
 COMPRESSIONS: Final[dict[str, str]] = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 

@@ -12,14 +12,16 @@ import polars as pl
 
 from shoal.errors import ReadError, quoted
 from shoal.table.storage._columnar import read_arrow, read_parquet
-from shoal.table.storage._delimited import DEFAULT_MISSING, read_delimited
-from shoal.table.storage._excel import read_excel
-from shoal.table.storage._formats import check_format, format_of
+from shoal.table.storage._delimited import DEFAULT_MISSING, read_delimited, read_text_fields
+from shoal.table.storage._excel import read_excel, read_sheet_texts
+from shoal.table.storage._formats import DELIMITER_OF, check_format, format_of
+from shoal.table.storage._formulas import Formulas
+from shoal.table.storage._plain_text import as_text
 from shoal.table.storage._recorded import as_recorded_frame
 from shoal.table.storage._sql import read_sql
 from shoal.table.storage._types import dtypes_of
 
-__all__ = ["DEFAULT_MISSING", "read_frame"]
+__all__ = ["DEFAULT_MISSING", "read_fields", "read_frame"]
 
 _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")  # not the letter of a drive
 _TEXT_OPTIONS: Final = ("delimiter", "encoding", "decimal", "missing_values", "header")
@@ -37,6 +39,7 @@ def read_frame(
     sheet: str | int | None = None,
     header: bool | None = None,
     schema: Mapping[str, str] | None = None,
+    formulas: Formulas = "keep",
 ) -> pl.DataFrame:
     """Read a table from a file or a database.
 
@@ -73,6 +76,8 @@ def read_frame(
     schema : mapping of str to str, optional
         The recorded types (:func:`schema_of`) of a file that :func:`write_frame` wrote. Nothing is
         detected then: what was written comes back, or ReadError says that it does not fit.
+    formulas : {"keep", "neutralise"}
+        With ``schema``, for text: how :func:`write_frame` wrote texts that a spreadsheet would run.
 
     Returns
     -------
@@ -104,6 +109,7 @@ def read_frame(
         "sheet": sheet,
         "header": header,
         "schema": schema,
+        "formulas": None if formulas == "keep" else formulas,
     }
     if header is False:
         raise ReadError("A table needs column names; add a line of names and leave header= out.")
@@ -119,12 +125,30 @@ def read_frame(
     return _without_patterns(frame, f"'{path}'") if schema is None else frame
 
 
+def read_fields(path: str | os.PathLike[str], format: str) -> tuple[list[str], pl.DataFrame]:
+    """The names and every field of a file that :func:`write_frame` wrote, as a reader sees them.
+
+    Columns are called by their positions; names are given of text files only. An empty field
+    is missing, a quoted empty one is not. Numbers and dates of formats that are not text are
+    written out, each value in its one way: ``-0.0`` is not ``0.0`` here, nor ``NaN`` missing.
+    """
+    path = _file(path)
+    if format in DELIMITER_OF:
+        return read_text_fields(path, DELIMITER_OF[format])
+    if format == "xlsx":
+        columns = read_sheet_texts(path)
+    else:
+        frame = read_parquet(path) if format == "parquet" else read_arrow(path)
+        columns = [as_text(column) for column in frame]
+    return [], pl.DataFrame([column.alias(str(at)) for at, column in enumerate(columns)])
+
+
 def _read_file(
     path: Path, format: str, options: dict[str, Any], dtypes: dict[str, pl.DataType] | None
 ) -> pl.DataFrame:
-    if format in ("csv", "tsv"):
-        _refuse_others(options, _TEXT_OPTIONS, "a text file")
-        return _read_text(path, "\t" if format == "tsv" else ",", options, dtypes)
+    if format in DELIMITER_OF:
+        _refuse_others(options, (*_TEXT_OPTIONS, "formulas"), "a text file")
+        return _read_text(path, DELIMITER_OF[format], options, dtypes)
     if format == "xlsx":
         _refuse_others(options, ("sheet", "header"), "a workbook")
         frame = read_excel(path, options.get("sheet"), dtypes, header=options.get("header"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -12,7 +11,8 @@ import polars as pl
 
 from shoal.errors import InputError, ReleaseError
 from shoal.table._scrub import scrubbed
-from shoal.table.storage._formats import check_format
+from shoal.table.storage._formats import DELIMITER_OF, check_format
+from shoal.table.storage._formulas import Formulas, neutralised
 from shoal.table.storage._plain_text import as_text
 from shoal.table.storage._records import DELIMITERS
 from shoal.table.storage._types import schema_of
@@ -24,7 +24,13 @@ _ROWS_PER_GROUP: Final = 1 << 18
 _SPECIAL: Final = (*DELIMITERS, '"', "\r", "\n", "\ufeff")
 
 
-def write_frame(frame: pl.DataFrame, path: str | os.PathLike[str], *, format: str) -> None:
+def write_frame(
+    frame: pl.DataFrame,
+    path: str | os.PathLike[str],
+    *,
+    format: str,
+    formulas: Formulas = "keep",
+) -> None:
     """Write a frame so that :func:`read_frame` with its :func:`schema_of` gives it back.
 
     The file depends on the values of the cells, the column names and the types only: there are no
@@ -39,6 +45,10 @@ def write_frame(frame: pl.DataFrame, path: str | os.PathLike[str], *, format: st
         The file to write. An existing one is replaced.
     format : {"csv", "tsv", "parquet", "arrow", "xlsx"}
         The format. Text is UTF-8; a missing value is an empty field and an empty text is ``""``.
+    formulas : {"keep", "neutralise"}
+        In ``csv`` and ``tsv``: whether texts and column names that a spreadsheet would run are
+        written as they are, or with an apostrophe before them, which :func:`read_frame` takes off
+        when it is told. The other formats mark text as text.
 
     Raises
     ------
@@ -59,12 +69,15 @@ def write_frame(frame: pl.DataFrame, path: str | os.PathLike[str], *, format: st
     schema_of(frame)
     if format == "xlsx":
         check_fits(frame)
-    if format in ("csv", "tsv"):
+    if format in DELIMITER_OF:
         _refuse_null_characters(frame)
     path = Path(path)
     try:
         with path.open("wb") as file:
-            _WRITERS[format](frame, file)
+            if format in DELIMITER_OF:
+                _write_text(frame, file, DELIMITER_OF[format], formulas)
+            else:
+                _WRITERS[format](frame, file)
     except OSError as error:
         why = error.strerror or "the disk may be full"
         raise ReleaseError(f"'{path}' cannot be written: {why}.") from None
@@ -83,14 +96,21 @@ def _refuse_null_characters(frame: pl.DataFrame) -> None:
             )
 
 
-def _write_text(frame: pl.DataFrame, file: BinaryIO, *, delimiter: str) -> None:
+def _write_text(frame: pl.DataFrame, file: BinaryIO, delimiter: str, formulas: Formulas) -> None:
     # what polars writes by itself is exact for these, and much faster
     told = (pl.String, pl.Boolean, pl.Date)
     columns = [
         column if column.dtype in told or column.dtype.is_numeric() else as_text(column)
         for column in frame
     ]
-    file.write((delimiter.join(map(_name, frame.columns)) + "\n").encode())
+    names = frame.columns
+    if formulas == "neutralise":
+        columns = [
+            neutralised(column.alias("")).alias(str(at)) if dtype == pl.String else column
+            for at, (column, dtype) in enumerate(zip(columns, frame.dtypes, strict=True))
+        ]
+        names = neutralised(pl.Series(names)).to_list()
+    file.write((delimiter.join(map(_name, names)) + "\n").encode())
     pl.DataFrame(columns).write_csv(file, include_header=False, separator=delimiter)
 
 
@@ -119,8 +139,6 @@ def _write_arrow(frame: pl.DataFrame, file: BinaryIO) -> None:
 
 
 _WRITERS: Final[dict[str, Callable[[pl.DataFrame, BinaryIO], None]]] = {
-    "csv": partial(_write_text, delimiter=","),
-    "tsv": partial(_write_text, delimiter="\t"),
     "parquet": _write_parquet,
     "arrow": _write_arrow,
     "xlsx": write_excel,

@@ -45,7 +45,7 @@ def cautions_about_people(release: Release, facts: Mapping[str, Any]) -> list[Ca
 
 def cautions_about_numbers(release: Release, facts: Mapping[str, Any]) -> list[Caution]:
     """What does not follow for the statistics made from the table."""
-    return [*_about_removals(release, facts), *_about_values(facts)]
+    return [*_about_removals(release, facts), *_about_values(facts), *_about_formulas(facts)]
 
 
 def _about_risk(facts: Mapping[str, Any]) -> Iterator[Caution]:
@@ -226,6 +226,27 @@ def _about_values(facts: Mapping[str, Any]) -> Iterator[Caution]:
             "Extremes of these columns were drawn in, so that spread, maxima and shares at the "
             "very top are too small:",
             columns("top_bottom_code"),
+        )
+
+
+def _about_formulas(facts: Mapping[str, Any]) -> Iterator[Caution]:
+    told = facts["data"]["formulas"]
+    columns = () if told is None else tuple(dict.fromkeys([*told["cells"], *told["names"]]))
+    if not columns:
+        return
+    what = "Names or texts of these columns begin like a formula of a spreadsheet."
+    if told["handling"] == "neutralised":
+        yield Caution(
+            "Every text is written as it is.",
+            f"{what} An apostrophe stands before them, so that a spreadsheet does not run them; "
+            "it is not part of the text:",
+            columns,
+        )
+    else:
+        yield Caution(
+            "The file can be opened with a spreadsheet without a thought.",
+            f"{what} They were written as they are, and a spreadsheet may run them:",
+            columns,
         )
 
 
