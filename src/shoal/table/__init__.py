@@ -32,6 +32,7 @@ from shoal.table._stacked import (
 from shoal.table._table import Numbers, Table
 from shoal.table.hierarchy._codes import HierarchyCodes
 from shoal.table.hierarchy._hierarchy import Hierarchy
+from shoal.table.hierarchy._round_ends import RoundEnds
 from shoal.table.hierarchy._rule import ROOT, Unseen
 from shoal.table.storage._formats import FORMATS
 from shoal.table.suggestion._suggest import (
@@ -56,6 +57,7 @@ __all__ = [
     "ReleasedColumn",
     "RoleSuggestion",
     "Roles",
+    "RoundEnds",
     "Sampling",
     "Table",
     "Unseen",
