@@ -70,6 +70,27 @@ class RoundEnds:
     column: Codes
     records: npt.NDArray[np.int64]
 
+    @classmethod
+    def of(cls, column: Codes) -> RoundEnds:
+        """Those of a column whose records are all at hand."""
+        records = np.bincount(column.codes, minlength=column.count)
+        return cls(column, records[: len(column.levels)])
+
+    def number_between(self, low: float, high: float) -> int | float | None:
+        """The roundest number above ``low`` and not above ``high``; whole in a column of those."""
+        whole = self.line.dtype.kind != "f"
+        ends: list[float] = [float(low), float(high)]
+        if whole:
+            scale = Decimal(2 * 10 ** (self._digits or 0))
+            ends = [math.floor(scale * Decimal(str(end))) for end in (low, high)]
+        if self.line.dtype == np.int64:
+            ends = [min(max(end, -2 * _NARROW), 2 * _NARROW) for end in ends]
+        points, found = self.between(*(np.array([end], self.line.dtype) for end in ends))
+        if not found[0] or (whole and points[0] % 2):  # half a unit is no value of the column
+            return None
+        text = self.texts(points)[0]
+        return int(text) if self._kind == "integer" else float(text)
+
     @cached_property
     def line(self) -> Ticks:
         """Each level as a tick; of whole numbers and decimals half a unit is one."""
@@ -77,14 +98,16 @@ class RoundEnds:
         if kind == "float" and self._digits is None:
             return levels.cast(pl.Float64).to_numpy()
         if kind in ("integer", "float"):
-            if kind == "integer" and levels.is_between(-_NARROW, _NARROW).all():
-                return 2 * levels.cast(pl.Int64).to_numpy()
+            if kind == "integer":
+                narrow = levels.cast(pl.Int64, strict=False).fill_null(_NARROW).to_numpy()
+                if ((narrow > -_NARROW) & (narrow < _NARROW)).all():
+                    return 2 * narrow
             with localcontext() as context:
                 context.prec = 60
                 scale = Decimal(10) ** (self._digits or 0)
-                whole = [int(2 * scale * Decimal(text)) for text in self.column.texts]
-            narrow = max(map(abs, whole), default=0) < 2 * _NARROW
-            return np.array(whole, np.int64 if narrow else object)
+                exact = [int(2 * scale * Decimal(text)) for text in self.column.texts]
+            fits = max(map(abs, exact), default=0) < 2 * _NARROW
+            return np.array(exact, np.int64 if fits else object)
         if kind in ("date", "datetime"):
             return moments_of(levels).astype(np.int64)
         return levels.to_physical().cast(pl.Int64).to_numpy()
