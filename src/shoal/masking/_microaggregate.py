@@ -16,7 +16,7 @@ from shoal.masking._groups_satisfy import Models, PrivacyModels, masked_and_aske
 from shoal.masking._partitions import PARTITIONS, form_groups
 from shoal.parameters import ColumnNames, Flag, Integer, OneOf, Real
 from shoal.randomness import SecretStream
-from shoal.table import Table
+from shoal.table import Table, ends_of_members
 
 #: Of two values, each person of a group could work out the other's from the mean.
 _FEWEST = 3
@@ -147,6 +147,8 @@ def _means(
     sums = np.bincount(inside, weights=values - middle, minlength=count)
     held = np.bincount(inside, minlength=count)
     means = middle + sums / np.where(held >= least, held, np.nan)
+    # rounding does not lead out of what the group has
+    means = np.clip(means, *ends_of_members(inside, values, count).T)
     return np.ldexp(means, exponent)[groups]
 
 

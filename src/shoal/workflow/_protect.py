@@ -23,9 +23,10 @@ from shoal.randomness import SecretStream
 from shoal.table import Table
 from shoal.workflow._assess import assess_release, check_assessable
 from shoal.workflow._assessment import Assessment
+from shoal.workflow._crowds import crowded_total
 from shoal.workflow._plan import Plan, StepRecord
 from shoal.workflow._profile import Bar, ColumnProfile, class_size_profile, column_profiles
-from shoal.workflow._require import Claim, make_claim, plain, value_of
+from shoal.workflow._require import Claim, make_claim, plain, told_claims, value_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +130,7 @@ def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Re
         make_claim(requirement, masked, table, served=plan.served) for requirement in plan.require
     )
     refuse_unless_all_hold(claims)
+    claims = told_claims(claims, crowded_total([record.removed for record in records]))
     _warn_if_untouched(records, table)
     _warn_about_columns_left_in_place(masked, records)
     if not plan.keep_order:

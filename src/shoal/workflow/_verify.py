@@ -239,7 +239,8 @@ def _claim(
     if not _close(requirement.threshold, recorded["required"]):
         return False, f"{stated}, but the release states that {recorded['required']:g} is required"
     if claim.published is None or recorded["measured"] is None:
-        same = claim.published is recorded["measured"]
+        # a share of the original is not told beside a number of removals that is not
+        same = recorded["measured"] is None and (needs or claim.published is None)
     else:
         same = _close(claim.published, recorded["measured"])
     if not same:
