@@ -83,26 +83,36 @@ def test_suppress_can_take_every_column():
 def test_top_bottom_code_uses_whiskers_not_fences():
     """Q1 = 3.25, Q3 = 7.75, IQR = 4.5: the upper fence is 14.5, the whisker 9."""
     values = [1, 2, 3, 4, 5, 6, 7, 8, 9, 30]
-    assert column(TopBottomCode(fence=1.5), values) == [1, 2, 3, 4, 5, 6, 7, 8, 9, 9]
+    assert column(TopBottomCode(fence=1.5, cap="whisker"), values) == [1, 2, 3, 4, 5, 6, 7, 8, 9, 9]
     # 3 x 4.5 above 7.75 is 21.25: 20 stays, and 30 becomes 20.
     values = [1, 2, 3, 4, 5, 6, 7, 8, 20, 30]
-    assert column(TopBottomCode(fence=3), values) == [1, 2, 3, 4, 5, 6, 7, 8, 20, 20]
-    assert column(TopBottomCode(fence=1.5), values) == [1, 2, 3, 4, 5, 6, 7, 8, 8, 8]
+    assert column(TopBottomCode(fence=3, cap="whisker"), values) == [1, 2, 3, 4, 5, 6, 7, 8, 20, 20]
+    assert column(TopBottomCode(fence=1.5, cap="whisker"), values) == [1, 2, 3, 4, 5, 6, 7, 8, 8, 8]
 
 
 def test_top_bottom_code_keeps_what_is_on_a_fence():
     """Nine values, so the quartiles are the third and seventh: 10 and 14, fences 4 and 20."""
     values = [4, 9, 10, 11, 12, 13, 14, 20, 21]
-    assert column(TopBottomCode(fence=1.5), values) == [4, 9, 10, 11, 12, 13, 14, 20, 20]
+    assert column(TopBottomCode(fence=1.5, cap="whisker"), values) == [
+        4,
+        9,
+        10,
+        11,
+        12,
+        13,
+        14,
+        20,
+        20,
+    ]
     values = [3.5, 9.0, 10.0, 11.0, 12.0, 13.0, 14.0, 19.5, 20.5]
     expected = [9.0, 9.0, 10.0, 11.0, 12.0, 13.0, 14.0, 19.5, 19.5]
-    assert column(TopBottomCode(fence=1.5), values) == expected
+    assert column(TopBottomCode(fence=1.5, cap="whisker"), values) == expected
 
 
 def test_top_bottom_code_skips_columns_without_spread():
     """With equal quartiles every 1 of a flag would be outside and become 0."""
     flags = [0] * 9 + [1]
-    method = TopBottomCode(fence=1.5)
+    method = TopBottomCode(fence=1.5, cap="whisker")
     assert column(method, flags) == flags
     assert method.skipped_ == {"x": "its quartiles are equal"}
 
@@ -245,17 +255,17 @@ def test_round(base, values, expected):
 )
 def test_recode(magnitude, values, expected):
     """The ranges start at the smallest value, the width is cut off, not rounded."""
-    result = column(Recode(magnitude=magnitude), values)
+    result = column(Recode(magnitude=magnitude, start="lowest"), values)
     assert result == expected
     assert {type(value) for value in result if value is not None} == {int}
 
 
 def test_recode_leaves_what_has_no_width():
     """A flag has a deviation of at most 0.71: int(0.71 * 0.5) = 0 is no range."""
-    recode = Recode(magnitude=0.5)
+    recode = Recode(magnitude=0.5, start="lowest")
     assert column(recode, [0, 1, 0, 1]) == [0, 1, 0, 1]
     assert recode.skipped_ == {"x": "its spread is below one unit"}
-    recode = Recode(magnitude=1.5)
+    recode = Recode(magnitude=1.5, start="lowest")
     recode.fit_transform(quasi({"x": [1.5, 90.0, 3.0], "n": [1, 2, 90]}))
     assert recode.touched_ == ("n",)
 
@@ -348,7 +358,7 @@ def test_suppress_on_public_tables(public, share):
 def test_top_bottom_code_on_public_tables(public, fence):
     check_columns(
         public,
-        TopBottomCode(fence=fence),
+        TopBottomCode(fence=fence, cap="whisker"),
         ("integer", "float"),
         lambda values: reference_top_bottom_code(values, fence),
     )
@@ -368,7 +378,7 @@ def test_round_on_public_tables(public, base):
 def test_recode_on_public_tables(public, magnitude):
     check_columns(
         public,
-        Recode(magnitude=magnitude),
+        Recode(magnitude=magnitude, start="lowest"),
         ("integer",),
         lambda values: reference_recode(values, magnitude),
     )
@@ -383,7 +393,7 @@ def test_heart_in_numbers(shared_data):
     """
     frame = pl.read_parquet(shared_data / "uci" / "heart_cleveland.parquet")
     table = Table(frame, Roles(quasi_identifiers=frame.columns[:-1]))
-    coded = TopBottomCode(fence=1.5)
+    coded = TopBottomCode(fence=1.5, cap="whisker")
     masked = coded.fit_transform(table)
     assert {name: tuple(map(int, coded.caps_[name])) for name in ("chol", "trestbps")} == {
         "chol": (126, 360),
@@ -391,7 +401,7 @@ def test_heart_in_numbers(shared_data):
     }
     assert masked.frame["chol"].max() == 360
     assert masked.frame["trestbps"].max() == 170
-    recode = Recode(magnitude=0.5)
+    recode = Recode(magnitude=0.5, start="lowest")
     recode.fit_transform(table)
     assert recode.ranges_["chol"] == (126, 25)
 
@@ -403,10 +413,10 @@ def test_all_five_in_one_plan(shared_data):
     plan = Plan(
         [
             Suppress(max_distinct=0.7),
-            TopBottomCode(fence=1.5),
+            TopBottomCode(fence=1.5, cap="whisker"),
             AddNoise(epsilon=0.5),
             Round(base=10),
-            Recode(magnitude=1.5),
+            Recode(magnitude=1.5, start="lowest"),
             Suppress(min_class_size=2),
         ],
         require=[KAnonymity(2)],

@@ -54,7 +54,7 @@ def with_gaps(frame):
 
 def assert_anonymous(after, method, k):
     sizes = np.unique(method.groups_, return_counts=True)[1]
-    assert sizes.min() >= k
+    assert sizes.min() >= max(k, 3)
     assert KAnonymity(k).holds(after)
     firsts = after.frame.with_columns(pl.Series("group", method.groups_))
     assert firsts.unique().height == len(sizes)  # one record per group
@@ -162,13 +162,24 @@ def test_groups_by_hand(values, expected):
 
 
 def test_optimal_by_hand():
-    """With k = 2: {0, 1}, {10, 11, 12}, {30, 31}; MDAV may not cut into groups of other sizes."""
-    _, method = masked({"x": [0.0, 10, 30, 1, 11, 31, 12]}, k=2, partition="optimal")
-    assert as_sets(method.groups_) == {frozenset(g) for g in ({0, 3}, {1, 4, 6}, {2, 5})}
+    """{0, 1, 2}, {10, 11, 12, 13}, {30, 31, 32}; MDAV may not cut into groups of other sizes."""
+    values = [0.0, 10, 30, 1, 11, 31, 12, 2, 13, 32]
+    _, method = masked({"x": values}, k=3, partition="optimal")
+    assert as_sets(method.groups_) == {frozenset(g) for g in ({0, 3, 7}, {1, 4, 6, 8}, {2, 5, 9})}
 
 
-def test_mean_median_and_mode_by_hand():
-    """Two groups, told apart by x; whole numbers stay whole, even counts take the lower median."""
+@pytest.mark.parametrize("partition", [*MANY, "optimal", "individual-ranking"])
+def test_two_records_are_not_a_group(partition):
+    """The mean of two tells each of them the value of the other."""
+    _, method = masked(numbers(40).select("x"), k=2, partition=partition)
+    _, three = masked(numbers(40).select("x"), k=3, partition=partition)
+    assert np.bincount(method.groups_).min() >= 3
+    if partition != "mdav-random":
+        assert as_sets(method.groups_) == as_sets(three.groups_)
+
+
+def test_means_and_modes_by_hand():
+    """Two groups, told apart by x; whole numbers stay whole, and a date is the mean day."""
     frame = pl.DataFrame(
         {
             "x": [0.0, 0.5, 1.0, 1.5, 100.0, 101.0, 102.0],
@@ -182,8 +193,8 @@ def test_mean_median_and_mode_by_hand():
     after, method = masked(frame, k=3, dissimilarity="gower")
     assert as_sets(method.groups_) == {frozenset({0, 1, 2, 3}), frozenset({4, 5, 6})}
     low, high = after.frame.row(0, named=True), after.frame.row(6, named=True)
-    assert low == {"x": 0.75, "n": 2, "born": date(2000, 1, 2), "town": "b", "member": True}
-    assert high == {"x": 101.0, "n": 92, "born": date(2020, 1, 7), "town": "z", "member": False}
+    assert low == {"x": 0.75, "n": 2, "born": date(2000, 1, 4), "town": "b", "member": True}
+    assert high == {"x": 101.0, "n": 92, "born": date(2020, 1, 6), "town": "z", "member": False}
     assert after.frame.schema == frame.schema
 
 
@@ -206,49 +217,70 @@ def test_equal_records_only():
 
 
 def test_missing_values_get_the_value_of_their_group():
-    frame = pl.DataFrame({"x": [1.0, 3.0, None, 100.0, 102.0, 104.0], "t": [*"aab", None, *"zz"]})
+    numbers = [1.0, 2.0, 3.0, None, 100.0, 102.0, 104.0]
+    frame = pl.DataFrame({"x": numbers, "t": [*"aab", None, *"zzy"], "s": [*"ffffmmm"]})
+    after, method = masked(frame, k=3, dissimilarity="gower")
+    assert as_sets(method.groups_) == {frozenset({0, 1, 2, 3}), frozenset({4, 5, 6})}
+    assert after.frame["x"].to_list() == [2.0] * 4 + [102.0] * 3
+    assert after.frame["t"].to_list() == ["a"] * 4 + ["z"] * 3
+
+
+def test_what_few_have_is_told_of_nobody():
+    """Fewer than k values of a group, and texts that are all different: missing for all."""
+    frame = pl.DataFrame(
+        {
+            "x": [1.0, 2.0, 3.0, 50.0, 51.0, 52.0],
+            "wage": [10.0, 20.0, None, 70.0, 80.0, 90.0],
+            "born": [None, None, date(1990, 1, 1), *[date(1950, 1, d) for d in (1, 2, 6)]],
+            "town": [*"abc", *"zzy"],
+        }
+    )
     after, method = masked(frame, k=3, dissimilarity="gower")
     assert as_sets(method.groups_) == {frozenset({0, 1, 2}), frozenset({3, 4, 5})}
-    assert after.frame["x"].to_list() == [2.0] * 3 + [102.0] * 3
-    assert after.frame["t"].to_list() == ["a"] * 3 + ["z"] * 3
+    assert after.frame.row(0) == (2.0, None, None, None)
+    assert after.frame.row(5) == (51.0, 80.0, date(1950, 1, 3), "z")
+    assert after.frame.schema == frame.schema
 
 
-def test_a_group_without_a_value_stays_missing():
-    frame = pl.DataFrame({"x": [1.0, 2.0, 50.0, 51.0], "t": ["a", "a", None, None]})
-    frame = frame.with_columns(y=pl.Series([None, None, 4, 6], dtype=pl.Int64))
-    after, method = masked(frame, k=2, dissimilarity="gower")
-    assert as_sets(method.groups_) == {frozenset({0, 1}), frozenset({2, 3})}
-    assert after.frame["t"].to_list() == ["a", "a", None, None]
-    assert after.frame["y"].to_list() == [None, None, 5, 5]
+@pytest.mark.parametrize(
+    "dtype",
+    [pl.Date, pl.Time, pl.Duration("ms"), pl.Datetime("ns"), pl.Datetime("us", "Europe/Berlin")],
+)
+def test_the_mean_of_moments(dtype):
+    moments = pl.Series("t", [10, 20, 60]).cast(dtype)
+    after, _ = masked(moments.to_frame(), k=3, dissimilarity="gower")
+    assert after.frame["t"].dtype == dtype
+    assert after.frame["t"].to_physical().to_list() == [30] * 3
 
 
 @pytest.mark.parametrize(
     "dtype", [pl.Int8, pl.UInt8, pl.Int32, pl.Int64, pl.UInt64, pl.Float32, pl.Float64]
 )
 def test_types_of_numbers_are_kept(dtype):
-    after, _ = masked({"x": pl.Series([1, 2, 100, 103], dtype=dtype)}, k=2)
+    after, _ = masked({"x": pl.Series([1, 2, 3, 100, 101, 103], dtype=dtype)}, k=3)
     assert after.frame["x"].dtype == dtype
-    assert KAnonymity(2).holds(after)
+    assert KAnonymity(3).holds(after)
 
 
 def test_the_largest_numbers_do_not_overflow():
-    after, _ = masked({"x": [1.7e308, 1.6e308, -1.7e308, -1.6e308]}, k=2)
-    assert after.frame["x"].to_list() == pytest.approx([1.65e308] * 2 + [-1.65e308] * 2)
-    after, _ = masked({"x": pl.Series([2**63 - 1, 2**63 - 1, -(2**63), -(2**63)])}, k=2)
-    assert KAnonymity(2).holds(after)
+    high = [1.7e308, 1.6e308, 1.65e308]
+    after, _ = masked({"x": [*high, *(-number for number in high)]}, k=3)
+    assert after.frame["x"].to_list() == pytest.approx([1.65e308] * 3 + [-1.65e308] * 3)
+    after, _ = masked({"x": pl.Series([*[2**63 - 1] * 3, *[-(2**63)] * 3])}, k=3)
+    assert KAnonymity(3).holds(after)
     assert after.frame["x"][0] > 9e18
-    assert after.frame["x"][2] < -9e18
+    assert after.frame["x"][3] < -9e18
 
 
 def test_standardizing_changes_the_groups():
     """Raw, the wide column decides; standardised, both count, and the outlier of x is seen."""
-    frame = pl.DataFrame({"x": [0.0, 1.0, 0.0, 1.0], "y": [0.0, 10.0, 30.0, 40.0]})
-    raw = masked(frame, k=2, standardize=False)[1].groups_
-    scaled = masked(frame.with_columns(pl.col("x") * 1000), k=2, standardize=False)[1].groups_
-    assert as_sets(raw) == {frozenset({0, 1}), frozenset({2, 3})}
-    assert as_sets(scaled) == {frozenset({0, 2}), frozenset({1, 3})}
-    one = masked(frame, k=2)[1].groups_
-    other = masked(frame.with_columns(pl.col("x") * 1000), k=2)[1].groups_
+    frame = pl.DataFrame({"x": [0.0, 1.0] * 3, "y": [0.0, 10.0, 20.0, 70.0, 80.0, 90.0]})
+    raw = masked(frame, k=3, standardize=False)[1].groups_
+    scaled = masked(frame.with_columns(pl.col("x") * 1000), k=3, standardize=False)[1].groups_
+    assert as_sets(raw) == {frozenset({0, 1, 2}), frozenset({3, 4, 5})}
+    assert as_sets(scaled) == {frozenset({0, 2, 4}), frozenset({1, 3, 5})}
+    one = masked(frame, k=3)[1].groups_
+    other = masked(frame.with_columns(pl.col("x") * 1000), k=3)[1].groups_
     assert as_sets(one) == as_sets(other)
 
 
@@ -295,7 +327,7 @@ def test_bad_input_is_named():
     with pytest.raises(InputError, match="no columns to work on"):
         Microaggregate(k=2).fit_transform(Table(frame))
     with pytest.raises(InputError, match="'x' holds 1 infinite"):
-        masked({"x": [1.0, float("inf"), 2.0]}, k=2)
+        masked({"x": [1.0, float("inf"), 2.0]}, k=3)
 
 
 @pytest.mark.parametrize("partition", ["individual-ranking", "optimal"])

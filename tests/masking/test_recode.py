@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from shoal import Recode, Roles, Table
 
 
-def recoded(values, magnitude=1.5, dtype=pl.Int64):
-    method = Recode(magnitude=magnitude)
+def recoded(values, magnitude=1.5, dtype=pl.Int64, start="lowest"):
+    method = Recode(magnitude=magnitude, start=start)
     frame = pl.DataFrame({"x": pl.Series(values, dtype=dtype)})
     masked = method.fit_transform(Table(frame, Roles(quasi_identifiers=["x"])))
     assert masked.frame["x"].dtype == dtype
@@ -28,12 +28,17 @@ LIMITS = {pl.Int64: (-(2**63), 2**63 - 1), pl.UInt64: (0, 2**64 - 1)}
 def test_any_integers(dtype, data):
     """Each value goes down to the limit of its range; exact over all 64 bits."""
     values = data.draw(st.lists(st.integers(*LIMITS[dtype]), min_size=1, max_size=20))
-    result, method = recoded(values, dtype=dtype)
+    start = data.draw(st.sampled_from(["lowest", "rounded"]))
+    result, method = recoded(values, dtype=dtype, start=start)
     if "x" not in method.touched_:
         assert result == values
         return
     low, width = method.ranges_["x"]
-    assert low == min(values)
+    if start == "lowest" or values.count(min(values)) > 1:
+        assert low == min(values)
+    else:
+        assert min(values) - width < low <= min(values)
+        assert low < min(values) or min(values) in LIMITS[dtype] or width == 1
     assert width >= 1
     assert result == [low + width * ((value - low) // width) for value in values]
     expected = statistics.stdev(values) * 1.5
@@ -60,3 +65,11 @@ def test_no_spread(values):
 def test_a_large_magnitude_makes_the_column_constant():
     assert recoded([3, 9, 4], magnitude=1e18)[0] == [3, 3, 3]
     assert recoded([3, 9, 4], magnitude=1e300)[0] == [3, 3, 3]
+
+
+def test_the_first_range_does_not_begin_at_one_person_s_value():
+    ages = [23, 31, 38, 44, 52, 67]
+    result, method = recoded(ages, magnitude=1, start="rounded")
+    assert method.ranges_["x"][0] == 20
+    assert set(result).isdisjoint(ages)
+    assert recoded([23, *ages], magnitude=1, start="rounded")[1].ranges_["x"][0] == 23

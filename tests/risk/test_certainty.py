@@ -165,9 +165,13 @@ def test_later_rows_may_go_and_columns_may_not_change():
     assert sample.paired(Table(whole.frame), sample.row_key).sampling is None
 
 
-def ends(text):
-    low, _, high = text.strip("[])").partition(", ")
-    return int(low), int(high or low) - text.endswith(")")
+def lies_in(value, text):
+    if text.startswith("<"):
+        return value < float(text[1:])
+    if text.startswith(">="):
+        return value >= float(text[2:])
+    low, _, high = text.strip("[)").partition(", ")
+    return float(low) <= value < float(high) if high else value == float(low)
 
 
 def covers(cell, value, *, wildcard):
@@ -178,7 +182,7 @@ def covers(cell, value, *, wildcard):
         return cell == value
     if isinstance(value, str):
         return cell == value
-    return ends(cell)[0] <= value <= ends(cell)[1]
+    return lies_in(value, cell)
 
 
 @pytest.mark.parametrize("missing", ["own", "wildcard"])

@@ -140,10 +140,10 @@ class TestWhatIsTold:
         assert interval_disclosure(original, masked, percent=1).value < 0.5
 
     def test_microaggregation_discloses_groups_of_one_value(self):
-        original = table([1.0, 1.0, 5.0, 9.0])
-        masked = Microaggregate(k=2).fit_transform(original)
+        original = table([1.0, 1.0, 1.0, 5.0, 9.0, 7.5])
+        masked = Microaggregate(k=3).fit_transform(original)
         found = interval_disclosure(original, masked, interval="groups", percent=0)
-        assert found.per_record.tolist() == [1, 1, 0, 0]
+        assert found.per_record.tolist() == [1, 1, 1, 0, 0, 0]
         assert found.details["zero_width"] == 0.5
 
     def test_the_groups_of_a_swap_are_those_of_its_record(self):

@@ -10,6 +10,8 @@ next widest.
 Strict cuts never part equal values, so the work is on distinct combinations with their counts.
 Relaxed cuts, which may send records with the median's value to either side, need one per record,
 and one per person where a population is counted.
+
+Of each box the cuts around it are kept as well: between which two codes of the part that was cut.
 """
 
 from __future__ import annotations
@@ -58,6 +60,8 @@ class MondrianBoxes:
     ...     pass
     >>> boxes.labels.tolist(), boxes.lows.tolist(), boxes.highs.tolist()
     ([0, 1, 0, 1, 1], [[0, 0], [1, 0]], [[0, 1], [3, 0]])
+    >>> boxes.cuts[1, 0].tolist()  # from a cut between 0 and 1, with nothing above
+    [0, 1, -1, -1]
     """
 
     def __init__(
@@ -89,7 +93,11 @@ class MondrianBoxes:
         largest = max((len(attribute.positions) for attribute in attributes), default=0)
         self._histogram = np.zeros(largest, np.int64)
         self._state = np.array([min(1, count), 0, 0], np.int64)  # parts waiting, groups, rows done
-        self._boxes = np.empty((2, count, width), np.int32)
+        # boxes and parts that wait have no record in common, and each has enough
+        most = min(count, int(counts.sum()) // max(1, int(conditions.smallest)) + 1)
+        self._boxes = np.empty((2, most, width), np.int32)
+        self._around = np.full((most + 2, width, 4), -1, np.int32)
+        self._cuts = np.empty((most, width, 4), np.int32)
         self.labels = np.full(count, -1, np.int32)
 
     def advance(self) -> int:
@@ -104,6 +112,8 @@ class MondrianBoxes:
             self._places,
             self._histogram,
             self._boxes,
+            self._around,
+            self._cuts,
             self._state,
             self.labels,
             _CELLS,
@@ -120,6 +130,14 @@ class MondrianBoxes:
         """The highest code of each finished box in each attribute."""
         return self._boxes[1, : self._state[1]]
 
+    @property
+    def cuts(self) -> Codes:
+        """The cuts around each finished box in each attribute, -1 where there is none.
+
+        Two codes say between which neighbours the cut below lies, the next two the cut above.
+        """
+        return self._cuts[: self._state[1]]
+
 
 @njit(cache=True)
 def _advance(
@@ -132,6 +150,8 @@ def _advance(
     places: Any,
     histogram: Any,
     boxes: Any,
+    around: Any,
+    cuts: Any,
     state: Any,
     labels: Any,
     cells: int,
@@ -149,10 +169,10 @@ def _advance(
             low, high = _ends(columns[column, start:end])
             lows[column], highs[column] = low, high
             widths[column] = width_over(attributes, column, low, high)
-        lower = 0
+        lower, column = 0, 0
         size = weights[0, start:end].sum()
         if size >= 2 * conditions.smallest and end - start > 1:
-            lower = _cut(
+            lower, column = _cut(
                 columns,
                 weights,
                 attributes,
@@ -166,14 +186,37 @@ def _advance(
         if lower > 0:
             stack[top, 0], stack[top, 1] = start + lower, end
             stack[top + 1, 0], stack[top + 1, 1] = start, start + lower
+            _part(around, top, column, columns[column, start:end], lower)
             top += 2
             continue
         boxes[0, state[1]], boxes[1, state[1]] = lows, highs
+        cuts[state[1]] = around[top]
         for place in range(start, end):
             labels[columns[-1, place]] = state[1]
         state[1] += 1
         state[2] += end - start
     state[0] = top
+
+
+@njit(cache=True)
+def _part(around: Any, top: int, column: int, codes: Any, lower: int) -> None:
+    """The cuts around the two sides of a part, the upper one in its place, the lower one above.
+
+    Where both sides have records with the value of a cut, each side ends beyond that value.
+    """
+    last, first = _ends(codes[:lower])[1], _ends(codes[lower:])[0]
+    below, above = -1, -1  # the lower side's neighbour of ``first``, the upper side's of ``last``
+    for code in codes[:lower]:
+        if code < first:
+            below = max(below, code)
+    for code in codes[lower:]:
+        if code > last and (above < 0 or code < above):
+            above = code
+    around[top + 1] = around[top]
+    if above >= 0:
+        around[top + 1, column, 2], around[top + 1, column, 3] = last, above
+    if below >= 0:
+        around[top, column, 0], around[top, column, 1] = below, first
 
 
 @njit(cache=True)
@@ -196,8 +239,8 @@ def _cut(
     box: Any,
     places: Any,
     histogram: Any,
-) -> int:
-    """Put the lower combinations first; give how many they are, 0 where no cut is allowed.
+) -> tuple[int, int]:
+    """Put the lower combinations first; give how many they are, 0 for no cut, and the column.
 
     Sets the width of every attribute that it tried to 0.
     """
@@ -207,7 +250,7 @@ def _cut(
     while True:
         column = np.argmax(widths)
         if not widths[column] > 0.0:
-            return 0
+            return 0, 0
         widths[column] = 0.0
         codes = columns[column, start:end]
         low, high = lows[column], highs[column]
@@ -219,7 +262,7 @@ def _cut(
         if relaxed and tree < 0:
             lower = _halve(columns, weights, codes, median, start, size, places)
             if _allowed(columns, weights, len(widths), conditions, start, end, lower, whole):
-                return lower
+                return lower, column
             continue
         below, upto = median - 1, median  # the last code of the lower side
         if tree >= 0:
@@ -231,7 +274,7 @@ def _cut(
                 continue
             lower = _put_first(columns, weights, codes, last, start, places)
             if _allowed(columns, weights, len(widths), conditions, start, end, lower, whole):
-                return lower
+                return lower, column
 
 
 @njit(cache=True)

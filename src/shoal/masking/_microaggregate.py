@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -16,25 +16,30 @@ from shoal.masking._groups_satisfy import Models, PrivacyModels, masked_and_aske
 from shoal.masking._partitions import PARTITIONS, form_groups
 from shoal.parameters import ColumnNames, Flag, Integer, OneOf, Real
 from shoal.randomness import SecretStream
-from shoal.table import Table
+from shoal.table import Table, ends_of_members, owned_pairs
 
-_NUMERIC = ("integer", "float")
+#: Of two values, each person of a group could work out the other's from the mean.
+_FEWEST = 3
 
 
 @dataclass(kw_only=True)
 class Microaggregate(Masker):
     """Replace the values of each group of at least ``k`` similar records by one value.
 
-    The records are partitioned by their similarity in the chosen columns. Within a group a number
-    becomes the mean, a date or time the median, and everything else the most frequent value, so
-    that all records of a group are equal in these columns: k-anonymity in the standard sense
-    when the columns are the quasi-identifiers (MDAV-ID when they are all columns). A missing
-    value gets the value of its group; it stays missing only where the whole group has none.
+    The records are partitioned by their similarity in the chosen columns. Within a group a number,
+    a date or a time becomes the mean, and everything else the most frequent value, so that all
+    records of a group are equal in these columns: k-anonymity in the standard sense when the
+    columns are the quasi-identifiers (MDAV-ID when they are all columns).
+
+    No value of one person is published for a group. Groups have at least three records, since the
+    mean of two tells each the other's value. A cell has at least ``k`` values of its group behind
+    it; where fewer are present, and where a text occurs only once in its group, the cell of the
+    whole group is missing. A missing value of a group that has enough others gets the group's.
 
     Parameters
     ----------
     k : int
-        The smallest group.
+        The smallest group; 2 is taken as 3.
     partition : str
         How groups are formed: ``"mdav"``, ``"mdav-random"`` (one group per round from a random
         start), ``"v-mdav"``, ``"mu-approx"``, ``"mondrian"``, or for one column
@@ -72,11 +77,11 @@ class Microaggregate(Masker):
     --------
     >>> import polars as pl
     >>> from shoal import Roles, Table
-    >>> frame = pl.DataFrame({"age": [20, 22, 61, 63], "sex": ["f", "f", "m", "m"]})
+    >>> frame = pl.DataFrame({"age": [20, 22, 24, 61, 62, 66], "sex": list("fffmmm")})
     >>> table = Table(frame, Roles(quasi_identifiers=["age", "sex"]))
-    >>> step = Microaggregate(2, dissimilarity="gower")
+    >>> step = Microaggregate(3, dissimilarity="gower")
     >>> step.fit_transform(table).frame["age"].to_list()
-    [21, 21, 62, 62]
+    [22, 22, 22, 63, 63, 63]
     """
 
     k: Annotated[int, Integer(minimum=2)] = field(kw_only=False)
@@ -101,30 +106,46 @@ class Microaggregate(Masker):
                 "microaggregation; leave it out of the columns to mask."
             )
         stream = SecretStream.from_state(None)
-        self.groups_ = form_groups(table, columns, self, stream, log)
-        masked = aggregate(table, columns, self.groups_)
+        least = max(self.k, _FEWEST)
+        smallest = max(self.k, min(least, table.person_count))
+        self.groups_ = form_groups(table, columns, replace(self, k=smallest), stream, log)
+        masked = aggregate(table, columns, self.groups_, least)
         log.compare(columns, masked, table)
         return masked
 
 
-def aggregate(table: Table, columns: Sequence[str], groups: npt.NDArray[np.int32]) -> Table:
-    """One value per group and column: mean of numbers, median of dates, else the mode."""
+def aggregate(
+    table: Table, columns: Sequence[str], groups: npt.NDArray[np.int32], least: int
+) -> Table:
+    """One value per group and column, of at least so many: mean or mode; else missing."""
     numbers: dict[str, npt.NDArray[Any]] = {}
     picked: dict[str, npt.NDArray[np.int64]] = {}
     for name in columns:
-        if table.kind(name) in _NUMERIC:
-            numbers[name] = _means(table, name, groups)
+        if table.kind(name) in ("text", "boolean"):
+            picked[name] = _modes(table, name, groups, least)
         else:
-            ordered = table.kind(name) not in ("text", "boolean")
-            picked[name] = _representatives(table, name, groups, ordered=ordered)
+            numbers[name] = _means(table, name, groups, least)
     return table.fill_numbers(numbers).with_cells_of(picked)
 
 
-def _means(table: Table, name: str, groups: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
-    """The mean of each record's group; NaN where the group has no value."""
-    column = table.numbers(name)
-    values = column.values[column.present].astype(np.float64)
-    return _group_means(values, groups[column.present], int(groups.max()) + 1)[groups]
+def _means(
+    table: Table, name: str, groups: npt.NDArray[np.int32], least: int
+) -> npt.NDArray[np.float64]:
+    """The mean of each record's group; NaN where too few persons of the group have a value."""
+    if table.kind(name) in ("integer", "float"):
+        column = table.numbers(name)
+        present, values = column.present, column.values[column.present].astype(np.float64)
+    else:  # dates and times by their ticks
+        coded = table.codes(name)
+        present = table.present(name)
+        values = coded.numbers[coded.codes[present]]
+    inside, count = groups[present], int(groups.max()) + 1
+    means = _group_means(values, inside, count)
+    # rounding does not lead out of what the group has
+    means = np.clip(means, *ends_of_members(inside, values, count).T)
+    having, _ = owned_pairs(inside, table.persons[present])
+    means[np.bincount(having, minlength=count) < least] = np.nan
+    return means[groups]
 
 
 def _group_means(
@@ -144,23 +165,23 @@ def _group_means(
     return np.ldexp(first + sums / np.where(held > 0, held, np.nan), shift)
 
 
-def _representatives(
-    table: Table, name: str, groups: npt.NDArray[np.int32], *, ordered: bool
+def _modes(
+    table: Table, name: str, groups: npt.NDArray[np.int32], least: int
 ) -> npt.NDArray[np.int64]:
-    """The row whose cell stands for each record's group: the median or the mode; -1 for none."""
+    """The row whose cell is the mode of each record's group; -1 where it would be one person's."""
     column = table.codes(name)
     codes = column.codes.astype(np.int64)
     rows = np.flatnonzero(codes != (-1 if column.missing is None else column.missing))
     chosen = np.full(int(groups.max()) + 1, -1, dtype=np.int64)
-    if ordered:
-        order = rows[np.lexsort((codes[rows], groups[rows]))]
-        held, first, size = np.unique(groups[order], return_index=True, return_counts=True)
-        chosen[held] = order[first + (size - 1) // 2]
-        return chosen[groups]
     keys = groups[rows].astype(np.int64) * max(column.count, 1) + codes[rows]
-    found, first, size = np.unique(keys, return_index=True, return_counts=True)
+    found, first = np.unique(keys, return_index=True)
+    having, _ = owned_pairs(keys, table.persons[rows])
+    _, size = np.unique(having, return_counts=True)  # persons who have it
     owner = found // max(column.count, 1)
     best = np.lexsort((found, -size, owner))  # per group the most frequent, ties by lowest code
     held, place = np.unique(owner[best], return_index=True)
-    chosen[held] = rows[first[best[place]]]
+    mode = best[place]
+    members, _ = owned_pairs(groups[rows], table.persons[rows])
+    told = (size[mode] > 1) & (np.bincount(members, minlength=len(chosen))[held] >= least)
+    chosen[held[told]] = rows[first[mode[told]]]
     return chosen[groups]

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from shoal.masking._base import StepLog
 from shoal.masking._numeric import NumericMasker
-from shoal.parameters import ColumnNames, Real
-from shoal.table import Numbers, Table
+from shoal.parameters import ColumnNames, OneOf, Real
+from shoal.table import Numbers, RoundEnds, Table
 
 
 @dataclass(kw_only=True)
@@ -21,13 +21,15 @@ class Recode(NumericMasker):
 
     The width of a range is ``int(sd * magnitude)`` with the sample standard deviation, the first
     range begins at the smallest value, and a value becomes the lower limit of its range, so that
-    it stays a whole number. A width of 0 leaves the column alone. The smallest value of the
-    column is thus visible; code the bottom first where that is one person's.
+    it stays a whole number. A width of 0 leaves the column alone. Where one record alone has the
+    smallest value, the first range begins at a rounder number below it.
 
     Parameters
     ----------
     magnitude : float
         Width of a range in standard deviations; 0.5 and 1.5 are usual.
+    start : {"rounded", "lowest"}
+        ``"lowest"`` begins at the smallest value also where it is one person's, as the paper does.
     columns : list of str, optional
         The columns to mask; the quasi-identifiers without it.
 
@@ -49,10 +51,11 @@ class Recode(NumericMasker):
     >>> recode = Recode(magnitude=1.5)
     >>> masked = recode.fit_transform(Table(ages, Roles(quasi_identifiers=["age"])))
     >>> masked.frame["age"].to_list()
-    [20, 20, 20, 31, 31]
+    [10, 21, 21, 32, 32]
     """
 
     magnitude: Annotated[float, Real(above=0)]
+    start: Annotated[str, OneOf(("rounded", "lowest"))] = "rounded"
     columns: Annotated[list[str] | None, ColumnNames()] = None
 
     method = "recode"
@@ -60,8 +63,9 @@ class Recode(NumericMasker):
     reference = "Carvalho et al. 2022"
     kinds = ("integer",)
 
-    def _prepare(self, table: Table, log: StepLog) -> None:
+    def _prepare(self, table: Table, log: StepLog) -> Table:
         self.ranges_: dict[str, tuple[int, int]] = {}
+        return table
 
     def _map(self, name: str, numbers: Numbers, prepared: Any) -> npt.NDArray[Any] | str:
         values = numbers.values[numbers.present]
@@ -69,7 +73,13 @@ class Recode(NumericMasker):
         width = int(min(spread * self.magnitude, np.iinfo(np.int64).max))
         if width == 0:
             return "its spread is below one unit"
-        self.ranges_[name] = (int(values.min()), width)
+        start = int(values.min())
+        if self.start == "rounded" and (values == start).sum() == 1:
+            least = -1 if start >= 0 else np.iinfo(np.int64).min - 1
+            below = max(start - width, int(least))
+            found = RoundEnds.of(prepared.codes(name)).number_between(below, start)
+            start = start if found is None else int(found)
+        self.ranges_[name] = (start, width)
         return _to_ranges(numbers.values, *self.ranges_[name])
 
     def _map_new(self, name: str, numbers: Numbers) -> npt.NDArray[Any] | None:

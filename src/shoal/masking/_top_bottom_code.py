@@ -11,8 +11,11 @@ import numpy.typing as npt
 
 from shoal.masking._base import StepLog
 from shoal.masking._numeric import NumericMasker
-from shoal.parameters import ColumnNames, Real
-from shoal.table import Numbers, Table
+from shoal.parameters import ColumnNames, OneOf, Real
+from shoal.table import Numbers, RoundEnds, Table
+
+#: How far a cap may lie from the whisker, in interquartile ranges: the nearest that has a number.
+_SHARES = (0.1, 0.5, np.inf)
 
 
 @dataclass(kw_only=True)
@@ -20,15 +23,17 @@ class TopBottomCode(NumericMasker):
     """Replace values beyond Tukey's fences by the most extreme value inside them.
 
     The fences are Q1 - ``fence`` x IQR and Q3 + ``fence`` x IQR. A value outside becomes the
-    whisker: the most extreme observation that lies inside. A column whose quartiles are equal is
-    left alone, since every deviating value of a flag would otherwise become constant. The whiskers
-    are values of the original column, and each may be one person's; round afterwards where that
-    matters.
+    whisker: the most extreme observation that lies inside. Where one record alone has it, the cap
+    is a rounder number next to it, on the side of the middle, and the record is drawn in as well.
+    A column whose quartiles are equal is left alone, since every deviating value of a flag would
+    otherwise become constant.
 
     Parameters
     ----------
     fence : float
         How many interquartile ranges the fences stand off; 1.5 and 3 are usual.
+    cap : {"rounded", "whisker"}
+        ``"whisker"`` takes the whisker also where it is one person's value, as the paper does.
     columns : list of str, optional
         The columns to mask; the quasi-identifiers without it.
 
@@ -51,9 +56,14 @@ class TopBottomCode(NumericMasker):
     ...     Table(ages, Roles(quasi_identifiers=["age"])))
     >>> masked.frame["age"].to_list()
     [30, 31, 32, 33, 34, 34]
+    >>> wages = pl.DataFrame({"wage": [1210.5, 1350.25, 1470.0, 1590.75, 1720.5, 9900.0]})
+    >>> TopBottomCode(fence=1.5).fit_transform(
+    ...     Table(wages, Roles(quasi_identifiers=["wage"]))).frame["wage"].to_list()
+    [1210.5, 1350.25, 1470.0, 1590.75, 1700.0, 1700.0]
     """
 
     fence: Annotated[float, Real(above=0)]
+    cap: Annotated[str, OneOf(("rounded", "whisker"))] = "rounded"
     columns: Annotated[list[str] | None, ColumnNames()] = None
 
     method = "top_bottom_code"
@@ -61,8 +71,9 @@ class TopBottomCode(NumericMasker):
     reference = "Carvalho et al. 2022; Tukey 1977"
     keeps_equal = True
 
-    def _prepare(self, table: Table, log: StepLog) -> None:
+    def _prepare(self, table: Table, log: StepLog) -> Table:
         self.caps_: dict[str, tuple[Any, Any]] = {}
+        return table
 
     def _map(self, name: str, numbers: Numbers, prepared: Any) -> npt.NDArray[Any] | str:
         values = numbers.values[numbers.present]
@@ -74,8 +85,11 @@ class TopBottomCode(NumericMasker):
             return "its quartiles are equal"
         if len(inside) == 0:
             return "no value lies inside the fences"
-        self.caps_[name] = (inside.min(), inside.max())
-        return np.clip(numbers.values, *self.caps_[name])
+        caps = inside.min(), inside.max()
+        if self.cap == "rounded" and (values.min() < caps[0] or values.max() > caps[1]):
+            caps = _rounded(RoundEnds.of(prepared.codes(name)), values, caps, (first, third))
+        self.caps_[name] = caps
+        return np.clip(numbers.values, *caps)
 
     def _map_new(self, name: str, numbers: Numbers) -> npt.NDArray[Any] | None:
         return np.clip(numbers.values, *self.caps_[name]) if name in self.caps_ else None
@@ -84,3 +98,27 @@ class TopBottomCode(NumericMasker):
         masked = super()._mask(table, columns, log)
         self.caps_ = {name: self.caps_[name] for name in log.touched}
         return masked
+
+
+def _rounded(
+    line: RoundEnds,
+    values: npt.NDArray[Any],
+    whiskers: tuple[Any, Any],
+    quartiles: tuple[float, float],
+) -> tuple[Any, Any]:
+    """The whiskers, moved towards the quartiles where one record alone has them.
+
+    A side on which no value lies outside stays. So does a whisker where every number up to the
+    quartile is somebody's.
+    """
+    low, high = whiskers
+    reach = float(quartiles[1]) - float(quartiles[0])
+    if values.min() < low and (values == low).sum() == 1:
+        ends = (min(float(low) + share * reach, quartiles[0]) for share in _SHARES)
+        found = (line.number_between(low, end) for end in ends)
+        low = next((number for number in found if number is not None), low)
+    if values.max() > high and (values == high).sum() == 1:
+        ends = (max(float(high) - share * reach, quartiles[1]) for share in _SHARES)
+        found = (line.number_between(end, high) for end in ends)
+        high = next((number for number in found if number is not None), high)
+    return values.dtype.type(low), values.dtype.type(high)

@@ -38,6 +38,7 @@ from shoal.table._stacked import (
 from shoal.table._table import Numbers, Table
 from shoal.table.hierarchy._codes import HierarchyCodes
 from shoal.table.hierarchy._hierarchy import Hierarchy
+from shoal.table.hierarchy._round_ends import RoundEnds
 from shoal.table.hierarchy._rule import ROOT, Unseen
 from shoal.table.storage._formats import DELIMITER_OF, FORMATS
 from shoal.table.storage._formulas import Formulas
@@ -67,6 +68,7 @@ __all__ = [
     "ReleasedFields",
     "RoleSuggestion",
     "Roles",
+    "RoundEnds",
     "Sampling",
     "Table",
     "Unseen",

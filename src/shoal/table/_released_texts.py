@@ -5,6 +5,7 @@ Whatever asks what a released cell stands for asks here, so that no two answers 
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,6 +27,9 @@ _FROM_TO = re.compile(rf"({_NUMBER})\s*(?:-|–|\.\.)\s*({_NUMBER})")
 _INFINITE = re.compile(r"[+-]?(?:inf|∞)")
 _OPEN = re.compile(r"(<=|>=|<|>|≤|≥)\s*(.+)")
 _SET = re.compile(r"(?s)\{(.+)\}")
+_PART = r"(-?\d+(?:\.\d+)?)"
+_DURATION = re.compile(rf"(-)?P(?:{_PART}D)?(?:T(?:{_PART}H)?(?:{_PART}M)?(?:{_PART}S)?)?")
+_EPOCH = dt.date(1970, 1, 1)
 
 
 @dataclass(frozen=True)
@@ -85,6 +89,36 @@ def end_of(text: str) -> float | None:
     if _INFINITE.fullmatch(text):
         return -np.inf if text.startswith("-") else np.inf
     return number_of(text)
+
+
+def moment_of(text: str, kind: str) -> float | None:
+    """The date, time or duration that a text is, in days or (a duration) in seconds; None if none.
+
+    Examples
+    --------
+    >>> moment_of("1970-01-03 12:00", "datetime"), moment_of("06:00", "time")
+    (2.5, 0.25)
+    >>> moment_of("P1DT2H", "duration"), moment_of("soon", "date")
+    (93600.0, None)
+    """
+    if kind == "duration":
+        match = _DURATION.fullmatch(text)
+        if match is None or text.endswith(("P", "T")):
+            return None
+        days, hours, minutes, seconds = (float(part or 0) for part in match.groups()[1:])
+        size = days * 86_400 + hours * 3600 + minutes * 60 + seconds
+        return -size if match[1] else size
+    try:
+        if kind == "time":
+            return _days(dt.datetime.combine(_EPOCH, dt.time.fromisoformat(text)))
+        return _days(dt.datetime.fromisoformat(text).replace(tzinfo=None))
+    except ValueError:
+        return None
+
+
+def _days(moment: dt.datetime) -> float:
+    since = moment - dt.datetime.combine(_EPOCH, dt.time())
+    return since.days + (since.seconds * 10**6 + since.microseconds) / 86_400e6
 
 
 def members_of(text: str) -> list[str]:

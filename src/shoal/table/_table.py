@@ -395,12 +395,17 @@ class Table(GroupedRows, RecordedRows):
     def fill_numbers(self, columns: Mapping[str, npt.NDArray[np.float64]]) -> Table:
         """New values for numeric columns, also where a cell was missing; NaN makes it missing.
 
-        Whole numbers stay whole.
+        Whole numbers stay whole; dates and times take the count of units that they are kept in.
         """
         changed = []
         for name, values in columns.items():
             old = self._series(name)
             new = pl.Series(name, values).fill_nan(None)
+            if kind_of(old.dtype) not in ("integer", "float"):
+                whole = pl.Series(np.rint(np.nan_to_num(values)).astype(np.int64))
+                ticks = whole.cast(old.to_physical().dtype).set(pl.Series(np.isnan(values)), None)
+                changed.append(ticks.cast(old.dtype).alias(name))
+                continue
             if kind_of(old.dtype) == "integer":
                 wide = np.uint64 if old.dtype == pl.UInt64 else np.int64
                 # the largest float below the end of the type: the end itself is not one

@@ -12,6 +12,8 @@ import math
 from collections.abc import Sequence
 
 SMALLEST_CROWD = 10
+#: A count that is not told.
+SOME = "some"
 _FEWEST_STEPS = 10
 
 
@@ -52,7 +54,11 @@ def crowded_count(count: int) -> int | str:
 
 
 def crowded_removals(counts: Sequence[int]) -> list[int | str]:
-    """How many records each step took out, told so that their total gives no small one away.
+    """How many records each step took out, told so that no sum gives a small one away.
+
+    Of several steps that took out records, one of them few, none is told, and neither is their
+    total (:func:`crowded_total`): a sample takes out a known share, and a limit bounds what is
+    suppressed, so that the total would tell the rest.
 
     Examples
     --------
@@ -61,5 +67,16 @@ def crowded_removals(counts: Sequence[int]) -> list[int | str]:
     """
     removing = [count for count in counts if count]
     if len(removing) > 1 and any(count < SMALLEST_CROWD for count in removing):
-        return ["some" if count else 0 for count in counts]
+        return [SOME if count else 0 for count in counts]
     return [crowded_count(count) for count in counts]
+
+
+def crowded_total(counts: Sequence[int]) -> int | str:
+    """How many records all steps together took out, where that gives no small count away.
+
+    Examples
+    --------
+    >>> crowded_total([12, 3, 0]), crowded_total([12, 30]), crowded_total([0, 4])
+    ('some', 42, 'fewer than 10')
+    """
+    return SOME if SOME in crowded_removals(counts) else crowded_count(sum(counts))

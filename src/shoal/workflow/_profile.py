@@ -265,7 +265,9 @@ def _bars(
 ) -> tuple[Bar, ...]:
     old: list[float | None] = [None] * len(labels)
     if before is not None:
-        old = [crowded_percent(int(count) / rows_before, rows_before) for count in before]
+        # in steps by the rows of the release: by those of the original they would tell its size
+        rows = min(rows_before, rows_after)
+        old = [crowded_percent(int(count) / rows_before, rows) for count in before]
     new = [_percent(int(c), rows_after) for c in after]
     return tuple(Bar(*bar) for bar in zip(labels, old, new, strict=True))
 

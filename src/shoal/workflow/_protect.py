@@ -24,9 +24,10 @@ from shoal.randomness import SecretStream
 from shoal.table import Formulas, Table
 from shoal.workflow._assess import assess_release, check_assessable
 from shoal.workflow._assessment import Assessment
+from shoal.workflow._crowds import crowded_total
 from shoal.workflow._plan import Plan, StepRecord, in_released_domain
 from shoal.workflow._profile import Bar, ColumnProfile, class_size_profile, column_profiles
-from shoal.workflow._require import Claim, make_claim, value_on_record
+from shoal.workflow._require import Claim, make_claim, told_claims, value_on_record
 from shoal.workflow._swapping import Swapping, refutes
 
 
@@ -152,6 +153,7 @@ def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Re
         for requirement in plan.require
     )
     refuse_unless_all_hold(claims)
+    claims = told_claims(claims, crowded_total([record.removed for record in records]))
     _warn_if_untouched(records, table)
     _warn_about_columns_left_in_place(masked, records)
     if not plan.keep_order:

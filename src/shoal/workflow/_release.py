@@ -15,7 +15,7 @@ from shoal.errors import InputError, ReleaseError
 from shoal.masking import Progress
 from shoal.models import PrivacyModel
 from shoal.table import DELIMITER_OF, FORMATS, Formulas, Sampling, Table, records_as_parquet
-from shoal.workflow._crowds import crowded_count, crowded_removals
+from shoal.workflow._crowds import SMALLEST_CROWD, crowded_count, crowded_removals, crowded_total
 from shoal.workflow._folder import complete_or_absent, write_private
 from shoal.workflow._minimality import minimalities_of, minimality_in_words, minimality_of
 from shoal.workflow._plan import StepRecord
@@ -142,7 +142,7 @@ def public_facts(
             ],
         },
         "identifiers_removed": len(release.removed_identifiers),
-        "records_removed": crowded_count(release.rows_before - len(masked)),
+        "records_removed": crowded_total([step.removed for step in release.steps]),
         "methods": _public_steps(release.steps),
         "claims": [claim.to_dict() | _caution(claim, release.steps) for claim in release.claims],
         "measured": {"k": classes.k, "classes": classes.count, **measured},
@@ -166,12 +166,20 @@ def _formulas(masked: Table, formulas: Formulas) -> dict[str, Any]:
 
 
 def _public_steps(steps: Sequence[StepRecord]) -> list[dict[str, Any]]:
-    """What each step did, without anything private."""
+    """What each step did, without anything private.
+
+    The largest share of records that may be suppressed is left out where few were: it would say
+    how few.
+    """
     removals = crowded_removals([step.removed for step in steps])
     return [
         {
             "method": step.method,
-            "parameters": dict(step.parameters),
+            "parameters": {
+                name: value
+                for name, value in step.parameters.items()
+                if name != "suppression_limit" or not 0 < step.removed < SMALLEST_CROWD
+            },
             "columns": list(step.touched),
             "left_alone": dict(step.skipped),
             "columns_removed": list(step.removed_columns),

@@ -17,7 +17,7 @@ from shoal.parameters import parameters_of
 from shoal.risk import discover_risks
 from shoal.table import Hierarchy, Roles, Table
 from shoal.utility import discover_utilities
-from shoal.workflow._crowds import crowded_percent
+from shoal.workflow._crowds import SOME, crowded_percent
 
 #: What plans call a measure, where it is not the name of its function.
 _PLAN_NAMES = {"distance_linkage": "linkage_rate"}
@@ -189,6 +189,14 @@ class Claim:
             "private_parameters": has_private_parameters(self.requirement),
             "rests_on_seed": self.rests_on_seed,
         }
+
+
+def told_claims(claims: Iterable[Claim], removed: int | str) -> tuple[Claim, ...]:
+    """The claims as they are published beside the number of records that were taken out.
+
+    Where that number is not told, no share of the original is either: it would say what it was.
+    """
+    return tuple(replace(claim, rows=0) if removed == SOME else claim for claim in claims)
 
 
 def make_claim(

@@ -187,7 +187,10 @@ def test_what_is_proposed_for_census_tables_is_fit_for_a_search(shared_data):
         ("intervals", {"intervals": [5, 10, 20]}),
         ("rounding", {"rounding": [5, 10, 20]}),
         ("sizes", {"edges": [[20, 50]]}),
-        ("quantiles", {"edges": [[27, 36, 45, 54, 64, 73, 82], [36, 54, 73], [54]]}),
+        (
+            "quantiles",  # each age is one person's
+            {"edges": [[26.5, 35.5, 44.5, 53.5, 63.5, 72.5, 81.5], [35.5, 53.5, 72.5], [53.5]]},
+        ),
         ("prefixes", {"prefixes": [1], "pad": 2}),
         ("suppression", {"suppression": True}),
     ],

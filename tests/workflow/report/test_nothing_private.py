@@ -108,6 +108,8 @@ class TestPrivacy:
         assert crowds.crowded_removals([12, 0, 3]) == ["some", 0, "some"]
         assert crowds.crowded_removals([12, 0]) == [12, 0]
         assert crowds.crowded_removals([0, 3]) == [0, "fewer than 10"]
+        assert crowds.crowded_total([12, 0, 3]) == "some"
+        assert crowds.crowded_total([12, 0]) == 12
 
     def test_a_small_table_tells_no_share_of_its_original(self, tmp_path: Path) -> None:
         # 47 of 50 in one value: 94 % would tell that three are not, and 2 % that one was changed

@@ -40,11 +40,12 @@ class Spans:
     ``ends`` are the lowest and highest number of each stretch of an ordered column, ``measured``
     is what these numbers count, ``unit`` is one over the width of the column, and ``gaps`` says
     which stretches hold missing values. Under a hierarchy, ``nodes`` has the level and the label
-    of each stretch.
+    of each stretch. ``single`` says which stretches are released as the one value that they have.
     """
 
     texts: list[str | None]
     scale: Scale
+    single: Booleans
     ends: Floats | None = None
     measured: str | None = None
     unit: float = 0.0
@@ -55,11 +56,13 @@ class Spans:
     def of_nodes(cls, tree: HierarchyCodes, nodes: list[tuple[int, str | None]]) -> Spans:
         """Nodes of a hierarchy, with their ends where they are numbers."""
         texts, scale = [text for _, text in nodes], scale_of_nodes(tree, nodes)
+        single = np.array([level == 0 for level, _ in nodes])
         own = tree.bounds(0)
         if own is None:
-            return cls(texts, scale, nodes=nodes)
+            return cls(texts, scale, single, nodes=nodes)
         ends = [_bounds(tree, level)[tree.labels[level].index(text)] for level, text in nodes]
-        return cls(texts, scale, np.array(ends), unit=one_over_width(own[:, 0]), nodes=nodes)
+        unit = one_over_width(own[:, 0])
+        return cls(texts, scale, single, np.array(ends), unit=unit, nodes=nodes)
 
     def distances(self, table: Table, column: str, hierarchy: Hierarchy | None) -> Floats:
         """How far each value of a column (by code) is from each stretch; 0 inside."""
@@ -76,8 +79,7 @@ class Spans:
         if self.ends is not None and own is not None:
             # an interval does not hold its upper end, which is near it all the same; a single
             # number is itself, also where another type writes it otherwise
-            single = np.array([level == 0 for level, _ in self.nodes])
-            away = np.maximum(self._apart(own[:, 0]), np.where(single, 0.0, _NEXT_TO))
+            away = np.maximum(self._apart(own[:, 0]), np.where(self.single, 0.0, _NEXT_TO))
             away[self._under(tree)] = 0.0
             return away
         away[self._under(tree)] = 0.0
@@ -100,8 +102,7 @@ class Spans:
             tree = hierarchy.codes(table, column, unseen="top")
             inside, own = self._under(tree), tree.bounds(0)
             if self.ends is not None and own is not None:
-                single = np.array([level == 0 for level, _ in self.nodes])
-                inside |= self._between(own[:, 0]) & single
+                inside |= self._between(own[:, 0]) & self.single
         inside[:, [text == TOP for text in self.texts]] = True
         return inside
 

@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.masking._base import StepLog
-from shoal.masking.generalization._boxes import ServedBoxes, Spans, one_over_width
+from shoal.masking.generalization._boxes import ServedBoxes, Spans
 from shoal.masking.generalization._combinations import Combinations
 from shoal.masking.generalization._demand import Demand
-from shoal.masking.generalization._recoding import TOP, Recoding, Relabelling, Scale
-from shoal.masking.generalization._serving import middles
-from shoal.table import Codes, HierarchyCodes, quantities, scale_name
+from shoal.masking.generalization._ordered_spans import ordered_spans
+from shoal.masking.generalization._recoding import Recoding, Relabelling
+from shoal.table import Codes, HierarchyCodes
 
 if TYPE_CHECKING:
     from shoal.kernels._mondrian_attributes import Attribute
@@ -41,27 +41,17 @@ class Axis:
         places[self.back] = np.arange(len(self.back), dtype=np.int32)
         return places
 
-    def spans(self, ends: npt.NDArray[Any]) -> Spans:
-        """What is released for boxes that reach from one place to another."""
-        first, last = self.back[ends[:, 0]], self.back[ends[:, 1]]
+    def spans(self, reach: Integers32, records: npt.NDArray[np.int64]) -> Spans:
+        """What is released for boxes that reach from one place to another.
+
+        ``reach`` has the first and the last place of each and, for an ordered column, between
+        which neighbours it was cut; ``records`` says how many records have each code.
+        """
+        first, last = self.back[reach[:, 0]], self.back[reach[:, 1]]
         if self.tree is not None:
             nodes = [_lowest(self.tree, *pair) for pair in zip(first, last, strict=True)]
             return Spans.of_nodes(self.tree, nodes)
-        numbers = quantities(self.column)
-        missing = -1 if self.column.missing is None else self.column.missing
-        texts = [*self.column.texts, None]
-        shown = [
-            _interval(texts, low, high, missing) for low, high in zip(first, last, strict=True)
-        ]
-        reach = _reach(numbers, first, last, missing)
-        return Spans(
-            shown,
-            Scale(tuple(shown), middles(reach), numeric=True),
-            ends=reach,
-            measured=scale_name(self.column),
-            unit=one_over_width(numbers),
-            gaps=last == missing,
-        )
+        return ordered_spans(self.column, records, reach)
 
     def widths(self, ends: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         """The share of the column that each stretch takes, from 0 to 1."""
@@ -77,23 +67,6 @@ def _lowest(tree: HierarchyCodes, first: int, last: int) -> tuple[int, str | Non
     """The level and label of the lowest node over two values."""
     level = int(np.argmax(tree.maps[:, first] == tree.maps[:, last]))
     return level, tree.labels[level][tree.maps[level, first]]
-
-
-def _interval(texts: list[str | None], low: int, high: int, missing: int) -> str | None:
-    if low == high:
-        return texts[low]
-    return TOP if high == missing else f"[{texts[low]}, {texts[high]}]"
-
-
-def _reach(
-    numbers: npt.NDArray[np.float64], first: Integers32, last: Integers32, missing: int
-) -> npt.NDArray[np.float64]:
-    """The numbers between which a stretch lies; one that mixes in missing values has them all."""
-    ends = np.column_stack([numbers[first], numbers[last]])
-    mixed = (last == missing) & (first != missing)
-    ends[mixed] = [-np.inf, np.inf]
-    ends[first == missing] = [np.inf, -np.inf]
-    return ends
 
 
 def axis_of(column: Codes, tree: HierarchyCodes | None) -> Axis:
@@ -134,11 +107,14 @@ def mondrian(
     losses = np.zeros(len(boxes))
     for place, (name, axis) in enumerate(zip(names, axes, strict=True)):
         reach = np.column_stack([work.lows[:, place], work.highs[:, place]])
-        ends, of_box = np.unique(reach, axis=0, return_inverse=True)
+        if axis.tree is None:
+            reach = np.column_stack([reach, work.cuts[:, place]])
+        reach, of_box = np.unique(reach, axis=0, return_inverse=True)
         boxes[:, place] = of_box.ravel()
-        losses += axis.widths(ends)[boxes[:, place]] / len(names)
-        spans[name] = axis.spans(ends)
-        if (ends[:, 0] != ends[:, 1]).any():
+        losses += axis.widths(reach)[boxes[:, place]] / len(names)
+        own = np.bincount(found.codes[:, place], weights=found.counts, minlength=axis.column.count)
+        spans[name] = axis.spans(reach, own.astype(np.int64))
+        if not spans[name].single.all():
             columns[name] = Relabelling(spans[name].texts, boxes[box_of_row, place])
     # nodes of trees overlap: where a row lies in several boxes, the smallest says most
     order = np.argsort(losses, kind="stable")

@@ -14,7 +14,9 @@ import numpy.typing as npt
 import polars as pl
 
 from shoal.errors import InputError
+from shoal.table._encode import encode
 from shoal.table.hierarchy._grid import exact_number, plain, written
+from shoal.table.hierarchy._round_ends import RoundEnds
 from shoal.table.hierarchy._rule import Rule, Rung, Unseen, dense, numbers_of
 
 
@@ -82,9 +84,12 @@ def halved(edges: tuple[Decimal, ...], levels: int) -> list[tuple[Decimal, ...]]
 
 
 def quantile_edges(values: Any, groups: Sequence[int]) -> Edges:
-    """Edges that part the values into groups of about equal size; equal values stay together."""
+    """Edges that part the values into groups of about equal size; equal values stay together.
+
+    An edge is the roundest number between the two values that it parts, and nobody's alone.
+    """
     numbers = np.asarray(values, dtype=np.float64).ravel()
-    numbers = np.sort(numbers[~np.isnan(numbers)])
+    numbers = np.sort(numbers[~np.isnan(numbers)]) + 0.0
     if not len(numbers) or np.isinf(numbers).any():
         raise InputError("Quantiles need finite numbers; got none, or infinite ones among them.")
     if not groups or any(not isinstance(g, (int, np.integer)) or g < 2 for g in groups):
@@ -95,10 +100,13 @@ def quantile_edges(values: Any, groups: Sequence[int]) -> Edges:
             "8, 4, 2; other quantiles do not nest."
         )
     ladder: list[tuple[Decimal, ...]] = []
+    line = RoundEnds.of(encode(pl.Series(numbers)))
     for count in groups:
         places = [math.ceil(at * len(numbers) / count) for at in range(1, count)]
-        cuts = {float(numbers[min(place, len(numbers) - 1)]) for place in places}
-        edges = tuple(Decimal(repr(cut)) for cut in sorted(cuts) if cut > numbers[0])
+        above = np.unique(numbers[np.minimum(places, len(numbers) - 1)])
+        above = above[above > numbers[0]]
+        below = numbers[np.searchsorted(numbers, above) - 1]
+        edges = tuple(Decimal(text) for text in line.texts(line.between(below, above)[0]))
         if edges and (not ladder or len(edges) < len(ladder[-1])):
             ladder.append(edges)
     return Edges(tuple(ladder))

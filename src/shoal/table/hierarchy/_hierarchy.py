@@ -135,13 +135,14 @@ class Hierarchy:
     def quantiles(cls, values: Any, groups: Sequence[int] = (8, 4, 2)) -> Hierarchy:
         """Intervals with about equally many of the given numbers, in ``groups`` at each level.
 
-        Each number of groups divides the one before it. Edges are values of the data, so that a
-        release shows some of them.
+        Each number of groups divides the one before it. An edge is the roundest number between
+        two neighbours of the data, and never the value of one record alone.
 
         Examples
         --------
-        >>> Hierarchy.quantiles(range(100), groups=(4, 2)).to_plan()
-        {'edges': [[25, 50, 75], [50]]}
+        >>> ages = [18, 22, 25, 31, 38, 44, 52, 67]
+        >>> Hierarchy.quantiles(ages, groups=(4, 2)).to_plan()
+        {'edges': [[24, 35, 50], [35]]}
         """
         edges = quantile_edges(values, groups)
         return cls(edges if edges.edges else Suppression())

@@ -60,7 +60,9 @@ def text_rule(values: pl.Series, records: npt.NDArray[np.int64], *, code: bool) 
     if len(values) > max(_MANY, _NEARLY_UNIQUE * int(records.sum())):
         return Suppression()  # listing them would write the column out
     texts = values.to_list()
-    order = _scale_order(texts) or _number_order(texts)
+    order = _scale_order(texts)
+    if order is None and (records > 1).all():  # a group is named by its ends: nobody's alone
+        order = _number_order(texts)
     if order is not None:
         return ordered_rule(order)
     return frequency_rule(texts, records)

@@ -11,7 +11,7 @@ import polars as pl
 
 from shoal.table._encode import Codes
 from shoal.table._frames import kind_of
-from shoal.table._released_texts import end_of, interval_of, members_of
+from shoal.table._released_texts import end_of, interval_of, members_of, moment_of
 from shoal.table.hierarchy._dates import UNITS, Dates
 from shoal.table.hierarchy._prefixes import Prefixes
 from shoal.table.hierarchy._rule import ROOT, Rung, bounds_of_values
@@ -105,19 +105,19 @@ def _root(texts: Sequence[str], values: pl.Series) -> Reading:
 
 
 def _interval(texts: Sequence[str], values: pl.Series) -> Reading:
-    """Ends that are values of the column are found as such, others are read as numbers."""
+    """Ends that are values of the column are found as such, others are read as what it holds."""
     quantities = bounds_of_values(values)
     if quantities is None:
         return _members(texts, [])
-    line, known = quantities[:, 0], _codes_by_text(values)
-    of_numbers = kind_of(values.dtype) in ("integer", "float")
+    line, known, kind = quantities[:, 0], _codes_by_text(values), kind_of(values.dtype)
+    of_numbers = kind in ("integer", "float")
     read, stretches = np.zeros(len(texts), np.bool_), []
     for at, text in enumerate(texts):
         found = interval_of(text, of_numbers=of_numbers)
         if found is None:
             continue
-        low = _first_code(found.low, known, line, after=found.above_low)
-        high = _first_code(found.high, known, line, after=not found.below_high)
+        low = _first_code(found.low, kind, known, line, after=found.above_low)
+        high = _first_code(found.high, kind, known, line, after=not found.below_high)
         if low is None or high is None:
             continue
         read[at] = True
@@ -127,13 +127,16 @@ def _interval(texts: Sequence[str], values: pl.Series) -> Reading:
     return Runs(*columns), read
 
 
-def _first_code(end: str | None, known: dict[str, int], line: Floats, *, after: bool) -> int | None:
-    """The first code that is not below an end, or that is above it; None where it is no number."""
+def _first_code(
+    end: str | None, kind: str, known: dict[str, int], line: Floats, *, after: bool
+) -> int | None:
+    """The first code that is not below an end, or that is above it; None where it is no end."""
     if end is None:
         return len(line) if after else 0
     if end in known:
         return known[end] + after
-    number = end_of(end)
+    number = None if kind in ("integer", "float") else moment_of(end, kind)
+    number = end_of(end) if number is None else number
     if number is None:
         return None
     return int(np.searchsorted(line, number, side="right" if after else "left"))

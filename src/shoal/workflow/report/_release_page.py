@@ -64,7 +64,7 @@ def release_page(release: Release, facts: Mapping[str, Any]) -> str:
         size_chart=_figures.class_size_chart(sizes),
         size_finding=_size_finding(sizes),
         risk_chart=_risk_chart(release, sizes),
-        share_step=share_step(release.rows_before),
+        share_step=share_step(len(release.masked)),
         groups=_groups(release.columns),
         steps_of=_steps_of(facts["methods"]),
         histogram=_figures.histogram,

@@ -1,0 +1,106 @@
+"""What Mondrian releases of an ordered column: intervals between cuts, which quote nobody.
+
+A box ends at the cuts around it, and where it was never cut, or lies far from its cuts, at a round
+number beyond its own records, of a step of at least half of their width. The ends of all boxes
+are values that nobody or several records have, and the box of the lowest or the highest record of
+the table is open on that side.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.masking.generalization._boxes import Spans, one_over_width
+from shoal.masking.generalization._recoding import TOP, Scale
+from shoal.masking.generalization._serving import middles
+from shoal.table import Codes, RoundEnds, quantities, scale_name
+
+Integers = npt.NDArray[np.int64]
+#: Points of a line, and where there is one; elsewhere an interval is open.
+Ends = tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]
+
+
+def ordered_spans(column: Codes, records: Integers, reach: npt.NDArray[np.integer[Any]]) -> Spans:
+    """The released stretches of a column.
+
+    Parameters
+    ----------
+    column : Codes
+        The column, of which ``records`` have each code.
+    reach : numpy.ndarray
+        A row per stretch: its lowest and its highest code, the codes beside the cut below it and
+        those beside the cut above it; -1 where there is no cut.
+    """
+    first, last = reach[:, 0].astype(np.int64), reach[:, 1].astype(np.int64)
+    levels = len(column.levels)
+    numbers = quantities(column)
+    silent = last >= levels  # missing values, alone or among others
+    single = (first == last) & (silent | (np.append(records, 0)[first] > 1))
+    ends = np.full((len(reach), 2), [-np.inf, np.inf])
+    shown: list[list[str | None]] = [[None] * len(reach), [None] * len(reach)]
+    if levels:
+        line = RoundEnds(column, records[:levels])
+        asked = np.flatnonzero(~silent & ~single)
+        rows = reach[asked].astype(np.int64)
+        for side, (points, found) in enumerate((_below(line, rows), _above(line, rows))):
+            ends[asked[found], side] = line.numbers(points[found])
+            for at, text in zip(asked[found], line.texts(points[found]), strict=True):
+                shown[side][at] = text
+    values = [*column.texts, None]
+    texts = [
+        values[code] if one else TOP if gap else _interval(low, high)
+        for code, one, gap, low, high in zip(first, single, silent, *shown, strict=True)
+    ]
+    ends[single] = np.column_stack([numbers[first], numbers[last]])[single]
+    ends[first == levels] = [np.inf, -np.inf]  # nothing but missing values
+    scale = Scale(tuple(texts), middles(ends), numeric=True)
+    inside = ends.copy()
+    inside[~single, 1] = np.nextafter(ends[~single, 1], -np.inf)  # an interval is open above
+    inside[np.isposinf(ends)] = np.inf
+    return Spans(
+        texts,
+        scale,
+        single,
+        ends=inside,
+        measured=scale_name(column),
+        unit=one_over_width(numbers),
+        gaps=silent,
+    )
+
+
+def _interval(low: str | None, high: str | None) -> str:
+    if low is None:
+        return TOP if high is None else f"<{high}"
+    return f">={low}" if high is None else f"[{low}, {high})"
+
+
+def _below(line: RoundEnds, rows: Integers) -> Ends:
+    """Where each stretch begins: at the cut below it, or nearer at a round number."""
+    first, last = line.line[rows[:, 0]], line.line[rows[:, 1]]
+    points, found = _cuts(line, rows[:, 2], rows[:, 3], line.down, 0)
+    near, rounds = line.down(first, last / 2 - first / 2)
+    better = rounds & (rows[:, 0] > 0) & (rows[:, 0] < rows[:, 1]) & (~found | (near > points))
+    return np.where(better, near, points), found | better
+
+
+def _above(line: RoundEnds, rows: Integers) -> Ends:
+    """Where each stretch ends: at the cut above it, or nearer at a round number."""
+    first, last = line.line[rows[:, 0]], line.line[rows[:, 1]]
+    points, found = _cuts(line, rows[:, 4], rows[:, 5], line.up, 1)
+    near, rounds = line.up(last, last / 2 - first / 2)
+    inner = (rows[:, 1] < len(line.line) - 1) & (rows[:, 0] < rows[:, 1])
+    better = rounds & inner & (~found | (near < points))
+    return np.where(better, near, points), found | better
+
+
+def _cuts(line: RoundEnds, low: Integers, high: Integers, outwards: Any, side: int) -> Ends:
+    """The points of cuts between two codes; where there is none, one beyond the stretch."""
+    cut = (low >= 0) & (high < len(line.line))  # what is above all values is missing
+    ends = line.line[np.where(cut, low, 0)], line.line[np.where(cut, high, 0)]
+    points, found = line.between(*ends)
+    lost = np.flatnonzero(cut & ~found)
+    points[lost], found[lost] = outwards(ends[1 - side][lost], np.zeros(len(lost)))
+    return points, found & cut

@@ -1,0 +1,308 @@
+"""Ends that intervals of a column may show: round ones, and never the value of a single record.
+
+An interval that ends at the lowest or the highest of its records quotes somebody. It ends at the
+roundest number, or the coarsest boundary of the calendar, that lies in the room there is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from shoal.table._encode import Codes
+from shoal.table._frames import kind_of
+from shoal.table.hierarchy._grid import written
+from shoal.table.hierarchy._rule import bounds_of_values, moments_of
+
+#: Values of a column on its own line: whole numbers, or floats for a column of floats.
+Ticks = npt.NDArray[Any]
+Floats = npt.NDArray[np.float64]
+Booleans = npt.NDArray[np.bool_]
+
+_TRIES: Final = 4  # points of one step that are looked at before a finer one
+_NARROW: Final = 2**61  # beyond it whole numbers are kept as those of Python
+_SECOND: Final = {"ms": 10**3, "us": 10**6, "ns": 10**9}
+_SECONDS: Final = (
+    *(86_400 * 10**power for power in range(6, -1, -1)),
+    *(43_200, 21_600, 7_200, 3_600, 1_800, 600, 300, 120, 60, 30, 10, 5, 2, 1),
+)
+_YEARS: Final = (1000, 500, 200, 100, 50, 20, 10, 5, 2, 1)
+_MONTHS: Final = (6, 3, 1)
+_DAY: Final = 86_400
+
+
+@dataclass(frozen=True)
+class Step:
+    """Evenly spaced points, about ``size`` ticks apart; ``floor`` gives the point not above."""
+
+    size: float
+    floor: Callable[[Ticks], Ticks]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RoundEnds:
+    """The line of a column's values, and which of them one record alone has.
+
+    Parameters
+    ----------
+    column : Codes
+        A column of numbers, dates, times or durations.
+    records : numpy.ndarray
+        How many records have each of its levels.
+
+    Examples
+    --------
+    >>> from shoal.table._encode import encode
+    >>> ages = RoundEnds(encode(pl.Series([18, 23, 37, 40, 41])), np.array([1, 2, 1, 1, 1]))
+    >>> cuts, found = ages.between(ages.line[[0, 1, 2, 3]], ages.line[[1, 2, 3, 4]])
+    >>> ages.texts(cuts), found.all()  # 40 and 41 are somebody's
+    (['20', '30', '38', '40.5'], np.True_)
+    """
+
+    column: Codes
+    records: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, column: Codes) -> RoundEnds:
+        """Those of a column whose records are all at hand."""
+        records = np.bincount(column.codes, minlength=column.count)
+        return cls(column, records[: len(column.levels)])
+
+    def number_between(self, low: float, high: float) -> int | float | None:
+        """The roundest number above ``low`` and not above ``high``; whole in a column of those."""
+        whole = self.line.dtype.kind != "f"
+        ends: list[float] = [float(low), float(high)]
+        if whole:
+            scale = Decimal(2 * 10 ** (self._digits or 0))
+            ends = [math.floor(scale * Decimal(str(end))) for end in (low, high)]
+        if self.line.dtype == np.int64:
+            ends = [min(max(end, -2 * _NARROW), 2 * _NARROW) for end in ends]
+        points, found = self.between(*(np.array([end], self.line.dtype) for end in ends))
+        if not found[0] or (whole and points[0] % 2):  # half a unit is no value of the column
+            return None
+        text = self.texts(points)[0]
+        return int(text) if self._kind == "integer" else float(text)
+
+    @cached_property
+    def line(self) -> Ticks:
+        """Each level as a tick; of whole numbers and decimals half a unit is one."""
+        levels, kind = self.column.levels, self._kind
+        if kind == "float" and self._digits is None:
+            return levels.cast(pl.Float64).to_numpy()
+        if kind in ("integer", "float"):
+            if kind == "integer":
+                narrow = levels.cast(pl.Int64, strict=False).fill_null(_NARROW).to_numpy()
+                if ((narrow > -_NARROW) & (narrow < _NARROW)).all():
+                    return 2 * narrow
+            with localcontext() as context:
+                context.prec = 60
+                scale = Decimal(10) ** (self._digits or 0)
+                exact = [int(2 * scale * Decimal(text)) for text in self.column.texts]
+            fits = max(map(abs, exact), default=0) < 2 * _NARROW
+            return np.array(exact, np.int64 if fits else object)
+        if kind in ("date", "datetime"):
+            return moments_of(levels).astype(np.int64)
+        return levels.to_physical().cast(pl.Int64).to_numpy()
+
+    def between(self, low: Ticks, high: Ticks) -> tuple[Ticks, Booleans]:
+        """The roundest point above each ``low`` and not above its ``high``, and where one is."""
+        points, found = high.copy(), np.zeros(len(high), np.bool_)
+        for step in self._steps:
+            left = np.flatnonzero(~found)
+            if not len(left):
+                break
+            spot = step.floor(high[left])
+            for _ in range(_TRIES):
+                inside = spot > low[left]
+                good = inside & ~self._alone(spot)
+                points[left[good]], found[left[good]] = spot[good], True
+                if not (inside & ~good).any():
+                    break
+                left, spot = left[inside & ~good], step.floor(self._before(spot[inside & ~good]))
+        return points, found
+
+    def down(self, ticks: Ticks, least: Ticks) -> tuple[Ticks, Booleans]:
+        """A round point not above each tick, of a step of at least a size; and where one is."""
+        return self._outwards(ticks, least, lambda step, at: step.floor(at))
+
+    def up(self, ticks: Ticks, least: Ticks) -> tuple[Ticks, Booleans]:
+        """A round point above each tick, of a step of at least a size; and where one is."""
+        return self._outwards(ticks, least, self._after)
+
+    def texts(self, points: Ticks) -> list[str]:
+        """The points as they are shown."""
+        if self.line.dtype.kind == "f":
+            return [written(Decimal(repr(point))) for point in points.tolist()]
+        if self._kind in ("integer", "float"):
+            with localcontext() as context:
+                context.prec = 60
+                unit = Decimal(10) ** -(self._digits or 0) / 2
+                return [written(Decimal(int(point)) * unit) for point in points]
+        return _clock_texts(self._series(points))
+
+    def numbers(self, points: Ticks) -> Floats:
+        """The points as the numbers that the values of the column count in."""
+        if self._kind in ("integer", "float"):
+            return np.array([float(text) for text in self.texts(points)], np.float64)
+        found = bounds_of_values(self._series(points))
+        assert found is not None
+        return found[:, 0]
+
+    @property
+    def _kind(self) -> str:
+        return kind_of(self.column.levels.dtype)
+
+    @property
+    def _digits(self) -> int | None:
+        """The digits after the point of a column that is exact; None for floats."""
+        dtype = self.column.levels.dtype
+        return dtype.scale if isinstance(dtype, pl.Decimal) else None
+
+    def _series(self, points: Ticks) -> pl.Series:
+        dtype = self.column.levels.dtype
+        if isinstance(dtype, pl.Datetime):
+            dtype = pl.Datetime(dtype.time_unit)  # by the clock of the zone
+        physical = pl.Int32 if dtype == pl.Date else pl.Int64
+        return pl.Series(points.astype(np.int64)).cast(physical).cast(dtype)
+
+    def _alone(self, points: Ticks) -> Booleans:
+        """Which points are values that fewer than two records have."""
+        at = np.searchsorted(self.line, points)
+        hit = at < len(self.line)
+        hit[hit] = self.line[at[hit]] == points[hit]
+        hit[hit] = self.records[at[hit]] < 2
+        return hit
+
+    def _before(self, points: Ticks) -> Ticks:
+        return np.nextafter(points, -np.inf) if points.dtype.kind == "f" else points - 1
+
+    def _after(self, step: Step, at: Ticks) -> Ticks:
+        here = step.floor(at)
+        if here.dtype.kind == "f":
+            with np.errstate(over="ignore"):  # infinite: not found
+                return step.floor(here + 1.5 * step.size)
+        return step.floor(here + max(1, int(1.5 * step.size)))
+
+    def _outwards(
+        self, ticks: Ticks, least: Ticks, point: Callable[[Step, Ticks], Ticks]
+    ) -> tuple[Ticks, Booleans]:
+        points, found = ticks.copy(), np.zeros(len(ticks), np.bool_)
+        halves = self._kind in ("integer", "float") and self.line.dtype.kind != "f"
+        least = np.maximum(least.astype(np.float64), 2.0 if halves else 0.0)
+        for step in reversed(self._steps):
+            left = np.flatnonzero(~found & (least <= step.size))
+            spot = point(step, ticks[left])
+            good = np.isfinite(spot.astype(np.float64)) & ~self._alone(spot)
+            if self._kind == "time":
+                good &= spot < _DAY * _SECOND["ns"]
+            points[left[good]], found[left[good]] = spot[good], True
+        return points, found
+
+    @cached_property
+    def _steps(self) -> list[Step]:
+        """From the coarsest to the finest."""
+        if self._kind in ("date", "datetime"):
+            return list(_calendar_steps(getattr(self.column.levels.dtype, "time_unit", None)))
+        if self._kind in ("time", "duration"):
+            unit = getattr(self.column.levels.dtype, "time_unit", "ns")
+            return [_whole_step(size) for size in _clock_sizes(_SECOND[unit]) if size < _NARROW]
+        return list(_float_steps(self.line) if self.line.dtype.kind == "f" else self._whole_steps)
+
+    @property
+    def _whole_steps(self) -> Iterator[Step]:
+        largest = int(max(abs(self.line[0]), abs(self.line[-1]))) if len(self.line) else 1
+        for power in range(len(str(largest)), -1, -1):
+            for lead in (5, 2, 1):
+                if self.line.dtype == object or lead * 10**power < _NARROW:
+                    yield _whole_step(2 * lead * 10**power)
+        yield _whole_step(1)
+
+
+def _whole_step(size: int) -> Step:
+    return Step(float(size), lambda ticks: ticks // size * size)
+
+
+def _float_steps(line: Floats) -> Iterator[Step]:
+    """Steps of 1, 2 and 5 times powers of ten, down to below the least distance of two values."""
+    if not len(line):
+        return
+    largest = max(abs(float(line[0])), abs(float(line[-1])), 1e-300)
+    gaps = np.diff(line / 2)
+    least = max(float(gaps[gaps > 0].min(initial=largest)), largest * 1e-17, 1e-300)
+    for power in range(min(308, math.floor(math.log10(largest)) + 1), -301, -1):
+        for lead in (5, 2, 1):
+            if lead * 10.0**power > 1.7e308:
+                continue
+            yield _float_step(lead, power)
+        if 10.0**power * 10 < least:
+            return
+
+
+def _float_step(lead: int, power: int) -> Step:
+    size = lead * 10.0**power
+
+    def floor(ticks: Floats) -> Floats:
+        def point(times: Floats) -> Floats:
+            # a quotient by a power of ten is the float that is nearest to the decimal number
+            return times * lead / 10.0**-power if power < 0 else times * size
+
+        with np.errstate(over="ignore", invalid="ignore"):
+            times = np.floor(ticks / size)
+            points = point(times)
+            return np.where(points > ticks, point(times - 1), points) + 0.0
+
+    return Step(size, floor)
+
+
+def _clock_sizes(second: int) -> Iterator[int]:
+    yield from (seconds * second for seconds in _SECONDS)
+    part = second // 10
+    while part >= 1:
+        yield part
+        part //= 10
+
+
+def _calendar_steps(unit: str | None) -> Iterator[Step]:
+    """Years and months, then days and parts of a day; a date has no unit and no parts."""
+    second = _SECOND[unit] if unit else 1
+    day = _DAY * second if unit else 1
+    code = f"datetime64[{unit or 'D'}]"
+    for years in _YEARS:
+        yield Step(365.2425 * day * years, _calendar_floor(code, "Y", years))
+    for months in _MONTHS:
+        yield Step(30.436875 * day * months, _calendar_floor(code, "M", months))
+    for size in _clock_sizes(second) if unit else (1,):
+        if size <= day:
+            yield _whole_step(size)
+
+
+def _calendar_floor(code: str, unit: str, joined: int) -> Callable[[Ticks], Ticks]:
+    origin = 1970 if unit == "Y" else 0
+
+    def floor(ticks: Ticks) -> Ticks:
+        number = ticks.astype(code).astype(f"datetime64[{unit}]").astype(np.int64) + origin
+        first = (number // joined * joined - origin).astype(f"datetime64[{unit}]")
+        return first.astype(code).astype(np.int64)
+
+    return floor
+
+
+def _clock_texts(points: pl.Series) -> list[str]:
+    """Dates and times without the parts that are nought."""
+    kind = kind_of(points.dtype)
+    if kind == "duration":
+        return points.dt.to_string("iso").to_list()
+    if kind == "date":
+        return points.cast(pl.String).to_list()
+    shape = "%H:%M:%S%.f" if kind == "time" else "%Y-%m-%d %H:%M:%S%.f"
+    texts = points.dt.strftime(shape)
+    texts = texts.str.replace(r"(\.\d*?)0+$", "${1}").str.replace(r":00\.?$", "")
+    return texts.str.replace(r" 00:00$", "").to_list()
