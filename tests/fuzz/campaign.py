@@ -18,7 +18,7 @@ import time
 from collections import Counter
 from typing import Any
 
-from .cases import KNOWN, KNOWN_TO_ABORT, SECONDS, Verdict, run_case
+from .cases import KNOWN, SECONDS, Verdict, run_case
 
 #: A worker that says nothing for so long is ended; most of it may be waiting for the processor.
 SILENT = 20 * SECONDS
@@ -78,7 +78,7 @@ class Tally:
         self.releases += verdict.releases
         self.claims += verdict.claims
         if verdict.failures and verdict.known:
-            self.known.update(verdict.has & {*KNOWN, *KNOWN_TO_ABORT})
+            self.known.update(verdict.has & KNOWN.keys())
         elif verdict.failures:
             self.failed.append(verdict)
             print(f"{verdict.number} {verdict.kind}: {'; '.join(verdict.failures)}", flush=True)

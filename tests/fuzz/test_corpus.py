@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from .cases import KNOWN, KNOWN_TO_ABORT, Verdict, a_release, call, counted
+from .cases import ABORTS, KNOWN, Verdict, a_release, call, counted
 from .draw_tables import far_dates, far_workbook
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -24,12 +24,9 @@ ENTRIES = {path.stem: tomllib.loads(path.read_text("utf-8")) for path in CORPUS.
 
 def marked(name):
     known = ENTRIES[name].get("known")
-    reason = (KNOWN | KNOWN_TO_ABORT).get(known)
-    if reason is None:
+    if known not in KNOWN:
         return name
-    return pytest.param(
-        name, marks=pytest.mark.xfail(reason=reason, run=known not in KNOWN_TO_ABORT)
-    )
+    return pytest.param(name, marks=pytest.mark.xfail(reason=known, run=known not in ABORTS))
 
 
 def lay_out(entry, folder):
