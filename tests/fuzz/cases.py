@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import pyarrow.parquet
 import tomlkit
 from typer.testing import CliRunner
 
@@ -198,7 +199,7 @@ def _release(rng: random.Random, folder: Path, verdict: Verdict) -> None:
                 made = Table(table.frame, Roles(**table.roles))
                 release = protect(made, Plan.from_dict(steps, folder=folder))
                 for format in rng.sample(list(FORMATS), 3):
-                    _saved(verdict, release, folder / f"release-{format}", format, made)
+                    _saved(verdict, release, folder / f"release-{format}", format, table)
         except ShoalError as error:
             verdict.came_to = "not met" if error.exit_code == 1 else "refused"
             _sentence(verdict, error)
@@ -212,18 +213,23 @@ def _plain(table: Drawn) -> bool:
     return not any(dtype.is_nested() for dtype in table.frame.dtypes)
 
 
-def _saved(verdict: Verdict, release: Any, folder: Path, format: str, table: Table) -> None:
+def _saved(verdict: Verdict, release: Any, folder: Path, format: str, table: Drawn) -> None:
     try:
         release.save(folder, format=format)
     except ShoalError as error:  # a format cannot hold everything
         _sentence(verdict, error)
         return
     verdict.came_to = "released"
-    unit = getattr(table.roles, "unit", None)
-    persons = None
-    if isinstance(unit, str) and unit in table.columns:
-        persons = [table.frame[unit][row] for row in release.masked.row_key.tolist()]
-    counted(verdict, folder / "public", format, persons=persons)
+    counted(verdict, folder / "public", format, persons=_persons(table, folder))
+
+
+def _persons(table: Drawn, folder: Path) -> list[Any] | None:
+    """Whose each released row is, where roles say that a person may have several."""
+    if "unit" not in table.roles:
+        return None
+    records = pyarrow.parquet.read_table(folder / "private" / "records.parquet")
+    whose = table.frame[table.roles["unit"]].to_list()
+    return [whose[row] for row in records["row_key"].to_pylist()]
 
 
 def counted(verdict: Verdict, folder: Path, format: str, **given: Any) -> None:
@@ -297,7 +303,8 @@ def _protected(rng: random.Random, folder: Path, verdict: Verdict) -> None:
     _only(verdict, folder, given | ({"out"} if code == 0 else set()))
     verdict.came_to = {0: "released", 1: "not met"}.get(code, "refused")
     if code == 0:
-        counted(verdict, folder / "out" / "public", format)
+        out = folder / "out"
+        counted(verdict, out / "public", format, persons=_persons(table, out))
         if call(verdict, "verify", "out", "--original", data) != 0:
             verdict.fail("the release does not verify")
 
@@ -403,8 +410,10 @@ def _plan(rng: random.Random, folder: Path, verdict: Verdict) -> None:
     code = call(verdict, command, "data.parquet", "--plan", path, *out)
     verdict.came_to = {0: "done", 1: "not met"}.get(code, "refused")
     _only(verdict, folder, {"data.parquet", "plan.toml", "hierarchy.csv", *out})
-    if code == 0 and command == "protect":
-        counted(verdict, folder / "out" / "public", "parquet")
+    if code == 0 and command == "protect":  # also of a plan that names another unit, or none
+        counted(
+            verdict, folder / "out" / "public", "parquet", persons=_persons(table, folder / "out")
+        )
 
 
 # -- hierarchies
