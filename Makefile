@@ -18,7 +18,7 @@ SAY := @printf '\n== %s\n'
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help install demo test lint format docs test-all test-core bench clean python
+.PHONY: help install demo test lint format docs test-all test-core fuzz bench clean python
 
 help: ## List what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -78,6 +78,13 @@ test-core: $(CORE)/.installed ## The tests that extras can matter to, on the bui
 		tests/test_errors.py tests/test_import_time.py tests/test_parameters.py shoal \
 		--ignore tests/app/test_cli_tune.py --ignore-glob "*/shoal/study/*" \
 		--ignore-glob "*/models/_tuning.py" --ignore-glob "*/shoal/kernels/*"
+
+# Each number is a case; the next run may begin where this one ended: make fuzz FROM=40000.
+MINUTES ?= 10
+FROM ?= 0
+fuzz: $(VENV)/.installed ## Try random tables, plans and releases on all cores (MINUTES=60)
+	$(SAY) "Fuzzing for $(MINUTES) minutes"
+	@cd tests && ../$(BIN)/python -m fuzz.campaign --minutes $(MINUTES) --from $(FROM)
 
 bench: $(VENV)/.installed ## Run every benchmark
 	@for script in benchmarks/*.py; do \
