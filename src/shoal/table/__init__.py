@@ -2,13 +2,14 @@
 
 from shoal.table._classes import Classes, form_classes
 from shoal.table._course import OTHER, Course
-from shoal.table._crowds import swapped_blocks, swapped_crowds
+from shoal.table._crowds import shared_crowds, swapped_blocks, swapped_crowds
 from shoal.table._encode import Codes
 from shoal.table._exchange import Exchange
 from shoal.table._features import features_of, frame_of_array, renamed, whole_as_floats
 from shoal.table._fingerprint import fingerprint
 from shoal.table._frames import Kind
 from shoal.table._grouped import Missing, check_reading
+from shoal.table._persons import owned_pairs
 from shoal.table._quantities import quantities, scale_name
 from shoal.table._read_table import read
 from shoal.table._released import read_records, read_released, records_as_parquet
@@ -23,6 +24,7 @@ from shoal.table._released_texts import (
 from shoal.table._roles import Roles
 from shoal.table._sampling import Sampling, signed_codes, table_of_codes
 from shoal.table._stacked import (
+    shared_persons,
     stacked_codes,
     stacked_numbers,
     stacked_numbers_and_unit,
@@ -68,6 +70,7 @@ __all__ = [
     "form_classes",
     "frame_of_array",
     "identifying_columns",
+    "owned_pairs",
     "quantities",
     "read",
     "read_labels_of",
@@ -85,6 +88,8 @@ __all__ = [
     "stacked_table",
     "stretches_of_labels",
     "suggest_roles",
+    "shared_crowds",
+    "shared_persons",
     "swapped_blocks",
     "swapped_crowds",
     "table_of_codes",
