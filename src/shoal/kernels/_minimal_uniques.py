@@ -138,9 +138,7 @@ def _sets_of_size(
 
 
 @njit(cache=True)
-def _count(
-    column: Any, owners: Any, members: Any, stamps: Any, counts: Any, turn: int
-) -> None:
+def _count(column: Any, owners: Any, members: Any, stamps: Any, counts: Any, turn: int) -> None:
     """How often each value occurs among the members, and whose it is: -1 where of several.
 
     A count is of this turn if stamped so.

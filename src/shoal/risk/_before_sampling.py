@@ -27,9 +27,10 @@ class BeforeSampling:
 
     ``records`` are the f records of the class of each released record, or persons where they have
     several, ``people`` the F people that it stands for, at least the ``smallest`` of all classes,
-    and ``certainties`` how certain it is of each person counted to be in the sample. ``unplaced`` people were not counted, since
-    nothing tells what would have become of their values. ``sample`` and ``whole`` have what else
-    is known of records and people, by the names that were asked for.
+    and ``certainties`` how certain it is of each person counted to be in the sample.
+    ``unplaced`` people were not counted, since nothing tells what would have become of their
+    values. ``sample`` and ``whole`` have what else is known of records and people, by the names
+    that were asked for.
     """
 
     sample: Table

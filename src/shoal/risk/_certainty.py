@@ -82,9 +82,9 @@ def certainty(original: Table, masked: Table, *, missing: Missing = "own") -> Me
     warnings = _about_k(before.smallest, sizes, learned=before.learned)
     if before.unplaced:
         warnings.append(
-            f"{before.unplaced} of {original.person_count} people have values of which nobody in the "
-            "release tells what became, so they are in no class; the certainty is thus rather too "
-            "high than too low."
+            f"{before.unplaced} of {original.person_count} people have values of which nobody in "
+            "the release tells what became, so they are in no class; the certainty is thus rather "
+            "too high than too low."
         )
     known = _with_target(original, masked, missing)
     if known is not None:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.risk._success import one_numbering
-from shoal.table import Missing, ReleasedColumn, Table, released_column
+from shoal.table import Missing, ReleasedColumn, Table, released_column, weights_by_class
 
 if TYPE_CHECKING:
     from shoal.kernels._covered_rows import Boxes
@@ -48,7 +48,7 @@ def covered_people(
     records = masked.class_sizes(missing).astype(np.float64)
     # a person with several records is a share of one in each: at least so many are covered
     shares = 1.0 / np.bincount(original.persons)[original.persons]
-    weights = np.bincount(original.classes.labels, shares, minlength=original.classes.count)
+    weights = weights_by_class(original.classes, shares)
     people = np.floor(covered_rows(rows, boxes, weights) + 1e-9)
     people = np.maximum(masked.classes.spread(people), records)
     shares = np.zeros(masked.classes.count)

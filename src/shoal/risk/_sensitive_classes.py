@@ -240,9 +240,7 @@ def _check_number(value: Any, name: str, low: float, high: float) -> None:
         )
 
 
-def _exposed(
-    name: str, table: Table, marks: Mapping[str, Booleans], **details: Any
-) -> Measurement:
+def _exposed(name: str, table: Table, marks: Mapping[str, Booleans], **details: Any) -> Measurement:
     """The share of persons with a record that is marked in at least one column."""
     exposed = np.logical_or.reduce(list(marks.values()))
     return Measurement(
@@ -358,7 +356,7 @@ def _distances(table: Table, column: str, missing: Missing) -> Floats:
     # a value counts once for each person who has it
     had, _ = owned_pairs(codes.codes, table.persons)
     overall = np.bincount(had, minlength=codes.count) / len(had)
-    told = np.bincount(owners, pairs.sizes, minlength=classes.count)
+    told = np.bincount(owners, pairs.sizes, minlength=classes.count).astype(np.float64)
     distances = np.zeros(classes.count)
     if agreement.by_equality:  # the surplus of the values that a class has
         surplus = pairs.sizes / told[owners] - overall[values]

@@ -1,6 +1,6 @@
 """Tables about people: the only folder that knows data frames."""
 
-from shoal.table._classes import Classes, form_classes
+from shoal.table._classes import Classes, form_classes, weights_by_class
 from shoal.table._course import OTHER, Course
 from shoal.table._crowds import shared_crowds, swapped_blocks, swapped_crowds
 from shoal.table._encode import Codes
@@ -81,6 +81,8 @@ __all__ = [
     "released_text",
     "renamed",
     "scale_name",
+    "shared_crowds",
+    "shared_persons",
     "signed_codes",
     "stacked_codes",
     "stacked_numbers",
@@ -88,12 +90,11 @@ __all__ = [
     "stacked_table",
     "stretches_of_labels",
     "suggest_roles",
-    "shared_crowds",
-    "shared_persons",
     "swapped_blocks",
     "swapped_crowds",
     "table_of_codes",
     "to_one_scale",
     "usual_partners",
+    "weights_by_class",
     "whole_as_floats",
 ]
