@@ -21,8 +21,8 @@ _QUANTITIES = (*_NUMERIC, "date", "datetime", "time", "duration")
 
 
 def columns_to_compare(original: Table, masked: Table, columns: Sequence[str] | None) -> list[str]:
-    """The columns that a measure is about: those named, or all but the identifiers."""
-    everything = [name for name in original.columns if name not in original.roles.identifiers]
+    """The columns that a measure is about: those named, or all but what is always withheld."""
+    everything = [name for name in original.columns if name not in original.roles.withheld]
     return _chosen(original, masked, columns, everything, "columns")
 
 
