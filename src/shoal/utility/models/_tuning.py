@@ -50,12 +50,12 @@ class Tried:
 class Tuned:
     """All configurations that were tried on a table; none where no column is left to learn from.
 
-    ``tested`` has the number of the person of each test row.
+    ``tested`` has the number of the person of each test row; each row is one without it.
     """
 
     score: str
     tried: tuple[Tried, ...]
-    tested: Integers
+    tested: Integers | None = None
 
     @property
     def best(self) -> Tried | None:
@@ -86,7 +86,8 @@ class Tuned:
         if self.best is None or self.best.predictions is None:
             return None
         said, score = self.best.predictions, CLASSIFICATION_SCORES[self.score]
-        return over_rows(lambda rows: score(said.at(rows)), self.tested, random_state)
+        persons = len(said.true) if self.tested is None else self.tested
+        return over_rows(lambda rows: score(said.at(rows)), persons, random_state)
 
 
 def tuned(
