@@ -9,19 +9,22 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shoal import Roles, Table
+from shoal import Hierarchy, Roles, Table
 from shoal.errors import InputError
 from shoal.risk import (
     attribute_inference,
+    certainty,
     distance_linkage,
     group_disclosure,
     homogeneity,
     household_risk,
     individual_risk,
     intersection,
+    journalist_risk,
     marketer_risk,
     membership_inference,
     own_values,
+    population_uniqueness,
     probabilistic_linkage,
     prosecutor_risk,
     records_at_risk,
@@ -37,7 +40,7 @@ from shoal.risk import (
 from shoal.risk._bound import bound_of
 from shoal.risk._individual_risk import expected_risk
 from shoal.risk._intruder import drawn_rows, intruder
-from shoal.table import Exchange, swapped_crowds
+from shoal.table import Exchange, Sampling, swapped_crowds
 
 ROLES = Roles(quasi_identifiers=["a", "b"], sensitive=["ill"], unit="who")
 seeds = pytest.mark.parametrize("seed", range(12))
@@ -395,3 +398,76 @@ def test_intersections_follow_persons():
     assert found.value == pytest.approx(1 / 3)
     values = intersection([table, table], attack="values")
     assert values.value == pytest.approx(1 / 3)  # of the first person both values are certain
+
+
+# -- samples
+
+
+def certainties(original, masked, coarse):
+    """f/F of each released row, counted in persons."""
+    before, after = {}, {}
+    for found, table in ((before, original), (after, masked)):
+        for row in table.frame.iter_rows(named=True):
+            found.setdefault(coarse(row), set()).add(row["who"])
+    rows = masked.frame.iter_rows(named=True)
+    return [len(after[key]) / len(before[key]) for key in map(coarse, rows)]
+
+
+@seeds
+def test_certainty_counts_persons(seed):
+    table = drawn(seed)
+    kept = np.random.default_rng(seed).random(len(table)) < 0.6
+    kept[0] = True
+    sample = table.keep(kept)
+    shares = certainties(table, sample, lambda row: (row["a"], row["b"]))
+    found = certainty(table, sample.drop(["who"]))
+    assert found.per_record == pytest.approx(shares)
+    assert found.details["mean"] == pytest.approx(mean(of_persons(sample, shares).values()))
+
+
+@seeds
+def test_certainty_of_classes_that_were_formed_first(seed):
+    """Where the sample has its classes on record, and where they are found again."""
+    table = drawn(seed).with_roles(ROLES.replacing(quasi_identifiers=["a"]))
+    kept = np.random.default_rng(seed).random(len(table)) < 0.6
+    kept[0] = True
+    coarse = Hierarchy.intervals(2).generalize(table, "a", 1)
+    for masked in (coarse, coarse.with_sampling(Sampling.of(coarse))):
+        sample = masked.keep(kept)
+        shares = certainties(coarse, sample, lambda row: row["a"])
+        found = certainty(table, sample.drop(["who"]))
+        if found.details["unplaced"] == 0:
+            assert found.per_record == pytest.approx(shares)
+        assert (found.per_record >= np.array(shares) - 1e-12).all()
+
+
+def test_covered_people_are_never_too_many():
+    """Overlapping boxes: a person with rows in many classes is not many people."""
+    frame = pl.DataFrame({"who": [1, 1, 1, 1, 2, 3, 4, 5], "age": [1, 2, 3, 4, 2, 3, 9, 9]})
+    table = Table(frame, Roles(quasi_identifiers=["age"], unit="who"))
+    labels = ["[1, 4]", "[2, 4]", "[9, 9]"]
+    masked = table.with_labels("age", labels, np.array([0, 1, 0, 1, 0, 1, 2, 2]))
+    sample = masked.keep(np.array([True, True, True, True, False, False, True, True]))
+    found = certainty(table, sample.drop(["who"]))
+    people = {"[1, 4]": 3, "[2, 4]": 3, "[9, 9]": 2}
+    released = {"[1, 4]": 1, "[2, 4]": 1, "[9, 9]": 2}
+    true = [released[age] / people[age] for age in sample.frame["age"]]
+    assert (found.per_record >= np.array(true) - 1e-12).all()
+    assert (found.per_record <= 1).all()
+
+
+@seeds
+def test_journalist_and_population_count_persons(seed):
+    everyone = drawn(seed)
+    kept = np.random.default_rng(seed).random(len(everyone)) < 0.5
+    kept[0] = True
+    sample = everyone.keep(kept)
+    crowds = persons_by(everyone, "a", "b")
+    risks = [1 / len(crowds[row]) for row in sample.frame.select("a", "b").iter_rows()]
+    found = journalist_risk(sample, population=everyone)
+    assert found.per_record == pytest.approx(risks)
+    alone = population_uniqueness(sample, population=everyone)
+    assert alone.value == pytest.approx(uniqueness(everyone).value)
+    assert journalist_risk(sample, population=everyone, missing="wildcard").value <= 1
+    gappy = drawn(seed, gaps=True)
+    assert journalist_risk(gappy, population=gappy, missing="wildcard").value <= 1

@@ -11,10 +11,12 @@ from shoal.errors import InputError
 from shoal.risk._learnt_guesses import learn
 from shoal.utility import (
     average_class_size,
+    chi_square,
     discernibility,
     predictive_performance,
     suppressed_cells,
     total_variation,
+    variance_ratio,
 )
 from shoal.utility.models import cross_validated, stratified_folds, stratified_sample
 from shoal.utility.models._intervals import over_rows
@@ -163,3 +165,11 @@ def test_a_unit_that_is_withheld_is_no_loss():
     table = Table(frame, Roles(quasi_identifiers=["age"], unit="who"))
     assert suppressed_cells(table, table.drop(["who"])).value == 0.0
     assert total_variation(table, table.drop(["who"])).value == 0.0
+
+
+def test_p_values_of_dependent_records_are_warned_of():
+    table = leaky(unit=True)
+    for measure in (chi_square, variance_ratio):
+        assert any("persons" in said for said in measure(table, table).warnings)
+        alone = leaky_features(unit=False)
+        assert not any("persons" in said for said in measure(alone, alone).warnings)

@@ -245,7 +245,7 @@ def _judged(found: dict[str, _Guessed], attack: Attack, records: int) -> Measure
         baseline=guessed.blind,
         per_record=rate.per_record,
         details={
-            "persons": len(guessed.who.persons),
+            "persons": len(np.unique(original.persons[guessed.who.persons])),
             "records": records,
             "attack": attack,
             "known": list(guessed.who.released),

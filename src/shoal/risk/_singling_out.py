@@ -280,10 +280,10 @@ def _univariate(
     arena: Arena, original: Table, masked: Table, attacks: int, stream: SecretStream
 ) -> Outcome:
     """The rarest released values; the one person counts who has a record with the value."""
-    column, record = np.nonzero(arena.labels >= 0)
-    cells = arena.labels[column, record]
+    there = arena.labels >= 0
+    cells = arena.labels[there]
     if masked.has_persons:  # a value counts once for each person who has it
-        cells, _ = owned_pairs(cells, masked.persons[record])
+        cells, _ = owned_pairs(cells, masked.persons[np.nonzero(there)[1]])
     counts = np.bincount(cells)
     column_of = np.zeros(len(counts), np.int64)
     for place, labels in enumerate(arena.labels):

@@ -50,6 +50,16 @@ def _chosen(
     return list(dict.fromkeys(columns))
 
 
+def about_persons(original: Table) -> tuple[str, ...]:
+    """That a test takes records to be independent, which those of one person are not."""
+    if original.person_count == len(original):
+        return ()
+    return (
+        f"The {len(original):,} records are of {original.person_count:,} persons, and the tests "
+        "take them to be independent, so that their p-values are too small.",
+    )
+
+
 def paired_rows(original: Table, masked: Table) -> Integers:
     """The row of the original that each masked row descends from."""
     return masked.rows_in(original)
