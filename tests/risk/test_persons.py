@@ -19,6 +19,7 @@ from shoal.risk import (
     homogeneity,
     household_risk,
     individual_risk,
+    inference,
     intersection,
     journalist_risk,
     marketer_risk,
@@ -366,17 +367,18 @@ def test_control_persons_are_others():
 
 def test_rows_of_a_person_are_not_as_many_trials():
     """Twenty persons whose rows are all found or all not: no more sure than twenty trials."""
-    rng = np.random.default_rng(3)
-    city = np.where(np.repeat(np.arange(40), 25) < 20, np.repeat(np.arange(40), 25), 99)
-    frame = pl.DataFrame({"who": np.repeat(np.arange(40), 25), "city": city})
-    roles = Roles(quasi_identifiers=["city"], unit="who")
-    table = Table(frame, roles).reorder(rng.permutation(1000))
-    low, high = singling_out(table, table).details["intervals"]["success"]
-    assert high - low > 0.25
-    rows = Table(table.frame.drop("who").with_columns(pl.Series("row", range(1000))),
-                 Roles(quasi_identifiers=["city"]))  # fmt: skip
-    low, high = singling_out(rows, rows).details["intervals"]["success"]
-    assert high - low < 0.1
+    who, visit = np.repeat(np.arange(40), 25), np.tile(np.arange(25), 40)
+    alone, shared = who * 25 + visit, 1000 + who // 2 * 25 + visit
+    frame = pl.DataFrame({"who": who, "city": np.where(who < 20, alone, shared)})
+    widths = []
+    for unit in ((), "who"):
+        table = Table(frame, Roles(quasi_identifiers=["city"], unit=unit))
+        found = singling_out(table, table)
+        assert found.details["success"] == 0.5
+        low, high = found.details["intervals"]["success"]
+        widths.append(high - low)
+    assert widths[0] < 0.1
+    assert widths[1] > 0.25
 
 
 def test_unchanged_records_are_of_persons():
@@ -443,17 +445,16 @@ def test_certainty_of_classes_that_were_formed_first(seed):
 
 def test_covered_people_are_never_too_many():
     """Overlapping boxes: a person with rows in many classes is not many people."""
-    frame = pl.DataFrame({"who": [1, 1, 1, 1, 2, 3, 4, 5], "age": [1, 2, 3, 4, 2, 3, 9, 9]})
+    frame = pl.DataFrame({"who": [1, 1, 1, 1, 2, 3, 3, 4], "age": [1, 2, 3, 4, 2, 3, 9, 9]})
     table = Table(frame, Roles(quasi_identifiers=["age"], unit="who"))
-    labels = ["[1, 4]", "[2, 4]", "[9, 9]"]
-    masked = table.with_labels("age", labels, np.array([0, 1, 0, 1, 0, 1, 2, 2]))
-    sample = masked.keep(np.array([True, True, True, True, False, False, True, True]))
+    masked = table.with_labels(
+        "age", ["[1, 4]", "[2, 3]", "[9, 9]"], np.array([0, 0, 0, 0, 1, 1, 2, 2])
+    )
+    sample = masked.keep(np.array([True, True, True, True, True, False, True, False]))
     found = certainty(table, sample.drop(["who"]))
-    people = {"[1, 4]": 3, "[2, 4]": 3, "[9, 9]": 2}
-    released = {"[1, 4]": 1, "[2, 4]": 1, "[9, 9]": 2}
-    true = [released[age] / people[age] for age in sample.frame["age"]]
+    true = [1 / 3] * 4 + [1 / 3] + [1 / 2]  # three persons are in both of the first two boxes
     assert (found.per_record >= np.array(true) - 1e-12).all()
-    assert (found.per_record <= 1).all()
+    assert found.per_record.tolist() == [0.5] * 5 + [1.0]  # rows are shares of their persons
 
 
 @seeds
@@ -471,3 +472,34 @@ def test_journalist_and_population_count_persons(seed):
     assert journalist_risk(sample, population=everyone, missing="wildcard").value <= 1
     gappy = drawn(seed, gaps=True)
     assert journalist_risk(gappy, population=gappy, missing="wildcard").value <= 1
+
+
+# -- the nearest released record
+
+
+def ailing(values, **more):
+    frame = pl.DataFrame({"who": [1, 1, 2, 2], "city": ["x", "x", "y", "y"], "ill": values})
+    roles = Roles(quasi_identifiers=["city"], sensitive=["ill"], unit="who")
+    return Table(frame.with_columns(**more), roles)
+
+
+def test_a_nearest_record_of_the_person_tells_a_secret_of_the_person():
+    for values in (["a", "b", "c", "d"], [1.0, 50.0, 99.0, 148.0]):
+        table = ailing(values)
+        found = inference(table, table.drop(["who"]))
+        rates = found.details["success"], found.details["blind"]
+        # of numbers the likelier of two secrets counts, which is a half
+        assert rates == ((1.0, 0.5) if isinstance(values[0], str) else (0.5, 0.5))
+        assert found.details["persons"] == 2
+    rows = Table(table.frame.drop("who").with_columns(ill=pl.Series(["a", "b", "c", "d"])),
+                 Roles(quasi_identifiers=["city"], sensitive=["ill"]))  # fmt: skip
+    assert inference(rows, rows).details["success"] == 0.5
+
+
+def test_nobody_is_a_control_of_oneself():
+    table = ailing(["a", "b", "c", "d"])
+    same, other = ailing(["e", "f", "g", "h"]), ailing(["e", "f", "g", "h"], who=pl.col("who") + 9)
+    for attack in (inference, singling_out):
+        with pytest.raises(InputError, match="control"):
+            attack(table, table, control=same)
+        assert "control" in attack(table, table, control=other).details
