@@ -1,6 +1,7 @@
 """Minimal sample uniques: the smallest sets of columns on which a record is alone.
 
-A record that is alone on a set of columns is alone on every larger one. So the sets are gone
+Alone is a record whose values no other person has. One that is alone on a set of columns is alone
+on every larger one. So the sets are gone
 through by size, and which records are alone on each set is kept for the next size: a record is
 minimally unique on a set where it is alone, and on no set with one column less.
 
@@ -51,7 +52,11 @@ def binomials_of(columns: int, size: int) -> Integers:
 
 
 def minimal_uniques(
-    codes: Codes, single: npt.NDArray[np.bool_], size: int, weights: Floats
+    codes: Codes,
+    single: npt.NDArray[np.bool_],
+    size: int,
+    weights: Floats,
+    owners: Codes | None = None,
 ) -> MinimalUniques:
     """Find all minimal sets of up to ``size`` columns on which a tuple is alone.
 
@@ -60,13 +65,17 @@ def minimal_uniques(
     codes : array of shape (columns, tuples)
         Different tuples of codes.
     single : array of shape (tuples,)
-        Whether only one record has the tuple; else it is never alone, but others meet it.
+        Whether only one person has the tuple; else it is never alone, but others meet it.
     size : int
         The largest sets to look at, at most as many as there are columns.
     weights : array of shape (size + 1,)
         What a set of each size adds to the score.
+    owners : array of shape (tuples,), optional
+        A number from 0 on: tuples with the same one are of one person only, and do not meet.
     """
     columns, tuples = codes.shape
+    if owners is None:
+        owners = np.arange(tuples, dtype=np.int32)
     binomials = binomials_of(columns, size)
     result = MinimalUniques.nothing(columns, tuples, size)
     values = int(codes.max(initial=0)) + 1
@@ -74,7 +83,9 @@ def minimal_uniques(
     for k in range(1, size + 1):
         sets = binomials[columns, k] if k < size else 1  # nobody asks for the last ones
         now_alone = np.zeros((sets, alone.shape[1]), np.uint64)
-        _sets_of_size(codes, single, values, k, weights[k], binomials, alone, now_alone, result)
+        _sets_of_size(
+            codes, single, owners, values, k, weights[k], binomials, alone, now_alone, result
+        )
         alone = now_alone
     return result
 
@@ -83,6 +94,7 @@ def minimal_uniques(
 def _sets_of_size(
     codes: Any,
     single: Any,
+    owners: Any,
     values: int,
     size: int,
     weight: float,
@@ -102,7 +114,7 @@ def _sets_of_size(
     groups = np.zeros(size, np.int64)
     rows[0] = np.arange(tuples)
     starts[0, 0], starts[0, 1], groups[0] = 0, tuples, 1
-    stamps, counts = np.zeros(values, np.int64), np.zeros(values, np.int32)
+    stamps, counts = np.zeros(values, np.int64), np.zeros((2, values), np.int32)
     path = np.empty(size, np.int64)
     turn, depth = 0, 0
     path[0] = -1
@@ -112,12 +124,12 @@ def _sets_of_size(
             depth -= 1
         elif depth == size - 1:
             turn = _last_column(
-                codes, single, weight, binomials, before, alone, result,
+                codes, single, owners, weight, binomials, before, alone, result,
                 path, rows[depth], starts[depth], groups[depth], stamps, counts, turn,
             )  # fmt: skip
         else:
             groups[depth + 1] = _split(
-                codes[path[depth]], rows[depth], starts[depth], groups[depth],
+                codes[path[depth]], owners, rows[depth], starts[depth], groups[depth],
                 rows[depth + 1], starts[depth + 1], stamps, counts, turn,
             )  # fmt: skip
             turn += groups[depth]
@@ -126,19 +138,26 @@ def _sets_of_size(
 
 
 @njit(cache=True)
-def _count(column: Any, members: Any, stamps: Any, counts: Any, turn: int) -> None:
-    """How often each value occurs among the members; a count is of this turn if stamped so."""
+def _count(column: Any, owners: Any, members: Any, stamps: Any, counts: Any, turn: int) -> None:
+    """How often each value occurs among the members, and whose it is: -1 where of several.
+
+    A count is of this turn if stamped so.
+    """
     for row in members:
         value = column[row]
         if stamps[value] != turn:
             stamps[value] = turn
-            counts[value] = 0
-        counts[value] += 1
+            counts[0, value] = 0
+            counts[1, value] = owners[row]
+        counts[0, value] += 1
+        if counts[1, value] != owners[row]:
+            counts[1, value] = -1
 
 
 @njit(cache=True)
 def _split(
     column: Any,
+    owners: Any,
     rows: Any,
     starts: Any,
     groups: int,
@@ -154,18 +173,19 @@ def _split(
     for group in range(groups):
         turn += 1
         members = rows[starts[group] : starts[group + 1]]
-        _count(column, members, stamps, counts, turn)
+        _count(column, owners, members, stamps, counts, turn)
         for row in members:  # a count becomes, as less than 0, the place of the next member
             value = column[row]
-            if counts[value] > 1:
-                size = counts[value]
-                counts[value] = -end - 1
+            if counts[1, value] >= 0:
+                continue
+            if counts[0, value] > 0:
+                size = counts[0, value]
+                counts[0, value] = -end - 1
                 end += size
                 made += 1
                 into_starts[made] = end
-            if counts[value] < 0:
-                into[-counts[value] - 1] = row
-                counts[value] -= 1
+            into[-counts[0, value] - 1] = row
+            counts[0, value] -= 1
     return made
 
 
@@ -173,6 +193,7 @@ def _split(
 def _last_column(
     codes: Any,
     single: Any,
+    owners: Any,
     weight: float,
     binomials: Any,
     before: Any,
@@ -205,9 +226,9 @@ def _last_column(
     for group in range(groups):
         turn += 1
         members = rows[starts[group] : starts[group + 1]]
-        _count(column, members, stamps, counts, turn)
+        _count(column, owners, members, stamps, counts, turn)
         for row in members:
-            if counts[column[row]] != 1 or not single[row]:
+            if counts[1, column[row]] < 0 or not single[row]:
                 continue
             word, bit = row >> 6, np.uint64(1) << np.uint64(row & 63)
             alone[own, word] |= bit

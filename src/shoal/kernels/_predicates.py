@@ -28,16 +28,21 @@ class Indexed(NamedTuple):
 
     ``values[row, c]`` is the code of a row, -1 where it is missing; ``order[c]`` has the rows by
     ascending code, those with a code below ``code`` in its first ``firsts[offsets[c] + code]``.
+    ``owners`` has the number of the person of each row.
     """
 
     values: npt.NDArray[np.int32]
     order: npt.NDArray[np.int32]
     firsts: Integers
     offsets: Integers
+    owners: Integers
 
 
-def indexed(values: Integers, counts: Integers) -> Indexed:
-    """Rows by value, where column ``c`` of ``values[c, row]`` has codes below ``counts[c]``."""
+def indexed(values: Integers, counts: Integers, owners: Integers | None = None) -> Indexed:
+    """Rows by value, where column ``c`` of ``values[c, row]`` has codes below ``counts[c]``.
+
+    Each row is a person, unless ``owners`` says whose it is.
+    """
     order = np.empty(values.shape, np.int32)
     firsts = []
     for codes, rows, count in zip(values, order, counts, strict=True):
@@ -46,7 +51,8 @@ def indexed(values: Integers, counts: Integers) -> Indexed:
     offsets = np.cumsum([0, *(len(one) for one in firsts[:-1])])
     of_rows = np.ascontiguousarray(values.T, np.int32)  # a row is looked at in all its columns
     begins = np.concatenate(firsts).astype(np.int64)
-    return Indexed(of_rows, order, begins, offsets.astype(np.int64))
+    owners = np.arange(values.shape[1]) if owners is None else owners.astype(np.int64)
+    return Indexed(of_rows, order, begins, offsets.astype(np.int64), owners)
 
 
 @njit(cache=True)
@@ -116,14 +122,14 @@ def isolated_rows(
     low: Integers,
     high: Integers,
 ) -> Integers:
-    """For each predicate the only row that it holds for, or NOBODY, or SEVERAL.
+    """For each predicate a row of the only person that it holds for, or NOBODY, or SEVERAL.
 
     Only rows that meet the condition which the fewest meet are looked at.
 
     Parameters
     ----------
     rows : Indexed
-        The rows among which one is to be isolated.
+        The rows among which those of one person are to be isolated.
     columns, labels : array of int64
         ``columns[p, i]`` and ``labels[p, i]`` are condition ``i`` of predicate ``p``: the value in
         that column is one that the label stands for. A label of -1 asks for nothing.
@@ -134,7 +140,7 @@ def isolated_rows(
     for at in range(len(columns)):
         best = fewest(rows, columns[at], labels[at], starts, low, high)[0]
         if best < 0:
-            found[at] = 0 if rows.values.shape[0] == 1 else SEVERAL
+            found[at] = 0 if (rows.owners == rows.owners[0]).all() else SEVERAL
             continue
         column = columns[at, best]
         first = rows.offsets[column]
@@ -143,8 +149,10 @@ def isolated_rows(
             for spot in range(begin, end):
                 row = rows.order[column, spot]
                 if holds(rows, row, columns[at], labels[at], starts, low, high):
-                    found[at] = row if found[at] == NOBODY else SEVERAL
-                    if found[at] == SEVERAL:
+                    if found[at] == NOBODY:
+                        found[at] = row
+                    elif rows.owners[row] != rows.owners[found[at]]:
+                        found[at] = SEVERAL
                         break
             if found[at] == SEVERAL:
                 break

@@ -19,7 +19,12 @@ from shoal.kernels._minimal_uniques import Codes, Floats, MinimalUniques, binomi
 
 
 def wildcard_uniques(
-    codes: Codes, missing: Codes, single: npt.NDArray[np.bool_], size: int, weights: Floats
+    codes: Codes,
+    missing: Codes,
+    single: npt.NDArray[np.bool_],
+    size: int,
+    weights: Floats,
+    owners: Codes | None = None,
 ) -> MinimalUniques:
     """Find all minimal sets of up to ``size`` columns on which a tuple agrees with no other.
 
@@ -30,13 +35,17 @@ def wildcard_uniques(
     missing : array of shape (columns,)
         The code of a missing value in each column; -1 where nothing is missing.
     single : array of shape (tuples,)
-        Whether only one record has the tuple; else it is never alone, but others meet it.
+        Whether only one person has the tuple; else it is never alone, but others meet it.
     size : int
         The largest sets to look at, at most as many as there are columns.
     weights : array of shape (size + 1,)
         What a set of each size adds to the score.
+    owners : array of shape (tuples,), optional
+        A number from 0 on: tuples with the same one are of one person only, and do not meet.
     """
     columns, tuples = codes.shape
+    if owners is None:
+        owners = np.arange(tuples, dtype=np.int32)
     binomials = binomials_of(columns, size)
     result = MinimalUniques.nothing(columns, tuples, size)
     slots = np.zeros(1 << (2 * tuples - 1).bit_length(), np.int32)
@@ -45,8 +54,9 @@ def wildcard_uniques(
         sets = binomials[columns, k] if k < size else 1  # nobody asks for the last ones
         now_alone = np.zeros((sets, alone.shape[1]), np.uint64)
         _sets_of_size(
-            codes, missing, single, k, weights[k], binomials, alone, now_alone, slots, result, _SALT
-        )
+            codes, missing, single, owners, k, weights[k], binomials, alone, now_alone, slots,
+            result, _SALT,
+        )  # fmt: skip
         alone = now_alone
     return result
 
@@ -56,6 +66,7 @@ def _sets_of_size(
     codes: Any,
     missing: Any,
     single: Any,
+    owners: Any,
     size: int,
     weight: float,
     binomials: Any,
@@ -67,11 +78,11 @@ def _sets_of_size(
 ) -> None:
     """All sets of one size; ``before`` marks who is alone on the sets of one column less."""
     columns, tuples = codes.shape
-    counts = np.empty(tuples, np.int32)
+    holders = np.empty(tuples, np.int32)
     path = np.arange(size)
     parts = np.empty(size, np.int64)
     while True:
-        _count_keys(codes, path, slots, counts, salt)
+        _note_keys(codes, owners, path, slots, holders, salt)
         own = _places(path, binomials, parts) if len(alone) > 1 or size > 1 else 0
         for row in range(tuples):
             if not single[row] or _lacks(codes, missing, path, row):
@@ -82,7 +93,7 @@ def _sets_of_size(
                 for part in parts:
                     known |= before[part, word] & bit != 0
             if not known:
-                if counts[row] != 1 or _is_met(codes, missing, path, row, slots, salt):
+                if _is_met(codes, missing, path, row, owners[row], slots, holders, salt):
                     continue
                 result.found[size] += 1
                 result.scores[row] += weight
@@ -135,33 +146,47 @@ def _lacks(codes: Any, missing: Any, path: Any, row: int) -> bool:
 
 
 @njit(cache=True)
-def _count_keys(codes: Any, path: Any, slots: Any, counts: Any, salt: np.uint64) -> None:
-    """Fill the table with the first tuple of each key, which counts all that have the key."""
+def _note_keys(
+    codes: Any, owners: Any, path: Any, slots: Any, holders: Any, salt: np.uint64
+) -> None:
+    """Fill the table with the first tuple of each key, and whose the key is: -1 of several."""
     slots[:] = 0
     key = np.empty(len(path), np.int32)
-    for row in range(len(counts)):
+    for row in range(len(holders)):
         for at in range(len(path)):
             key[at] = codes[path[at], row]
         slot = _find(codes, path, key, slots, salt)
-        counts[row] = 0
         if slots[slot] == 0:
             slots[slot] = row + 1
-        counts[slots[slot] - 1] += 1
+            holders[row] = owners[row]
+        elif holders[slots[slot] - 1] != owners[row]:
+            holders[slots[slot] - 1] = -1
 
 
 @njit(cache=True)
-def _is_met(codes: Any, missing: Any, path: Any, row: int, slots: Any, salt: np.uint64) -> bool:
-    """Whether some tuple has the values of a complete one, with at least one of them missing."""
+def _is_met(
+    codes: Any,
+    missing: Any,
+    path: Any,
+    row: int,
+    owner: int,
+    slots: Any,
+    holders: Any,
+    salt: np.uint64,
+) -> bool:
+    """Whether a tuple of somebody else has the values of a complete one, or misses some of them."""
     size = len(path)
     key = np.empty(size, np.int32)
-    for pattern in range(1, 1 << size):
+    for pattern in range(1 << size):
         possible = True
         for at in range(size):
             gap = pattern >> at & 1
             possible &= not gap or missing[path[at]] >= 0
             key[at] = missing[path[at]] if gap else codes[path[at], row]
-        if possible and slots[_find(codes, path, key, slots, salt)] != 0:
-            return True
+        if possible:
+            held = slots[_find(codes, path, key, slots, salt)] - 1
+            if held >= 0 and holders[held] != owner:
+                return True
     return False
 
 

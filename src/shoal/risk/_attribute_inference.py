@@ -13,7 +13,15 @@ import numpy as np
 from shoal.errors import InputError, quoted
 from shoal.measurement import Measurement, measure
 from shoal.risk._interval import wilson
-from shoal.risk._intruder import SAMPLE, Floats, Integers, Intruder, Known, rows_of
+from shoal.risk._intruder import (
+    SAMPLE,
+    Floats,
+    Integers,
+    Intruder,
+    Known,
+    one_row_each,
+    rows_of,
+)
 from shoal.risk._learnt_features import features_of
 from shoal.risk._learnt_guesses import check_learner, learn, learnt_rows
 from shoal.risk._linked_labels import Linkage, label_chances
@@ -22,7 +30,7 @@ from shoal.risk._released_terms import People, people_of, released_terms, unpair
 from shoal.risk._right_links import right_links
 from shoal.risk._secret_labels import SecretLabels, secret_labels
 from shoal.risk._swapped_groups import rank_matching
-from shoal.table import Table
+from shoal.table import Table, owned_pairs
 
 Attack = Literal["model", "distance", "probabilistic", "similarity", "rank-matching"]
 
@@ -78,7 +86,8 @@ def attribute_inference(
     by a model that was trained on the masked table, by the secret of the record that a linkage
     finds (ties count by their share), or by matching ranks inside the groups of a swap. A guess is
     judged by the person's value in the original, so the rows of the tables need not be paired,
-    unless columns were made coarser.
+    unless columns were made coarser. Of a person who has several records one is known, drawn by a
+    public key, and a guess is right that is the secret in any of them.
 
     The baseline is what somebody achieves who guesses the most frequent released value for
     everybody. Only what lies above it is disclosed by what is known. Of several secrets the value
@@ -161,24 +170,26 @@ def attribute_inference(
 
 def _linked(who: Intruder, people: People, labels: SecretLabels, attack: Attack) -> _Guessed:
     """The secret of the record that a linkage finds, or a blind guess where none can."""
-    persons, blind, facts = _of_persons(who, labels)
+    secrets, blind, facts = _of_persons(who, people, labels)
     if not who.released:
-        frequent = _frequent(labels.records)
-        right = np.isin(persons, frequent) / len(frequent)
+        frequent = _frequent(who, labels)
+        right = secrets.right(frequent) / len(frequent)
         warning = "Nothing that the intruder knows was released: the guess is blind."
         return _Guessed(who, right, blind, facts, (warning,))
     # raises where a coarser column cannot be mapped
     told = about_coarser(hint for hint in who.released if released_terms(hint, people).coarser)
-    right = label_chances(who, persons, labels.records, linkage=cast(Linkage, attack))
-    return _Guessed(who, right, blind, facts, told)
+    each = replace(who, persons=who.persons[secrets.of], own=who.own[secrets.of])
+    right = label_chances(each, secrets.labels, labels.records, linkage=cast(Linkage, attack))
+    return _Guessed(who, secrets.summed(right), blind, facts, told)
 
 
 def _by_model(
     who: Intruder, people: People, labels: SecretLabels, learner: Any, taught: Integers
 ) -> _Guessed:
     """The guess of a model that learnt from some of the records."""
-    persons, blind, facts = _of_persons(who, labels)
+    _, blind, facts = _of_persons(who, people, labels)
     others = np.arange(people.members, len(people.own))
+    others = others[one_row_each(people.persons[others], others)]
     rows = np.append(who.persons, others)
     # Where a control group is compared, both must be mapped to coarser values in the same way.
     columns = {
@@ -187,10 +198,10 @@ def _by_model(
     }
     records, everybody = features_of(list(columns.values()), learner)
     told = about_coarser(hint for hint, terms in columns.items() if terms.coarser)
-    model = learn(learner, records[taught], labels.records[taught])
-    right = (model.guesses(everybody) == labels.people[rows]).astype(np.float64)
+    model = learn(learner, records[taught], labels.records[taught], who.masked.persons[taught])
+    found = _Secrets.of_rows(rows, people, labels).right(model.guesses(everybody)[:, None])
     facts |= {"learnt_from": len(taught), "own_accuracy": model.own_accuracy}
-    right, of_others = right[: len(persons)], right[len(persons) :]
+    right, of_others = found[: len(who.persons)], found[len(who.persons) :]
     if len(others):
         share = float(of_others.mean())
         facts["control"] = {
@@ -234,7 +245,7 @@ def _judged(found: dict[str, _Guessed], attack: Attack, records: int) -> Measure
         baseline=guessed.blind,
         per_record=rate.per_record,
         details={
-            "persons": len(guessed.who.persons),
+            "persons": len(np.unique(original.persons[guessed.who.persons])),
             "records": records,
             "attack": attack,
             "known": list(guessed.who.released),
@@ -269,17 +280,51 @@ def _above(share: float, blind: float) -> float:
     return (share - blind) / (1 - blind) if blind < 1 else 0.0
 
 
-def _frequent(labels: Integers) -> Integers:
-    """The most frequent labels: several where they are equally frequent."""
-    counts = np.bincount(labels)
+def _frequent(who: Intruder, labels: SecretLabels) -> Integers:
+    """The labels that most persons have: several where they are equally frequent."""
+    counts = np.bincount(owned_pairs(labels.records, who.masked.persons)[0])
     return np.flatnonzero(counts == counts.max())
 
 
-def _of_persons(who: Intruder, labels: SecretLabels) -> tuple[Integers, float, dict[str, Any]]:
+@dataclass(frozen=True, eq=False)
+class _Secrets:
+    """The different labels of persons, in all their records: ``labels`` at the place ``of``."""
+
+    of: Integers
+    labels: Integers
+    persons: int
+
+    @classmethod
+    def of_rows(cls, rows: Integers, people: People, labels: SecretLabels) -> _Secrets:
+        """Those of the persons of some rows, each of another person."""
+        if len(np.unique(people.persons)) == len(people.persons):
+            return cls(np.arange(len(rows)), labels.people[rows], len(rows))
+        place = np.full(int(people.persons.max()) + 1, -1)
+        place[people.persons[rows]] = np.arange(len(rows))
+        asked = place[people.persons] >= 0
+        had, of = owned_pairs(labels.people[asked], place[people.persons[asked]])
+        return cls(of, had, len(rows))
+
+    def summed(self, chances: Floats) -> Floats:
+        """The chance of any of the labels of each person."""
+        return np.minimum(np.bincount(self.of, chances, minlength=self.persons), 1.0)
+
+    def right(self, guesses: Integers) -> Floats:
+        """How many of some guesses are right for each person: the same for all, or own ones."""
+        own = np.broadcast_to(guesses, (self.persons, guesses.shape[-1]))[self.of]
+        right = (own == self.labels[:, None]).sum(axis=1)
+        counted: Floats = np.bincount(self.of, right, self.persons).astype(np.float64)
+        return counted
+
+
+def _of_persons(
+    who: Intruder, people: People, labels: SecretLabels
+) -> tuple[_Secrets, float, dict[str, Any]]:
     """The persons' labels, what the most frequent released value gets of them, and plain facts."""
-    persons, frequent = labels.people[who.persons], _frequent(labels.records)
-    blind = float(np.isin(persons, frequent).mean() / len(frequent))
-    return persons, blind, {"released": True, "values": labels.values, "parts": labels.parts}
+    secrets = _Secrets.of_rows(who.persons, people, labels)
+    frequent = _frequent(who, labels)
+    blind = float(secrets.right(frequent).mean() / len(frequent))
+    return secrets, blind, {"released": True, "values": labels.values, "parts": labels.parts}
 
 
 def _secrets(original: Table, secret: Sequence[str] | None) -> list[str]:

@@ -25,11 +25,12 @@ _ORDERED = ("integer", "float", "date", "datetime", "time", "duration")
 class BeforeSampling:
     """The people that each record of a sample may be about.
 
-    ``records`` are the f records of the class of each released record, ``people`` the F people
-    that it stands for, at least the ``smallest`` of all classes, and ``certainties`` how certain
-    it is of each person counted to be in the sample. ``unplaced`` people were not counted, since
-    nothing tells what would have become of their values. ``sample`` and ``whole`` have what else
-    is known of records and people, by the names that were asked for.
+    ``records`` are the f records of the class of each released record, or persons where they have
+    several, ``people`` the F people that it stands for, at least the ``smallest`` of all classes,
+    and ``certainties`` how certain it is of each person counted to be in the sample.
+    ``unplaced`` people were not counted, since nothing tells what would have become of their
+    values. ``sample`` and ``whole`` have what else is known of records and people, by the names
+    that were asked for.
     """
 
     sample: Table
@@ -73,9 +74,8 @@ def before_sampling(
     sources = {name: _sources(name, original, masked, own) for name in columns}
     if any(rows is None for rows in sources.values()):
         return _covered(sample, whole, own, changed, missing)
-    return _learned(
-        sample, {name: rows for name, rows in sources.items() if rows is not None}, missing
-    )
+    known = {name: rows for name, rows in sources.items() if rows is not None}
+    return _learned(sample, whole, known, missing)
 
 
 def journalist_risk_before_sampling(
@@ -109,6 +109,7 @@ def _compared(
     """People who have what a record has."""
     people = population_sizes(sample, population=whole, missing=missing)
     shares = whole.class_sizes_in(sample, missing) / whole.class_sizes(missing)
+    shares = np.minimum(shares, 1.0)  # of persons with several records both are at least so many
     smallest = int(whole.class_sizes(missing).min())
     records = sample.class_sizes(missing)
     return BeforeSampling(sample, whole, records, people, shares, smallest, unplaced, learned)
@@ -131,17 +132,21 @@ def _recorded(
         for name in columns
     }
     whole = table_of_codes(codes, record.row_key, columns)
+    whole = whole.owned_by(original.persons[rows] if original.has_persons else None)
     return whole.reorder(rows_of(masked.row_key, whole)), whole
 
 
-def _learned(sample: Table, sources: dict[str, Integers], missing: Missing) -> BeforeSampling:
+def _learned(
+    sample: Table, original: Table, sources: dict[str, Integers], missing: Missing
+) -> BeforeSampling:
     """People with the values that the release has for them."""
     everyone = np.all([rows >= 0 for rows in sources.values()], axis=0)
     placed = np.flatnonzero(everyone)
     # the rows are there to be overwritten: as many as were placed, which includes all masked ones
     rows = sample.reorder(np.minimum(np.arange(len(placed)), len(sample) - 1))
     whole = rows.with_cells_of({name: rows_[placed] for name, rows_ in sources.items()})
-    unplaced = len(everyone) - len(placed)
+    whole = whole.owned_by(original.persons[placed] if original.has_persons else None)
+    unplaced = int(original.of_persons(~everyone).sum())
     return _compared(sample, whole, missing, unplaced=unplaced, learned=True)
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.risk._intruder import Intruder
-from shoal.table import swapped_crowds
+from shoal.table import shared_crowds, swapped_crowds
 
 
 class Bound(NamedTuple):
@@ -21,12 +21,15 @@ def bound_of(who: Intruder) -> Bound | None:
     """The bound for what the intruder knows; None where a record is alone.
 
     Records that are equal in all known columns hide each other from any link. Records that
-    exchanged them uniformly within a group hide each other under the draw.
+    exchanged them uniformly within a group hide each other under the draw. The more of them are of
+    one person, the less they hide that person.
     """
     names = list(who.released)
     if not names:
-        return Bound(len(who.masked), "nothing known was released") if len(who.masked) > 1 else None
-    equal = who.masked.group(names).record_sizes
+        k = int(shared_crowds(np.zeros(len(who.masked), np.int64), who.masked).min())
+        return Bound(k, "nothing known was released") if k > 1 else None
+    classes = who.masked.crowds(names)
+    equal = np.minimum(classes.record_sizes, shared_crowds(classes.labels, who.masked))
     swapped = swapped_crowds(who.masked, names)
     k = int(np.maximum(equal, swapped).min())
     if k < 2:

@@ -10,11 +10,12 @@ import numpy.typing as npt
 
 from shoal.errors import InputError
 from shoal.measurement import Measurement, measure
-from shoal.risk._before_sampling import before_sampling
+from shoal.risk._before_sampling import BeforeSampling, before_sampling
 from shoal.table import Missing, Table, stacked_codes
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+Booleans = npt.NDArray[np.bool_]
 
 _HIGH = (0.5, 0.8)
 _QUANTILES = (0.0, 0.25, 0.5, 0.75, 0.95, 1.0)
@@ -28,7 +29,8 @@ def certainty(original: Table, masked: Table, *, missing: Missing = "own") -> Me
 
     Of F people with the same quasi-identifiers f are in the release, so somebody who knows a
     person's quasi-identifiers is certain to f/F that the person is in it. The value is the largest
-    one; the details have the distribution, and the journalist risk 1/F beside it.
+    one; the details have the distribution, and the journalist risk 1/F beside it. Where a person
+    has several records, the details are about persons, each with the largest of their records.
 
     Where the roles name a target, the details and the warnings also say what an intruder reaches
     who knows the person's target value too: a balanced sample releases rare values more often.
@@ -64,23 +66,25 @@ def certainty(original: Table, masked: Table, *, missing: Missing = "own") -> Me
     before = before_sampling(original, masked, names, missing)
     people, sizes = before.people, before.records
     shares = sizes / people
+    released, risks = masked.of_persons(shares), masked.of_persons(1 / people)
+    certainties = before.whole.of_persons(before.certainties)
     details: dict[str, Any] = {
-        "mean": math.fsum(shares) / len(shares),
-        "quantiles": {str(q): float(np.quantile(shares, q)) for q in _QUANTILES},
-        "records_above": {str(bound): float((shares > bound).mean()) for bound in _HIGH},
-        "people_above": {str(b): float((before.certainties > b).mean()) for b in _HIGH},
+        "mean": math.fsum(released) / len(released),
+        "quantiles": {str(q): float(np.quantile(released, q)) for q in _QUANTILES},
+        "records_above": {str(bound): float((released > bound).mean()) for bound in _HIGH},
+        "people_above": {str(b): float((certainties > b).mean()) for b in _HIGH},
         "journalist_risk": {
-            "highest": float((1 / people).max()),
-            "mean": math.fsum(1 / people) / len(people),
+            "highest": float(risks.max()),
+            "mean": math.fsum(risks) / len(risks),
         },
         "unplaced": before.unplaced,
     }
     warnings = _about_k(before.smallest, sizes, learned=before.learned)
     if before.unplaced:
         warnings.append(
-            f"{before.unplaced} of {len(original)} people have values of which nobody in the "
-            "release tells what became, so they are in no class; the certainty is thus rather too "
-            "high than too low."
+            f"{before.unplaced} of {original.person_count} people have values of which nobody in "
+            "the release tells what became, so they are in no class; the certainty is thus rather "
+            "too high than too low."
         )
     known = _with_target(original, masked, missing)
     if known is not None:
@@ -129,23 +133,27 @@ def _with_target(original: Table, masked: Table, missing: Missing) -> dict[str, 
     labels, everyone = both[: len(masked)], both[len(masked) :]
     found: dict[str, Any] = {
         "highest": float(shares.max()),
-        "certain_records": float((shares == 1).mean()),
+        "certain_records": float(before.sample.of_persons(shares == 1).mean()),
     }
     values = [int(value) for value in np.unique(labels)]
     if len(values) <= _LABELS and np.isin(values, everyone).all():  # not made coarser
-        of_values = [_of_value(labels == value, everyone == value, shares) for value in values]
+        of_values = [
+            _of_value(before, labels == value, everyone == value, shares) for value in values
+        ]
         found["values"] = sorted(of_values, key=lambda one: (-one["inclusion"], one["people"]))
     return found
 
 
-def _of_value(released: npt.NDArray[np.bool_], all_: npt.NDArray[np.bool_], shares: Floats) -> Any:
+def _of_value(before: BeforeSampling, released: Booleans, all_: Booleans, shares: Floats) -> Any:
     """One value of the target, which is not named: it is a cell of the table."""
-    people = int(all_.sum())
+    people = int(before.whole.of_persons(all_).sum())
+    inside = int(before.sample.of_persons(released).sum())
+    certain = int(before.sample.of_persons(released & (shares == 1)).sum())
     return {
         "people": people,
-        "inclusion": float(released.sum() / people),
+        "inclusion": inside / people,
         "highest": float(shares[released].max()),
-        "certain_people": float((shares[released] == 1).sum() / people),
+        "certain_people": certain / people,
     }
 
 

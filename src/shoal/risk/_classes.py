@@ -31,6 +31,7 @@ def prosecutor_risk(table: Table, *, missing: Missing = "own") -> Measurement:
     """The risk of the most exposed record when the intruder knows that a person is in the table.
 
     A record in a class of size f is found with probability 1/f; the value is the largest one.
+    Where a person has several records, f counts persons.
 
     Parameters
     ----------
@@ -67,6 +68,7 @@ def marketer_risk(
 
     Without knowledge of the population this is the mean of 1/f, which is the number of classes
     divided by the number of records; with it, the mean of 1/F over the population's classes.
+    Where a person has several records, it is the mean over persons of their largest risk.
 
     Parameters
     ----------
@@ -98,7 +100,8 @@ def marketer_risk(
             table, missing=missing, population=population, sampling_fraction=sampling_fraction
         )
     # summed without rounding, so that a limit like 0.4 is met by a risk of exactly 2/5
-    mean = math.fsum(risks) / len(risks)
+    of_persons = table.of_persons(risks)
+    mean = math.fsum(of_persons) / len(of_persons)
     return Measurement("marketer_risk", mean, per_record=risks)
 
 
@@ -160,6 +163,8 @@ def records_at_risk(
 ) -> Measurement:
     """The share of records whose prosecutor risk is above a threshold.
 
+    Where a person has several records, it is the share of persons with such a record.
+
     Parameters
     ----------
     table : Table
@@ -186,15 +191,18 @@ def records_at_risk(
     above = 1.0 / _sizes(table, missing) > threshold
     return Measurement(
         "records_at_risk",
-        float(above.mean()),
+        float(table.of_persons(above).mean()),
         per_record=above.astype(np.float64),
-        details={"threshold": threshold, "records": int(above.sum())},
+        details={"threshold": threshold, "records": int(table.of_persons(above).sum())},
     )
 
 
 @measure("share of unique records", direction="lower", limits=(0, 1))
 def uniqueness(table: Table, *, missing: Missing = "own") -> Measurement:
     """The share of records that share their quasi-identifiers with nobody in the table.
+
+    Where a person has several records, it is the share of persons with such a record; records of
+    the same person do not hide each other.
 
     Parameters
     ----------
@@ -218,9 +226,9 @@ def uniqueness(table: Table, *, missing: Missing = "own") -> Measurement:
     alone = _sizes(table, missing) == 1
     return Measurement(
         "uniqueness",
-        float(alone.mean()),
+        float(table.of_persons(alone).mean()),
         per_record=alone.astype(np.float64),
-        details={"records": int(alone.sum())},
+        details={"records": int(table.of_persons(alone).sum())},
     )
 
 
@@ -257,7 +265,10 @@ def _counted_in(table: Table, population: Table, missing: Missing) -> npt.NDArra
             f"{absent} of {len(table)} records have quasi-identifiers that do not occur in the "
             "population; the population must contain the table, masked in the same way."
         )
-    fewer = int((sizes < table.class_sizes(missing)).sum())
+    own = table.class_sizes(missing)
+    if population.has_persons and not table.agreement(missing).by_equality:
+        return np.maximum(sizes, own).astype(np.float64)  # both are at least so many persons
+    fewer = int((sizes < own).sum())
     if fewer:
         raise InputError(
             f"{fewer} of {len(table)} records are in classes that are smaller in the population "

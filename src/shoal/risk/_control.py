@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import InputError, quoted
-from shoal.table import Table
+from shoal.table import Table, shared_persons
 
 
 def check_control(control: Any, original: Table, columns: Sequence[str] = ()) -> None:
     """Raise InputError where a control group is none, or has nobody else or too few columns.
 
-    Persons of the same input are welcome who are not in the original: the other part of a split.
+    Persons of the same input are welcome who are not in the original: the other part of a split,
+    which leaves each person on one side.
     """
     if not isinstance(control, Table):
         raise InputError(
@@ -23,7 +24,8 @@ def check_control(control: Any, original: Table, columns: Sequence[str] = ()) ->
         )
     if len(control) == 0:
         raise InputError("The control group has no persons.")
-    if control.pairs_with(original) and np.isin(control.row_key, original.row_key).any():
+    same = control.pairs_with(original) and np.isin(control.row_key, original.row_key).any()
+    if same or shared_persons(original, control).any():
         raise InputError(
             "Some control persons are in the original; give persons who were not in the table."
         )

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.risk._success import one_numbering
-from shoal.table import Missing, ReleasedColumn, Table, released_column
+from shoal.table import Missing, ReleasedColumn, Table, released_column, weights_by_class
 
 if TYPE_CHECKING:
     from shoal.kernels._covered_rows import Boxes
@@ -46,13 +46,16 @@ def covered_people(
     rows, boxes = _people(columns, original), _boxes(columns, masked)
     # a record that agrees with others by a wildcard may agree with more than it covers
     records = masked.class_sizes(missing).astype(np.float64)
-    people = covered_rows(rows, boxes, original.classes.sizes.astype(np.float64))
+    # a person with several records is a share of one in each: at least so many are covered
+    shares = 1.0 / np.bincount(original.persons)[original.persons]
+    weights = weights_by_class(original.classes, shares)
+    people = np.floor(covered_rows(rows, boxes, weights) + 1e-9)
     people = np.maximum(masked.classes.spread(people), records)
     shares = np.zeros(masked.classes.count)
     shares[masked.classes.labels] = masked.classes.record_sizes / people
     certainties = original.classes.spread(shared_out(rows, boxes, shares))
     named = any(column.reading == "pairs" for column in columns)
-    unplaced = int((certainties == 0).sum()) if named else 0
+    unplaced = int(original.of_persons(certainties == 0).sum()) if named else 0
     return people, np.minimum(certainties, 1.0), unplaced
 
 

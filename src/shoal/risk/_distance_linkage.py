@@ -88,8 +88,7 @@ def distance_linkage(
     """
     _check_dissimilarity(dissimilarity)
     who = intruder(original, masked, known=known, sample=sample, random_state=random_state)
-    rows = np.arange(len(masked))
-    links = distance_links(who, who.own, rows, dissimilarity=dissimilarity)
+    links = distance_links(who, *who.people, dissimilarity=dissimilarity)
     return right_links("distance_linkage", who, links)
 
 

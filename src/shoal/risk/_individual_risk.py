@@ -27,7 +27,9 @@ def individual_risk(
     The size F of a record's class in the population is not known, but its size f in the sample
     is. With π the chance of these people to be in the sample, F given f is negative binomial, and
     the expected 1/F is π/f · ₂F₁(1, 1; f + 1; 1 − π). π is the sampling fraction, or f over the
-    sum of the sampling weights of the class.
+    sum of the sampling weights of the class. Where a person has several records, f and F count
+    persons, a weight counts once for each person, and the mean is over persons, each with the
+    largest risk.
 
     Parameters
     ----------
@@ -54,7 +56,7 @@ def individual_risk(
     [0.0171, 0.0171, 0.4024]
     """
     risks = _risks(table, sampling_fraction, missing)
-    return _global("individual_risk", risks, {})
+    return _global("individual_risk", table, risks, {})
 
 
 @measure(
@@ -73,14 +75,16 @@ def household_risk(
     """The mean over the records of the risk that somebody of the household is found.
 
     Whoever finds one member of a household finds the others: a household is found with the
-    probability 1 − Π (1 − r) over the individual risks r of its members in the table.
+    probability 1 − Π (1 − r) over the individual risks r of its members in the table. A member
+    with several records counts once, with the largest risk.
 
     Parameters
     ----------
     table : Table
         The table with its quasi-identifiers.
-    household : str
-        The column that names the household. Who has no household there lives alone.
+    household : str, optional
+        The column that names the household; without it, the household that the roles declare. Who
+        has no household there lives alone.
     sampling_fraction : float, optional
         The share of the population that the table holds. Without it the roles must name a
         sampling weight.
@@ -102,23 +106,37 @@ def household_risk(
     >>> found.per_record.round(3).tolist()  # alone ln 2 = 0.693 each, two of them 1 - 0.307²
     [0.906, 0.906, 0.693]
     """
+    homes = _homes(table, household)
+    risks = _risks(table, sampling_fraction, missing)
+    certain = risks >= 1
+    # a member counts once, by the most exposed of all records in the household
+    order = np.lexsort((-risks, table.persons, homes))
+    again = (np.diff(homes[order]) == 0) & (np.diff(table.persons[order]) == 0)
+    members = np.sort(order[np.concatenate([[True], ~again])])
+    logs = np.log1p(-np.where(certain, 0.0, risks))
+    found = -np.expm1(np.bincount(homes[members], logs[members]))
+    found[homes[certain]] = 1.0
+    # never below a member's own, whatever rounding does
+    risks = np.maximum(found[homes], risks)
+    return _global("household_risk", table, risks, {"households": len(found)})
+
+
+def _homes(table: Table, household: str | None) -> npt.NDArray[np.int64]:
+    """The number of each record's household, from 0 without gaps."""
     if household is None:
-        raise InputError("Household risk needs to know who lives together: name the 'household'.")
+        if table.households is None:
+            raise InputError(
+                "Household risk needs to know who lives together: name the 'household'."
+            )
+        return np.unique(table.households, return_inverse=True)[1].astype(np.int64)
     if not isinstance(household, str):
         raise InputError(
             f"The 'household' must be the name of a column; got {type(household).__name__}."
         )
     alone = ~table.present(household)
-    risks = _risks(table, sampling_fraction, missing)
     homes = table.codes(household).codes.astype(np.int64)
-    homes[alone] = homes.max(initial=0) + 1 + np.arange(alone.sum())
-    _, homes = np.unique(homes, return_inverse=True)
-    certain = risks >= 1
-    with_logs = np.bincount(homes, np.log1p(-np.where(certain, 0.0, risks)))
-    found = -np.expm1(with_logs)
-    found[homes[certain]] = 1.0
-    # never below a member's own, whatever rounding does
-    return _global("household_risk", np.maximum(found[homes], risks), {"households": len(found)})
+    homes[alone] = homes.max(initial=0) + 1 + table.persons[alone]
+    return np.unique(homes, return_inverse=True)[1].astype(np.int64)
 
 
 def expected_risk(sizes: Floats, chances: Floats) -> Floats:
@@ -168,11 +186,11 @@ def _risks(table: Table, fraction: float | None, missing: Missing) -> Floats:
     return table.classes.spread(expected_risk(pairs.real, pairs.imag)[place])
 
 
-def _global(name: str, risks: Floats, details: dict[str, int]) -> Measurement:
-    expected = math.fsum(risks)
+def _global(name: str, table: Table, risks: Floats, details: dict[str, int]) -> Measurement:
+    expected = math.fsum(table.of_persons(risks))
     return Measurement(
         name,
-        min(1.0, expected / len(risks)),
+        min(1.0, expected / table.person_count),
         per_record=risks,
         details={"highest": float(risks.max()), "expected_records": expected, **details},
         warnings=("The population sizes are estimates from the sample.",),

@@ -24,7 +24,7 @@ from shoal.risk._success import (
     risk_above,
     understood,
 )
-from shoal.table import ReleasedColumn, Table
+from shoal.table import ReleasedColumn, Table, owned_pairs
 
 if TYPE_CHECKING:
     from shoal.kernels._nearest_regions import Secrets
@@ -59,7 +59,8 @@ def inference(
     The value is (r - b) / (1 - b): r is the share of right guesses, b that of the best guess that
     is the same for everybody, or of the attack on control persons where that is higher. Of several
     sensitive columns the one with the highest risk counts. Persons whose secret is missing have
-    nothing to be guessed, and are left out.
+    nothing to be guessed, and are left out. Of a person who has several records one is known, drawn
+    by a public key, and a guess is right that is the secret in any of them.
 
     Parameters
     ----------
@@ -117,7 +118,12 @@ def inference(
         return nothing_found("inference", control, details | {"persons": 0}, said)
     place = ground(steps, masked)
     groups = attacked(original, control, int(sample), random_state)
-    rates = {target.name: _rates(target, place, groups, float(closeness)) for target in targets}
+    owners = original.persons
+    if control is not None:
+        owners = np.append(owners, original.person_count + control.persons)
+    rates = {
+        target.name: _rates(target, place, groups, owners, float(closeness)) for target in targets
+    }
     risks = {
         name: risk_above(attack, higher(blind, others))[0]
         for name, (attack, blind, others) in rates.items()
@@ -151,6 +157,7 @@ def _rates(
     target: ReleasedColumn,
     place: Ground,
     groups: tuple[Integers, Integers | None],
+    owners: Integers,
     closeness: float,
 ) -> tuple[Rate, Rate, Rate | None]:
     """How often the secret is guessed: of persons in the table, blindly, and of control persons."""
@@ -160,17 +167,37 @@ def _rates(
     members = joint_counts(place.classes, target.labels)
     rates: list[Rate | None] = []
     for persons in groups:
-        own = None if persons is None else target.values[persons]
-        if persons is None or own is None or not (own >= 0).any():
-            rates.append(None if persons is None else Rate(0.0))
+        if persons is None:
+            rates.append(None)
             continue
-        told = persons[own >= 0]  # the others have nothing to be guessed
-        found = nearest_guesses(place.regions, place.codes(told), members, secrets, own[own >= 0])
-        rates.append(Rate.of(found))
+        told, own = _told(target, persons, owners)  # the others have nothing to be guessed
+        if not len(own):
+            rates.append(Rate(0.0))
+            continue
+        found = nearest_guesses(place.regions, place.codes(persons[told]), members, secrets, own)
+        rates.append(Rate.of(_of_any(target, told, found)))
     attack, control = rates
     assert attack is not None
-    own = target.values[groups[0]]
-    return attack, _blind(target, secrets, own[own >= 0]), control
+    return attack, _blind(target, secrets, *_told(target, groups[0], owners)), control
+
+
+def _told(target: ReleasedColumn, persons: Integers, owners: Integers) -> tuple[Integers, Integers]:
+    """The places of the persons and, beside each, the secrets that they have in their records."""
+    if len(np.unique(owners)) == len(owners):
+        own = target.values[persons]
+        return np.flatnonzero(own >= 0), own[own >= 0]
+    place = np.full(int(owners.max()) + 1, -1)
+    place[owners[persons]] = np.arange(len(persons))
+    asked = (place[owners] >= 0) & (target.values >= 0)
+    return owned_pairs(place[owners[asked]], target.values[asked])
+
+
+def _of_any(target: ReleasedColumn, persons: Integers, chances: Floats) -> Floats:
+    """The chance of each person: that of any of the secrets, of numbers that of the likeliest."""
+    starts = np.flatnonzero(np.diff(persons, prepend=-1))
+    reduced = np.maximum if target.ordered else np.add
+    found: Floats = reduced.reduceat(chances, starts)
+    return np.minimum(found, 1.0)
 
 
 def _said(target: ReleasedColumn, closeness: float) -> Secrets:
@@ -197,7 +224,7 @@ def _said(target: ReleasedColumn, closeness: float) -> Secrets:
     )
 
 
-def _blind(target: ReleasedColumn, secrets: Secrets, own: Integers) -> Rate:
+def _blind(target: ReleasedColumn, secrets: Secrets, persons: Integers, own: Integers) -> Rate:
     """How often the one guess is right that fits the most released records."""
     shown = target.labels[target.labels >= 0]
     if len(shown) == 0 or len(own) == 0:
@@ -216,4 +243,4 @@ def _blind(target: ReleasedColumn, secrets: Secrets, own: Integers) -> Rate:
         np.add.at(mass, target.low, per_run)
         np.add.at(mass, target.high + 1, -per_run)
         right = (own == np.argmax(np.cumsum(mass)[:-1])).astype(np.float64)
-    return Rate.of(right)
+    return Rate.of(_of_any(target, persons, right))

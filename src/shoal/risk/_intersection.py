@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +13,12 @@ import numpy.typing as npt
 from shoal.errors import InputError, quoted
 from shoal.measurement import Measurement
 from shoal.risk._intruder import check_whole
-from shoal.table import Table, stacked_table
+from shoal.table import Table, owned_pairs, stacked_table
 
 Integers = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]
+
+Scalar = TypeVar("Scalar", bound=np.generic)
 
 IntersectionAttack = Literal["records", "values"]
 
@@ -36,7 +38,8 @@ def intersection(
 
     - ``"records"``: where records can be followed from release to release (by a pseudonym, or by
       columns that were not masked), the person is among those who are in the same class every
-      time. The value is the share of persons in such a crowd of fewer than ``k``.
+      time. The value is the share of persons in such a crowd of fewer than ``k``; of a person who
+      has several records each is followed by itself.
     - ``"values"``: where they cannot, the sensitive value is one that every class has. The value
       is the share of persons for whom one value is left, and is theirs, in any sensitive column.
 
@@ -88,29 +91,36 @@ def intersection(
     crowds = _crowds(seen)
     alone = [seen.sizes(place) for place in range(len(releases))]
     exposed = crowds < least
-    singles = [float((sizes < least).mean()) for sizes in alone]
+    persons = seen.of_persons
+    singles = [float(persons(sizes < least).mean()) for sizes in alone]
     details: dict[str, Any] = {
-        "persons": len(seen.keys),
+        "persons": seen.person_count,
         "releases": len(releases),
         "k": least,
         "k_of_releases": [release.classes.k for release in releases],
         "smallest_crowd": int(crowds.min()),
-        "average_crowd": float(crowds.mean()),
-        "below_k": float(exposed.mean()),
-        "alone": float((crowds == 1).mean()),
+        "average_crowd": float(-persons(-crowds).mean()),
+        "below_k": float(persons(exposed).mean()),
+        "alone": float(persons(crowds == 1).mean()),
     }
     if names:
         told = {name: _disclosed(seen, releases, name) for name in names}
-        details["value_is_certain"] = {name: float(one[0].mean()) for name, one in told.items()}
+        details["value_is_certain"] = {
+            name: float(persons(one[0]).mean()) for name, one in told.items()
+        }
         if attack == "values":
             exposed = np.logical_or.reduce([together for together, _ in told.values()])
             singles = [
-                float(np.logical_or.reduce([apart[place] for _, apart in told.values()]).mean())
+                float(
+                    persons(
+                        np.logical_or.reduce([apart[place] for _, apart in told.values()])
+                    ).mean()
+                )
                 for place in range(len(releases))
             ]
     return Measurement(
         "intersection",
-        float(exposed.mean()),
+        float(persons(exposed).mean()),
         baseline=max(singles),
         per_record=_per_record(seen, exposed, releases[0] if original is None else original),
         details=details | {"attack": attack, "single_releases": singles},
@@ -120,12 +130,22 @@ def intersection(
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """The persons who are in all releases, and the row and class of each in each of them."""
+    """The records that are in all releases, and the row and class of each in each of them."""
 
+    first: Table  # the records themselves, as the first release has them
     keys: Integers
     rows: Integers  # [release, person]
     classes: Integers  # [release, person]
     counts: tuple[Integers, ...]  # for each release the sizes of its classes
+
+    @property
+    def person_count(self) -> int:
+        """The number of persons, who may have several records."""
+        return self.first.person_count
+
+    def of_persons(self, values: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
+        """The largest value among the records of each person."""
+        return self.first.of_persons(values)
 
     def sizes(self, release: int) -> Integers:
         """The size of the class of each person in a release."""
@@ -160,7 +180,8 @@ def _persons(releases: Sequence[Table]) -> Seen:
         rows.append(order[np.searchsorted(release.row_key[order], keys)])
     labels = [one.classes.labels[at] for one, at in zip(releases, rows, strict=True)]
     counts = tuple(release.classes.sizes for release in releases)
-    return Seen(keys, np.stack(rows), np.stack(labels).astype(np.int64), counts)
+    first = releases[0].reorder(rows[0])
+    return Seen(first, keys, np.stack(rows), np.stack(labels).astype(np.int64), counts)
 
 
 def _secrets(releases: Sequence[Table], secret: Any, *, needed: bool) -> tuple[str, ...]:
@@ -194,13 +215,17 @@ def _terms(release: Table, name: str) -> str:
 
 def _crowds(seen: Seen) -> Integers:
     """How many persons are in the same class as each one, in every release."""
-    _, labels, sizes = np.unique(seen.classes, axis=1, return_inverse=True, return_counts=True)
-    crowds: Integers = sizes[labels.ravel()].astype(np.int64)
+    labels = np.unique(seen.classes, axis=1, return_inverse=True)[1].ravel()
+    same, _ = owned_pairs(labels, seen.first.persons)
+    crowds: Integers = np.bincount(same)[labels].astype(np.int64)
     return crowds
 
 
 def _disclosed(seen: Seen, releases: Sequence[Table], name: str) -> tuple[Booleans, list[Booleans]]:
-    """For whom one value of a column is left and is theirs: from all releases, and from each."""
+    """For whom one value of a column is left and is theirs: from all releases, and from each.
+
+    In one release it is a value that every person of the class has.
+    """
     from shoal.kernels._intersections import common_members
 
     stacked = reduce(lambda above, below: stacked_table(above, below, [name]), releases)
@@ -211,9 +236,13 @@ def _disclosed(seen: Seen, releases: Sequence[Table], name: str) -> tuple[Boolea
     same = (own == own[0]).all(axis=0)  # who has other values now is not found by what is common
     apart: list[Booleans] = []
     for place, (release, values) in enumerate(zip(releases, codes, strict=True)):
-        pairs = np.unique(np.stack([release.classes.labels.astype(np.int64), values]), axis=1)
+        cells = np.stack([release.classes.labels.astype(np.int64), values])
+        pairs, of_record = np.unique(cells, axis=1, return_inverse=True)
         sizes = np.bincount(pairs[0], minlength=release.classes.count)
-        apart.append(sizes[seen.classes[place]] == 1)
+        holders = np.bincount(owned_pairs(of_record.ravel(), release.persons)[0])
+        certain = np.zeros(release.classes.count, np.bool_)
+        certain[pairs[0][holders == release.classes.sizes[pairs[0]]]] = True
+        apart.append(certain[seen.classes[place]])
         chosen[:, place] = seen.classes[place] + first
         starts.append(starts[-1][-1] + np.cumsum(sizes))
         members.append(pairs[1])
@@ -222,6 +251,8 @@ def _disclosed(seen: Seen, releases: Sequence[Table], name: str) -> tuple[Boolea
     counts, value = common_members(different, np.concatenate(starts), np.concatenate(members), 2)
     of_person = labels.ravel()
     together = (counts[of_person] == 1) & same & (value[of_person] == own[0])
+    if seen.first.has_persons:  # a value may be certain that not all records have
+        together |= np.logical_or.reduce(apart) & same
     return together, apart
 
 

@@ -30,24 +30,34 @@ def wilson(share: float, trials: float) -> tuple[float, float]:
     return max(0.0, min(low, share)), min(1.0, max(high, share))
 
 
+def repeated(numbers: npt.NDArray[np.int64]) -> list[npt.NDArray[np.int64]]:
+    """The numbers as clusters, if one of them comes twice; none otherwise."""
+    return [numbers] if len(np.unique(numbers)) < len(numbers) else []
+
+
 def independent_trials(
-    outcomes: npt.NDArray[np.float64], clusters: npt.NDArray[np.int64] | None
+    outcomes: npt.NDArray[np.float64], *clusterings: npt.NDArray[np.int64] | None
 ) -> float:
     """How many independent trials tell as much as these, of which some go together.
 
     Two people who exchange values are both in place or both not: a pair tells as much as one of
     them. The number of trials is divided by the design effect, the variance between clusters
-    over that of as many independent trials, where it is above 1 (Kish 1965, section 5.4).
+    over that of as many independent trials, where it is above 1 (Kish 1965, section 5.4). Where
+    trials go together in several ways, the one that leaves the fewest counts.
 
     Examples
     --------
     >>> independent_trials(np.array([1.0, 1.0, 0.0, 0.0]), np.array([7, 7, 8, 8]))
     2.0
     """
-    if clusters is None or len(outcomes) == 0:
-        return float(len(outcomes))
+    trials = float(len(outcomes))
+    if len(outcomes) == 0:
+        return trials
     off = outcomes - outcomes.mean()
     alone = float((off**2).sum())
-    _, labels = np.unique(clusters, return_inverse=True)
-    together = float((np.bincount(labels, weights=off) ** 2).sum())
-    return len(outcomes) / max(1.0, together / alone) if alone > 0 else float(len(outcomes))
+    for clusters in clusterings:
+        if clusters is not None and alone > 0:
+            _, labels = np.unique(clusters, return_inverse=True)
+            together = float((np.bincount(labels, weights=off) ** 2).sum())
+            trials = min(trials, len(outcomes) / max(1.0, together / alone))
+    return trials

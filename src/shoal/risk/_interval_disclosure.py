@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
+import numpy.typing as npt
 
 from shoal.errors import DoesNotApply, InputError, quoted
 from shoal.measurement import Measurement, measure
@@ -37,9 +38,10 @@ class _Told:
         return float(np.median(told)) if len(told) else None
 
     @property
-    def exactly(self) -> float:
-        """The share of persons whose interval is one value, and theirs."""
-        return float(((self.widths == 0) & (self.close > 0)).mean())
+    def exactly(self) -> npt.NDArray[np.bool_]:
+        """Whose interval is one value, and theirs."""
+        told: npt.NDArray[np.bool_] = (self.widths == 0) & (self.close > 0)
+        return told
 
 
 @measure(
@@ -67,7 +69,8 @@ def interval_disclosure(
     Groups are another source. With ``interval="groups"`` the interval holds the released value and
     all original values behind it; after a swap it holds all values of the group, which anybody
     can read off the release. A number is told where it is at most twice ``percent`` % of the
-    standard deviation wide, and is disclosed exactly where it has no width at all.
+    standard deviation wide, and is disclosed exactly where it has no width at all. Where a person
+    has several records, the most exposed of them counts, and shares are of persons.
 
     Parameters
     ----------
@@ -102,22 +105,25 @@ def interval_disclosure(
     names, left_out = _numeric(original, masked, columns)
     own = rows_of(original.row_key, masked)
     found = {name: _told(name, original, masked, own, interval, float(percent)) for name in names}
+    persons = original.of_persons
     per_record = np.mean([one.close for one in found.values()], axis=0)
     blind = [one.blind for one in found.values() if one.blind is not None]
     everything = np.all([one.close > 0 for one in found.values()], axis=0)
     return Measurement(
         "interval_disclosure",
-        float(per_record.mean()),
+        float(persons(per_record).mean()),
         baseline=float(np.mean(blind)) if len(blind) == len(found) else None,
         per_record=per_record,
         details={
-            "persons": len(original),
+            "persons": original.person_count,
             "interval": interval,
             "percent": float(percent),
-            "zero_width": float(np.mean([one.exactly for one in found.values()])),
-            "all_columns": float(everything.mean()),
-            "columns": {name: float(one.close.mean()) for name, one in found.items()},
-            "zero_widths": {name: one.exactly for name, one in found.items()},
+            "zero_width": float(
+                np.mean([float(persons(o.exactly).mean()) for o in found.values()])
+            ),
+            "all_columns": float(persons(everything).mean()),
+            "columns": {name: float(persons(one.close).mean()) for name, one in found.items()},
+            "zero_widths": {name: float(persons(o.exactly).mean()) for name, o in found.items()},
             "median_widths": {name: one.median_width for name, one in found.items()},
         },
         warnings=(
@@ -146,7 +152,7 @@ def _told(
         )
         low, high = _of_people(own, *ends)
         close = (low <= before) & (before <= high)
-        blind = _chance_inside(before, *ends) * float((own >= 0).mean())
+        blind = _chance_inside(original, before, *ends) * float((own >= 0).mean())
     close &= ~np.isnan(before)
     widths = np.where(np.isnan(before), np.nan, high - low)
     # a column that was constant has no deviation to count in: a width is 0, or has no number
@@ -200,10 +206,17 @@ def _ends(groups: Integers, low: Floats, high: Floats) -> tuple[Floats, Floats]:
     return least[groups], most[groups]
 
 
-def _chance_inside(before: Floats, low: Floats, high: Floats) -> float:
+def _chance_inside(original: Table, before: Floats, low: Floats, high: Floats) -> float:
     """The chance that a person's value is in the interval of any record."""
     ordered = np.sort(before[~np.isnan(before)])
     told = ~np.isnan(low)
+    if original.has_persons:  # of one of several values, each with a record of its own
+        present = ~np.isnan(before)
+        inside = np.searchsorted(np.sort(low[told]), before[present], side="right")
+        inside = inside - np.searchsorted(np.sort(high[told]), before[present], side="left")
+        missed = np.log1p(-np.minimum(inside / len(low), 1 - 1e-12))
+        of_person = np.bincount(original.persons[present], missed, original.person_count)
+        return float(-np.expm1(of_person).mean())
     inside = np.searchsorted(ordered, high[told], side="right") - np.searchsorted(
         ordered, low[told], side="left"
     )

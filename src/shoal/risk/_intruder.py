@@ -5,6 +5,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -32,8 +33,8 @@ PUBLIC_KEY = "00" * 32
 class Intruder:
     """Somebody who knows columns of persons in the original and sees the masked table.
 
-    ``persons`` are rows of the original; ``own`` is for each of them its row in the masked
-    table, or -1 where it was taken out.
+    ``persons`` are rows of the original, one of each person who has several: the one that is
+    known. ``own`` is for each of them its row in the masked table, or -1 where it was taken out.
     """
 
     original: Table
@@ -46,6 +47,26 @@ class Intruder:
     def released(self) -> tuple[str, ...]:
         """What is known and was released: the columns that a link can use."""
         return tuple(name for name in self.known if name in self.masked.columns)
+
+    @cached_property
+    def people(self) -> tuple[Integers, Integers]:
+        """Numbers of the persons and of the person of each masked record: a link joins equal ones.
+
+        Any record of a person is the right one. Somebody without a record has -1.
+        """
+        if not self.original.has_persons:
+            return self.own, np.arange(len(self.masked))
+        if not self.masked.pairs_with(self.original):
+            return self.own, np.arange(len(self.masked))
+        records = persons_of_records(self.original, self.masked)
+        numbers = self.original.persons[self.persons]
+        return np.where(np.isin(numbers, records), numbers, -1), records
+
+    @property
+    def there(self) -> npt.NDArray[np.bool_]:
+        """Who has a record in the masked table."""
+        found: npt.NDArray[np.bool_] = self.people[0] >= 0
+        return found
 
 
 def intruder(
@@ -62,7 +83,7 @@ def intruder(
         raise InputError("A table without records has nobody to link.")
     names = known_columns(original, masked, known)
     check_sample(sample, random_state, "link")
-    persons = drawn_persons(original.row_key, int(sample), random_state)
+    persons = drawn_rows(original, int(sample), random_state)
     return Intruder(original, masked, names, persons, rows_of(original.row_key[persons], masked))
 
 
@@ -114,7 +135,7 @@ def _meant(original: Table, masked: Table, word: str) -> tuple[str, ...]:
                 "columns, and needs two or more."
             )
         return (*quasi, *sensitive[1:])
-    shared = [n for n in original.columns if n in masked.columns and n not in roles.identifiers]
+    shared = [n for n in original.columns if n in masked.columns and n not in roles.withheld]
     if word == "left-in-place":
         shared = [name for name in shared if name not in (*quasi, *sensitive)]
     if not shared:
@@ -148,6 +169,45 @@ def drawn_persons(row_key: Integers, sample: int, random_state: int | None) -> I
     purpose = ("persons",) if random_state is None else ("persons", str(int(random_state)))
     stream = SecretStream.from_key_hex(PUBLIC_KEY).derive(*purpose)
     return np.sort(np.argsort(row_key)[stream.choose(len(row_key), sample)])
+
+
+def drawn_rows(table: Table, sample: int, random_state: int | None = None) -> Integers:
+    """A row of each of at most ``sample`` persons, the same ones each time: a public draw.
+
+    Of a person who has several rows it is the one that a public key chooses.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import Roles
+    >>> table = Table(pl.DataFrame({"who": [1, 1, 2, 3, 3, 3]}), Roles(unit="who"))
+    >>> table.persons[drawn_rows(table, 10)].tolist()
+    [0, 1, 2]
+    """
+    if not table.has_persons:
+        return drawn_persons(table.row_key, sample, random_state)
+    rows = one_row_each(table.persons, table.row_key, random_state)
+    eldest = np.full(table.person_count, np.iinfo(np.int64).max)
+    np.minimum.at(eldest, table.persons, table.row_key)
+    drawn = drawn_persons(eldest[table.persons[rows]], sample, random_state)
+    return np.sort(rows[drawn])
+
+
+def one_row_each(persons: Integers, row_key: Integers, random_state: int | None = None) -> Integers:
+    """A row of each person, ascending, chosen by a public key."""
+    luck = SecretStream.from_key_hex(PUBLIC_KEY).keyed_hash(
+        row_key, "known row", *(() if random_state is None else (str(int(random_state)),))
+    )
+    order = np.lexsort((luck, persons))
+    first = np.concatenate([[True], np.diff(persons[order]) != 0]) if len(order) else order
+    return np.sort(order[first])
+
+
+def persons_of_records(original: Table, masked: Table) -> Integers:
+    """The number in the original of the person of each masked record."""
+    rows = rows_of(masked.row_key, original)
+    strangers = original.person_count + np.arange(len(rows))
+    return np.where(rows >= 0, original.persons[rows], strangers)
 
 
 def rows_of(keys: Integers, table: Table) -> Integers:

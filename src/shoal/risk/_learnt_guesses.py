@@ -14,8 +14,8 @@ import numpy as np
 
 from shoal.errors import InputError
 from shoal.randomness import SecretStream
-from shoal.risk._intruder import Floats, Integers
-from shoal.risk._released_terms import drawn_rows
+from shoal.risk._interval import repeated
+from shoal.risk._intruder import Floats, Integers, drawn_persons
 from shoal.table import Table
 
 #: Models learn from so many records at most, all models of one attack together.
@@ -76,11 +76,17 @@ class Model:
             return _protected(getattr(self.fitted, method), features)
 
 
-def learn(learner: Any, features: Floats, labels: Integers) -> Model:
-    """Fit a model to records and their labels, whole numbers from 0 on."""
+def learn(
+    learner: Any, features: Floats, labels: Integers, persons: Integers | None = None
+) -> Model:
+    """Fit a model to records and their labels, whole numbers from 0 on.
+
+    Its own error is that on records of persons of whom it knows none.
+    """
     estimator, regresses = _estimator(learner)
     rows = np.lexsort((labels, *features.T[::-1]))
     features, labels = features[rows], labels[rows]
+    whose = [] if persons is None else repeated(persons[rows])
     taught = _frequent_or_rest(labels)
     classes = np.unique(taught)
     if len(classes) == 1:
@@ -88,7 +94,7 @@ def learn(learner: Any, features: Floats, labels: Integers) -> Model:
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         fitted = _protected(estimator.fit, features, taught)
-        own = _own_guesses(fitted, features, taught, classes, regresses)
+        own = _own_guesses(fitted, features, taught, classes, regresses, *whose)
     stopped = any("converge" in type(one.message).__name__.lower() for one in said)
     told = ("The learner stopped before it converged.",) if stopped else ()
     return Model(fitted, regresses, classes, len(rows), own, labels, told)
@@ -108,7 +114,7 @@ def learnt_rows(masked: Table, own: Integers, models: int = 1) -> Integers:
     rest = np.flatnonzero(others)
     wanted = max(most - (len(masked) - len(rest)), 0)
     if wanted:
-        rest = rest[drawn_rows(masked.keep(others), wanted)]
+        rest = rest[drawn_persons(masked.row_key[rest], wanted, None)]
     return np.sort(np.concatenate([np.flatnonzero(~others), rest[:wanted]]))
 
 
@@ -167,20 +173,29 @@ def _protected(function: Any, *arguments: Any) -> Any:
 
 
 def _own_guesses(
-    fitted: Any, features: Floats, labels: Integers, classes: Integers, regresses: bool
+    fitted: Any,
+    features: Floats,
+    labels: Integers,
+    classes: Integers,
+    regresses: bool,
+    persons: Integers | None = None,
 ) -> Integers | None:
-    """For each record the guess of models that did not learn from it; -1 where there is none."""
+    """For each record the guess of models that did not learn from it; -1 where there is none.
+
+    Nor did they learn from other records of its person.
+    """
     votes = getattr(fitted, "oob_decision_function_", None)
-    if votes is not None:
+    if votes is not None and persons is None:
         counted = ~np.isnan(votes).any(axis=1) & (votes.sum(axis=1) > 0)
         best = np.where(counted[:, None], votes, 0.0).argmax(axis=1)
         return np.where(counted, classes[best], -1)
-    if len(labels) < 2 * _FOLDS:
+    whose = np.arange(len(labels)) if persons is None else _numbered(persons)
+    if whose.max() + 1 < 2 * _FOLDS:
         return None
     from sklearn.base import clone
 
     stream = SecretStream.from_key_hex(_PUBLIC_KEY).derive("folds")
-    folds = stream.permutation(len(labels)) % _FOLDS
+    folds = (stream.permutation(int(whose.max()) + 1) % _FOLDS)[whose]
     own = np.full(len(labels), -1)
     for fold in range(_FOLDS):
         seen = folds != fold
@@ -191,6 +206,14 @@ def _own_guesses(
         guessed = _protected(model.predict, features[~seen])
         own[~seen] = _as_labels(guessed, classes, regresses)
     return own
+
+
+def _numbered(persons: Integers) -> Integers:
+    """The persons numbered by their first record, which does not hang on the order of rows."""
+    _, first, same = np.unique(persons, return_index=True, return_inverse=True)
+    place = np.empty(len(first), np.int64)
+    place[np.argsort(first)] = np.arange(len(first))
+    return place[same]
 
 
 def _as_labels(guessed: Any, classes: Integers, regresses: bool) -> Integers:

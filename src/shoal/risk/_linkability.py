@@ -48,6 +48,7 @@ def linkability(
     ones, and no name in either. For each person the nearest released records by the left and by the
     right columns are found; where they share a record, the two halves are joined. Where several
     are equally near, which ones are taken is left to chance, and the chance to share one counts.
+    Of a person who has several records one is known, drawn by a public key.
 
     The value is (r - b) / (1 - b): r is the rate of success, b that of records taken at random, or
     of the attack on control persons where that is higher. A released interval or set is 0 away from

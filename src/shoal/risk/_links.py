@@ -73,11 +73,11 @@ def about_coarser(names: Iterable[str]) -> tuple[str, ...]:
 
 def about_sampled(original: Table, masked: Table) -> tuple[str, ...]:
     """A sample that hides most people does not hide those who are in it."""
-    if len(masked) >= len(original):
+    if masked.person_count >= original.person_count:
         return ()
     return (
-        f"The masked table has {len(masked):,} records of {len(original):,} persons, all of whom "
-        "count here; the risk of those who are in it can be higher.",
+        f"The masked table has {len(masked):,} records of {original.person_count:,} "
+        "persons, all of whom count here; the risk of those who are in it can be higher.",
     )
 
 

@@ -10,12 +10,11 @@ import numpy as np
 from shoal.errors import InputError, did_you_mean, quoted
 from shoal.measurement import Measurement, measure
 from shoal.risk._columns import is_quantity
-from shoal.risk._intruder import SAMPLE, Floats, Integers, Known
+from shoal.risk._intruder import SAMPLE, Floats, Integers, Known, drawn_rows
 from shoal.risk._learnt_features import features_of
 from shoal.risk._learnt_guesses import learn, learnt_rows
 from shoal.risk._released_terms import (
     People,
-    drawn_rows,
     people_of,
     released_terms,
     unpaired_intruder,
@@ -59,7 +58,7 @@ def membership_inference(
     model that was trained on the release is of the person's true target. Members and a control
     group are scored, and the value is the area under the ROC curve: the chance that a member
     scores higher than a person of the control group, with equal scores counted half. Blind
-    guessing gives 0.5.
+    guessing gives 0.5. Of a person who has several records one is known, drawn by a public key.
 
     The details have the advantage (members found minus others taken for members, at the best
     threshold), accuracy and precision for as many members as others, and the share of members who
@@ -201,7 +200,7 @@ def _confidence(
     columns = [released_terms(name, people, exactly=False) for name in sorted(hints)]
     records, everybody = features_of([terms.of(rows) for terms in columns], learner)
     taught = learnt_rows(people.masked, people.own[rows])
-    model = learn(learner, records[taught], labels.records[taught])
+    model = learn(learner, records[taught], labels.records[taught], people.masked.persons[taught])
     return model.confidence(everybody, labels.people[rows]), list(model.warnings)
 
 

@@ -30,7 +30,8 @@ def population_uniqueness(
 
     It is counted where the population is at hand, and else estimated from the class sizes of the
     table, which is taken for a random sample. Where an estimator has no solution, the share of
-    unique records in the table stands in, which is rather too large than too small.
+    unique records in the table stands in, which is rather too large than too small. Where a person
+    has several records, classes count persons.
 
     The estimators fit the sizes of classes, and records that agree by wildcards form none. Whoever
     is unique with wildcards is so without them too, in the population as in the table. So the
@@ -121,7 +122,7 @@ def _counted(
         "population_uniqueness",
         uniqueness(people, missing=missing).value,
         details={
-            "sampling_fraction": len(table) / len(people),
+            "sampling_fraction": table.person_count / people.person_count,
             "sample_uniqueness": uniqueness(table, missing=missing).value,
         },
     )
@@ -140,9 +141,9 @@ def _fraction(table: Table, given: float | None) -> float:
     # all in one class: the sum of all weights
     everybody = table.with_roles(Roles(weight=weight), released=True).class_weights()
     people = float(np.max(everybody))
-    if not people >= len(table):
+    if not people >= table.person_count:
         raise InputError(
-            f"The weights of column '{weight}' add up to less than the {len(table)} records; a "
-            "record stands for at least one person."
+            f"The weights of column '{weight}' add up to less than the {table.person_count} "
+            "records; a record stands for at least one person."
         )
-    return len(table) / people
+    return table.person_count / people

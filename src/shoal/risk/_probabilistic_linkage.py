@@ -81,8 +81,7 @@ def probabilistic_linkage(
     1.0
     """
     who = intruder(original, masked, known=known, sample=sample, random_state=random_state)
-    rows = np.arange(len(masked))
-    links = probabilistic_links(who, who.own, rows, one_to_one=one_to_one, estimate=estimate)
+    links = probabilistic_links(who, *who.people, one_to_one=one_to_one, estimate=estimate)
     return right_links("probabilistic_linkage", who, links)
 
 
@@ -105,7 +104,7 @@ def probabilistic_links(
         both.persons.codes,
         both.records.codes,
         both.sizes,
-        presence=min(1.0, len(who.masked) / len(who.original)),
+        presence=min(1.0, who.masked.person_count / who.original.person_count),
         estimate=estimate,
     )
     how = scoring(learnt.agreeing, learnt.differing, np.empty(0), gauss=False)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.risk._intruder import drawn_persons
+from shoal.risk._intruder import drawn_rows
 from shoal.risk._success import Integers, one_numbering
 from shoal.table import Classes, ReleasedColumn, Table
 
@@ -57,11 +57,11 @@ def ground(columns: Sequence[ReleasedColumn], masked: Table) -> Ground:
 def attacked(
     original: Table, control: Table | None, sample: int, random_state: int | None
 ) -> tuple[Integers, Integers | None]:
-    """The persons to attack and, numbered after those of the original, control persons."""
-    persons = drawn_persons(original.row_key, sample, random_state)
+    """A row of each person to attack and, numbered after the original's, of control persons."""
+    persons = drawn_rows(original, sample, random_state)
     if control is None:
         return persons, None
-    return persons, len(original) + drawn_persons(control.row_key, sample, random_state)
+    return persons, len(original) + drawn_rows(control, sample, random_state)
 
 
 def joint_counts(one: Classes, other: Integers) -> Integers:

@@ -24,12 +24,14 @@ class People:
 
     ``table`` has both; the first ``members`` rows are the original's. ``own`` is for each row
     its record in the masked table, or -1 where there is none or nothing says which one it is.
+    ``persons`` has the number of the person of each row.
     """
 
     table: Table
     masked: Table
     members: int
     own: Integers
+    persons: Integers
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,13 +71,6 @@ def unpaired_intruder(
     return replace(alone, masked=masked, own=np.full(len(alone.persons), -1))
 
 
-def drawn_rows(table: Table, most: int, random_state: int | None = None) -> Integers:
-    """At most so many rows of a table, the same ones each time: a public draw by row key."""
-    anything = [table.columns[0]]
-    options: dict[str, Any] = {"sample": most, "random_state": random_state}
-    return intruder(table, table, known=anything, **options).persons
-
-
 def people_of(
     original: Table, masked: Table, control: Table | None, columns: Sequence[str]
 ) -> People:
@@ -84,10 +79,12 @@ def people_of(
     if masked.pairs_with(original):
         own = rows_of(original.row_key, masked)
     if control is None:
-        return People(original, masked, len(original), own)
+        return People(original, masked, len(original), own, original.persons)
     check_control(control, original, columns)
     both = stacked_table(original, control, columns)
-    return People(both, masked, len(original), np.append(own, np.full(len(control), -1)))
+    persons = np.append(original.persons, original.person_count + control.persons)
+    own = np.append(own, np.full(len(control), -1))
+    return People(both, masked, len(original), own, persons)
 
 
 def released_terms(name: str, people: People, *, exactly: bool = True) -> Terms:

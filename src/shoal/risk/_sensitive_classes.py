@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from shoal.errors import InputError
 from shoal.measurement import Measurement, measure
-from shoal.table import Hierarchy, Missing, Roles, Table
+from shoal.table import Hierarchy, Missing, Roles, Table, owned_pairs
 
 Booleans = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
@@ -37,7 +37,8 @@ def homogeneity(
 
     Whoever knows the quasi-identifiers of a person in such a class learns the value, however many
     records the class has. With several sensitive columns it is enough that one of them is certain.
-    A missing sensitive value is a value of its own.
+    A missing sensitive value is a value of its own. Where a person has several records, a value is
+    certain where every person of the class has it, and the share is of persons.
 
     Parameters
     ----------
@@ -66,11 +67,14 @@ def homogeneity(
     certain = {}
     for name in names:
         codes = table.codes(name)
+        if table.has_persons:
+            certain[name] = _had_by_all(table, codes.codes.astype(np.int64), name, missing)
+            continue
         # as text, so that a missing sensitive value is no wildcard
         told = table.with_labels(name, [str(code) for code in range(codes.count)], codes.codes)
         roles = Roles(quasi_identifiers=(*table.roles.quasi_identifiers, name))
         certain[name] = told.with_roles(roles, released=True).class_sizes(missing) == sizes
-    return _exposed("homogeneity", certain)
+    return _exposed("homogeneity", table, certain)
 
 
 @measure(
@@ -94,7 +98,8 @@ def similarity(
     diseases of the stomach. Numbers, dates and times are alike where the class spans at most the
     share ``closeness`` of the span of the table; other values where they have the same node above
     them at ``level`` of a hierarchy and, without one, where they are equal. Classes with one value
-    count too, so it is never below the homogeneity.
+    count too, so it is never below the homogeneity. Where a person has several records, one value
+    of every person of the class must be among those that are alike, and the share is of persons.
 
     Parameters
     ----------
@@ -132,15 +137,24 @@ def similarity(
         raise InputError("A hierarchy is of one sensitive column; name it as 'column'.")
     alike = {}
     for name in names:
+        ordered = hierarchy is None and table.kind(name) in _IN_ORDER
         if hierarchy is not None:
             places = _nodes(table, name, hierarchy, int(level))
-        elif table.kind(name) in _IN_ORDER:
+        elif ordered:
             places = table.codes(name).positions
         else:
             places = np.arange(table.codes(name).count, dtype=np.float64) * 2
-        spans = _spans(table, places[table.codes(name).codes], missing)
-        alike[name] = table.classes.spread(spans <= closeness + _HAIR)
-    return _exposed("similarity", alike)
+        of_records = places[table.codes(name).codes]
+        if not table.has_persons:
+            alike[name] = table.classes.spread(
+                _spans(table, of_records, of_records, missing) <= closeness + _HAIR
+            )
+        elif not ordered:
+            nodes = np.unique(of_records, return_inverse=True)[1].astype(np.int64)
+            alike[name] = _had_by_all(table, nodes, name, missing)
+        else:
+            alike[name] = _within_reach(table, of_records, closeness + _HAIR, missing)
+    return _exposed("similarity", table, alike)
 
 
 @measure(
@@ -157,7 +171,8 @@ def skewness(
 
     A class in which half of the people have a disease that one in a hundred has tells something
     about everybody in it. The distance is the total variation, half the sum of the differences of
-    the shares, which is that of t-closeness for values without an order.
+    the shares, which is that of t-closeness for values without an order. Where a person has several
+    records, a value counts once for each person who has it, and the share is of persons.
 
     Wildcards only make the crowd of a record larger, but a larger crowd can be more skewed: unlike
     the other risks of classes, this one can be higher with them.
@@ -193,7 +208,7 @@ def skewness(
     distances = {name: _distances(table, name, missing) for name in names}
     skewed = {n: table.classes.spread(d > threshold + _HAIR) for n, d in distances.items()}
     highest = max(float(found.max()) for found in distances.values())
-    return _exposed("skewness", skewed, threshold=float(threshold), highest=highest)
+    return _exposed("skewness", table, skewed, threshold=float(threshold), highest=highest)
 
 
 def _sensitive(table: Table, column: str | None, title: str) -> tuple[str, ...]:
@@ -225,16 +240,16 @@ def _check_number(value: Any, name: str, low: float, high: float) -> None:
         )
 
 
-def _exposed(name: str, marks: Mapping[str, Booleans], **details: Any) -> Measurement:
-    """The share of records that are marked in at least one column."""
+def _exposed(name: str, table: Table, marks: Mapping[str, Booleans], **details: Any) -> Measurement:
+    """The share of persons with a record that is marked in at least one column."""
     exposed = np.logical_or.reduce(list(marks.values()))
     return Measurement(
         name,
-        float(exposed.mean()),
+        float(table.of_persons(exposed).mean()),
         per_record=exposed.astype(np.float64),
         details={
-            "records": int(exposed.sum()),
-            "columns": {column: float(marked.mean()) for column, marked in marks.items()},
+            "records": int(table.of_persons(exposed).sum()),
+            "columns": {c: float(table.of_persons(marked).mean()) for c, marked in marks.items()},
             **details,
         },
     )
@@ -256,13 +271,76 @@ def _nodes(table: Table, column: str, hierarchy: Any, level: int) -> Floats:
     return coded.maps[level].astype(np.float64) * 2
 
 
-def _spans(table: Table, places: Floats, missing: Missing) -> Floats:
-    """The distance from the lowest to the highest place among those who agree with each class."""
+def _spans(table: Table, lows: Floats, highs: Floats, missing: Missing) -> Floats:
+    """How far the lowest place is below the highest one among those who agree with each class."""
     classes, agreement = table.classes, table.agreement(missing)
     low, high = np.full(classes.count, np.inf), np.full(classes.count, -np.inf)
-    np.minimum.at(low, classes.labels, places)
-    np.maximum.at(high, classes.labels, places)
+    np.minimum.at(low, classes.labels, lows)
+    np.maximum.at(high, classes.labels, highs)
     return agreement.largest(high) + agreement.largest(-low)
+
+
+def _had_by_all(table: Table, values: Integers, column: str, missing: Missing) -> Booleans:
+    """The records in classes of which every person has one and the same value.
+
+    With wildcards a value counts that they have in any record: rather too many than too few.
+    """
+    classes, agreement = table.classes, table.agreement(missing)
+    count = int(values.max()) + 1
+    if agreement.by_equality:
+        keys = classes.labels.astype(np.int64) * count + values
+        pairs, of_record = np.unique(keys, return_inverse=True)
+        holders, _ = owned_pairs(of_record, table.persons)
+        all_have = np.bincount(holders) == classes.sizes[pairs // count]
+        certain = np.zeros(classes.count, np.bool_)
+        certain[(pairs // count)[all_have]] = True
+        return classes.spread(certain)
+    _check_work(classes.count, count, column, "Homogeneity")
+    open_to_all = np.zeros(classes.count, np.bool_)
+    for value in range(count):
+        has = table.of_persons(values == value)[table.persons]
+        lacking = np.zeros(classes.count)
+        lacking[classes.labels[~has]] = 1.0
+        open_to_all |= agreement.largest(lacking) == 0.0
+    return classes.spread(open_to_all)
+
+
+def _within_reach(table: Table, places: Floats, reach: float, missing: Missing) -> Booleans:
+    """The records in classes of which every person has a place in one stretch of some length.
+
+    With wildcards the stretch must meet what lies between the ends of each person's places in
+    all records: rather too many than too few.
+    """
+    classes = table.classes
+    if not table.agreement(missing).by_equality:
+        high, low = (
+            table.of_persons(places)[table.persons],
+            -table.of_persons(-places)[table.persons],
+        )
+        return classes.spread(_spans(table, high, low, missing) <= reach)
+    labels = classes.labels.astype(np.int64)
+    order = np.lexsort((table.persons, places, labels))
+    of_class, at = labels[order], places[order]
+    # the stretches that begin at one of the places of the class and hold a place of this record,
+    # without those that hold an earlier place of the same person
+    stride = float(at.max() - at.min()) + 2 * reach + 1.0
+    lined_up = of_class * stride + (at - at.min())  # one class behind the other, far apart
+    earlier = np.full(len(order), -np.inf)
+    by_person = np.lexsort((lined_up, table.persons[order], of_class))
+    same = (np.diff(of_class[by_person]) == 0) & (np.diff(table.persons[order][by_person]) == 0)
+    earlier[by_person[1:][same]] = lined_up[by_person[:-1][same]]
+    first = np.maximum(
+        np.searchsorted(lined_up, lined_up - reach, side="left"),
+        np.searchsorted(lined_up, earlier, side="right"),
+    )
+    behind = np.searchsorted(lined_up, lined_up, side="right")
+    met = np.zeros(len(order) + 1, np.int64)
+    kept = first < behind
+    np.add.at(met, first[kept], 1)
+    np.add.at(met, behind[kept], -1)
+    held = np.zeros(classes.count, np.int64)
+    np.maximum.at(held, of_class, np.cumsum(met)[:-1])
+    return classes.spread(held == classes.sizes)
 
 
 def _distances(table: Table, column: str, missing: Missing) -> Floats:
@@ -270,19 +348,22 @@ def _distances(table: Table, column: str, missing: Missing) -> Floats:
     from shoal.kernels._grouping import first_rows
 
     classes, agreement = table.classes, table.agreement(missing)
-    pairs = table.group([*table.roles.quasi_identifiers, column])
+    pairs = table.crowds([*table.roles.quasi_identifiers, column])
     rows = first_rows(pairs.labels, pairs.count)
     owners = classes.labels[rows]
     codes = table.codes(column)
     values = codes.codes[rows]
-    overall = np.bincount(codes.codes, minlength=codes.count) / len(table)
+    # a value counts once for each person who has it
+    had, _ = owned_pairs(codes.codes, table.persons)
+    overall = np.bincount(had, minlength=codes.count) / len(had)
+    told = np.bincount(owners, pairs.sizes, minlength=classes.count).astype(np.float64)
     distances = np.zeros(classes.count)
     if agreement.by_equality:  # the surplus of the values that a class has
-        surplus = pairs.sizes / classes.sizes[owners] - overall[values]
+        surplus = pairs.sizes / told[owners] - overall[values]
         np.add.at(distances, owners, np.maximum(surplus, 0.0))
         return distances
-    _check_work(classes.count, codes.count, column)
-    sizes = agreement.totals(classes.sizes.astype(np.float64))
+    _check_work(classes.count, codes.count, column, "Skewness")
+    sizes = agreement.totals(told)
     for value, share in enumerate(overall):  # the values that others bring, one after the other
         holders = np.zeros(classes.count)
         with_value = values == value
@@ -291,10 +372,10 @@ def _distances(table: Table, column: str, missing: Missing) -> Floats:
     return distances
 
 
-def _check_work(classes: int, values: int, column: str) -> None:
+def _check_work(classes: int, values: int, column: str, title: str) -> None:
     if classes * values > _MOST_WORK:
         raise InputError(
-            f"Skewness with wildcards would count {values:,} values of column '{column}' around "
+            f"{title} with wildcards would count {values:,} values of column '{column}' around "
             f"{classes:,} different records; make the column coarser, name another one, or read a "
             "missing value as its own."
         )

@@ -96,8 +96,7 @@ def similarity_linkage(
     who = intruder(original, masked, known=known, sample=sample, random_state=random_state)
     links = similarity_links(
         who,
-        who.own,
-        np.arange(len(masked)),
+        *who.people,
         comparator=comparator,
         scale=scale,
         units=units,

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from shoal.errors import InputError
 from shoal.measurement import Measurement, measure
 from shoal.randomness import SecretStream
-from shoal.risk._interval import independent_trials
-from shoal.risk._intruder import check_whole, drawn_persons, known_columns, rows_of
+from shoal.risk._interval import independent_trials, repeated
+from shoal.risk._intruder import check_whole, drawn_rows, known_columns, persons_of_records
 from shoal.risk._success import (
     Floats,
     Integers,
@@ -25,7 +25,7 @@ from shoal.risk._success import (
     public_stream,
     understood,
 )
-from shoal.table import ReleasedColumn, Table
+from shoal.table import ReleasedColumn, Table, owned_pairs
 
 if TYPE_CHECKING:
     from shoal.kernels._predicates import Indexed
@@ -69,7 +69,8 @@ def singling_out(
     if that person's own record has the value; so rows must be paired.
 
     The value is (r - b) / (1 - b): r is the rate of success, b that of blind guessing, or of the
-    same conditions on as many control persons where that is higher.
+    same conditions on as many control persons where that is higher. Conditions that hold for
+    several records of one person alone single that person out.
 
     Parameters
     ----------
@@ -159,12 +160,12 @@ class Arena:
     labels: Integers  # [column, released record], -1 where the cell is missing
     runs: tuple[Integers, Integers, Integers]
     sources: Integers  # rows of the masked table that conditions are taken from
-    persons: Integers  # rows of the original
+    persons: Integers  # rows of the original, all of each person
     inside: Indexed
     outside: Indexed | None  # control persons
 
     def isolated(self, rows: Indexed, columns: Integers, labels: Integers) -> Integers:
-        """The only person that each predicate holds for; below 0 where there is not one."""
+        """A row of the one person that each predicate holds for; below 0 where there is none."""
         from shoal.kernels._predicates import isolated_rows
 
         found: Integers = isolated_rows(rows, columns, labels, *self.runs)
@@ -200,17 +201,17 @@ def _arena(
 
     values = np.stack([column.values for column in read])
     counts = np.array([len(column.places) for column in read])
-    people, paired = len(original), masked.pairs_with(original)
+    people, paired = original.person_count, masked.pairs_with(original)
     outside, said = None, []
     if control is not None:
-        others = drawn_persons(control.row_key, people, random_state)
-        outside = indexed(values[:, len(original) + others], counts)
-        if len(others) < people:
-            said.append(_about_control(len(others), people, paired))
-            people = len(others) if paired else people
-    persons = drawn_persons(original.row_key, people, random_state)
+        others = _all_rows(control, drawn_rows(control, people, random_state))
+        outside = indexed(values[:, len(original) + others], counts, control.persons[others])
+        if control.person_count < people:
+            said.append(_about_control(control.person_count, people, paired))
+            people = control.person_count if paired else people
+    persons = _all_rows(original, drawn_rows(original, people, random_state))
     sources = np.arange(len(masked))
-    if people < len(original):  # who is not among them cannot be found by a record
+    if people < original.person_count:  # who is not among them cannot be found by a record
         sources = np.flatnonzero(np.isin(masked.row_key, original.row_key[persons]))
         if len(sources) == 0:
             raise InputError(
@@ -219,8 +220,15 @@ def _arena(
             )
     labels, *numbered = one_numbering(read)
     runs = numbered[0], numbered[1], numbered[2]
-    inside = indexed(values[:, persons], counts)
+    inside = indexed(values[:, persons], counts, original.persons[persons])
     return Arena(read, labels, runs, sources, persons, inside, outside), said
+
+
+def _all_rows(table: Table, rows: Integers) -> Integers:
+    """The rows of the persons of whom some rows have one each."""
+    return (
+        np.flatnonzero(np.isin(table.persons, table.persons[rows])) if table.has_persons else rows
+    )
 
 
 def _about_control(others: int, people: int, paired: bool) -> str:
@@ -254,13 +262,15 @@ def _multivariate(
     found = arena.isolated(arena.inside, columns, predicates)
     blind = arena.isolated(arena.inside, columns, strangers) >= 0
     alike = masked.group([column.name for column in arena.columns]).labels[source]
+    persons = repeated(masked.persons[source])
     facts = {"attacks": count, "conditions": width, "isolated": int((found >= 0).sum())}
     if masked.pairs_with(original):
-        own = original.row_key[arena.persons[found.clip(0)]] == masked.row_key[source]
+        owners = persons_of_records(original, masked)[source]
+        own = original.persons[arena.persons[found.clip(0)]] == owners
         facts["isolated_by_own_record"] = int((own & (found >= 0)).sum())
     return Outcome(
-        _rate(found >= 0, alike.astype(np.int64)),
-        _rate(blind, None),
+        _rate(found >= 0, alike.astype(np.int64), *persons),
+        _rate(blind),
         _control_rate(arena, columns, predicates),
         facts,
     )
@@ -269,8 +279,12 @@ def _multivariate(
 def _univariate(
     arena: Arena, original: Table, masked: Table, attacks: int, stream: SecretStream
 ) -> Outcome:
-    """The rarest released values; the one person counts whose own record has the value."""
-    counts = np.bincount(arena.labels[arena.labels >= 0])
+    """The rarest released values; the one person counts who has a record with the value."""
+    there = arena.labels >= 0
+    cells = arena.labels[there]
+    if masked.has_persons:  # a value counts once for each person who has it
+        cells, _ = owned_pairs(cells, masked.persons[np.nonzero(there)[1]])
+    counts = np.bincount(cells)
     column_of = np.zeros(len(counts), np.int64)
     for place, labels in enumerate(arena.labels):
         column_of[labels[labels >= 0]] = place
@@ -280,28 +294,40 @@ def _univariate(
     rarest = shown[np.lexsort((luck, counts[shown]))[:attacks]]
     columns, labels = column_of[rarest][:, None], rarest[:, None]
     found = arena.isolated(arena.inside, columns, labels)
-    record = rows_of(original.row_key[arena.persons[found.clip(0)]], masked)
-    own = (found >= 0) & (record >= 0) & (arena.labels[columns[:, 0], record] == rarest)
+    own = (found >= 0) & _have(arena, original, masked, rarest, arena.persons[found.clip(0)])
     isolated = int((found >= 0).sum())
-    chance = np.where(found >= 0, counts[rarest] / len(masked), 0.0)
+    chance = np.where(found >= 0, counts[rarest] / masked.person_count, 0.0)
     control = _control_rate(arena, columns, labels)
     if control is not None:  # nobody there has a record: right as often as with those who have
         right = int(own.sum()) / max(isolated, 1)
         control = replace(control, share=control.share * right)
     return Outcome(
-        _rate(own, None),
+        _rate(own),
         Rate(float(chance.mean())),
         control,
         {"attacks": len(rarest), "isolated": isolated, "isolated_by_own_record": int(own.sum())},
     )
 
 
-def _rate(hits: npt.NDArray[np.bool_], alike: Integers | None) -> Rate:
+def _have(
+    arena: Arena, original: Table, masked: Table, labels: Integers, rows: Integers
+) -> npt.NDArray[np.bool_]:
+    """Whether the person of each row of the original has a record with the label beside it."""
+    asked = np.zeros(int(arena.labels.max()) + 1, np.bool_)
+    asked[labels] = True
+    column, record = np.nonzero((arena.labels >= 0) & asked[arena.labels])
+    owners = persons_of_records(original, masked)
+    width = max(int(owners.max()) + 1, original.person_count)
+    held = arena.labels[column, record] * width + owners[record]
+    return np.isin(labels * width + original.persons[rows], held)
+
+
+def _rate(hits: npt.NDArray[np.bool_], *together: Integers) -> Rate:
     outcomes: Floats = hits.astype(np.float64)
-    return Rate(float(outcomes.mean()), independent_trials(outcomes, alike))
+    return Rate(float(outcomes.mean()), independent_trials(outcomes, *together))
 
 
 def _control_rate(arena: Arena, columns: Integers, labels: Integers) -> Rate | None:
     if arena.outside is None:
         return None
-    return _rate(arena.isolated(arena.outside, columns, labels) >= 0, None)
+    return _rate(arena.isolated(arena.outside, columns, labels) >= 0)

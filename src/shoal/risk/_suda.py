@@ -59,7 +59,7 @@ def special_uniques(table: Table, *, size: int = 3, missing: Missing = "own") ->
 
     A record alone on a set of k columns, and on no part of it, gets (A - k) (A - k - 1) … down to
     A - ``size`` for it (factors above 0), where A is the number of quasi-identifiers: the fewer
-    columns the more.
+    columns the more. Records of the same person do not hide each other.
 
     Parameters
     ----------
@@ -97,8 +97,9 @@ def special_uniques(table: Table, *, size: int = 3, missing: Missing = "own") ->
     classes = table.classes
     largest = min(int(size), len(names))
     sets = column_sets(len(names), largest)
-    # who is the only record meets nobody, in either reading
-    gaps = missing == "wildcard" and len(table) > 1 and any(map(table.missing_count, names))
+    # who is the only person meets nobody, in either reading
+    several = table.person_count > 1
+    gaps = missing == "wildcard" and several and any(map(table.missing_count, names))
     if sets * classes.count * (_WILDCARD_WORK if gaps else 1) > _MOST_WORK:
         raise InputError(
             f"SUDA would go through {sets:,} sets of up to {largest} of {len(names)} "
@@ -132,9 +133,11 @@ def _minimal_uniques(table: Table, size: int, *, wildcard: bool) -> MinimalUniqu
         if column.missing is not None:
             missing[place] = column.missing
     single, weights = classes.sizes == 1, _weights(len(names), size)
+    # what several persons have is nobody's: a number of its own
+    owners = np.where(single, table.persons[rows], table.person_count + np.arange(len(rows)))
     if wildcard:
-        return wildcard_uniques(codes, missing, single, size, weights)
-    return minimal_uniques(codes, single, size, weights)
+        return wildcard_uniques(codes, missing, single, size, weights, owners.astype(np.int32))
+    return minimal_uniques(codes, single, size, weights, owners.astype(np.int32))
 
 
 @measure("share of records unique on few columns", direction="lower", limits=(0, 1))
@@ -181,21 +184,22 @@ def suda(
     if sampling_fraction is not None:
         check_share(sampling_fraction, "sampling fraction")
     found = special_uniques(table, size=size, missing=missing)
-    unique = found.smallest > 0
+    unique, scores = found.smallest > 0, table.of_persons(found.scores)
+    persons = table.of_persons(unique)
     details: dict[str, Any] = {
         "size": int(size),
-        "records": int(unique.sum()),
+        "records": int(persons.sum()),
         "sets": {str(k): int(count) for k, count in enumerate(found.found, 1)},
         "highest_score": float(found.scores.max()),
-        "mean_score": math.fsum(found.scores) / len(table),
+        "mean_score": math.fsum(scores) / len(scores),
         "columns": found.column_shares(),
     }
     if sampling_fraction is not None:
-        scores = dis_scores(table, found, sampling_fraction)
+        scores = table.of_persons(dis_scores(table, found, sampling_fraction))
         details["highest_dis"] = float(scores.max())
         details["mean_dis"] = math.fsum(scores) / len(scores)
     return Measurement(
-        "suda", float(unique.mean()), per_record=unique.astype(np.float64), details=details
+        "suda", float(persons.mean()), per_record=unique.astype(np.float64), details=details
     )
 
 
@@ -217,15 +221,16 @@ def dis_scores(table: Table, found: SpecialUniques, sampling_fraction: float) ->
     [0.0, 0.0, 0.413, 0.634]
     """
     check_share(sampling_fraction, "sampling fraction")
-    paired = int((table.class_sizes(found.missing) == 2).sum())
+    paired = int(table.of_persons(table.class_sizes(found.missing) == 2).sum())
     scored = found.scores > 0
     risks = np.zeros(len(table))
     if not scored.any():
         return risks
     against = paired * (1 - sampling_fraction) / sampling_fraction  # U × (1 / DIS - 1)
     power = max(0.05, 1 + (8 - len(found.columns)) / 20)
-    raised = found.scores[scored] ** power
-    risks[scored] = 1 / (1 + against / (raised * math.fsum(1 / raised)))
+    raised, of_persons = found.scores[scored] ** power, table.of_persons(found.scores)
+    spread = math.fsum(1 / of_persons[of_persons > 0] ** power)
+    risks[scored] = 1 / (1 + against / (raised * spread))
     return risks
 
 

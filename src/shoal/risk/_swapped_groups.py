@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from shoal.errors import InputError
 from shoal.measurement import Measurement
 from shoal.risk._columns import Floats, is_quantity
-from shoal.risk._interval import independent_trials, wilson
+from shoal.risk._interval import independent_trials, repeated, wilson
 from shoal.risk._intruder import Integers, rows_of
-from shoal.table import Exchange, Table, stacked_codes, stacked_numbers
+from shoal.table import Exchange, Table, owned_pairs, stacked_codes, stacked_numbers
 
 _LEARNT_FROM = 20_000  # records at most: enough for a line, and never a matrix of the table
 _PRIOR = 10.0  # records of the average that the mean of a rare category is drawn to
@@ -73,7 +74,7 @@ def rank_matching(
     return Measurement(
         "rank_matching",
         value,
-        interval=wilson(value, independent_trials(chances, groups)),
+        interval=wilson(value, independent_trials(chances, groups, *repeated(masked.persons))),
         baseline=float((1.0 / np.bincount(groups)[groups]).mean()),
         per_record=chances,
         details={"persons": len(masked), "secret": secret, "known": list(known)},
@@ -83,7 +84,8 @@ def rank_matching(
 def group_disclosure(masked: Table, secret: str) -> Measurement:
     """The share of records in groups of a swap whose members all have the same secret.
 
-    Where it is the same for all, nobody need be linked: it is disclosed exactly. For numbers the
+    Where it is the same for all, nobody need be linked: it is disclosed exactly. Where a person
+    has several records, it is enough that all have it in one of them. For numbers the
     details have the median, over records, of the width of the group's interval, in standard
     deviations of the column: what is disclosed of everybody else.
 
@@ -108,18 +110,26 @@ def group_disclosure(masked: Table, secret: str) -> Measurement:
     >>> group_disclosure(swapped, "wage").value
     0.5
     """
-    groups = _labels(exchange_about(masked, secret))
+    exchange = exchange_about(masked, secret)
+    groups = _labels(exchange)
     order = np.argsort(groups, kind="stable")
     starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
-    codes = masked.codes(secret).codes.astype(np.int64)[order]
-    one = (np.maximum.reduceat(codes, starts) == np.minimum.reduceat(codes, starts))[groups]
-    details = {"persons": len(masked), "secret": secret, "records": int(one.sum())}
+    one = _had_by_all(masked, exchange, groups, secret)[groups]
+    exposed = masked.of_persons(one)
+    details = {
+        "persons": masked.person_count,
+        "secret": secret,
+        "records": int(exposed.sum()),
+    }
     if is_quantity(secret, masked, masked):
         values = _standard(stacked_numbers(secret, masked, masked)[: len(masked)])[order]
         widths = np.maximum.reduceat(values, starts) - np.minimum.reduceat(values, starts)
         details["median_width"] = float(np.median(widths[groups]))
     return Measurement(
-        "group_disclosure", float(one.mean()), per_record=one.astype(np.float64), details=details
+        "group_disclosure",
+        float(exposed.mean()),
+        per_record=one.astype(np.float64),
+        details=details,
     )
 
 
@@ -127,7 +137,8 @@ def own_values(masked: Table, exchanges: Sequence[Exchange]) -> Measurement:
     """The share of cells that still have their own values after swaps, drawn once and uniformly.
 
     It is what somebody achieves who finds the row of a person for sure and takes what it says for
-    the person's own: 1 in the size of the group, apart from chance.
+    the person's own: 1 in the size of the group, apart from chance. Values of another record of
+    the same person are the person's own.
 
     Parameters
     ----------
@@ -157,17 +168,19 @@ def own_values(masked: Table, exchanges: Sequence[Exchange]) -> Measurement:
         for name in names
     )
     followed = [[exchanges[place] for place in chain] for chain in chains]
-    own = np.concatenate([_owners(masked, chain) == masked.row_key for chain in followed])
+    sources = [_persons_of(_owners(masked, chain), masked) for chain in followed]
+    own = np.concatenate([persons == masked.persons for persons in sources])
     groups = [_labels(chain[-1]) for chain in followed]
     starts = np.cumsum([0, *(int(labels.max()) + 1 for labels in groups)])[:-1]
     draws = np.concatenate([labels + start for labels, start in zip(groups, starts, strict=True)])
+    together = [np.tile(persons, len(followed)) for persons in repeated(masked.persons)]
     value = float(own.mean())
     return Measurement(
         "own_values",
         value,
-        interval=wilson(value, independent_trials(own.astype(np.float64), draws)),
-        baseline=float((1.0 / np.bincount(draws)[draws]).mean()),
-        details={"persons": len(masked), "trials": len(own)},
+        interval=wilson(value, independent_trials(own.astype(np.float64), draws, *together)),
+        baseline=float(_blind_shares(masked, groups).mean()),
+        details={"persons": masked.person_count, "trials": len(own)},
     )
 
 
@@ -178,6 +191,39 @@ def _owners(masked: Table, chain: Sequence[Exchange]) -> Integers:
         at = rows_of(exchange.source, masked)
         owners = np.where(at >= 0, owners[at], -1)
     return owners
+
+
+def _blind_shares(masked: Table, groups: Sequence[Integers]) -> Floats:
+    """For each swap and record the share of its group that is of the record's person."""
+    found = []
+    for labels in groups:
+        keys = labels * masked.person_count + masked.persons
+        _, same, own = np.unique(keys, return_inverse=True, return_counts=True)
+        found.append(own[same] / np.bincount(labels)[labels])
+    return np.concatenate(found)
+
+
+def _persons_of(keys: Integers, masked: Table) -> Integers:
+    """The persons of the rows with these keys; somebody else for each row that is gone."""
+    rows = rows_of(keys, masked)
+    return np.where(rows >= 0, masked.persons[rows], masked.person_count + np.arange(len(rows)))
+
+
+def _had_by_all(
+    masked: Table, exchange: Exchange, groups: Integers, secret: str
+) -> npt.NDArray[np.bool_]:
+    """For each group whether every person whose values are in it has the same one."""
+    swapped = secret in exchange.columns
+    persons = _persons_of(exchange.source if swapped else masked.row_key, masked)
+    codes = masked.codes(secret)
+    pairs, of_record = np.unique(
+        groups * codes.count + codes.codes.astype(np.int64), return_inverse=True
+    )
+    holders = np.bincount(owned_pairs(of_record, persons)[0])
+    members = np.bincount(owned_pairs(groups, persons)[0])
+    certain = np.zeros(len(members), np.bool_)
+    certain[(pairs // codes.count)[holders == members[pairs // codes.count]]] = True
+    return certain
 
 
 def exchange_about(masked: Table, secret: str) -> Exchange:

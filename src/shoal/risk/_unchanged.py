@@ -22,7 +22,8 @@ def unchanged_records(original: Table, masked: Table) -> Measurement:
     """The share of released records none of whose quasi-identifiers was changed.
 
     A quasi-identifier that was taken out of the table counts as changed. The rows are paired by
-    their private key, so that a record which merely resembles another one does not count.
+    their private key, so that a record which merely resembles another one does not count. Where a
+    person has several records, it is the share of persons with such a record.
 
     Parameters
     ----------
@@ -58,9 +59,9 @@ def unchanged_records(original: Table, masked: Table) -> Measurement:
             same &= codes[rows] == codes[len(original) :]
     return Measurement(
         "unchanged_records",
-        float(same.mean()),
+        float(masked.of_persons(same).mean()),
         baseline=1.0,
         per_record=same.astype(np.float64),
-        details={"records": int(same.sum())},
+        details={"records": int(masked.of_persons(same).sum())},
         warnings=about_renamed(original, masked, names),
     )

@@ -1,8 +1,8 @@
 """Tables about people: the only folder that knows data frames."""
 
-from shoal.table._classes import Classes, form_classes
+from shoal.table._classes import Classes, form_classes, weights_by_class
 from shoal.table._course import OTHER, Course
-from shoal.table._crowds import swapped_blocks, swapped_crowds
+from shoal.table._crowds import shared_crowds, swapped_blocks, swapped_crowds
 from shoal.table._encode import Codes
 from shoal.table._exchange import Exchange
 from shoal.table._features import features_of, frame_of_array, renamed, whole_as_floats
@@ -29,6 +29,7 @@ from shoal.table._released_texts import (
 from shoal.table._roles import Roles
 from shoal.table._sampling import Sampling, signed_codes, table_of_codes
 from shoal.table._stacked import (
+    shared_persons,
     stacked_codes,
     stacked_numbers,
     stacked_numbers_and_unit,
@@ -93,6 +94,8 @@ __all__ = [
     "released_text",
     "renamed",
     "scale_name",
+    "shared_crowds",
+    "shared_persons",
     "signed_codes",
     "stacked_codes",
     "stacked_numbers",
@@ -105,5 +108,6 @@ __all__ = [
     "table_of_codes",
     "to_one_scale",
     "usual_partners",
+    "weights_by_class",
     "whole_as_floats",
 ]

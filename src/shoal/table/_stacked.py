@@ -119,3 +119,21 @@ def stacked_table(above: Table, below: Table, columns: Sequence[str]) -> Table:
         )
     both = [stacked(above._series(name), below._series(name)) for name in columns]
     return Table(pl.DataFrame(both))
+
+
+def shared_persons(above: Table, below: Table) -> npt.NDArray[np.bool_]:
+    """Which rows of ``below`` are of a person who is in ``above``, as far as the units tell.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal.table import Roles, Table
+    >>> above, below = (Table(pl.DataFrame({"x": x}), Roles(unit="x")) for x in ([1, 2], [2, 3]))
+    >>> shared_persons(above, below).tolist()
+    [True, False]
+    """
+    names = above.roles.unit_columns
+    if not names or names != below.roles.unit_columns:
+        return np.zeros(len(below), np.bool_)
+    labels = stacked_table(above, below, names).group(names).labels
+    return np.isin(labels[len(above) :], labels[: len(above)])

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from shoal.errors import InputError
 from shoal.measurement import Measurement, measure
-from shoal.table import Table
+from shoal.table import Classes, Table, owned_pairs
 from shoal.utility._suppression import emptied_records
 
 
@@ -24,7 +24,8 @@ def discernibility(original: Table, masked: Table) -> Measurement:
     records, n being the records of the original (``details["penalty"]``); the value is that over
     n². It is the chance that two records, drawn one after the other with replacement, look alike.
     The baseline is that of the original. Suppressed are the records that were taken out and those
-    with nothing but ``*`` or missing values in the quasi-identifiers.
+    with nothing but ``*`` or missing values in the quasi-identifiers. It is about records also
+    where a person has several: an analyst tells records apart.
 
     Parameters
     ----------
@@ -46,10 +47,13 @@ def discernibility(original: Table, masked: Table) -> Measurement:
     >>> found.value, found.baseline, found.details["penalty"]
     (0.5, 0.25, 8)
     """
-    sizes, suppressed = _kept_classes(original, masked)
+    classes, kept = _kept_classes(original, masked)
+    sizes = np.bincount(classes.labels[kept], minlength=classes.count)
+    sizes = sizes[sizes > 0].astype(object)  # squares of large classes stay exact
+    suppressed = max(0, len(original) - len(masked)) + int((~kept).sum())
     records = max(len(original), len(masked))
     penalty = int(sizes @ sizes) + suppressed * records
-    before = original.classes.sizes.astype(object)  # squares of large classes stay exact
+    before = original.classes.rows.astype(object)
     return Measurement(
         "discernibility",
         min(1.0, penalty / records**2),
@@ -63,7 +67,8 @@ def average_class_size(original: Table, masked: Table, *, k: int = 1) -> Measure
     """The records of the original for each class of the masked table, over k.
 
     With the k that was asked for, 1 means classes as small as they may be. Suppressed records, if
-    there are any, are one more class. The baseline is the original's.
+    there are any, are one more class. The baseline is the original's. Where a person has several
+    records, classes count persons, as k does, and somebody is suppressed who has no record left.
 
     Parameters
     ----------
@@ -89,23 +94,23 @@ def average_class_size(original: Table, masked: Table, *, k: int = 1) -> Measure
     """
     if not isinstance(k, Integral) or isinstance(k, bool) or k < 1:
         raise InputError("The option 'k' must be a whole number ≥ 1.")
-    sizes, suppressed = _kept_classes(original, masked)
-    classes = len(sizes) + (suppressed > 0)
+    released, kept = _kept_classes(original, masked)
+    owned, persons = owned_pairs(released.labels[kept], masked.persons[kept])
+    left = len(np.unique(persons))
+    suppressed = max(original.person_count, masked.person_count) - left
+    count = len(np.unique(owned))
     return Measurement(
         "average_class_size",
-        max(len(original), len(masked)) / classes / int(k),
-        baseline=len(original) / original.classes.count / int(k),
-        details={"classes": len(sizes), "suppressed": suppressed},
+        (len(owned) + suppressed) / (count + (suppressed > 0)) / int(k),
+        baseline=int(original.classes.sizes.sum()) / original.classes.count / int(k),
+        details={"classes": count, "suppressed": suppressed},
     )
 
 
-def _kept_classes(original: Table, masked: Table) -> tuple[npt.NDArray[np.object_], int]:
-    """The sizes of the classes that say something, and the number of suppressed records."""
+def _kept_classes(original: Table, masked: Table) -> tuple[Classes, npt.NDArray[np.bool_]]:
+    """The classes of the masked table, and which of its records say something."""
     quasi = original.roles.quasi_identifiers
     if not quasi or len(original) == 0 or len(masked) == 0:
         raise InputError("There are no classes: a table has no quasi-identifiers or no records.")
     released = masked.group([name for name in quasi if name in masked.columns])
-    emptied = emptied_records(original, masked)
-    sizes = np.bincount(released.labels[~emptied], minlength=released.count)
-    suppressed = max(0, len(original) - len(masked)) + int(emptied.sum())
-    return sizes[sizes > 0].astype(object), suppressed
+    return released, ~emptied_records(original, masked)

@@ -21,8 +21,8 @@ _QUANTITIES = (*_NUMERIC, "date", "datetime", "time", "duration")
 
 
 def columns_to_compare(original: Table, masked: Table, columns: Sequence[str] | None) -> list[str]:
-    """The columns that a measure is about: those named, or all but the identifiers."""
-    everything = [name for name in original.columns if name not in original.roles.identifiers]
+    """The columns that a measure is about: those named, or all but what is always withheld."""
+    everything = [name for name in original.columns if name not in original.roles.withheld]
     return _chosen(original, masked, columns, everything, "columns")
 
 
@@ -48,6 +48,16 @@ def _chosen(
     if not columns or len(original) == 0 or len(masked) == 0:
         raise InputError(f"There is nothing to compare: a table has no {called} or no records.")
     return list(dict.fromkeys(columns))
+
+
+def about_persons(original: Table) -> tuple[str, ...]:
+    """That a test takes records to be independent, which those of one person are not."""
+    if original.person_count == len(original):
+        return ()
+    return (
+        f"The {len(original):,} records are of {original.person_count:,} persons, and the tests "
+        "take them to be independent, so that their p-values are too small.",
+    )
 
 
 def paired_rows(original: Table, masked: Table) -> Integers:

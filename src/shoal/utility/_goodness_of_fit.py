@@ -10,7 +10,7 @@ import numpy as np
 
 from shoal.measurement import Measurement, measure
 from shoal.table import Table, stacked_codes
-from shoal.utility._columns import Floats, columns_to_compare, paired_rows
+from shoal.utility._columns import Floats, about_persons, columns_to_compare, paired_rows
 from shoal.utility._counted import Counted, each_counted
 from shoal.utility._distribution import about_taken_out, about_unpaired
 
@@ -73,6 +73,7 @@ def chi_square(
     reduced = {name: f["statistic"] / f["degrees_of_freedom"] for name, f in each.items()}
     rough = [name for name, facts in each.items() if facts["small_expected"] > 0.2]
     warnings = [*about_unpaired(original, masked, names), *about_taken_out(masked, names)]
+    warnings += about_persons(original)
     if rough:
         warnings.append(
             f"In {len(rough)} of {len(reduced)} columns more than a fifth of the values have fewer "

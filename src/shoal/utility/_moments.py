@@ -15,6 +15,7 @@ from shoal.utility._columns import (
     Integers,
     Quantity,
     about_gone,
+    about_persons,
     paired_rows,
     present,
     quantities_to_compare,
@@ -69,7 +70,7 @@ def variance_ratio(
             "columns": {name: facts["ratio"] for name, facts in each.items()},
             "tests": each,
         },
-        warnings=about_gone(quantities),
+        warnings=(*about_gone(quantities), *about_persons(original)),
     )
 
 

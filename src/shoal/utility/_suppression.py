@@ -17,7 +17,7 @@ def suppressed_cells(original: Table, masked: Table) -> Measurement:
 
     Cells are gone with their column, with their record, or because they were made missing or
     ``*``, which says nothing either (unless the original has it as a value of the column).
-    Identifiers are left out. Rows need not be paired.
+    Identifiers, and what says whose record it is, are left out. Rows need not be paired.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def suppressed_cells(original: Table, masked: Table) -> Measurement:
     >>> round(suppressed_cells(table, masked).value, 3)
     0.167
     """
-    names = [name for name in original.columns if name not in original.roles.identifiers]
+    names = [name for name in original.columns if name not in original.roles.withheld]
     before = sum(len(original) - original.missing_count(name) for name in names)
     if before == 0:
         raise InputError("There is nothing to compare: the original has no filled cells.")

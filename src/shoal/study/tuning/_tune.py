@@ -145,6 +145,7 @@ def tune(
 def parted(table: Table, held_out: float = 0.25) -> tuple[Table, Table]:
     """The people of the search, and a share of all whom it never sees; always the same ones."""
     apart = chosen_rows(len(table), max(1, round(held_out * len(table))), "held out")
+    apart = table.whole(apart)  # nobody is on both sides
     return table.keep(~apart), table.keep(apart)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InputError, quoted
-from shoal.table import Table, stacked_table
+from shoal.table import Table, shared_persons, stacked_table
 from shoal.utility.models._columns import Side
 from shoal.utility.models._domain import SplitRows
 from shoal.utility.models._splits import Fold, Integers, stratified_folds, stratified_sample
@@ -25,12 +25,13 @@ class Splitting:
     sample: int
     random_state: int
 
-    def folds(self, strata: Integers, row_key: Integers) -> list[Fold]:
+    def folds(self, strata: Integers, row_key: Integers, persons: Integers) -> list[Fold]:
         """The folds of a sample, as places among all."""
-        drawn = self.drawn(strata, row_key)
+        drawn = self.drawn(strata, row_key, persons)
         folds = stratified_folds(
             strata[drawn],
             row_key[drawn],
+            persons[drawn],
             splits=self.splits,
             repeats=self.repeats,
             test_share=self.test_share,
@@ -38,9 +39,11 @@ class Splitting:
         )
         return [Fold(f.repeat, f.number, drawn[f.train], drawn[f.test]) for f in folds]
 
-    def drawn(self, strata: Integers, row_key: Integers) -> Integers:
-        """The places of the persons who take part."""
-        return stratified_sample(strata, row_key, self.sample, random_state=self.random_state)
+    def drawn(self, strata: Integers, row_key: Integers, persons: Integers) -> Integers:
+        """The places of the rows of the persons who take part."""
+        return stratified_sample(
+            strata, row_key, self.sample, persons, random_state=self.random_state
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +54,7 @@ class Split:
     rows: SplitRows
 
 
-def untouched(original: Table, holdout: Table | None, columns: list[str]) -> Table:
+def with_holdout(original: Table, holdout: Table | None, columns: list[str]) -> Table:
     """The original, with the rows of a hold-out below it."""
     if holdout is None:
         return original
@@ -70,7 +73,16 @@ def untouched(original: Table, holdout: Table | None, columns: list[str]) -> Tab
                 f"The hold-out shares {shared:,} rows with the original, so models would be "
                 "tested on what they learned from; keep its rows out of the masking."
             )
-    return stacked_table(original, holdout, columns)
+    known = int(shared_persons(original, holdout).sum())
+    if known:
+        raise InputError(
+            f"{known:,} rows of the hold-out are of persons who have rows in the original, so "
+            "models would be asked about people that they know; keep a person on one side."
+        )
+    both = stacked_table(original, holdout, columns)
+    if not original.has_persons and not holdout.has_persons:
+        return both
+    return both.owned_by(np.append(original.persons, original.person_count + holdout.persons))
 
 
 def own_rows(original: Table, masked: Table) -> Integers | None:
@@ -93,16 +105,17 @@ def arranged(
     *,
     train: Side,
     test: Side,
-    holdout: bool,
+    untouched: Table | None = None,
 ) -> list[Split]:
     """The splits of both tables.
 
-    Persons are split, and a person's two records are on the same side. Where the tables do not
-    pair, each is split by itself if models stay within one table.
+    Persons are split, and all records of a person in both tables are on the same side. Where the
+    tables do not pair, each is split by itself if models stay within one table. ``untouched`` has
+    the original and, below it, a hold-out to test on.
     """
     own = own_rows(original, masked)
-    if holdout:
-        return [_against_holdout(target, original, masked, splitting, own)]
+    if untouched is not None:
+        return [_against_holdout(target, original, untouched, masked, splitting, own)]
     if own is not None:
         return _by_person(target, original, splitting, own)
     if train != test:
@@ -119,7 +132,8 @@ def _by_person(target: Target, original: Table, splitting: Splitting, own: Integ
     persons = np.flatnonzero(target.present("original"))
     labelled = target.present("masked")
     found = []
-    for fold in splitting.folds(target.strata(persons), original.row_key[persons]):
+    whose = original.persons[persons]
+    for fold in splitting.folds(target.strata(persons), original.row_key[persons], whose):
         learn, ask = persons[fold.train], persons[fold.test]
         both = learn[own[learn] >= 0]
         rows = SplitRows(
@@ -139,6 +153,7 @@ def _labelled(rows: Integers, labelled: npt.NDArray[np.bool_]) -> Integers:
 def _against_holdout(
     target: Target,
     original: Table,
+    untouched: Table,
     masked: Table,
     splitting: Splitting,
     own: Integers | None,
@@ -151,15 +166,17 @@ def _against_holdout(
             (np.flatnonzero(known[len(original) :]), len(original)),
         )
     )
-    persons = persons[splitting.drawn(target.strata(persons), original.row_key[persons])]
-    asked = asked[splitting.drawn(target.strata(asked), asked)]
+    keys, whose = original.row_key[persons], untouched.persons
+    persons = persons[splitting.drawn(target.strata(persons), keys, whose[persons])]
+    asked = asked[splitting.drawn(target.strata(asked), asked, whose[asked])]
     labelled = target.present("masked")
     if own is not None:
         both = persons[own[persons] >= 0]
         learn, paired = _labelled(own[both], labelled), (both, own[both])
     else:
         learn, paired = np.flatnonzero(labelled), None
-        learn = learn[splitting.drawn(target.strata(learn, "masked"), masked.row_key[learn])]
+        strata, keys = target.strata(learn, "masked"), masked.row_key[learn]
+        learn = learn[splitting.drawn(strata, keys, masked.persons[learn])]
     nobody = np.empty(0, np.int64)
     rows = SplitRows(
         {"original": persons, "masked": learn}, {"original": asked, "masked": nobody}, paired
@@ -171,8 +188,12 @@ def _apart(target: Target, original: Table, masked: Table, splitting: Splitting)
     """Each table split by itself; the places of the folds agree, their persons do not."""
     persons = np.flatnonzero(target.present("original"))
     records = np.flatnonzero(target.present("masked"))
-    before = splitting.folds(target.strata(persons), original.row_key[persons])
-    after = splitting.folds(target.strata(records, "masked"), masked.row_key[records])
+    before = splitting.folds(
+        target.strata(persons), original.row_key[persons], original.persons[persons]
+    )
+    after = splitting.folds(
+        target.strata(records, "masked"), masked.row_key[records], masked.persons[records]
+    )
     return [
         Split(
             (one.repeat, one.number),

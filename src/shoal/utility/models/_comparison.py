@@ -11,11 +11,12 @@ import numpy as np
 from shoal.errors import DoesNotApply, InputError
 from shoal.parameters import ColumnNames, Integer, OneOf, Parametrized, Real, Text
 from shoal.table import Table
-from shoal.utility.models._arrangement import Split, Splitting, arranged, untouched
+from shoal.utility.models._arrangement import Split, Splitting, arranged, with_holdout
 from shoal.utility.models._columns import Column, Side, columns_of
 from shoal.utility.models._domain import in_one_domain
 from shoal.utility.models._evaluation import Attempt, Floats, attempt, features_of_model
 from shoal.utility.models._learners import Chosen, Task, chosen_learner
+from shoal.utility.models._splits import Integers
 from shoal.utility.models._target import Target, natural_task, target_of
 
 
@@ -78,7 +79,7 @@ class Comparison(Parametrized):
             if column != self.weight
         ]
         chosen = chosen_learner(self.learner, task, self.random_state)
-        before = untouched(original, self.holdout, [*features, name])
+        before = with_holdout(original, self.holdout, [*features, name])
         target = target_of(name, before, masked, task)
         columns = columns_of(before, masked, features)
         splits = arranged(
@@ -88,7 +89,7 @@ class Comparison(Parametrized):
             Splitting(self.splits, self.repeats, self.test_share, self.sample, self.random_state),
             train=self.train,
             test=self.test,
-            holdout=self.holdout is not None,
+            untouched=None if self.holdout is None else before,
         )
         weights: dict[Side, Floats | None] = {
             "original": self._weights(original, chosen),
@@ -105,6 +106,8 @@ class Comparison(Parametrized):
             baselines if same else job.attempts(self.train, self.test),
             baselines,
             matched=masked.pairs_with(original) or self.holdout is not None,
+            persons=before.persons,
+            split=splits[0],
         )
 
     def _target_name(self, original: Table, task: Task) -> str:
@@ -171,7 +174,8 @@ class _Job:
 class Outcome:
     """The attempts that were asked for, and beside each that of the original against itself.
 
-    ``matched`` says that both were tested on the same persons.
+    ``matched`` says that both were tested on the same persons. ``persons`` has the number of the
+    person of each row of the original, and of the hold-out below it; ``split`` is the first one.
     """
 
     asked: Comparison
@@ -181,3 +185,5 @@ class Outcome:
     attempts: list[Attempt]
     baselines: list[Attempt]
     matched: bool
+    persons: Integers
+    split: Split

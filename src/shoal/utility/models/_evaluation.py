@@ -202,7 +202,8 @@ def cross_validated(
     learner : str or estimator
         A name of :func:`learners`, the name of a class of scikit-learn, or an estimator.
     table : Table
-        The table; its rows are split by row key, in balance by the target.
+        The table; its rows are split by row key, in balance by the target. All rows of a person
+        are on one side.
     target : str
         The column to predict.
     splits, repeats, test_share, random_state
@@ -229,6 +230,7 @@ def cross_validated(
     for fold in stratified_folds(
         known.strata(persons),
         table.row_key[persons],
+        table.persons[persons],
         splits=splits,
         repeats=repeats,
         test_share=test_share,
@@ -267,7 +269,7 @@ def within_one_table(
 def features_of_model(table: Table, target: str, features: Sequence[str] | None) -> list[str]:
     """The columns to learn from."""
     if features is None:
-        apart = {*table.roles.identifiers, table.roles.weight, target}
+        apart = {*table.roles.withheld, table.roles.weight, target}
         return [name for name in table.columns if name not in apart]
     if target in features:
         raise InputError(f"The target '{target}' is among the features, so nothing is predicted.")

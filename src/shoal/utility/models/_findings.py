@@ -159,7 +159,8 @@ class Findings:
             base = score(original.at(rows))
             return 100 * (value - base) / base if base > 0 else math.nan
 
-        return over_rows(statistic, len(masked.true), self.outcome.asked.random_state)
+        tested = self.outcome.persons[self.outcome.split.rows.test["original"]]
+        return over_rows(statistic, tested, self.outcome.asked.random_state)
 
 
 def _of(attempts: Sequence[Attempt], score: str) -> Floats:
@@ -193,8 +194,9 @@ def _failures(outcome: Outcome) -> list[dict[str, Any]]:
 
 def _persons(outcome: Outcome) -> int:
     """How many persons took part in one repeat."""
-    first = outcome.baselines[0]
-    return first.rows[0] + first.rows[1]
+    rows = outcome.split.rows
+    took_part = np.append(rows.train["original"], rows.test["original"])
+    return len(np.unique(outcome.persons[took_part]))
 
 
 def _left_out(outcome: Outcome) -> list[str]:

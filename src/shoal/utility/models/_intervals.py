@@ -44,9 +44,12 @@ def over_folds(values: Floats, tested: float) -> tuple[float, float] | None:
 
 
 def over_rows(
-    statistic: Callable[[Integers], float], rows: int, random_state: int
+    statistic: Callable[[Integers], float], rows: int | Integers, random_state: int
 ) -> tuple[float, float] | None:
     """The 95 % percentile interval of a statistic of rows that are drawn anew.
+
+    ``rows`` is their number, or the number of the person of each: whoever has several is drawn
+    with all of them, since they do not tell as much as those of as many persons.
 
     References
     ----------
@@ -59,11 +62,23 @@ def over_rows(
     True
     """
     stream = public_stream("bootstrap", random_state)
-    bounds = np.full(rows, rows)
-    found = np.array([statistic(stream.integers_below(bounds)) for _ in range(RESAMPLES)])
+    persons = np.arange(rows) if isinstance(rows, int) else rows
+    order = np.argsort(persons, kind="stable")
+    counts = np.unique(persons, return_counts=True)[1]
+    starts, bounds = np.cumsum(counts) - counts, np.full(len(counts), len(counts))
+
+    def drawn() -> Integers:
+        chosen = stream.integers_below(bounds)
+        if len(counts) == len(persons):
+            return chosen
+        ends = np.cumsum(counts[chosen])
+        within = np.arange(ends[-1]) - np.repeat(ends - counts[chosen], counts[chosen])
+        return order[np.repeat(starts[chosen], counts[chosen]) + within]
+
+    found = np.array([statistic(drawn()) for _ in range(RESAMPLES)])
     found = found[np.isfinite(found)]
     if len(found) < RESAMPLES / 2:  # what cannot be told in most draws has no interval
         return None
     low, high = np.quantile(found, [0.025, 0.975])
-    whole = statistic(np.arange(rows))  # of few rows most draws can be on one side of it
+    whole = statistic(np.arange(len(persons)))  # of few rows most draws can be on one side of it
     return float(min(low, whole)), float(max(high, whole))

@@ -1,4 +1,8 @@
-"""Who trains and who is tested: stratified folds of persons, the same whatever the row order."""
+"""Who trains and who is tested: stratified folds of persons, the same whatever the row order.
+
+A person who has several rows is on one side with all of them: a model that has seen one of them
+would be asked about somebody it knows.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ _PUBLIC_KEY = "00" * 32
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """One split of the persons: places among those that were given, ascending."""
+    """One split of the persons: places among the rows that were given, ascending."""
 
     repeat: int
     number: int
@@ -35,6 +39,7 @@ def public_stream(purpose: str, random_state: int) -> SecretStream:
 def stratified_folds(
     strata: Integers,
     row_key: Integers,
+    persons: Integers | None = None,
     *,
     splits: int = 5,
     repeats: int = 1,
@@ -49,9 +54,12 @@ def stratified_folds(
     Parameters
     ----------
     strata : array of int
-        The stratum of each person: the class, or a band of a number.
+        The stratum of each row: the class, or a band of a number.
     row_key : array of int
-        The key of each person.
+        The key of each row.
+    persons : array of int, optional
+        The number of the person of each row; each row is one without it. Somebody who has several
+        is in the stratum of the first by key.
     splits : int
         The number of folds in each repeat.
     repeats : int
@@ -68,18 +76,21 @@ def stratified_folds(
     >>> [np.array([0, 0, 0, 1, 1, 1])[fold.test].tolist() for fold in folds]
     [[0, 1], [0, 1], [0, 1]]
     """
-    if test_share is None and not 2 <= splits <= len(strata):
+    first, whose = _first_rows(row_key, persons)
+    if test_share is None and not 2 <= splits <= len(first):
         raise InputError(
-            f"{len(strata):,} persons cannot be split into {splits} folds; take at least 2, and at "
+            f"{len(first):,} persons cannot be split into {splits} folds; take at least 2, and at "
             "most one for each person."
         )
     if repeats < 1 or (test_share is not None and not 0 < test_share < 1):
         raise InputError("Folds need at least one repeat, and a share for testing in (0, 1).")
     found = []
     for repeat in range(repeats):
-        order = _drawn_order(strata, row_key, f"folds of repeat {repeat}", random_state)
+        purpose = f"folds of repeat {repeat}"
+        order = _drawn_order(strata[first], row_key[first], purpose, random_state)
         place = np.empty(len(order), np.int64)
         place[order] = np.arange(len(order))
+        place = place[whose]
         if test_share is None:
             number = place % splits
             tested = [number == fold for fold in range(splits)]
@@ -93,9 +104,16 @@ def stratified_folds(
 
 
 def stratified_sample(
-    strata: Integers, row_key: Integers, size: int, *, random_state: int = 0
+    strata: Integers,
+    row_key: Integers,
+    size: int,
+    persons: Integers | None = None,
+    *,
+    random_state: int = 0,
 ) -> Integers:
-    """The places of at most ``size`` persons, ascending, each stratum by its share.
+    """The places of about ``size`` rows, ascending, each stratum by its share.
+
+    They are at most so many where each row is a person; whoever has several comes with all.
 
     Examples
     --------
@@ -105,8 +123,12 @@ def stratified_sample(
     """
     if len(strata) <= size:
         return np.arange(len(strata))
-    order = _drawn_order(strata, row_key, "sample", random_state)
-    return np.sort(order[np.arange(size) * len(order) // size])
+    first, whose = _first_rows(row_key, persons)
+    order = _drawn_order(strata[first], row_key[first], "sample", random_state)
+    count = max(1, size * len(first) // len(strata))
+    drawn = np.zeros(len(first), np.bool_)
+    drawn[order[np.arange(count) * len(order) // count]] = True
+    return np.flatnonzero(drawn[whose])
 
 
 def bands(values: npt.NDArray[np.float64], count: int = 10) -> Integers:
@@ -114,6 +136,17 @@ def bands(values: npt.NDArray[np.float64], count: int = 10) -> Integers:
     rank = np.empty(len(values), np.int64)
     rank[np.argsort(values, kind="stable")] = np.arange(len(values))
     return rank * count // max(len(values), 1)
+
+
+def _first_rows(row_key: Integers, persons: Integers | None) -> tuple[Integers, Integers]:
+    """The place of the first row of each person by key, and for each row whose it is."""
+    if persons is None:
+        return np.arange(len(row_key)), np.arange(len(row_key))
+    by_key = np.argsort(row_key, kind="stable")
+    _, first, whose = np.unique(persons[by_key], return_index=True, return_inverse=True)
+    of_row = np.empty(len(row_key), np.int64)
+    of_row[by_key] = whose
+    return by_key[first], of_row
 
 
 def _drawn_order(strata: Integers, row_key: Integers, purpose: str, random_state: int) -> Integers:

@@ -48,10 +48,14 @@ class Tried:
 
 @dataclass(frozen=True, eq=False)
 class Tuned:
-    """All configurations that were tried on a table; none where no column is left to learn from."""
+    """All configurations that were tried on a table; none where no column is left to learn from.
+
+    ``tested`` has the number of the person of each test row; each row is one without it.
+    """
 
     score: str
     tried: tuple[Tried, ...]
+    tested: Integers | None = None
 
     @property
     def best(self) -> Tried | None:
@@ -82,7 +86,8 @@ class Tuned:
         if self.best is None or self.best.predictions is None:
             return None
         said, score = self.best.predictions, CLASSIFICATION_SCORES[self.score]
-        return over_rows(lambda rows: score(said.at(rows)), len(said.true), random_state)
+        persons = len(said.true) if self.tested is None else self.tested
+        return over_rows(lambda rows: score(said.at(rows)), persons, random_state)
 
 
 def tuned(
@@ -104,7 +109,8 @@ def tuned(
     Parameters
     ----------
     table : Table
-        The table; its rows are split by row key, in balance by the target.
+        The table; its rows are split by row key, in balance by the target. All rows of a person
+        are on one side.
     target : str
         The column of classes to predict.
     preset : str
@@ -136,16 +142,16 @@ def tuned(
     known = target_of(target, table, None, "classification")
     columns = columns_of(table, None, features_of_model(table, target, None))
     persons = np.flatnonzero(known.present("original"))
-    keys = table.row_key[persons]
+    keys, whose = table.row_key[persons], table.persons[persons]
     apart = stratified_folds(
-        known.strata(persons), keys, test_share=test_share, random_state=random_state
+        known.strata(persons), keys, whose, test_share=test_share, random_state=random_state
     )[0]
     train, test = persons[apart.train], persons[apart.test]
     folds = [
         (train[fold.train], train[fold.test])
         for fold in stratified_folds(
-            known.strata(train), keys[apart.train], splits=splits, repeats=repeats,
-            random_state=random_state,
+            known.strata(train), keys[apart.train], whose[apart.train], splits=splits,
+            repeats=repeats, random_state=random_state,
         )
     ]  # fmt: skip
     tried = [
@@ -154,7 +160,7 @@ def tuned(
             preset, columns, known, (train, test), random_state
         )
     ]
-    return Tuned(score, tuple(tried))
+    return Tuned(score, tuple(tried), table.persons[test])
 
 
 def _configurations(
