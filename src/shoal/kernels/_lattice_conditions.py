@@ -140,7 +140,7 @@ def judged_persons(groups: Groups, conditions: Any, everyone: bool) -> tuple[Any
                 gone,
             )
     weights = groups.weights.copy()
-    for i in whose:
+    for i in whose:  # type: ignore[assignment]
         if gone[persons.owner[last, groups.pair_value[i] - last * width]]:
             weights[groups.pair_group[i], RECORDS] -= groups.pair_counts[i]
     return kept, gone, weights, possible

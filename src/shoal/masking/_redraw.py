@@ -123,7 +123,7 @@ class Redraw(Masker):
             )
         _refuse_visible_copies(table, ~failing)
         order = np.argsort(classes.labels, kind="stable")
-        starts = np.concatenate([[0], np.cumsum(classes.sizes)])
+        starts = np.concatenate([[0], np.cumsum(classes.rows)])
         source = np.arange(len(table))
         left = np.unique(classes.labels[failing])
         places = _places(table, order[starts[:-1]])
@@ -131,10 +131,10 @@ class Redraw(Masker):
             draws = stream.derive("redraw", str(attempt))
             near = _nearest(places, left, safe)
             rows = np.concatenate([order[starts[one] : starts[one + 1]] for one in left])
-            donors = near[np.repeat(np.arange(len(left)), classes.sizes[left])]
+            donors = near[np.repeat(np.arange(len(left)), classes.rows[left])]
             chosen = draws.integers_below(np.full(len(rows), donors.shape[1]))
             donor_of = donors[np.arange(len(rows)), chosen]
-            source[rows] = order[starts[donor_of] + draws.integers_below(classes.sizes[donor_of])]
+            source[rows] = order[starts[donor_of] + draws.integers_below(classes.rows[donor_of])]
             redrawn = table.with_cells_of(dict.fromkeys(secrets, source))
             still = np.logical_or.reduce([model.violations(redrawn) for model in models])
             left = np.unique(classes.labels[still])

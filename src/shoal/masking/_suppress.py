@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -70,7 +70,7 @@ class Suppress(Masker):
     min_class_size: Annotated[int | None, Integer(minimum=2)] = None
     where: Annotated[str | None, Condition()] = None
     target: Annotated[str, OneOf(("cells", "records"))] = "cells"
-    of: Annotated[str, OneOf(("persons", "histories"))] = "persons"
+    of: Annotated[Literal["persons", "histories"], OneOf(("persons", "histories"))] = "persons"
     whole: Annotated[bool, Flag()] = True
     columns: Annotated[list[str] | None, ColumnNames()] = None
 

@@ -71,9 +71,8 @@ def conditions_of(
     shares = np.zeros((len(slots), max(values, default=0)))
     persons = each_record()
     for place, column in enumerate(encoded):
-        codes[place] = values_had = column.codes
-        if table.has_persons:
-            values_had, _ = owned_pairs(column.codes, table.persons)
+        codes[place] = column.codes
+        values_had, _ = owned_pairs(column.codes, table.persons)
         counted = np.bincount(values_had, minlength=column.count)
         shares[place, : column.count] = counted / max(1, len(values_had))
     if table.together is not None:

@@ -62,7 +62,7 @@ class ReleasedFields:
     def sizes(
         self, places: Sequence[int], persons: npt.NDArray[np.int64] | None = None
     ) -> npt.NDArray[np.int64]:
-        """How many rows, or persons whose rows they are, share the fields at some places, sorted."""
+        """How many rows, or ``persons`` with such rows, share the fields at some places, sorted."""
         _, fields = self._read
         whose = pl.Series("whose", np.arange(fields.height) if persons is None else persons)
         columns = [fields[:, place].alias(str(place)) for place in places]

@@ -154,7 +154,7 @@ class Roles:
 
     def to_dict(self) -> dict[str, Any]:
         """The roles that are set, as in the ``[roles]`` part of a plan."""
-        as_plain = {r: list(getattr(self, r)) for r in _LISTS if getattr(self, r)}
+        as_plain: dict[str, Any] = {r: list(getattr(self, r)) for r in _LISTS if getattr(self, r)}
         as_plain |= {r: getattr(self, r) for r in _SINGLES if getattr(self, r)}
         for role in _OWNERS:
             named = getattr(self, role)

@@ -402,8 +402,8 @@ class Table(GroupedRows, RecordedRows):
             old = self._series(name)
             new = pl.Series(name, values).fill_nan(None)
             if kind_of(old.dtype) not in ("integer", "float"):
-                whole = pl.Series(np.rint(np.nan_to_num(values)).astype(np.int64))
-                ticks = whole.cast(old.to_physical().dtype).set(pl.Series(np.isnan(values)), None)
+                counted = pl.Series(np.rint(np.nan_to_num(values)).astype(np.int64))
+                ticks = counted.cast(old.to_physical().dtype).set(pl.Series(np.isnan(values)), None)
                 changed.append(ticks.cast(old.dtype).alias(name))
                 continue
             if kind_of(old.dtype) == "integer":

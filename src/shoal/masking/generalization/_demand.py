@@ -107,9 +107,9 @@ def _refuse_what_no_class_reaches(model: PrivacyModel, table: Table) -> None:
     if isinstance(model, KAnonymity) and model.rarest_history > 1 and not model.holds(whole):
         raise RequirementNotMet(
             f"{model.title} of histories cannot be reached: some numbers of rows are those of "
-            f"fewer than {model.k} persons, whatever their values are. Ask this step for k persons, "
-            f"and take out rare histories by a step 'suppress' after it (min_class_size = {model.k}, "
-            'of = "histories"). Nothing was written.'
+            f"fewer than {model.k} persons, whatever their values are. Ask this step for k "
+            "persons, and take out rare histories by a step 'suppress' after it (min_class_size = "
+            f'{model.k}, of = "histories"). Nothing was written.'
         )
     if not model.holds(whole):
         side = "at most" if model.direction == "higher" else "at least"

@@ -78,13 +78,13 @@ def full_domain(
             **work.counters,
         },
     )
-    finer = _too_fine(base, coded, demand, recoding.levels, limit * len(found.of_row))
+    finer = _too_fine(found, coded, demand, recoding.levels, limit * len(found.of_row))
     columns, kept = {name: coded[name] for name in names}, ~recoding.suppressed
     return replace(recoding, minimal=minimal_levels(columns, recoding.levels, kept, finer))
 
 
 def _too_fine(
-    base: Base,
+    found: Combinations,
     coded: Mapping[str, HierarchyCodes],
     demand: Demand,
     levels: Mapping[str, int],
@@ -96,8 +96,8 @@ def _too_fine(
         if not level:
             continue
         maps = [coded[one].maps[at - (one == name)] for one, at in levels.items()]
-        gone, possible = violating(base, maps, demand)
-        if not possible or base.counts[gone].sum() > math.floor(limit + 1e-9):
+        gone, possible = violating(found, maps, demand)
+        if not possible or gone.sum() > math.floor(limit + 1e-9):
             out.append(name)
     return out
 
