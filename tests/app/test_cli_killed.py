@@ -41,7 +41,8 @@ from shoal.app.cli import main
 try:
     main()
 finally:
-    print("steps", steps, file=sys.stderr)
+    if what != "wait":
+        print("steps", steps, file=sys.stderr)
 """
 
 
@@ -137,3 +138,52 @@ def test_stopped_from_outside(people, plan, place, tmp_path, what):
     assert err.splitlines()[0] == f"shoal: stopped{by}; nothing is left half written."
     assert "Traceback" not in err
     assert list(place.iterdir()) == []
+
+
+def test_a_terminal_that_is_gone(people, plan, place, tmp_path):
+    """Nothing can be said any more; what was written is removed all the same."""
+    words = ["protect", str(people), "--plan", str(plan), "--out", str(place / "release")]
+    ours, theirs = os.openpty()
+    child = subprocess.Popen(
+        [sys.executable, "-c", WATCHED, str(place), "8", "wait", *words],
+        cwd=tmp_path,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+    )
+    os.close(theirs)
+    while b"waiting" not in os.read(ours, 1000):
+        pass
+    os.close(ours)
+    child.send_signal(signal.SIGHUP)
+    assert child.wait(timeout=60) == 129
+    assert list(place.iterdir()) == []
+
+
+# In place of a command: it works on although it was interrupted, as a library may that calls back.
+SWALLOWING = """
+import os, signal, time
+from shoal.app import cli
+
+def app():
+    try:
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(60)
+    except KeyboardInterrupt:
+        os.kill(os.getpid(), signal.SIGTERM)  # while it cleans up: not heard
+        time.sleep(0.1)
+        print("cleaned up", flush=True)
+    time.sleep(60)
+    print("worked on", flush=True)
+
+signal.signal(signal.SIGTERM, signal.SIG_DFL)
+cli.app = app
+cli.main()
+"""
+
+
+def test_a_signal_that_was_swallowed_comes_again(shoal_process):
+    result = shoal_process(program=SWALLOWING)
+    assert result.returncode == 143
+    assert result.stdout == "cleaned up\n"
+    assert result.stderr == "shoal: stopped by SIGTERM; nothing is left half written.\n"

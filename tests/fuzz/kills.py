@@ -12,9 +12,10 @@ that it has for it. It needs Linux or macOS. The exit code is 1 if a run was not
 from __future__ import annotations
 
 import argparse
-import multiprocessing.util
+import atexit
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -137,7 +138,7 @@ def _be_the_program(words: Sequence[str], folder: Path, out: int, err: int) -> N
         main()
     except SystemExit as end:
         threading._shutdown()  # type: ignore[attr-defined]  # as at the end of a program
-        multiprocessing.util._exit_function()
+        atexit._run_exitfuncs()
         sys.stdout.flush()
         os._exit(end.code if isinstance(end.code, int) else 0)
     except BaseException:
@@ -182,8 +183,9 @@ def kill_one(case: Case, command: str, number: int, signal_name: str, after: flo
     if ended.code == 128 + sent and f"stopped by {signal_name}" not in ended.err:
         wrong.append(f"says {ended.err!r}")
     if ended.code != -sent:
-        strange = [line for line in ended.err.splitlines() if not line.startswith("shoal: ")]
-        wrong += [f"says {line!r}" for line in strange if "The report is at" not in line]
+        usual = ("shoal: ", "The report is at ", "The front is at ")
+        lines = ended.err.splitlines()
+        wrong += [f"says {line!r}" for line in lines if not line.startswith(usual)]
         if ended.code > 0:
             wrong += [f"left {path.name}" for path in case.left()]
     wrong += _after_the_next(case, command, number, words)
@@ -230,8 +232,8 @@ def campaign(
     draw = random.Random(seed)
     failures = []
     for command in commands:
-        with tempfile.TemporaryDirectory(prefix="kills-") as folder:
-            case = Case(Path(folder))
+        case = Case(Path(tempfile.mkdtemp(prefix="kills-")))
+        try:
             case.run(case.words(command, 0))  # kernels are compiled, files are in memory
             whole = case.run(case.words(command, 1))
             assert whole.code == 0, whole.err
@@ -246,6 +248,8 @@ def campaign(
                     print(f"{command} {name} after {after:.3f} s: {each}", flush=True)
                 if told and (number % 10 == 0 or number == 1 + times * len(signals)):
                     print(f"{command} ({whole.seconds:.1f} s): {dict(ends)}", flush=True)
+        finally:  # by this process alone, and not by its copies when they end
+            shutil.rmtree(case.folder)
     return failures
 
 
