@@ -65,6 +65,19 @@ class Owners:
         return part[self.persons].astype(np.int64)
 
 
+def pseudonyms(persons: Integers, order: Integers) -> pl.Series:
+    """A name for the person of each row: their place in a secret order, with as many digits.
+
+    Examples
+    --------
+    >>> pseudonyms(np.array([0, 0, 1]), np.array([1, 0])).to_list()
+    ['P2', 'P2', 'P1']
+    """
+    width = len(str(len(order)))
+    names = pl.Series([f"P{place + 1:0{width}}" for place in order.tolist()], dtype=pl.String)
+    return names.gather(persons)
+
+
 def owned_pairs(labels: npt.NDArray[Any], owners: npt.NDArray[Any]) -> tuple[Integers, Integers]:
     """The different pairs of a label and an owner, by ascending label and owner."""
     width = int(owners.max(initial=0)) + 1

@@ -6,7 +6,7 @@ import os
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ from shoal.table._exchange import Exchange
 from shoal.table._frames import Kind, Origin, in_type_of, kind_of, to_polars
 from shoal.table._grouped import GroupedRows
 from shoal.table._identifying import identifying_columns
-from shoal.table._persons import Owners
+from shoal.table._persons import Owners, pseudonyms
 from shoal.table._recorded import RecordedRows
 from shoal.table._roles import Roles
 from shoal.table._sampling import Sampling
@@ -29,6 +29,9 @@ from shoal.table._scrub import scrubbed
 from shoal.table.storage._formulas import Formulas, running
 from shoal.table.storage._write import schema_of, write_frame
 from shoal.table.suggestion._owners import repeating_owners
+
+if TYPE_CHECKING:
+    from shoal.randomness import SecretStream
 
 
 @dataclass(frozen=True)
@@ -350,6 +353,19 @@ class Table(GroupedRows, RecordedRows):
         left = [column for column in self._data if column.name not in gone]
         data = pl.DataFrame(height=len(self)).hstack(left)
         return self._derive(data, roles=self._roles.without(gone))
+
+    def with_pseudonyms(self, columns: Sequence[str], stream: SecretStream) -> Table:
+        """A first column with a random name for the person of each row.
+
+        It has the name of the column that named the persons, or ``person`` where several did.
+        """
+        called = columns[0] if len(columns) == 1 else "person"
+        while called in self.columns:
+            called += "_"
+        order = stream.derive("pseudonyms").permutation(self.person_count)
+        named = pseudonyms(self.persons, order).alias(called)
+        data = pl.DataFrame([named]).hstack(self._data.get_columns())
+        return self._derive(data, roles=self._roles.replacing(unit=[called]))
 
     def keep(self, rows: npt.NDArray[np.bool_]) -> Table:
         """Only the marked rows, in their order."""

@@ -33,6 +33,28 @@ class ClassFacts:
     average: float
     largest: int
     records_by_size: Mapping[str, int] = field(default_factory=dict)
+    #: The number of persons where these have several records, how many share the rarest history,
+    #: and how many stand alone with theirs.
+    persons: int | None = None
+    rarest_history: int | None = None
+    alone_by_history: int | None = None
+
+    @property
+    def called(self) -> str:
+        """What the sizes of classes count."""
+        return "record" if self.persons is None else "person"
+
+    @property
+    def sentences(self) -> list[str]:
+        """What has to be said where a person has several records."""
+        if self.persons is None:
+            return []
+        return [
+            f"Persons are counted, {self.persons:,} of them, who may have several records. By one "
+            f"record a person is among {self.k:,} at least; by all of them together, the person's "
+            f"history, among {self.rarest_history:,}, and {self.alone_by_history:,} persons stand "
+            "alone."
+        ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +125,10 @@ class Assessment:
                 "largest": self.classes.largest,
                 "uniques": self.classes.uniques,
                 "records_by_size": dict(self.classes.records_by_size),
+                "count_of": f"{self.classes.called}s",
+                "persons": self.classes.persons,
+                "rarest_history": self.classes.rarest_history,
+                "alone_by_history": self.classes.alone_by_history,
             },
             "measurements": {
                 name: {"about": group.side, **self.measurements[name].to_dict()}
@@ -139,8 +165,8 @@ class Assessment:
         return "\n".join(
             [
                 f"{self.rows:,} records, {self.columns} columns; quasi-identifiers: {quasi}",
-                f"k = {classes.k}; {classes.count:,} classes, {classes.average:.1f} records on "
-                f"average; {classes.uniques:,} records are unique",
+                f"k = {classes.k}; {classes.count:,} classes, {classes.average:.1f} "
+                f"{classes.called}s on average; {classes.uniques:,} {classes.called}s are unique",
                 *self._measured(),
                 *self._told_together(),
                 *(f"note: {note}" for note in self.notes),
@@ -212,8 +238,19 @@ def class_facts(table: Table, missing: Missing = "own") -> ClassFacts:
     return ClassFacts(
         count=table.classes.count,
         k=int(sizes.min()),
-        uniques=int((sizes == 1).sum()),
-        average=len(table) / max(table.classes.count, 1),
+        uniques=int(table.of_persons(sizes == 1).sum()),
+        average=float(table.classes.sizes.mean()) if table.classes.count else 0.0,
         largest=int(sizes.max()),
         records_by_size=by_size,
+        **_of_persons(table),
     )
+
+
+def _of_persons(table: Table) -> dict[str, int]:
+    if not table.has_persons:
+        return {}
+    return {
+        "persons": table.person_count,
+        "rarest_history": table.histories.k,
+        "alone_by_history": table.histories.uniques,
+    }

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from shoal.errors import DoesNotApply, ShoalError
+from shoal.errors import DoesNotApply, ShoalError, quoted
 from shoal.masking import Progress
 from shoal.measurement import MeasureInfo, Measurement
 from shoal.risk import journalist_risk_before_sampling
@@ -70,12 +70,14 @@ class Run:
             linking = linking_columns(self.original, self.table, self._links_by_quasi_identifiers)
             notes += [one.sentence for one in linking if one.columns not in told]
         missing = self.shared["missing"]
+        classes = class_facts(self.table, missing)
+        notes = [*classes.sentences, *_about_owners(self.table), *notes]
         return Assessment(
             rows=len(self.table),
             columns=len(self.table.columns),
             roles=self.table.roles.to_dict(),
             missing=missing,
-            classes=class_facts(self.table, missing),
+            classes=classes,
             measurements=self.found,
             notes=tuple(notes),
             left_out=self.left_out,
@@ -146,3 +148,12 @@ class Run:
                 "order (masked.paired(original), or --same-order)"
             )
         return None
+
+
+def _about_owners(table: Table) -> list[str]:
+    """That k counts rows where identifiers show that a person has several."""
+    return [
+        f"{len(table):,} rows carry {distinct:,} different values of {quoted(names)}, and k counts "
+        'rows: declare unit in the roles, or unit = "row" if each row is a person.'
+        for names, distinct in table.repeating_owners().items()
+    ]

@@ -23,7 +23,9 @@ from shoal.workflow._require import (
     requirements_to_dict,
 )
 
-_PARTS = ("keep_order", "accept_seed", "roles", "steps", "require")
+#: What a plan switches on, before its first table.
+_SWITCHES = ("keep_order", "accept_seed", "pseudonyms")
+_PARTS = (*_SWITCHES, "roles", "steps", "require")
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,9 @@ class Plan:
     accept_seed : bool
         Let a model that rests on chance hold although a step has a ``random_state``. The claim
         then says that it rests on a seed: whoever learns or guesses that undoes the release.
+    pseudonyms : bool
+        Release the unit as random names, made for this release only, so that a reader can tell
+        which rows are of one person. Without it the unit does not leave.
 
     Examples
     --------
@@ -87,6 +92,7 @@ class Plan:
         roles: Roles | None = None,
         keep_order: bool = False,
         accept_seed: bool = False,
+        pseudonyms: bool = False,
     ) -> None:
         for called, given in (("steps", steps), ("require", require)):
             if isinstance(given, str) or not isinstance(given, Iterable):
@@ -99,6 +105,7 @@ class Plan:
         self.roles = roles
         self.keep_order = keep_order
         self.accept_seed = accept_seed
+        self.pseudonyms = pseudonyms
         self._check()
 
     def _check(self) -> None:
@@ -123,7 +130,7 @@ class Plan:
                 )
         if self.roles is not None and not isinstance(self.roles, Roles):
             raise PlanError(f"The roles of a plan are a Roles; got {type(self.roles).__name__}.")
-        for switch in ("keep_order", "accept_seed"):
+        for switch in _SWITCHES:
             if not isinstance(getattr(self, switch), bool):
                 raise PlanError(f"'{switch}' of a plan is true or false.")
 
@@ -190,7 +197,7 @@ class Plan:
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain data, in the shape of its TOML form."""
         out: dict[str, Any] = {}
-        for switch in ("keep_order", "accept_seed"):
+        for switch in _SWITCHES:
             if getattr(self, switch):
                 out[switch] = True
         if self.roles is not None:
@@ -223,8 +230,7 @@ class Plan:
             [_step_from(entry, folder) for entry in _entries(given.get("steps", []))],
             require=requirements_from_dict(require),
             roles=None if roles is None else Roles.from_dict(roles),
-            keep_order=given.get("keep_order", False),
-            accept_seed=given.get("accept_seed", False),
+            **{switch: given.get(switch, False) for switch in _SWITCHES},
         )
 
     def to_toml(self) -> str:

@@ -77,7 +77,7 @@ def class_size_profile(original: Table, masked: Table) -> tuple[Bar, ...]:
 
 def column_profiles(original: Table, masked: Table) -> list[ColumnProfile]:
     """What happened to each column of the original but the identifiers."""
-    names = [n for n in original.columns if n not in original.roles.identifiers]
+    names = [n for n in original.columns if n not in original.roles.withheld]
     return [_profile(original, masked, name) for name in names]
 
 

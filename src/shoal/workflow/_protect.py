@@ -135,7 +135,7 @@ def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Re
     [40, 40, 60, 60]
     """
     table = _checked(table, plan)
-    identifiers = table.roles.identifiers
+    identifiers = table.roles.withheld
     masked, records = plan.apply(table.drop(identifiers), progress=progress)
     if len(masked) == 0 or not masked.columns:
         raise RequirementNotMet(
@@ -159,6 +159,9 @@ def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Re
     if not plan.keep_order:
         order = SecretStream.from_state(None).derive("row-order").permutation(len(masked))
         masked = masked.reorder(order)
+    if plan.pseudonyms:
+        masked = masked.with_pseudonyms(table.roles.unit_columns, SecretStream.from_state(None))
+        _warn_if_histories_stand_out(masked, claims)
     masked = masked.scrubbed()
     before = assess_release(table, table, progress)  # what no masking at all gives
     after = assess_release(masked, table, progress)
@@ -221,6 +224,12 @@ def _checked(table: Table, plan: Plan) -> Table:
         if isinstance(requirement, PrivacyModel):
             requirement.check(table)
     _refuse_undeclared_identifiers(table)
+    _refuse_unknown_owners(table)
+    if plan.pseudonyms and not table.has_persons:
+        raise RolesError(
+            "The plan asks for pseudonyms, which tell whose rows belong together, but the roles "
+            'name no unit; declare unit = "..." or leave pseudonyms out.'
+        )
     return table
 
 
@@ -231,6 +240,32 @@ def _refuse_undeclared_identifiers(table: Table) -> None:
         raise RolesError(
             f"Columns look like identifiers and would be released as they are: {listed}. Name "
             "them under 'identifiers', or under 'insensitive' if they may leave."
+        )
+
+
+def _refuse_unknown_owners(table: Table) -> None:
+    """Raise RolesError where a person seems to have several rows and nobody says whose they are."""
+    for names, distinct in table.repeating_owners().items():
+        example = f'"{names[0]}"' if len(names) == 1 else str(list(names)).replace("'", '"')
+        raise RolesError(
+            f"A person seems to have several rows: the {len(table):,} rows carry {distinct:,} "
+            f"different values of {quoted(names)}, and k would count rows. Declare unit = "
+            f'{example} in the roles, so that persons are counted, or unit = "row" if each row '
+            "is a person all the same."
+        )
+
+
+def _warn_if_histories_stand_out(masked: Table, claims: tuple[Claim, ...]) -> None:
+    """Pseudonyms show histories: whoever knows two rows of a person knows more than one."""
+    asked = [getattr(claim.requirement, "rarest_history", 1) for claim in claims]
+    alone = masked.histories.uniques
+    if max(asked, default=1) < 2 and alone:
+        warnings.warn(
+            f"Pseudonyms show which rows are of one person, and {alone:,} of "
+            f"{masked.person_count:,} persons stand alone with their rows taken together; require "
+            'k_anonymity with of = "histories", or leave pseudonyms out.',
+            DisclosureWarning,
+            stacklevel=3,
         )
 
 
@@ -254,7 +289,7 @@ def _warn_about_columns_left_in_place(masked: Table, records: list[StepRecord]) 
     ]
     if not left:
         return
-    alone = int((masked.group(left).record_sizes == 1).sum())
+    alone = int((masked.crowds(left).record_sizes == 1).sum())
     warnings.warn(
         f"Columns leave as they are that no role protects: {quoted(left)}. Taken together they "
         f"single out {alone:,} of {len(masked):,} records for whoever knows them; mask them, or "

@@ -134,6 +134,7 @@ def public_facts(
             "format": format,
             "sha256": _digest(data_file),
             "rows": len(masked),
+            "persons": masked.person_count if masked.has_persons else None,
             "shuffled": not release.plan.keep_order,
             "formulas": _formulas(masked, formulas) if format in DELIMITER_OF else None,
             "columns": [
@@ -205,6 +206,7 @@ def _write_private(
             "class": masked.classes.labels,
             "class_size": sizes,
             "prosecutor_risk": 1.0 / sizes,
+            **({"person": masked.persons} if masked.has_persons else {}),
             **{f"group_{i}": e.groups for i, e in enumerate(masked.exchanges)},
             **{f"source_{i}": e.source for i, e in enumerate(masked.exchanges)},
         },

@@ -24,6 +24,7 @@ from shoal.table import (
     Sampling,
     Table,
     check_file_size,
+    owned_pairs,
     read_records,
     read_released,
 )
@@ -218,10 +219,9 @@ def fields_of(place: Place, facts: Mapping[str, Any]) -> ReleasedFields:
 
 
 def formulas_of(facts: Mapping[str, Any]) -> Formulas:
-    """How texts that a spreadsheet would run were written; a release of old kept them."""
-    told = facts["data"].get("formulas")
-    neutralised = isinstance(told, dict) and told.get("handling") == "neutralised"
-    return "neutralise" if neutralised else "keep"
+    """How texts that a spreadsheet would run were written."""
+    told = facts["data"]["formulas"]
+    return "neutralise" if told is not None and told["handling"] == "neutralised" else "keep"
 
 
 @dataclass(frozen=True)
@@ -254,6 +254,11 @@ class Audit:
             for i, swap in enumerate(self.facts["exchanges"])
         )
         table = masked.on_record(self.records["row_key"], exchanges)
+        if "person" in self.records:
+            persons = self.records["person"].astype("int64")
+            if masked.has_persons and not same_owners(masked.persons, persons):
+                raise ReleaseError("the pseudonyms are not those of the persons on record")
+            table = table.owned_by(persons)
         return table.on_course(Course(**self.facts["course"]))
 
     def sampling(self) -> Sampling | None:
@@ -264,6 +269,12 @@ class Audit:
         rows = read_records(self.folder / SAMPLING_FILE)
         codes = {name: rows[f"code_{i}"] for i, name in enumerate(recorded["columns"])}
         return Sampling(rows["row_key"], codes)
+
+
+def same_owners(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> bool:
+    """Whether two numberings of persons give the same rows to the same ones."""
+    both, _ = owned_pairs(one, other)
+    return len(both) == len(set(one.tolist())) == len(set(other.tolist()))
 
 
 def file_of(place: Place, entry: Mapping[str, Any]) -> Path:

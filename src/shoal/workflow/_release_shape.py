@@ -191,6 +191,7 @@ _CLAIM: Final = {
     "needs_original": _flag,
     "private_parameters": _flag,
     "rests_on_seed": _flag,
+    "cautions?": [_text],
 }
 _SWAPPING: Final = {
     "k": _count,
@@ -211,7 +212,15 @@ FACTS: Final = {
         "format": _among(*FORMATS),
         "sha256": _sha256,
         "rows": _count,
+        "persons": _maybe(_count),
         "shuffled": _flag,
+        "formulas": _maybe(
+            {
+                "handling": _among("neutralised", "kept"),
+                "cells": _table_of(_told_count),
+                "names": [_text],
+            }
+        ),
         "columns": [_COLUMN, MOST_COLUMNS],
     },
     "identifiers_removed": _count,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from shoal.errors import ShoalError
-from shoal.models import PopulationModel, PrivacyModel, discover_models
+from shoal.models import KAnonymity, LDiversity, PopulationModel, PrivacyModel, discover_models
 from shoal.parameters import parameters_of
 from shoal.table import Table
 from shoal.workflow._release_files import Audit
@@ -25,6 +25,9 @@ from shoal.workflow._swapping import refutes, swapping_of
 
 Outcome = tuple[bool | None, str]
 
+UNOWNED = "whose rows these are is in the private half, and persons were counted"
+MORE_PERSONS = "it states more persons than there are rows"
+
 
 def check_claim(
     recorded: Mapping[str, Any],
@@ -32,6 +35,7 @@ def check_claim(
     masked: Table,
     paired: tuple[Table, Table] | None,
     audit: Audit | None,
+    unowned: bool,
 ) -> Outcome:
     """The outcome for one claim; what it takes from files outside of the release is not opened."""
     key, stated = recorded["claim"], recorded["requirement"]
@@ -50,12 +54,34 @@ def check_claim(
     contradiction = _contradiction(recorded, requirement)
     if contradiction:
         return False, contradiction
+    if unowned and (outcome := _of_unknown_persons(recorded, requirement, masked)) is not None:
+        return outcome
     reason = _beyond_reach(requirement, audit, paired, recorded["rests_on_seed"])
     if reason is not None:
         unmeasured = _unlikely(recorded, requirement, masked)
         return (False, unmeasured) if unmeasured else (None, reason)
     accept_seed = audit is not None and audit.facts["plan"].get("accept_seed") is True
     return _measured_again(recorded, requirement, masked, paired, accept_seed)
+
+
+def _of_unknown_persons(
+    recorded: Mapping[str, Any], requirement: Requirement, masked: Table
+) -> Outcome | None:
+    """The outcome where persons were counted and the release does not tell whose its rows are.
+
+    A class has no more persons than rows, so that a claim can be refuted, not shown. None where
+    it does not speak of persons.
+    """
+    if isinstance(requirement, Limit) and requirement.info.needs_original:
+        return None
+    by_rows: float | None = None
+    if (isinstance(requirement, KAnonymity) and requirement.of == "persons") or (
+        isinstance(requirement, LDiversity) and requirement.kind == "distinct"
+    ):
+        by_rows = requirement.level(masked)
+    if by_rows is not None and by_rows < recorded["measured"]:
+        return False, MORE_PERSONS
+    return None, UNOWNED
 
 
 def _skipped_for_parameters(

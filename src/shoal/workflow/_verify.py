@@ -23,12 +23,13 @@ from shoal.workflow._release_files import (
     read_facts,
     read_masked,
     same_digest,
+    same_owners,
     untouched_columns,
 )
 from shoal.workflow._require import discover_all_measures
 from shoal.workflow._signature import SIGNATURE_FILE
 from shoal.workflow._signing import check_signature, read_signers
-from shoal.workflow._stated_claims import check_claim, close
+from shoal.workflow._stated_claims import MORE_PERSONS, UNOWNED, check_claim, close
 from shoal.workflow._swapping import swapping_of
 from shoal.workflow._verification import (
     AUTHENTICITY,
@@ -139,15 +140,16 @@ def _check_data(
         masked = masked if recorded is None else recorded
     if masked.exchanges:
         checks.run("randomness of the swaps", lambda: _randomness(masked))
-    checks.run("columns and rows", lambda: _same_shape(masked, facts))
+    checks.run("columns and rows", lambda: _same_shape(masked, facts, audit))
     checks.run("class sizes counted twice", lambda: _same_counts(fields, masked))
     if facts["data"]["format"] in DELIMITER_OF:
         checks.run("formulas in the text", lambda: _no_formulas(fields, facts, masked))
     paired = _paired(facts, masked, audit, original, checks)
+    unowned = facts["data"]["persons"] is not None and not masked.has_persons
     for number, claim in enumerate(facts["claims"]):
-        check = functools.partial(check_claim, claim, number, masked, paired, audit)
+        check = functools.partial(check_claim, claim, number, masked, paired, audit, unowned)
         checks.run(f"{CLAIM}{claim['claim']}", check)
-    checks.run("measured values", lambda: _same_measures(masked, facts))
+    checks.run("measured values", lambda: _same_measures(masked, facts, unowned))
     if audit is not None:
         checks.run("private files are private", lambda: _modes(audit.folder))
         checks.run("per-record risk", lambda: _same_records(audit, masked))
@@ -190,12 +192,14 @@ def _disagreement(facts: Mapping[str, Any], said: Mapping[str, Any]) -> str:
     roles = Roles.from_dict(said["roles"])
     role_of = {name: role for role, name in reversed(roles.items())}  # the first that it has
     columns = {column["name"]: column["role"] for column in facts["data"]["columns"]}
+    named = [columns.pop(name) for name, role in list(columns.items()) if role == "unit"]
     told = {
         "requirements": (len(said["requirements"]), len(facts["claims"])),
         "steps": (len(said["steps"]), len(facts["methods"])),
         "identifiers": (len(said["identifiers"]), facts["identifiers_removed"]),
-        "identifiers in its roles": (sorted(said["identifiers"]), sorted(roles.identifiers)),
+        "identifiers in its roles": (sorted(said["identifiers"]), sorted(roles.withheld)),
         "roles": ({name: role_of.get(name) for name in columns}, columns),
+        "pseudonyms": (said["plan"].get("pseudonyms", False), bool(named)),
     }
     return next((what for what, (one, other) in told.items() if one != other), "")
 
@@ -237,10 +241,14 @@ def _same_source(audit: Audit | None, source: str | os.PathLike[str] | None) -> 
     )
 
 
-def _same_shape(masked: Table, facts: Mapping[str, Any]) -> Outcome:
+def _same_shape(masked: Table, facts: Mapping[str, Any], audit: Audit | None) -> Outcome:
     recorded = {column["name"]: column["type"] for column in facts["data"]["columns"]}
-    if masked.roles.identifiers:
-        return False, f"{len(masked.roles.identifiers)} identifier columns are in the data"
+    withheld = [*masked.roles.identifiers, *masked.roles.household]
+    if withheld:
+        return False, f"{len(withheld)} identifier columns are in the data"
+    persons, stated = masked.person_count if masked.has_persons else None, facts["data"]["persons"]
+    if persons != stated and (persons is not None or audit is not None):
+        return False, "the release states another number of persons"
     good = masked.schema == recorded and len(masked) == facts["data"]["rows"]
     return good, f"{len(masked)} rows and {len(masked.columns)} columns"
 
@@ -293,6 +301,8 @@ def _paired(
         passed="every released row has its original",
     )
     if pair is not None:
+        if pair[0].has_persons or masked.has_persons:
+            checks.run("whose rows they are", lambda: _same_persons(masked, pair[1]))
         checks.run("records left unmasked", lambda: _same_unchanged(audit, *pair))
         checks.run("columns left as they were", lambda: _same_untouched(facts, *pair))
         if facts["swapping"] is not None:
@@ -306,6 +316,14 @@ def _pair(masked: Table, audit: Audit, original: Table) -> tuple[Table, Table]:
     with_roles = original.with_roles(Roles.from_dict(audit.facts["roles"]))
     released = masked.paired(with_roles, audit.records["row_key"])
     return with_roles, released.with_sampling(audit.sampling())
+
+
+def _same_persons(recorded: Table, paired: Table) -> Outcome:
+    """Whether the audit gives the rows to the persons of the original."""
+    same = recorded.has_persons == paired.has_persons and same_owners(
+        recorded.persons, paired.persons
+    )
+    return same, f"{recorded.person_count} persons on record, {paired.person_count} in the original"
 
 
 def _same_unchanged(audit: Audit, original: Table, masked: Table) -> Outcome:
@@ -331,7 +349,14 @@ def _same_attacks(stated: Any, original: Table, masked: Table) -> Outcome:
     return same, "the linkage and every leak as stated" if same else "the release states others"
 
 
-def _same_measures(masked: Table, facts: Mapping[str, Any]) -> Outcome:
+def _same_measures(masked: Table, facts: Mapping[str, Any], unowned: bool) -> Outcome:
+    """The values that the release states; only a part of them where nobody knows whose rows it has.
+
+    Persons are never more than rows.
+    """
+    if unowned:
+        more = facts["measured"].get("k", 0) > masked.classes.k
+        return (False, MORE_PERSONS) if more else (None, UNOWNED)
     infos = discover_all_measures()
     found: dict[str, float] = {"k": masked.classes.k, "classes": masked.classes.count}
     found |= {name: infos[name].function(masked).value for name in PUBLIC_MEASURES}
