@@ -55,7 +55,10 @@ class Real:
     def accepts(self, value: Any) -> bool:
         if not isinstance(value, numbers.Real) or isinstance(value, bool):
             return False
-        number = float(value)
+        try:
+            number = float(value)
+        except OverflowError:  # a whole number may be larger than any other
+            return False
         return (
             math.isfinite(number)
             and (self.above is None or number > self.above)

@@ -24,29 +24,22 @@ from .cases import KNOWN, SECONDS, Verdict, run_case
 SILENT = 20 * SECONDS
 
 
-def _work(numbers: Any, begun: Any, done: Any) -> None:
-    """Take numbers until there are none; None in ``done`` says that a worker has finished."""
-    os.environ.setdefault("POLARS_MAX_THREADS", "1")
+def _work(numbers: Any, done: Any) -> None:
+    """Try the numbers that are given, until there is none."""
     while True:
-        try:
-            number = numbers.get(timeout=1)
-        except queue.Empty:
-            continue
+        number = numbers.get()
         if number is None:
             return
-        begun.value = number
         done.put(run_case(number))
-        begun.value = -1
 
 
 class Worker:
-    """A process that tries cases, and the one that it is at."""
+    """A process that tries one case after the other."""
 
     def __init__(self, context: Any, done: Any) -> None:
         self.numbers = context.Queue()
-        self.begun = context.Value("q", -1)
         self.since = time.monotonic()
-        self.process = context.Process(target=_work, args=(self.numbers, self.begun, done))
+        self.process = context.Process(target=_work, args=(self.numbers, done))
         self.process.start()
 
     def give(self, number: int | None) -> None:
@@ -77,6 +70,8 @@ class Tally:
         self.cases[verdict.kind, verdict.came_to] += 1
         self.releases += verdict.releases
         self.claims += verdict.claims
+        if sum(self.cases.values()) % 1000 == 0:
+            print(f"... {self.summary}", flush=True)
         if verdict.failures and verdict.known:
             self.known.update(verdict.has & KNOWN.keys())
         elif verdict.failures:
@@ -89,17 +84,20 @@ class Tally:
             came = {to: n for (of, to), n in sorted(self.cases.items()) if of == kind}
             ways = ", ".join(f"{to} {n}" for to, n in came.items())
             lines.append(f"{kind:10} {sum(came.values()):7} cases: {ways}")
-        total = sum(self.cases.values())
         lines += [f"known      {count:7} cases: {what}" for what, count in self.known.items()]
-        lines.append(
+        return "\n".join([*lines, self.summary])
+
+    @property
+    def summary(self) -> str:
+        return (
             f"{self.releases} releases counted again, {self.claims} claims and measured values; "
-            f"{len(self.failed)} of {total} cases failed"
+            f"{len(self.failed)} of {sum(self.cases.values())} cases failed"
         )
-        return "\n".join(lines)
 
 
 def campaign(seconds: float, first: int, jobs: int) -> Tally:
     """Try numbers from ``first`` on until the time is over."""
+    os.environ.setdefault("POLARS_MAX_THREADS", "1")  # one core for each worker
     context = multiprocessing.get_context("spawn")
     done, tally = context.Queue(), Tally()
     workers = [Worker(context, done) for _ in range(jobs)]

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from .cases import ABORTS, KNOWN, Verdict, a_release, call, counted
+from .cases import ENDLESS, KNOWN, Verdict, a_release, call, counted
 from .draw_tables import far_dates, far_workbook
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -26,7 +26,7 @@ def marked(name):
     known = ENTRIES[name].get("known")
     if known not in KNOWN:
         return name
-    return pytest.param(name, marks=pytest.mark.xfail(reason=known, run=known not in ABORTS))
+    return pytest.param(name, marks=pytest.mark.xfail(reason=known, run=known not in ENDLESS))
 
 
 def lay_out(entry, folder):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import math
 import numbers
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -13,7 +12,7 @@ from typing import Any
 from shoal.errors import InputError, ParameterError, PlanError, did_you_mean
 from shoal.measurement import MeasureInfo, Measurement
 from shoal.models import PopulationModel, PrivacyModel, discover_models
-from shoal.parameters import parameters_of
+from shoal.parameters import Real, parameters_of
 from shoal.risk import discover_risks
 from shoal.table import Hierarchy, Roles, Table
 from shoal.utility import discover_utilities
@@ -352,5 +351,4 @@ def _first_parameter(model: type[PrivacyModel]) -> str:
 
 
 def _is_number(value: Any) -> bool:
-    number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    return number and math.isfinite(value)
+    return Real().accepts(value)
