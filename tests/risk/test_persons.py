@@ -356,7 +356,7 @@ def test_control_persons_are_others():
     frame = pl.DataFrame({"who": [1, 1, 2, 3], "city": ["x", "x", "y", "z"]})
     table = Table(frame, Roles(quasi_identifiers=["city"], unit="who"))
     inside, outside = table.keep(np.arange(4) < 1), table.keep(np.arange(4) > 0)
-    with pytest.raises(InputError, match="control"):
+    with pytest.raises(InputError, match="unit"):
         membership_inference(inside, inside, control=outside)
     found = membership_inference(
         table.keep(np.arange(4) < 2), table, control=table.keep(np.arange(4) > 1)
@@ -500,6 +500,6 @@ def test_nobody_is_a_control_of_oneself():
     table = ailing(["a", "b", "c", "d"])
     same, other = ailing(["e", "f", "g", "h"]), ailing(["e", "f", "g", "h"], who=pl.col("who") + 9)
     for attack in (inference, singling_out):
-        with pytest.raises(InputError, match="control"):
+        with pytest.raises(InputError, match="unit"):
             attack(table, table, control=same)
         assert "control" in attack(table, table, control=other).details

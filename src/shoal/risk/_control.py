@@ -24,10 +24,15 @@ def check_control(control: Any, original: Table, columns: Sequence[str] = ()) ->
         )
     if len(control) == 0:
         raise InputError("The control group has no persons.")
-    same = control.pairs_with(original) and np.isin(control.row_key, original.row_key).any()
-    if same or shared_persons(original, control).any():
+    if control.pairs_with(original) and np.isin(control.row_key, original.row_key).any():
         raise InputError(
             "Some control persons are in the original; give persons who were not in the table."
+        )
+    known = int(shared_persons(original, control).sum())
+    if known:
+        raise InputError(
+            f"{known:,} rows of the control group are of persons who are in the original by their "
+            "unit; give persons who were not in the table, with units of their own."
         )
     lacking = [name for name in columns if name not in control.columns]
     if lacking:

@@ -76,8 +76,8 @@ def with_holdout(original: Table, holdout: Table | None, columns: list[str]) -> 
     known = int(shared_persons(original, holdout).sum())
     if known:
         raise InputError(
-            f"{known:,} rows of the hold-out are of persons who have rows in the original, so "
-            "models would be asked about people that they know; keep a person on one side."
+            f"{known:,} rows of the hold-out are of persons who have rows in the original by their "
+            "unit, so models would be asked about people that they know; keep a person on one side."
         )
     both = stacked_table(original, holdout, columns)
     if not original.has_persons and not holdout.has_persons:
