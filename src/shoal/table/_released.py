@@ -16,6 +16,7 @@ from shoal.table._roles import Roles
 from shoal.table._table import Table
 from shoal.table.storage._formats import DELIMITER_OF
 from shoal.table.storage._formulas import Formulas, running
+from shoal.table.storage._plain_text import as_text
 from shoal.table.storage._read import read_fields, read_frame
 
 
@@ -59,7 +60,8 @@ class ReleasedFields:
     def sizes(self, places: Sequence[int]) -> npt.NDArray[np.int64]:
         """How many rows share the fields at some places, sorted."""
         _, fields = self._read
-        columns = [fields[:, place].alias(str(place)) for place in places]
+        # each value in its one way: as text, -0.0 is not 0.0, nor NaN a missing value
+        columns = [as_text(fields[:, place]).alias(str(place)) for place in places]
         if not columns:
             return np.array([fields.height] if fields.height else [], dtype=np.int64)
         sizes = pl.DataFrame(columns).lazy().group_by(pl.all()).len(name="size").collect()
