@@ -9,8 +9,10 @@ import shutil
 
 import polars as pl
 import pytest
+from typer.testing import CliRunner
 
 from shoal import KAnonymity, Plan, Roles, Suppress, Table, protect, verify
+from shoal.app.cli import app
 from shoal.errors import InputError, ShoalWarning
 from shoal.table.storage._formulas import neutralised, restored, running
 
@@ -94,6 +96,20 @@ def test_other_formats_hold_the_texts_as_they_are(tmp_path, format):
     out = released(tmp_path / "out", format)
     assert json.loads((out / "public" / "release.json").read_text())["data"]["formulas"] is None
     assert verify(out, original=table()).holds
+
+
+@pytest.mark.parametrize("formulas", ["neutralise", "keep"])
+def test_the_command_line_does_and_says_the_same(tmp_path, formulas):
+    table().frame.write_parquet(tmp_path / "people.parquet")
+    plan = Plan([Suppress(min_class_size=2)], require=[KAnonymity(2)], roles=table().roles)
+    (tmp_path / "plan.toml").write_text(plan.to_toml())
+    words = ["protect", tmp_path / "people.parquet", "--plan", tmp_path / "plan.toml"]
+    words += ["--out", tmp_path / "out", "--format", "tsv", "--formulas", formulas]
+    told = CliRunner().invoke(app, [str(word) for word in words])
+    assert told.exit_code == 0, told.output
+    assert ("do not have an apostrophe" in " ".join(told.output.split())) == (formulas == "keep")
+    names, *_ = rows_of(tmp_path / "out", "tsv")
+    assert names[0] == (f"'{NAME}" if formulas == "neutralise" else NAME)
 
 
 def test_verify_finds_a_formula_that_the_release_denies(tmp_path):

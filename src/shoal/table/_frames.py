@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import narwhals as nw
 import numpy as np
@@ -20,6 +20,41 @@ _MOST_DAYS = 100_000_000
 _PER_DAY = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 
 Kind = Literal["integer", "float", "boolean", "text", "date", "datetime", "time", "duration"]
+
+
+class Names(list[str]):
+    """Column names in their order, which nobody changes, and among which one is found at once.
+
+    Examples
+    --------
+    >>> names = Names(["age", "zip"])
+    >>> names == ["age", "zip"], "zip" in names, names.place("zip")
+    (True, True, 1)
+    >>> names.append("sex")
+    Traceback (most recent call last):
+        ...
+    TypeError: A table is frozen; make a list of its columns to change it.
+    """
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        super().__init__(names)
+        self._places = {name: place for place, name in enumerate(self)}
+
+    def place(self, name: object) -> int | None:
+        """Where a name stands, or None."""
+        return self._places.get(name) if isinstance(name, str) else None
+
+    def __contains__(self, name: object) -> bool:
+        return self.place(name) is not None
+
+    def __reduce__(self) -> tuple[type[Names], tuple[list[str]]]:
+        return Names, (list(self),)
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise TypeError("A table is frozen; make a list of its columns to change it.")
+
+    append = extend = insert = remove = pop = clear = sort = reverse = _refuse
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from shoal.table._roles import Roles
 from shoal.table._table import Table
 from shoal.table.storage._formats import DELIMITER_OF
 from shoal.table.storage._formulas import Formulas, running
+from shoal.table.storage._plain_text import as_text
 from shoal.table.storage._read import read_fields, read_frame
 from shoal.table.storage._size import check_memory
 
@@ -65,7 +66,8 @@ class ReleasedFields:
         """How many rows, or ``persons`` with such rows, share the fields at some places, sorted."""
         _, fields = self._read
         whose = pl.Series("whose", np.arange(fields.height) if persons is None else persons)
-        columns = [fields[:, place].alias(str(place)) for place in places]
+        # each value in its one way: as text, -0.0 is not 0.0, nor NaN a missing value
+        columns = [as_text(fields[:, place]).alias(str(place)) for place in places]
         if not columns:
             return np.array([whose.n_unique()] if fields.height else [], dtype=np.int64)
         classes = pl.DataFrame([*columns, whose]).lazy().group_by(pl.exclude("whose"))

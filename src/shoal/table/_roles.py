@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any, Self
 
 from shoal.errors import RolesError, did_you_mean, quoted
@@ -120,11 +121,16 @@ class Roles:
 
     def of(self, column: str) -> str | None:
         """The role of a column, or None."""
-        return next((role for role, name in self.items() if name == column), None)
+        return self._role_of.get(column)
+
+    @cached_property
+    def _role_of(self) -> dict[str, str]:
+        # from the last to the first: a target that is sensitive too is sensitive
+        return {name: role for role, name in reversed(self.items())}
 
     def check(self, columns: Iterable[str]) -> None:
         """Raise RolesError if a role names a column that is not among ``columns``."""
-        existing = list(columns)
+        existing = dict.fromkeys(columns)
         for role, name in self.items():
             if name not in existing:
                 raise RolesError(

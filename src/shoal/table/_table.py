@@ -6,6 +6,7 @@ import os
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from shoal.table._comparable import comparable
 from shoal.table._course import Course
 from shoal.table._encode import Codes, encode
 from shoal.table._exchange import Exchange
-from shoal.table._frames import Kind, Origin, in_type_of, kind_of, to_polars
+from shoal.table._frames import Kind, Names, Origin, in_type_of, kind_of, to_polars
 from shoal.table._grouped import GroupedRows
 from shoal.table._identifying import identifying_columns
 from shoal.table._persons import Owners, pseudonyms
@@ -131,7 +132,12 @@ class Table(GroupedRows, RecordedRows):
     @property
     def columns(self) -> list[str]:
         """The names of the columns."""
-        return self._data.columns
+        return self._names
+
+    @cached_property
+    def _names(self) -> Names:
+        # kept: a frame makes the list of its names anew for every look
+        return Names(self._data.columns)
 
     def __len__(self) -> int:
         return len(self._row_key)
@@ -151,11 +157,12 @@ class Table(GroupedRows, RecordedRows):
         return kind_of(self._series(column).dtype)
 
     def _series(self, column: str) -> pl.Series:
-        if column not in self._data.columns:
+        place = self._names.place(column)
+        if place is None:
             raise InputError(
                 f"The table has no column '{column}'. {did_you_mean(column, self.columns)}"
             )
-        return self._data[column]
+        return self._data.to_series(place)
 
     def chosen(self, columns: Sequence[str] | None) -> list[str]:
         """The columns that a method works on: those named, or the quasi-identifiers."""

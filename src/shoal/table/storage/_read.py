@@ -16,7 +16,6 @@ from shoal.table.storage._delimited import DEFAULT_MISSING, read_delimited, read
 from shoal.table.storage._excel import read_excel, read_sheet_texts
 from shoal.table.storage._formats import DELIMITER_OF, check_format, format_of
 from shoal.table.storage._formulas import Formulas
-from shoal.table.storage._plain_text import as_text
 from shoal.table.storage._recorded import as_recorded_frame
 from shoal.table.storage._sql import read_sql
 from shoal.table.storage._types import dtypes_of
@@ -129,8 +128,8 @@ def read_fields(path: str | os.PathLike[str], format: str) -> tuple[list[str], p
     """The names and every field of a file that :func:`write_frame` wrote, as a reader sees them.
 
     Columns are called by their positions; names are given of text files only. An empty field
-    is missing, a quoted empty one is not. Numbers and dates of formats that are not text are
-    written out, each value in its one way: ``-0.0`` is not ``0.0`` here, nor ``NaN`` missing.
+    is missing, a quoted empty one is not. Text is not parsed; formats that are not text give the
+    values that they hold.
     """
     path = _file(path)
     if format in DELIMITER_OF:
@@ -139,7 +138,7 @@ def read_fields(path: str | os.PathLike[str], format: str) -> tuple[list[str], p
         columns = read_sheet_texts(path)
     else:
         frame = read_parquet(path) if format == "parquet" else read_arrow(path)
-        columns = [as_text(column) for column in frame]
+        columns = frame.get_columns()
     return [], pl.DataFrame([column.alias(str(at)) for at, column in enumerate(columns)])
 
 
