@@ -24,6 +24,8 @@ from shoal.workflow._require import (
 
 Outcome = tuple[bool | None, str]
 
+_POPULATION = "the population is private, and has to be masked as the release was"
+
 
 def check_claim(
     recorded: Mapping[str, Any],
@@ -77,7 +79,8 @@ def _skipped_for_parameters(
         good = measured is not None and (measured >= required if higher else measured <= required)
     if not good or not close(required, recorded["required"]):
         return False, "it states a value that does not reach what it requires"
-    return None, "its parameters are in the private half"
+    population = model is not None and issubclass(model, PopulationModel)
+    return None, _POPULATION if population else "its parameters are in the private half"
 
 
 def _stands_alone(recorded: Mapping[str, Any]) -> bool:
@@ -115,7 +118,7 @@ def _beyond_reach(
 ) -> str | None:
     """Why a claim cannot be measured with what is at hand; None where it can."""
     if isinstance(requirement, PopulationModel):
-        return "the population is private, and has to be masked as the release was"
+        return _POPULATION
     if isinstance(requirement, Limit):
         if requirement.info.needs_original and paired is None:
             return "it compares with the original: give the original and the private half"
