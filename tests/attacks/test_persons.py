@@ -25,12 +25,11 @@ ROLES = {
 
 def stays(patients=400, rows=5, seed=20261116):
     draw = np.random.default_rng(seed)
-    who = np.repeat(np.arange(patients), rows)
+    who, turn = np.repeat(np.arange(patients), rows), np.tile(np.arange(rows), patients)
     return pl.DataFrame(
         {
             "patient_id": [f"P{n:05}" for n in who],
-            "age": np.repeat(draw.integers(20, 90, patients), rows)
-            + np.tile(np.arange(rows), patients) // 3,
+            "age": np.repeat(draw.integers(20, 90, patients), rows) + 7 * turn,
             "zip": np.repeat(draw.integers(10, 30, patients), rows),
             "diagnosis": draw.choice(["flu", "gout", "asthma", "hiv"], patients * rows),
         }

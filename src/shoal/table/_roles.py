@@ -130,7 +130,7 @@ class Roles:
 
     def check(self, columns: Iterable[str]) -> None:
         """Raise RolesError if a role names a column that is not among ``columns``."""
-        existing = dict.fromkeys(columns)
+        existing = dict.fromkeys(columns)  # quick to look up, and still in order
         for role, name in self.items():
             if name not in existing:
                 raise RolesError(

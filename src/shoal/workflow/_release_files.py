@@ -69,8 +69,10 @@ class Place:
         halves = [half for half in (self.public, self.private) if half not in (None, self.root)]
         odd = [half.name for half in halves if half and not is_plain(half, stat.S_ISDIR)]
         for half in (self.public, self.private) if not odd else ():
-            entries = entries_of(half) if half else ()
+            entries = entries_of(half) if half else []
             odd += [entry.name for entry in entries if not entry.is_file(follow_symlinks=False)]
+            if len(entries) > _MOST_FILES:
+                raise ReleaseError(f"there are more than {_MOST_FILES:,} files in it")
         if odd:
             raise ReleaseError(f"'{clean(odd[0])}' is a link or something else than a file")
 
@@ -78,7 +80,7 @@ class Place:
 def entries_of(folder: Path) -> list[os.DirEntry[str]]:
     """What lies in a folder, up to a number that no release has."""
     with os.scandir(folder) as entries:
-        return list(islice(entries, _MOST_FILES))
+        return list(islice(entries, _MOST_FILES + 1))
 
 
 def read_plain(path: Path, *, largest: int = _LARGEST_FACTS) -> bytes:

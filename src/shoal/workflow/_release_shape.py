@@ -20,7 +20,7 @@ from shoal.workflow._verification import clean
 
 #: More than these, no release has; what has more is not read.
 MOST_CLAIMS: Final = 200
-MOST_COLUMNS: Final = 50_000
+MOST_COLUMNS: Final = 20_000
 
 #: What an entry may be: a test, the entries of a table, or the one shape of all items of a list,
 #: with the most that there may be.

@@ -27,6 +27,7 @@ Outcome = tuple[bool | None, str]
 
 UNOWNED = "whose rows these are is in the private half, and persons were counted"
 MORE_PERSONS = "it states more persons than there are rows"
+_POPULATION = "the population is private, and has to be masked as the release was"
 
 
 def check_claim(
@@ -75,9 +76,9 @@ def _of_unknown_persons(
     if isinstance(requirement, Limit) and requirement.info.needs_original:
         return None
     by_rows: float | None = None
-    if (isinstance(requirement, KAnonymity) and requirement.of == "persons") or (
-        isinstance(requirement, LDiversity) and requirement.kind == "distinct"
-    ):
+    if isinstance(requirement, KAnonymity) and requirement.of == "persons":
+        by_rows = requirement.level(masked)
+    if isinstance(requirement, LDiversity) and requirement.kind == "distinct":
         by_rows = requirement.level(masked)
     if by_rows is not None and by_rows < recorded["measured"]:
         return False, MORE_PERSONS
@@ -105,7 +106,8 @@ def _skipped_for_parameters(
         good = measured is not None and (measured >= required if higher else measured <= required)
     if not good or not close(required, recorded["required"]):
         return False, "it states a value that does not reach what it requires"
-    return None, "its parameters are in the private half"
+    population = model is not None and issubclass(model, PopulationModel)
+    return None, _POPULATION if population else "its parameters are in the private half"
 
 
 def _stands_alone(recorded: Mapping[str, Any]) -> bool:
@@ -145,7 +147,7 @@ def _beyond_reach(
     """Why a claim cannot be measured with what is at hand; None where it can."""
     seed = ", and rests on a seed" if rests_on_seed else ""
     if isinstance(requirement, PopulationModel):
-        return "the population is private, and has to be masked as the release was"
+        return _POPULATION
     if isinstance(requirement, Limit):
         if requirement.info.needs_original and paired is None:
             return "it compares with the original: give the original and the private half"

@@ -9,15 +9,17 @@ import os
 import re
 import struct
 import zipfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import BinaryIO, Final
 
 from shoal.errors import ReadError
 
 #: A view of a text, the widest cell of a frame.
 _CELL: Final = 16
-#: What a field of two bytes of text becomes, and what finding its place takes.
-_PER_TEXT_BYTE: Final = 12
+#: What forming classes takes for each row: its codes, its class, its key and its risk.
+_ROW: Final = 64
 #: A cell of a workbook while it is read.
 _WORKBOOK_CELL: Final = 64
 #: Reading holds a column twice while it is turned into the recorded type.
@@ -35,12 +37,12 @@ def check_memory(path: Path, format: str) -> None:
     """ReadError where the table of a file does not fit the memory that is free."""
     check_file_size(path)  # first, since all that follows reads some of it
     try:
-        needed = _COPIES * _NEEDED[format](path)
+        rows, held = _HELD[format](path)
     except ReadError:
         raise
     except Exception:  # whatever a reader raises for a damaged file
         raise ReadError(f"'{path.name}' is not a {format} file, or it is damaged.") from None
-    _refuse_beyond_memory(path, needed)
+    _refuse_beyond_memory(path, _COPIES * held + _ROW * rows)
 
 
 def check_file_size(path: Path) -> None:
@@ -99,27 +101,35 @@ def _free_in_process() -> int:
         return 1 << 62
 
 
-def _of_text(path: Path) -> int:
-    return _PER_TEXT_BYTE * path.stat().st_size
+def _of_text(path: Path, delimiter: bytes) -> tuple[int, int]:
+    """Every delimiter and every end of a line may end a field, if it is not a quoted one."""
+    rows = fields = size = 0
+    with path.open("rb") as file:
+        while chunk := file.read(1 << 22):
+            rows += chunk.count(b"\n")
+            fields += chunk.count(delimiter)
+            size += len(chunk)
+    return rows + 1, size + _CELL * (rows + fields + 1)
 
 
-def _of_parquet(path: Path) -> int:
+def _of_parquet(path: Path) -> tuple[int, int]:
     import pyarrow.parquet as pq
 
     facts = pq.read_metadata(path)
-    total = 0
+    rows = total = 0
     for group in range(facts.num_row_groups):
         row_group = facts.row_group(group)
+        rows += row_group.num_rows
         for at in range(row_group.num_columns):
             column = row_group.column(at)
             values = max(column.num_values, row_group.num_rows)
             width = _FIXED.get(column.physical_type)
             held = _CELL * values + column.total_uncompressed_size
             total += held if width is None else width * values
-    return max(total, facts.num_rows)
+    return max(rows, facts.num_rows), total
 
 
-def _of_arrow(path: Path) -> int:
+def _of_arrow(path: Path) -> tuple[int, int]:
     """The sum of what its buffers say that they hold, and a cell for each row of each column."""
     import pyarrow as pa
 
@@ -128,7 +138,8 @@ def _of_arrow(path: Path) -> int:
             raise ReadError(f"'{path.name}' is not an Arrow file.")
         with pa.OSFile(str(path)) as whole:
             columns = len(pa.ipc.open_file(whole).schema)
-        return sum(_of_batch(file, *block, columns) for block in _blocks(file))
+        batches = [_of_batch(file, *block, columns) for block in _blocks(file)]
+    return sum(rows for rows, _ in batches), sum(held for _, held in batches)
 
 
 def _blocks(file: BinaryIO) -> list[tuple[int, int]]:
@@ -141,15 +152,15 @@ def _blocks(file: BinaryIO) -> list[tuple[int, int]]:
     return [struct.unpack_from("<qi", footer.content, place) for place in places]
 
 
-def _of_batch(file: BinaryIO, offset: int, head: int, columns: int) -> int:
+def _of_batch(file: BinaryIO, offset: int, head: int, columns: int) -> tuple[int, int]:
     file.seek(offset)
     content = file.read(head)
     message = _Flat.root(content[8 if content[:4] == b"\xff" * 4 else 4 :])
     batch = message.table(2)
     if message.number(1, "<B") == 2:  # a dictionary, with its values as a batch
         batch = batch.table(1)
-    compressed = batch.has(3)
-    total = _CELL * columns * batch.number(0, "<q")
+    compressed, rows = batch.has(3), batch.number(0, "<q")
+    total = _CELL * columns * rows
     for place in batch.structs(2, 16):
         start, length = struct.unpack_from("<qq", batch.content, place)
         if compressed and length >= 8:
@@ -157,7 +168,7 @@ def _of_batch(file: BinaryIO, offset: int, head: int, columns: int) -> int:
             (told,) = struct.unpack("<q", file.read(8))
             length = max(told, length)
         total += length
-    return total
+    return rows, total
 
 
 class _Flat:
@@ -200,7 +211,7 @@ class _Flat:
         return range(start + 4, start + 4 + count * size, size)
 
 
-def _of_workbook(path: Path) -> int:
+def _of_workbook(path: Path) -> tuple[int, int]:
     """Its parts unpacked, and a cell for each place up to the last row and column of a sheet."""
     with zipfile.ZipFile(path) as parts:
         members = parts.infolist()
@@ -208,9 +219,9 @@ def _of_workbook(path: Path) -> int:
         if any(map(_is_bomb, members)):
             raise ReadError(f"'{path.name}' is packed as no workbook is; it was not unpacked.")
         if total > available_memory():
-            return total
+            return 0, total
         cells = max((_extent(parts, member) for member in members), default=0)
-    return total + _WORKBOOK_CELL * cells
+    return 0, total + _WORKBOOK_CELL * cells
 
 
 def _is_bomb(member: zipfile.ZipInfo) -> bool:
@@ -243,9 +254,10 @@ def _column_number(letters: bytes) -> int:
     return number
 
 
-_NEEDED: Final[dict[str, Any]] = {
-    "csv": _of_text,
-    "tsv": _of_text,
+#: Format → the rows of a file, and the bytes that its cells take.
+_HELD: Final[dict[str, Callable[[Path], tuple[int, int]]]] = {
+    "csv": partial(_of_text, delimiter=b","),
+    "tsv": partial(_of_text, delimiter=b"\t"),
     "parquet": _of_parquet,
     "arrow": _of_arrow,
     "xlsx": _of_workbook,
