@@ -100,7 +100,7 @@ def test_neighbouring_days_of_one_person_each():
     table, masked = boxes({"born": days})
     assert masked.frame["born"].n_unique() == 2
     for text in masked.frame["born"].unique():
-        assert not {end for end in ends_of(text)} & {str(day) for day in days}
+        assert not set(ends_of(text)) & {str(day) for day in days}
     read = released_column("born", table, masked)
     assert read.reading == "labels"
     assert read.stands_for(read.labels, read.values).all()
