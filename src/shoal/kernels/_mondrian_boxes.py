@@ -238,7 +238,7 @@ def _cut(
     box: Any,
     places: Any,
     histogram: Any,
-) -> tuple[int, int]:
+) -> tuple[Any, Any]:
     """Put the lower combinations first; give how many they are, 0 for no cut, and the column.
 
     Sets the width of every attribute that it tried to 0.
