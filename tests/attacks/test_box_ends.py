@@ -106,6 +106,18 @@ def test_neighbouring_days_of_one_person_each():
     assert read.stands_for(read.labels, read.values).all()
 
 
+@pytest.mark.parametrize("unit", [1, 100, 0.01])
+def test_a_cut_is_not_finer_than_the_values(unit):
+    """Half a year between 40 and 41 would say that somebody is 41, and nobody else."""
+    values = np.random.default_rng(5).permutation(260)[:200] * unit
+    _, masked = boxes({"x": values.round(2) if unit < 1 else values}, k=5)
+    ends = {end for text in masked.frame["x"].unique() for end in ends_of(text)} - {None}
+    assert len(ends) > 10
+    assert {float(end) / unit % 1 < 1e-6 or float(end) / unit % 1 > 1 - 1e-6 for end in ends} == {
+        True
+    }
+
+
 def test_a_record_that_is_alone_in_a_box_is_not_quoted():
     """k-map allows a box of one record among many people of the population."""
     ages = pl.DataFrame({"age": [23, *[40] * 30]})

@@ -425,9 +425,9 @@ class Table(GroupedRows, RecordedRows):
             old = self._series(name)
             new = pl.Series(name, values).fill_nan(None)
             if kind_of(old.dtype) not in ("integer", "float"):
-                counted = pl.Series(np.rint(np.nan_to_num(values)).astype(np.int64))
-                ticks = counted.cast(old.to_physical().dtype).set(pl.Series(np.isnan(values)), None)
-                changed.append(ticks.cast(old.dtype).alias(name))
+                ticks = pl.Series(np.rint(np.nan_to_num(values)).astype(np.int64))
+                ticks = ticks.set(pl.Series(np.isnan(values)), None)
+                changed.append(ticks.cast(old.to_physical().dtype).cast(old.dtype).alias(name))
                 continue
             if kind_of(old.dtype) == "integer":
                 wide = np.uint64 if old.dtype == pl.UInt64 else np.int64

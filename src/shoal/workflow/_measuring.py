@@ -125,7 +125,8 @@ class Run:
         counted = people or (info.name == "journalist_risk" and self._is_sample)
         if info.name in _POPULATION_MEASURES and not counted:
             return "give a population table, a sampling fraction or a weight column"
-        if info.name == "individual_risk" and not estimable:
+        homes = info.name == "household_risk" and table.households is not None
+        if (info.name == "individual_risk" or homes) and not estimable:
             return "give a sampling fraction or a weight column"
         if info.needs_original and original is None:
             return "it compares with the original; give that too, as original (--original)"
@@ -133,7 +134,7 @@ class Run:
             return "it is about sensitive columns; declare them in the roles"
         if info.target and declared.target is None:
             return "it is about a target; declare it in the roles"
-        if info.on_request is not None and info.name not in self.asked:
+        if info.on_request is not None and info.name not in self.asked and not homes:
             return info.on_request
         if info.name == "suda" and info.name not in self.asked and len(table) > _MANY:
             return f"it needs much memory for more than {_MANY:,} records; ask for it by name"

@@ -22,8 +22,8 @@ _NEXT_TO = 1e-9
 
 
 def one_over_width(numbers: Floats) -> float:
-    """One over the width of a column; halves, since a width can be too large for a float."""
-    present = numbers[~np.isnan(numbers)] / 2
+    """One over the width of finite numbers; halves, since a width can be too large for a float."""
+    present = numbers[np.isfinite(numbers)] / 2
     half = float(np.ptp(present)) if len(present) else 0.0
     return 0.5 / half if half > 0 else 0.0
 
@@ -38,7 +38,7 @@ class Spans:
     """The different stretches of one column that boxes have.
 
     ``ends`` are the lowest and highest number of each stretch of an ordered column, ``measured``
-    is what these numbers count, ``unit`` is one over the width of the column, and ``gaps`` says
+    is what these numbers count, ``unit`` is one over the width of all stretches, and ``gaps`` says
     which stretches hold missing values. Under a hierarchy, ``nodes`` has the level and the label
     of each stretch. ``single`` says which stretches are released as the one value that they have.
     """
@@ -61,7 +61,7 @@ class Spans:
         if own is None:
             return cls(texts, scale, single, nodes=nodes)
         ends = [_bounds(tree, level)[tree.labels[level].index(text)] for level, text in nodes]
-        unit = one_over_width(own[:, 0])
+        unit = one_over_width(np.array(ends))
         return cls(texts, scale, single, np.array(ends), unit=unit, nodes=nodes)
 
     def distances(self, table: Table, column: str, hierarchy: Hierarchy | None) -> Floats:

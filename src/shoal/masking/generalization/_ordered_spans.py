@@ -19,6 +19,8 @@ from shoal.masking.generalization._serving import middles
 from shoal.table import Codes, RoundEnds, quantities, scale_name
 
 Integers = npt.NDArray[np.int64]
+#: How many steps of the values a cut that cannot be told is blurred by.
+_FAR = 10
 #: Points of a line, and where there is one; elsewhere an interval is open.
 Ends = tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]
 
@@ -66,7 +68,7 @@ def ordered_spans(column: Codes, records: Integers, reach: npt.NDArray[np.intege
         single,
         ends=inside,
         measured=scale_name(column),
-        unit=one_over_width(numbers),
+        unit=one_over_width(ends),
         gaps=silent,
     )
 
@@ -80,7 +82,7 @@ def _interval(low: str | None, high: str | None) -> str:
 def _below(line: RoundEnds, rows: Integers) -> Ends:
     """Where each stretch begins: at the cut below it, or nearer at a round number."""
     first, last = line.line[rows[:, 0]], line.line[rows[:, 1]]
-    points, found = _cuts(line, rows[:, 2], rows[:, 3], line.down, 0)
+    points, found = _cuts(line, rows[:, 2], rows[:, 3], below=True)
     near, rounds = line.down(first, last / 2 - first / 2)
     better = rounds & (rows[:, 0] > 0) & (rows[:, 0] < rows[:, 1]) & (~found | (near > points))
     return np.where(better, near, points), found | better
@@ -89,18 +91,28 @@ def _below(line: RoundEnds, rows: Integers) -> Ends:
 def _above(line: RoundEnds, rows: Integers) -> Ends:
     """Where each stretch ends: at the cut above it, or nearer at a round number."""
     first, last = line.line[rows[:, 0]], line.line[rows[:, 1]]
-    points, found = _cuts(line, rows[:, 4], rows[:, 5], line.up, 1)
+    points, found = _cuts(line, rows[:, 4], rows[:, 5], below=False)
     near, rounds = line.up(last, last / 2 - first / 2)
     inner = (rows[:, 1] < len(line.line) - 1) & (rows[:, 0] < rows[:, 1])
     better = rounds & inner & (~found | (near < points))
     return np.where(better, near, points), found | better
 
 
-def _cuts(line: RoundEnds, low: Integers, high: Integers, outwards: Any, side: int) -> Ends:
-    """The points of cuts between two codes; where there is none, one beyond the stretch."""
+def _cuts(line: RoundEnds, low: Integers, high: Integers, *, below: bool) -> Ends:
+    """The points of cuts between two codes, as the ends of what lies above or below them.
+
+    Where every value in between is somebody's, both sides end at a rounder point beyond the cut,
+    so that they overlap and do not say where it is, or stay open. Only where no cut of the column
+    has a point, as in a column of ranks, are the cuts themselves told.
+    """
     cut = (low >= 0) & (high < len(line.line))  # what is above all values is missing
     ends = line.line[np.where(cut, low, 0)], line.line[np.where(cut, high, 0)]
     points, found = line.between(*ends)
     lost = np.flatnonzero(cut & ~found)
-    points[lost], found[lost] = outwards(ends[1 - side][lost], np.zeros(len(lost)))
+    least = np.full(len(lost), _FAR * line.unit)
+    beyond, there = line.down(ends[1][lost], least) if below else line.up(ends[0][lost], least)
+    there &= (beyond > line.line[0]) & (beyond <= line.line[-1])
+    points[lost], found[lost] = beyond, there
+    if len(lost) and not (found & cut).any():
+        points[lost], found[lost] = line.beside(ends[1][lost])
     return points, found & cut

@@ -106,7 +106,9 @@ def quantile_edges(values: Any, groups: Sequence[int]) -> Edges:
         above = np.unique(numbers[np.minimum(places, len(numbers) - 1)])
         above = above[above > numbers[0]]
         below = numbers[np.searchsorted(numbers, above) - 1]
-        edges = tuple(Decimal(text) for text in line.texts(line.between(below, above)[0]))
+        cuts, found = line.between(below, above)
+        cuts = np.where(found, cuts, line.beside(above)[0])
+        edges = tuple(Decimal(text) for text in line.texts(cuts))
         if edges and (not ladder or len(edges) < len(ladder[-1])):
             ladder.append(edges)
     return Edges(tuple(ladder))

@@ -1,7 +1,8 @@
 """Ends that intervals of a column may show: round ones, and never the value of a single record.
 
 An interval that ends at the lowest or the highest of its records quotes somebody. It ends at the
-roundest number, or the coarsest boundary of the calendar, that lies in the room there is.
+roundest number, or the coarsest boundary of the calendar, that lies in the room there is, and never
+at a finer one than the values have: half a year between 40 and 41 would say that both are there.
 """
 
 from __future__ import annotations
@@ -41,10 +42,18 @@ _DAY: Final = 86_400
 
 @dataclass(frozen=True)
 class Step:
-    """Evenly spaced points, about ``size`` ticks apart; ``floor`` gives the point not above."""
+    """Evenly spaced points, about ``size`` ticks apart; ``floor`` gives the point not above.
+
+    ``nearest`` gives the nearest point, where a quotient of floats may be just below it.
+    """
 
     size: float
     floor: Callable[[Ticks], Ticks]
+    nearest: Callable[[Ticks], Ticks] | None = None
+
+    def holds(self, ticks: Ticks) -> bool:
+        """Whether all ticks are points."""
+        return bool(((self.nearest or self.floor)(ticks) == ticks).all())
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -63,8 +72,8 @@ class RoundEnds:
     >>> from shoal.table._encode import encode
     >>> ages = RoundEnds(encode(pl.Series([18, 23, 37, 40, 41])), np.array([1, 2, 1, 1, 1]))
     >>> cuts, found = ages.between(ages.line[[0, 1, 2, 3]], ages.line[[1, 2, 3, 4]])
-    >>> ages.texts(cuts), found.all()  # 40 and 41 are somebody's
-    (['20', '30', '38', '40.5'], np.True_)
+    >>> ages.texts(cuts[found]), found.tolist()  # 41 is somebody's
+    (['20', '30', '38'], [True, True, True, False])
     """
 
     column: Codes
@@ -86,7 +95,7 @@ class RoundEnds:
         if self.line.dtype == np.int64:
             ends = [min(max(end, -2 * _NARROW), 2 * _NARROW) for end in ends]
         points, found = self.between(*(np.array([end], self.line.dtype) for end in ends))
-        if not found[0] or (whole and points[0] % 2):  # half a unit is no value of the column
+        if not found[0]:
             return None
         text = self.texts(points)[0]
         return int(text) if self._kind == "integer" else float(text)
@@ -113,7 +122,10 @@ class RoundEnds:
         return levels.to_physical().cast(pl.Int64).to_numpy()
 
     def between(self, low: Ticks, high: Ticks) -> tuple[Ticks, Booleans]:
-        """The roundest point above each ``low`` and not above its ``high``, and where one is."""
+        """The roundest point above each ``low`` and not above its ``high``, and where one is.
+
+        It is of a step that all values are multiples of: years for ages, cents for money.
+        """
         points, found = high.copy(), np.zeros(len(high), np.bool_)
         for step in self._steps:
             left = np.flatnonzero(~found)
@@ -131,11 +143,28 @@ class RoundEnds:
 
     def down(self, ticks: Ticks, least: Ticks) -> tuple[Ticks, Booleans]:
         """A round point not above each tick, of a step of at least a size; and where one is."""
-        return self._outwards(ticks, least, lambda step, at: step.floor(at))
+        return self._outwards(
+            ticks, least, lambda step, at: step.floor(at), lambda step, at: self._before(at)
+        )
 
     def up(self, ticks: Ticks, least: Ticks) -> tuple[Ticks, Booleans]:
         """A round point above each tick, of a step of at least a size; and where one is."""
-        return self._outwards(ticks, least, self._after)
+        return self._outwards(ticks, least, self._after, lambda step, at: at)
+
+    def beside(self, ticks: Ticks) -> tuple[Ticks, Booleans]:
+        """Half a step of the values below each tick: nobody's. Dates and times have none."""
+        if self.unit == 0 or self._kind not in ("integer", "float"):
+            return ticks, np.zeros(len(ticks), np.bool_)
+        if self.line.dtype.kind == "f":
+            points = [float(f"{tick - self.unit / 2:.15g}") for tick in ticks.tolist()]
+            return np.array(points), np.ones(len(ticks), np.bool_)
+        return ticks - int(self.unit) // 2, np.ones(len(ticks), np.bool_)
+
+    @property
+    def unit(self) -> float:
+        """The coarsest step that all values are multiples of; 0 where there is none."""
+        finest = self._steps[-1] if self._steps else None
+        return finest.size if finest is not None and finest.holds(self.line) else 0.0
 
     def texts(self, points: Ticks) -> list[str]:
         """The points as they are shown."""
@@ -192,29 +221,44 @@ class RoundEnds:
         return step.floor(here + max(1, int(1.5 * step.size)))
 
     def _outwards(
-        self, ticks: Ticks, least: Ticks, point: Callable[[Step, Ticks], Ticks]
+        self,
+        ticks: Ticks,
+        least: Ticks,
+        point: Callable[[Step, Ticks], Ticks],
+        beyond: Callable[[Step, Ticks], Ticks],
     ) -> tuple[Ticks, Booleans]:
         points, found = ticks.copy(), np.zeros(len(ticks), np.bool_)
-        halves = self._kind in ("integer", "float") and self.line.dtype.kind != "f"
-        least = np.maximum(least.astype(np.float64), 2.0 if halves else 0.0)
+        least = least.astype(np.float64)
         for step in reversed(self._steps):
             left = np.flatnonzero(~found & (least <= step.size))
             spot = point(step, ticks[left])
-            good = np.isfinite(spot.astype(np.float64)) & ~self._alone(spot)
-            if self._kind == "time":
-                good &= spot < _DAY * _SECOND["ns"]
-            points[left[good]], found[left[good]] = spot[good], True
+            for _ in range(_TRIES):
+                good = np.isfinite(spot.astype(np.float64)) & ~self._alone(spot)
+                if self._kind == "time":
+                    good &= spot < _DAY * _SECOND["ns"]
+                points[left[good]], found[left[good]] = spot[good], True
+                left, spot = left[~good], point(step, beyond(step, spot[~good]))
         return points, found
 
     @cached_property
     def _steps(self) -> list[Step]:
-        """From the coarsest to the finest."""
+        """From the coarsest to the one that all values are multiples of, else to the finest."""
+        taken = []
+        for step in self._all_steps:
+            taken.append(step)
+            if step.holds(self.line) and (self.line != 0).any():
+                break
+        return taken
+
+    @property
+    def _all_steps(self) -> Iterator[Step]:
         if self._kind in ("date", "datetime"):
-            return list(_calendar_steps(getattr(self.column.levels.dtype, "time_unit", None)))
+            return _calendar_steps(getattr(self.column.levels.dtype, "time_unit", None))
         if self._kind in ("time", "duration"):
             unit = getattr(self.column.levels.dtype, "time_unit", "ns")
-            return [_whole_step(size) for size in _clock_sizes(_SECOND[unit]) if size < _NARROW]
-        return list(_float_steps(self.line) if self.line.dtype.kind == "f" else self._whole_steps)
+            sizes = (size for size in _clock_sizes(_SECOND[unit]) if size < _NARROW)
+            return (_whole_step(size) for size in sizes)
+        return _float_steps(self.line) if self.line.dtype.kind == "f" else self._whole_steps
 
     @property
     def _whole_steps(self) -> Iterator[Step]:
@@ -223,7 +267,6 @@ class RoundEnds:
             for lead in (5, 2, 1):
                 if self.line.dtype == object or lead * 10**power < _NARROW:
                     yield _whole_step(2 * lead * 10**power)
-        yield _whole_step(1)
 
 
 def _whole_step(size: int) -> Step:
@@ -249,17 +292,21 @@ def _float_steps(line: Floats) -> Iterator[Step]:
 def _float_step(lead: int, power: int) -> Step:
     size = lead * 10.0**power
 
-    def floor(ticks: Floats) -> Floats:
-        def point(times: Floats) -> Floats:
-            # a quotient by a power of ten is the float that is nearest to the decimal number
-            return times * lead / 10.0**-power if power < 0 else times * size
+    def point(times: Floats) -> Floats:
+        # a quotient by a power of ten is the float that is nearest to the decimal number
+        return times * lead / 10.0**-power if power < 0 else times * size
 
+    def nearest(ticks: Floats) -> Floats:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return point(np.rint(ticks / size))
+
+    def floor(ticks: Floats) -> Floats:
         with np.errstate(over="ignore", invalid="ignore"):
             times = np.floor(ticks / size)
             points = point(times)
             return np.where(points > ticks, point(times - 1), points) + 0.0
 
-    return Step(size, floor)
+    return Step(size, floor, nearest)
 
 
 def _clock_sizes(second: int) -> Iterator[int]:

@@ -102,7 +102,8 @@ _SENTENCES = {
     ),
     "top_bottom_code": (
         "Extreme numbers were drawn in: what lay more than {fence} interquartile ranges beyond the "
-        "middle half of the values became the most extreme value inside."
+        "middle half of the values became the most extreme value inside, or a round number next to "
+        "it where that is one record's."
     ),
     "add_noise": (
         "Random Laplace noise was added to each number. Its scale is the range of the column among "
@@ -120,7 +121,8 @@ _SENTENCES = {
     ),
     "microaggregate": (
         "Records were put into groups of at least {k} similar ones, and each group got one value: "
-        "the mean of numbers, the median of what has an order, the most frequent of others."
+        "the mean of numbers and dates, the most frequent of others. What too few of a group have "
+        "is missing for all of it."
     ),
     "pram": (
         "Some cells were drawn anew at random from the values of their column; each kept its own "
