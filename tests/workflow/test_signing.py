@@ -135,6 +135,18 @@ def test_an_unsigned_release_fails_where_a_signer_is_named(out, keys):
     assert verify(out).signature is None
 
 
+@pytest.mark.skipif(os.name != "posix", reason="links of POSIX")
+def test_no_signature_is_looked_for_behind_a_link(out, keys, tmp_path):
+    sign(out, key=keys["ed25519"])
+    (out / "public").rename(tmp_path / "elsewhere")
+    (out / "public").symlink_to(tmp_path / "elsewhere", target_is_directory=True)
+    found = verify(out, signer=public(keys["ed25519"]))
+    assert [check.name for check in found.checks] == ["plain files"]
+    assert not found.holds
+    with pytest.raises(VerificationFailed):
+        sign(out, key=keys["ed25519"])
+
+
 def test_another_signer_fails(out, keys):
     sign(out, key=keys["other"])
     found = verify(out, signer=public(keys["ed25519"]))

@@ -85,7 +85,9 @@ def sign(
 
     place = Place.of(Path(folder))
     private_key = read_private_key(key, passphrase)
-    _clear_leftovers(place.public / SIGNATURE_FILE)
+    with contextlib.suppress(ReleaseError):  # which the check says
+        place.check_plain()
+        _clear_leftovers(place.public / SIGNATURE_FILE)
     if progress:
         progress("Checking the release", 0.0)
     check_release(place).raise_if_failed()
