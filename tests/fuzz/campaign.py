@@ -18,7 +18,7 @@ import time
 from collections import Counter
 from typing import Any
 
-from .cases import KNOWN, SECONDS, Verdict, run_case
+from .cases import SECONDS, Verdict, run_case
 
 #: A worker that says nothing for so long is ended; most of it may be waiting for the processor.
 SILENT = 20 * SECONDS
@@ -63,7 +63,6 @@ class Tally:
     def __init__(self) -> None:
         self.cases = Counter[tuple[str, str]]()
         self.failed: list[Verdict] = []
-        self.known = Counter[str]()
         self.releases = self.claims = 0
 
     def add(self, verdict: Verdict) -> None:
@@ -72,9 +71,7 @@ class Tally:
         self.claims += verdict.claims
         if sum(self.cases.values()) % 1000 == 0:
             print(f"... {self.summary}", flush=True)
-        if verdict.failures and verdict.known:
-            self.known.update(verdict.has & KNOWN.keys())
-        elif verdict.failures:
+        if verdict.failures:
             self.failed.append(verdict)
             print(f"{verdict.number} {verdict.kind}: {'; '.join(verdict.failures)}", flush=True)
 
@@ -84,7 +81,6 @@ class Tally:
             came = {to: n for (of, to), n in sorted(self.cases.items()) if of == kind}
             ways = ", ".join(f"{to} {n}" for to, n in came.items())
             lines.append(f"{kind:10} {sum(came.values()):7} cases: {ways}")
-        lines += [f"known      {count:7} cases: {what}" for what, count in self.known.items()]
         return "\n".join([*lines, self.summary])
 
     @property
@@ -129,7 +125,7 @@ def campaign(seconds: float, first: int, jobs: int) -> Tally:
 
 
 def main() -> int:
-    """The program; 1 if anything failed that is not known to."""
+    """The program; 1 if anything failed."""
     told = argparse.ArgumentParser(prog="fuzz.campaign", description=__doc__)
     told.add_argument("--minutes", type=float, default=10)
     told.add_argument("--from", type=int, default=0, dest="first")

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import itertools
-import json
 import os
 import random
 import re
@@ -38,25 +37,10 @@ from shoal.table import FORMATS
 from .damage import damage_release, damaged, mutated, without_nothing
 from .draw_plans import draw_plan
 from .draw_tables import CANARY, CANARY_NUMBER, Drawn, draw_table, far_dates, far_workbook
-from .public_half import Public, WrongFile, read_public
+from .public_half import WrongFile, read_public
 from .recount import recount
 
 SECONDS = 30
-#: What is known to fail and is being mended, and what its failures say. A case that has it may
-#: fail so.
-KNOWN = {
-    "zeros with a sign": "and it is|does not hold|does not verify",
-    "dates beyond the calendar": "PanicException|unexpected",
-    "means of huge numbers": "_mdav_shell|out of bounds|seconds",
-    "methods that are no list": "TypeError",
-    "many seeds": "OverflowError|MemoryError|_design",
-    "a cell in the last corner": "",
-    "trees over huge numbers": "",
-}
-#: Those that end the process, or never end in a kernel, which no signal reaches.
-ENDLESS = {"a cell in the last corner", "trees over huge numbers"}
-
-_SIGNED_ZERO = re.compile(r"-0(\.0*)?(e.*)?")
 
 
 class Hang(BaseException):
@@ -71,16 +55,8 @@ class Verdict:
     kind: str
     came_to: str = "refused"
     failures: list[str] = field(default_factory=list)
-    #: What the case has of :data:`KNOWN`.
-    has: set[str] = field(default_factory=set)
     releases: int = 0
     claims: int = 0
-
-    @property
-    def known(self) -> bool:
-        """Whether every failure is one that is known."""
-        said = [KNOWN[what] for what in self.has & KNOWN.keys()]
-        return all(any(re.search(each, line) for each in said) for line in self.failures)
 
     def fail(self, what: str) -> None:
         self.failures.append(what)
@@ -194,9 +170,6 @@ def _release(rng: random.Random, folder: Path, verdict: Verdict) -> None:
     _hierarchy_file(rng, folder, table)
     for _ in range(4):
         plan = draw_plan(rng, table)
-        verdict.has |= _huge(table, plan)
-        if _not_begun(verdict):
-            return
         steps = {part: value for part, value in plan.items() if part != "roles"}
         try:
             with _shoals_warnings(verdict):
@@ -229,7 +202,7 @@ def _saved(verdict: Verdict, release: Any, folder: Path, format: str, table: Dra
 
 def _persons(table: Drawn, folder: Path) -> list[Any] | None:
     """Whose each released row is, where roles say that a person may have several."""
-    if "unit" not in table.roles:
+    if table.roles.get("unit", "row") == "row":
         return None
     records = pyarrow.parquet.read_table(folder / "private" / "records.parquet")
     whose = table.frame[table.roles["unit"]].to_list()
@@ -245,39 +218,8 @@ def counted(verdict: Verdict, folder: Path, format: str, **given: Any) -> None:
     outcome = recount(public, **given)
     verdict.releases += 1
     verdict.claims += len(outcome.counted)
-    if outcome.wrong and _has_signed_zeros(public):
-        verdict.has.add("zeros with a sign")
     for line in outcome.wrong:
         verdict.fail(f"{format}: {line}")
-
-
-def _has_signed_zeros(public: Public) -> bool:
-    floats = [name for name, kind in public.types.items() if kind.startswith("float")]
-    cells = (cell for name in floats for cell in public.columns[name] if cell is not None)
-    return any(_SIGNED_ZERO.fullmatch(cell) for cell in cells)
-
-
-def _huge(table: Drawn, plan: Mapping[str, Any]) -> set[str]:
-    """What is known of groups of numbers whose squares are beyond the range."""
-    steps = [step for step in plan["steps"] if step["method"] in ("microaggregate", "swap")]
-    huge = any(
-        abs(cell) > 1e150
-        for column in table.frame
-        if column.dtype.is_float()
-        for cell in column.to_list()
-        if cell is not None
-    )
-    if not steps or not huge:
-        return set()
-    trees = any(step.get("partition") == "mu-approx" for step in steps)
-    return {"means of huge numbers"} | ({"trees over huge numbers"} if trees else set())
-
-
-def _not_begun(verdict: Verdict) -> bool:
-    if verdict.has & KNOWN.keys() & ENDLESS:
-        verdict.came_to = "not begun"
-        return True
-    return False
 
 
 def _sentence(verdict: Verdict, error: ShoalError) -> None:
@@ -308,9 +250,6 @@ def _protected(rng: random.Random, folder: Path, verdict: Verdict) -> None:
     data = _written(table, folder, kind)
     if data is None:
         verdict.came_to = "not written"
-        return
-    verdict.has |= _huge(table, plan)
-    if _not_begun(verdict):
         return
     _hierarchy_file(rng, folder, table)
     format = rng.choice(list(FORMATS))
@@ -353,11 +292,9 @@ def _table(rng: random.Random, folder: Path, verdict: Verdict) -> None:
     if rng.random() < 0.02:
         data = folder / "data.parquet"
         far_dates().write_parquet(data)
-        verdict.has.add("dates beyond the calendar")
     elif rng.random() < 0.005:
         data = folder / "data.xlsx"
         far_workbook(data)
-        verdict.has.add("a cell in the last corner")
     elif rng.random() < 0.5:
         content = damaged(rng, data.read_bytes())
         data.write_bytes(content)
@@ -365,9 +302,6 @@ def _table(rng: random.Random, folder: Path, verdict: Verdict) -> None:
     names = table.frame.columns
     drawn = draw_plan(rng, table)
     plan = _plan_file(folder, drawn)
-    verdict.has |= _huge(table, drawn)
-    if _not_begun(verdict):
-        return
     _hierarchy_file(rng, folder, table)
     words: dict[str, list[object]] = {
         "roles": [],
@@ -415,9 +349,6 @@ def _plan(rng: random.Random, folder: Path, verdict: Verdict) -> None:
         table.frame.write_parquet(folder / "data.parquet")
     _hierarchy_file(rng, folder, table)
     given = draw_plan(rng, table)
-    verdict.has |= _huge(table, given)
-    if _not_begun(verdict):
-        return
     path = _plan_file(folder, given)
     if rng.random() < 0.6:
         spoilt = mutated(rng, given)
@@ -532,8 +463,6 @@ def _halves(rng: random.Random, folder: Path, verdict: Verdict) -> None:
     release = shutil.copytree(home / "out", folder / "out")
     what = damage_release(rng, release, other / "out")
     changed = _content(release / "public") != _content(home / "out" / "public")
-    if not _methods_are_a_list(release / "public" / "release.json"):
-        verdict.has.add("methods that are no list")
     original = ["--original", str(home / "data.csv")] if rng.random() < 0.3 else []
     command = rng.choice(["verify", "verify", "verify", "assess"])
     code = call(verdict, command, "out", *original)
@@ -549,17 +478,6 @@ def _content(folder: Path) -> dict[str, bytes]:
         path.name: path.read_bytes() if path.is_file() and not path.is_symlink() else b"?"
         for path in folder.iterdir()
     }
-
-
-def _methods_are_a_list(path: Path) -> bool:
-    try:
-        methods = json.loads(path.read_text("utf-8"))["methods"]
-        return isinstance(methods, list) and all(isinstance(each, dict) for each in methods)
-    except (OSError, ValueError, LookupError, TypeError):
-        return False
-
-
-# -- studies
 
 
 def _study(rng: random.Random, folder: Path, verdict: Verdict) -> None:
@@ -586,16 +504,10 @@ def _study(rng: random.Random, folder: Path, verdict: Verdict) -> None:
         with contextlib.suppress(Exception):  # what cannot be written is not tried
             written = without_nothing(spoilt) if isinstance(spoilt, dict) else {}
             path.write_text(tomlkit.dumps(written), "utf-8")
-            if _is_large(written.get("seeds")):
-                verdict.has.add("many seeds")
     else:
         path.write_bytes(damaged(rng, path.read_bytes()))
     code = call(verdict, "study", path, "--out", "results", "--jobs", 1, "--budget", "0s")
     verdict.came_to = {0: "done", 1: "not met"}.get(code, "refused")
-
-
-def _is_large(seeds: Any) -> bool:
-    return isinstance(seeds, int) and not isinstance(seeds, bool) and seeds > 10**6
 
 
 _RUN: dict[str, Callable[[random.Random, Path, Verdict], None]] = {

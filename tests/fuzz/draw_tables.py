@@ -8,15 +8,13 @@ import io
 import random
 import zipfile
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import polars as pl
-
-from shoal import Roles
 
 #: In every text of a table, and in its largest number: a message that has it quotes a cell.
 CANARY = "Zq7x"
@@ -166,8 +164,10 @@ def draw_table(rng: random.Random, *, tame: bool = False) -> Drawn:
         ids = [f"P{CANARY}{rng.randint(0, people)}" for _ in range(rows)]
         columns.append(pl.Series("person", ids, dtype=pl.String()))
         names = [*names, "person"]
-        declared = "unit" if _has_unit() and rng.random() < 0.5 else "identifiers"
-        roles[declared] = "person" if declared == "unit" else [*roles["identifiers"], "person"]
+        if rng.random() < 0.8:
+            roles["unit"] = rng.choice(["person", "person", "row"])
+        if roles.get("unit") != "person" or rng.random() < 0.5:
+            roles["identifiers"] = [*roles["identifiers"], "person"]
     if rng.random() < 0.05:
         columns.append(pl.Series("weight", [rng.choice([1.0, 2.5, 40.0]) for _ in range(rows)]))
         names = [*names, "weight"]
@@ -207,11 +207,6 @@ def _roles(rng: random.Random, names: list[str]) -> dict[str, Any]:
         other = next(role for role in roles if roles[role])
         roles["quasi_identifiers"].append(roles[other].pop())
     return roles
-
-
-def _has_unit() -> bool:
-    """Whether roles can say whose record a row is."""
-    return any(field.name == "unit" for field in fields(Roles))
 
 
 def far_dates() -> pl.DataFrame:

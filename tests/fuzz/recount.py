@@ -60,6 +60,8 @@ class Recount:
         """The rows that agree with a class: equal, or with nothing agreeing with everything."""
         if missing == "own":
             return self.classes[key]
+        if self.persons is not None:
+            raise NotPublic("with wildcards at least so many persons agree, not just so many")
         return [row for other, rows in self.classes.items() if _agree(key, other) for row in rows]
 
     def sizes(self, missing: str = "own") -> list[int]:
@@ -77,9 +79,22 @@ class Recount:
         )
 
     def shares(self, column: str, rows: Sequence[int]) -> dict[str | None, float]:
-        """The share of the people of the rows that has each value."""
-        people = self.people(rows)
-        return {value: count / people for value, count in self.counts(column, rows).items()}
+        """The share of each value among those of the people of the rows, who may have several."""
+        counts = self.counts(column, rows)
+        return {value: count / sum(counts.values()) for value, count in counts.items()}
+
+    def of_people(self, by_row: Sequence[float]) -> list[float]:
+        """The largest number among the rows of each person."""
+        if self.persons is None:
+            return list(by_row)
+        largest: dict[Any, float] = {}
+        for person, value in zip(self.persons, by_row, strict=True):
+            largest[person] = max(largest.get(person, value), value)
+        return list(largest.values())
+
+    def had_by_all(self, column: str, rows: Sequence[int]) -> bool:
+        """Whether everybody among the rows has one and the same value."""
+        return max(self.counts(column, rows).values()) == self.people(rows)
 
     def everybody(self, column: str) -> dict[str | None, float]:
         return self.shares(column, range(self.public.rows))
@@ -102,9 +117,21 @@ def _agree(one: Key, other: Key) -> bool:
 # -- models: the level, and whether it suffices
 
 
-def _k_anonymity(found: Recount, k: int, missing: str = "own") -> tuple[float, bool]:
-    level = min(found.sizes(missing))
+def _k_anonymity(
+    found: Recount, k: int, missing: str = "own", of: str = "persons"
+) -> tuple[float, bool]:
+    level = min(found.sizes(missing) if of == "persons" else _histories(found))
     return level, level >= k
+
+
+def _histories(found: Recount) -> list[int]:
+    """For each person how many have rows in the same classes, equally often."""
+    owners = range(found.public.rows) if found.persons is None else found.persons
+    events: dict[Any, Counter[Key]] = defaultdict(Counter)
+    for owner, key in zip(owners, found.keys, strict=True):
+        events[owner][key] += 1
+    shared = Counter(frozenset(history.items()) for history in events.values())
+    return [shared[frozenset(history.items())] for history in events.values()]
 
 
 def _l_diversity(
@@ -117,7 +144,7 @@ def _l_diversity(
     def of_class(name: str, rows: list[int]) -> float:
         counts = sorted(found.counts(name, rows).values(), reverse=True)
         if kind == "distinct":
-            return len(counts)
+            return 1 if found.had_by_all(name, rows) else len(counts)
         if kind == "entropy":
             return math.exp(-math.fsum(n / sum(counts) * math.log(n / sum(counts)) for n in counts))
         # the largest l with r1 < c (r_l + … + r_m)
@@ -183,7 +210,8 @@ _DISTANCES = {"equal": _equal, "ordered": _ordered, "hierarchical": _hierarchica
 
 def _alpha_k(found: Recount, alpha: float, k: int, column: str | None = None) -> tuple[float, bool]:
     def of_class(name: str, rows: list[int]) -> float:
-        return max(found.shares(name, rows).values()) if found.people(rows) >= k else math.inf
+        people = found.people(rows)
+        return max(found.counts(name, rows).values()) / people if people >= k else math.inf
 
     level = max(found.worst(column, of_class))
     return level, level <= alpha + HAIR
@@ -220,7 +248,8 @@ def _delta_disclosure(
 
 
 def _average_risk(found: Recount, max: float) -> tuple[float, bool]:
-    level = len(found.classes) / found.people(range(found.public.rows))
+    risks = found.of_people([1 / size for size in found.sizes()])
+    level = math.fsum(risks) / len(risks)
     return level, level <= max + HAIR
 
 
@@ -237,7 +266,7 @@ def _unique_in_population(found: Recount, fraction: float, estimator: str) -> fl
         return 0.0
     if estimator != "zayatz":
         raise NotPublic("the estimator is fitted by a search")
-    records = found.people(range(found.public.rows))
+    records = sum(size * number for size, number in sizes.items())
     people = round(records / fraction)
     # how likely a class of the population leaves one record in the sample
     once = {
@@ -288,8 +317,8 @@ def _marketer(
     found: Recount, missing: str = "own", sampling_fraction: float | None = None
 ) -> float:
     share = 1.0 if sampling_fraction is None else sampling_fraction
-    sizes = found.sizes(missing)
-    return math.fsum(share / size for size in sizes) / len(sizes)
+    risks = found.of_people([share / size for size in found.sizes(missing)])
+    return math.fsum(risks) / len(risks)
 
 
 def _journalist(
@@ -301,18 +330,18 @@ def _journalist(
 
 
 def _at_risk(found: Recount, missing: str = "own", threshold: float = 0.2) -> float:
-    sizes = found.sizes(missing)
-    return sum(1 / size > threshold for size in sizes) / len(sizes)
+    risks = found.of_people([1 / size for size in found.sizes(missing)])
+    return sum(risk > threshold for risk in risks) / len(risks)
 
 
 def _uniqueness(found: Recount, missing: str = "own") -> float:
-    sizes = found.sizes(missing)
-    return sum(size == 1 for size in sizes) / len(sizes)
+    alone = found.of_people([size == 1 for size in found.sizes(missing)])
+    return sum(alone) / len(alone)
 
 
 def _homogeneity(found: Recount, missing: str = "own", column: str | None = None) -> float:
     def certain(name: str, rows: list[int]) -> bool:
-        return len(found.counts(name, rows)) == 1
+        return found.had_by_all(name, rows)
 
     return _marked(found, missing, column, certain)
 
@@ -330,13 +359,13 @@ def _skewness(
 def _marked(
     found: Recount, missing: str, column: str | None, mark: Callable[[str, list[int]], bool]
 ) -> float:
-    """The share of the rows in classes that are marked in at least one column."""
-    marked = sum(
-        len(rows)
-        for key, rows in found.classes.items()
-        if any(mark(name, found.crowd(key, missing)) for name in found.secrets(column))
-    )
-    return marked / found.public.rows
+    """The share of the people with rows in classes that are marked in at least one column."""
+    marks = {
+        key: any(mark(name, found.crowd(key, missing)) for name in found.secrets(column))
+        for key in found.classes
+    }
+    marked = found.of_people([marks[key] for key in found.keys])
+    return sum(marked) / len(marked)
 
 
 def _estimated_uniques(

@@ -1,8 +1,7 @@
 """Everything that ever failed, tried again: one small file each in ``corpus/``.
 
 An entry has the files of a folder, a command, and ``exit``, the code that it must end with. It may
-begin with a whole ``release``, of which some facts are ``set`` to something else. While a defect is
-``known`` (see ``cases.py``), its entry is expected to fail.
+begin with a whole ``release``, of which some facts are ``set`` to something else.
 """
 
 from __future__ import annotations
@@ -15,18 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from .cases import ENDLESS, KNOWN, Verdict, a_release, call, counted
+from .cases import Verdict, a_release, call, counted
 from .draw_tables import far_dates, far_workbook
 
 CORPUS = Path(__file__).parent / "corpus"
 ENTRIES = {path.stem: tomllib.loads(path.read_text("utf-8")) for path in CORPUS.glob("*.toml")}
-
-
-def marked(name):
-    known = ENTRIES[name].get("known")
-    if known not in KNOWN:
-        return name
-    return pytest.param(name, marks=pytest.mark.xfail(reason=known, run=known not in ENDLESS))
 
 
 def lay_out(entry, folder):
@@ -47,7 +39,7 @@ def lay_out(entry, folder):
         made[how](folder / name)
 
 
-@pytest.mark.parametrize("name", [marked(name) for name in sorted(ENTRIES)])
+@pytest.mark.parametrize("name", sorted(ENTRIES))
 def test_it_does_not_fail_again(name, tmp_path, monkeypatch):
     entry = ENTRIES[name]
     monkeypatch.chdir(tmp_path)
