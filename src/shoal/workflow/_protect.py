@@ -209,7 +209,7 @@ def _refuse_if_links_refute(claims: tuple[Claim, ...], swapping: Swapping | None
             raise RequirementNotMet(
                 f"{claim.key} was shown to hold with k = {claim.measured:g}, but the attack found "
                 f"otherwise: {swapping.sentence}. Swaps that keep the bound show so many right "
-                "links less than once in a million draws. Do not release this table; look for "
+                "links less than once in a thousand draws. Do not release this table; look for "
                 "steps that undo each other. Nothing was written."
             )
 

@@ -169,7 +169,7 @@ def refutes(swapping: Swapping, claim: Claim) -> bool:
 
     In a group of k records that exchanged values uniformly, right links have no larger
     moments than a Poisson count with mean 1, so Chernoff's bound for that count holds for their
-    sum. A draw that keeps the claim is taken for one that does not less than once in a million.
+    sum. A draw that keeps the claim is taken for one that does not less than once in a thousand.
     """
     if not claim.bounds_links:
         return False
@@ -180,7 +180,7 @@ def refutes(swapping: Swapping, claim: Claim) -> bool:
     if not share or share <= bound:
         return False
     evidence = trials * (share * math.log(share / bound) - share + bound)
-    return bool(evidence > math.log(1e6))
+    return bool(evidence > math.log(1e3))
 
 
 def _smallest_crowd(masked: Table, protected: Sequence[str]) -> int:
