@@ -125,6 +125,8 @@ def public_facts(
 
     masked, classes = release.masked, release.after.classes
     measured = {n: release.after[n].value for n in PUBLIC_MEASURES}
+    if classes.rarest_history is not None:
+        measured["rarest_history"] = classes.rarest_history
     return {
         "format_version": FORMAT_VERSION,
         "shoal": __version__,

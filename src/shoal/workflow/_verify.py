@@ -364,6 +364,8 @@ def _same_measures(masked: Table, facts: Mapping[str, Any], unowned: bool) -> Ou
     infos = discover_all_measures()
     found: dict[str, float] = {"k": masked.classes.k, "classes": masked.classes.count}
     found |= {name: infos[name].function(masked).value for name in PUBLIC_MEASURES}
+    if masked.has_persons:
+        found["rarest_history"] = masked.histories.k
     stated = facts["measured"]
     wrong = [
         name

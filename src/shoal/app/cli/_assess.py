@@ -88,6 +88,12 @@ def assess(
     identifiers: Annotated[
         _Names, _names("--identifiers", "Columns that name a person by themselves.")
     ] = None,
+    unit: Annotated[
+        _Names, _names("--unit", "Columns that say whose row it is, where a person has several.")
+    ] = None,
+    household: Annotated[
+        _Names, _names("--household", "Columns that say who lives together.")
+    ] = None,
     target: Annotated[
         str | None,
         typer.Option(
@@ -177,7 +183,7 @@ def assess(
     if measure and everything:
         raise InputError("The measures are given twice, by --measure and by --all; give one.")
     options = measure_options(option)
-    declared = Declared(plan, quasi, sensitive, identifiers, target)
+    declared = Declared(plan, quasi, sensitive, identifiers, target, unit, household)
     with Working("Reading the data") as working:
         if Path(data).is_dir():
             if same_order:

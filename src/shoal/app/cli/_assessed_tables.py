@@ -26,6 +26,8 @@ class Declared:
     sensitive: _Names
     identifiers: _Names
     target: str | None
+    unit: _Names = None
+    household: _Names = None
 
     def roles(self, table: Table) -> Roles:
         """The roles of a table that has none yet."""
@@ -35,12 +37,15 @@ class Declared:
             quasi=self.quasi,
             sensitive=self.sensitive,
             identifiers=self.identifiers,
+            unit=self.unit,
+            household=self.household,
         )
         return self._with_target(roles)
 
     def over(self, roles: Roles, table: Table) -> Roles:
         """The roles that a release records, unless the call gives others."""
-        given = self.plan is not None or self.quasi or self.sensitive or self.identifiers
+        named = (self.quasi, self.sensitive, self.identifiers, self.unit, self.household)
+        given = self.plan is not None or any(named)
         return self.roles(table) if given else self._with_target(roles)
 
     def _with_target(self, roles: Roles) -> Roles:

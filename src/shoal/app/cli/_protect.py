@@ -176,12 +176,19 @@ def show_release(release: Release, out: Path) -> None:
         say(minimality_in_words(found))
     heading("Written")
     say(
-        f"{count(len(release.masked), 'record')} of {release.rows_before:,} in "
+        f"{count(len(release.masked), 'record')} of {release.rows_before:,}"
+        f"{_of_persons(release)} in "
         f"{count(len(release.masked.columns), 'column')}, "
         + ("in their first order." if release.plan.keep_order else "in a new order.")
     )
     say(f"{printable(out / 'public')}: to give away. Its report.html says what was done.")
     say(f"{printable(out / 'private')}: to keep. Whoever has it can undo the masking.")
+
+
+def _of_persons(release: Release) -> str:
+    """Whose records they are, where a person has several."""
+    persons = release.after.classes.persons
+    return "" if persons is None else f", of {count(persons, 'person')},"
 
 
 def _show_formulas(masked: Table, formulas: Formulas) -> None:

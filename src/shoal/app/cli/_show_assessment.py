@@ -52,10 +52,11 @@ def show_assessment(found: Assessment) -> None:
 def _show_crowds(found: Assessment) -> None:
     classes = found.classes
     heading("Crowds: records with equal quasi-identifiers")
+    called, everybody = classes.called, classes.persons or found.rows
     say(
-        f"k = {classes.k:,}: the smallest class has {count(classes.k, 'record')}. In "
-        f"{count(classes.count, 'class')} of {classes.average:.1f} records on average, "
-        f"{count(classes.uniques, 'record')} ({percent(classes.uniques / max(found.rows, 1))}) "
+        f"k = {classes.k:,}: the smallest class has {count(classes.k, called)}. In "
+        f"{count(classes.count, 'class')} of {classes.average:.1f} {called}s on average, "
+        f"{count(classes.uniques, called)} ({percent(classes.uniques / max(everybody, 1))}) "
         f"{'is' if classes.uniques == 1 else 'are'} alone."
     )
     show(

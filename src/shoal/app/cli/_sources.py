@@ -213,16 +213,18 @@ def roles_from(
     quasi: Sequence[str] | None,
     sensitive: Sequence[str] | None,
     identifiers: Sequence[str] | None,
+    unit: Sequence[str] | None = None,
+    household: Sequence[str] | None = None,
 ) -> Roles:
     """The roles that a call declares, by a plan or by names."""
     from shoal.table import Roles
     from shoal.workflow import Plan
 
     if plan is not None:
-        if quasi or sensitive or identifiers:
+        if quasi or sensitive or identifiers or unit or household:
             raise RolesError(
-                "The roles are given twice, by --plan and by --quasi, --sensitive or "
-                "--identifiers; give them once."
+                "The roles are given twice, by --plan and by --quasi, --sensitive, --identifiers, "
+                "--unit or --household; give them once."
             )
         roles = Plan.load(plan).roles
         if roles is None:
@@ -237,4 +239,6 @@ def roles_from(
         identifiers=split_names(identifiers, columns),
         quasi_identifiers=split_names(quasi, columns),
         sensitive=split_names(sensitive, columns),
+        unit="row" if unit == ["row"] else split_names(unit, columns),
+        household=split_names(household, columns),
     )

@@ -92,13 +92,14 @@ def _facts(assessment: Assessment) -> dict[str, Any]:
 
 
 def _verdict(assessment: Assessment) -> str:
-    rows = _words.counted(assessment.rows, "record")
+    everybody = assessment.classes.persons or assessment.rows
+    rows = _words.counted(everybody, assessment.classes.called)
     if assessment.swapping is not None:
         sentence = assessment.swapping.sentence
         return f"{rows}, {sentence}."
     alone = assessment.classes.uniques
     if alone:
-        share = _words.percent(100 * alone / assessment.rows)
+        share = _words.percent(100 * alone / everybody)
         verb = "stands" if alone == 1 else "stand"
         return (
             f"{alone:,} of {rows} ({share}) {verb} alone: whoever knows the quasi-identifiers "

@@ -110,6 +110,13 @@ def _about_claims(release: Release, facts: Mapping[str, Any]) -> Iterator[Cautio
             + (", not for the sensitive columns either:" if sensitive else "."),
             sensitive,
         )
+    if "rarest_history" in facts["measured"]:
+        yield Caution(
+            "Whoever knows several records of a person finds no more than a crowd.",
+            "A person may have several records here, and k counts persons: by one record, a person "
+            "is in a crowd of them. By all records of a person together, the person's history, the "
+            f"smallest crowd has {_words.counted(facts['measured']['rarest_history'], 'person')}.",
+        )
     if any(_is_wildcard(claim["requirement"]) for claim in facts["claims"]):
         yield Caution(
             "Everybody shares all values with the crowd.",
