@@ -39,6 +39,7 @@ STEPS = {
     "some columns": 'k = 4\ncolumns = ["city", "grade"]\nsuppression_limit = 1',
     "given levels": "k = 4\nsuppression_limit = 1\nlevels = { age = 2, city = 1, grade = 1 }",
     "extended": "k = 4\nextend = true\nsuppression_limit = 1",
+    "single rows": "k = 4\nsuppression_limit = 1\nwhole = false",
 }
 HIERARCHIES = {
     "age": "{ intervals = [5, 20, 40] }",

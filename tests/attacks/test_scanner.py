@@ -145,7 +145,7 @@ def released(table: Table, masker, folder):
         warnings.simplefilter("ignore", ShoalWarning)
         release = protect(table, Plan([masker]))
     for format in FORMATS:
-        _write_public(release, folder / format, format, lambda label, share: None)
+        _write_public(release, folder / format, format, "neutralise", lambda *_: None)
     return release
 
 
@@ -179,7 +179,7 @@ def test_the_scanner_finds_what_is_there(format, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ShoalWarning)
         release = protect(table, Plan([discover_maskers()["sample"](fraction=0.5)]))
-    _write_public(release, tmp_path / "public", format, lambda label, share: None)
+    _write_public(release, tmp_path / "public", format, "neutralise", lambda *_: None)
     found = quoted_in(tmp_path / "public" / f"data.{format}", table, list(ALONE))
     assert {name for name in ALONE if found.get(name, 0) >= ROWS // 2} == {*ALONE}
 

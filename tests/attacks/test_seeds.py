@@ -223,7 +223,7 @@ class Undone(Masker):
 
 class TestLinksThatRefuteTheBound:
     def test_nothing_is_released_where_links_are_right_too_often(self):
-        with pytest.raises(RequirementNotMet, match="once in a million"):
+        with pytest.raises(RequirementNotMet, match="attack"):
             released(people(rows=300), Undone(2))
 
     def test_verify_with_the_original_sees_it_too(self, tmp_path, monkeypatch):

@@ -111,6 +111,7 @@ def with_claim(half, **claim):
         "holds": True,
         "needs_original": False,
         "private_parameters": False,
+        "rests_on_seed": False,
     }
     facts["claims"] = [{**usual, **claim}]
     write(half, facts)
@@ -285,6 +286,7 @@ def test_an_audit_that_names_a_file_does_not_open_it(saved, out, tmp_path, claim
             "holds": True,
             "needs_original": False,
             "private_parameters": True,
+            "rests_on_seed": False,
         }
     ]
     write(out / "public", facts)

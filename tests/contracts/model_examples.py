@@ -140,8 +140,16 @@ def _presence(given: dict[str, Any]) -> dict[str, Any]:
 
 
 #: What the parameters of a model have to do with each other.
+def _crowd(given: dict[str, Any]) -> dict[str, Any]:
+    """Histories have no wildcards."""
+    if given.get("of") == "histories":
+        given.pop("missing", None)
+    return given
+
+
 CONSISTENT: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "delta_presence": _presence,
+    "k_anonymity": _crowd,
     "l_diversity": _diversity,
     "t_closeness": _closeness,
 }

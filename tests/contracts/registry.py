@@ -274,6 +274,8 @@ def _suppression(given: dict[str, Any]) -> dict[str, Any]:
     """A rule over records names no columns."""
     if given.get("target") == "records":
         given.pop("columns", None)
+    if "min_class_size" not in given or not given.get("whole", True):
+        given.pop("of", None)
     return given
 
 
@@ -284,6 +286,7 @@ def _generalization(given: dict[str, Any]) -> dict[str, Any]:
         ("levels", "full-domain"),
         ("suppression_limit", "full-domain"),
         ("loss", "full-domain"),
+        ("whole", "full-domain"),
         ("relaxed", "mondrian"),
     ):
         if algorithm != owner:

@@ -19,7 +19,6 @@ from shoal.table import FORMATS
 from shoal.workflow import discover_all_measures
 from shoal.workflow._release import public_facts
 
-from ..fuzz.cases import KNOWN
 from ..fuzz.public_half import read_public
 from ..fuzz.recount import MEASURES, MODELS, NOT_PUBLIC, recount
 from .model_examples import KNOWN_MODELS
@@ -160,7 +159,6 @@ def test_a_whole_release(tmp_path):
         assert stated == read_public(part).facts
 
 
-@pytest.mark.xfail("zeros with a sign" in KNOWN, reason="one class in memory, two in files")
 def test_zeros_with_a_sign(tmp_path):
     frame = pl.DataFrame({"balance": [0.0, -0.0] * 6, "ill": ["flu", "gout", "ok"] * 4})
     table = Table(frame, Roles(quasi_identifiers=["balance"], sensitive=["ill"]))

@@ -61,6 +61,11 @@ class Public:
         return [*present, None] if None in cells else [*present]
 
 
+def _plain(name: str) -> str:
+    """A name without the apostrophes that keep spreadsheets from running it."""
+    return name.replace("'", "")
+
+
 def read_public(folder: Path) -> Public:
     """Read the public half in a folder; what its release.json says must fit the data file."""
     facts = json.loads((folder / "release.json").read_text("utf-8"))
@@ -70,8 +75,9 @@ def read_public(folder: Path) -> Public:
         raise WrongFile("the data has another checksum")
     names = [column["name"] for column in stated["columns"]]
     read = _READERS[stated["format"]](content, names)
-    if list(read) != names:
+    if [_plain(name) for name in read] != [_plain(name) for name in names]:
         raise WrongFile("the data has other columns")
+    read = dict(zip(names, read.values(), strict=True))
     if any(len(cells) != stated["rows"] for cells in read.values()):
         raise WrongFile("the data has another number of rows")
     types = {column["name"]: column["type"] for column in stated["columns"]}

@@ -469,6 +469,8 @@ def _stated(found: Recount, name: str) -> float:
         return min(found.sizes())
     if name == "classes":
         return len(found.classes)
+    if name == "rarest_history":
+        return min(_histories(found))
     return MEASURES[name](found)
 
 

@@ -139,7 +139,7 @@ def test_no_records_and_no_quasi_identifiers():
 def test_identifiers_never_reach_the_masked_table():
     """Also where a step names every column, and where the name is a pattern to polars."""
     frame = pl.DataFrame({"^b": ["canary-7d1f"] * 4, "b": [1, 1, 2, 2], "*": list("wxyz")})
-    roles = Roles(identifiers=["^b", "*"], quasi_identifiers=["b"])
+    roles = Roles(identifiers=["^b", "*"], quasi_identifiers=["b"], unit="row")
     release = protect(Table(frame, roles), Plan([Round(base=10)]))
     assert release.masked.columns == ["b"]
 

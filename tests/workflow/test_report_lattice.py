@@ -31,6 +31,7 @@ def released(tmp_path, **options):
     release = protect(people(), Plan([step]))
     release.save(tmp_path / "out")
     page = (tmp_path / "out" / "public" / "report.html").read_text(encoding="utf-8")
+    (step,) = [record.fitted for record in release.steps]
     return step, release, page, html.unescape(re.sub(r"<[^>]+>", " ", page)).replace("\u00a0", " ")
 
 

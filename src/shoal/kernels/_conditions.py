@@ -47,7 +47,7 @@ class Conditions(NamedTuple):
     values: Integers
     trees: Integers
     heights: Integers  # of the tree of each sensitive column
-    persons: Persons
+    persons: Persons = each_record()
 
 
 def only_size(smallest: int) -> Conditions:
@@ -63,7 +63,6 @@ def only_size(smallest: int) -> Conditions:
         none,
         np.empty((0, 0, 0), np.int64),
         none,
-        each_record(),
     )
 
 

@@ -24,7 +24,7 @@ import numpy as np
 from shoal.kernels._conditions import IN_POPULATION, PRESENCE, Conditions, only_kinds
 from shoal.kernels._grouping import _SALT
 from shoal.kernels._peel_classes import SIZE, Classes, no_classes, terrain
-from shoal.kernels._peel_nodes import fill, keys_of, peel, slots_for, units_of
+from shoal.kernels._peel_nodes import fill, has_pairs, keys_of, peel, slots_for, units_of
 from shoal.kernels._peel_refine import dissolve_costly, join_nearest, move_members, unite
 from shoal.kernels._peel_walk import NODES, cheapest_path, in_order_of_cost
 from shoal.kernels._roll_up import Base, Codes, Floats, Integers, coding
@@ -107,8 +107,8 @@ class PeelLattice:
         # where that matters; so only the peeling counts people.
         self._counted = bool(counted.any())
         self._later = only_kinds(conditions, ~counted)
-        self._units = units_of(base)
-        self._given = len(base.pair_counts) if len(base.pair_codes) else len(base.counts)
+        self._units = units_of(base, conditions)
+        self._given = len(base.pair_counts) if has_pairs(conditions) else len(base.counts)
         self._max_nodes, self._seconds = max_nodes, seconds
         self._classes = no_classes(len(self._units.weights), 0, len(maps), self._later)
         self.nodes, self._spent = 0, 0.0

@@ -8,16 +8,22 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.kernels._compile import njit
-from shoal.kernels._conditions import code_width
+from shoal.kernels._conditions import Conditions, code_width
 from shoal.kernels._lattice_conditions import judged
 from shoal.kernels._peel_classes import SIZE, Units, attach, fit, put_at
+from shoal.kernels._persons import counted_once
 from shoal.kernels._roll_up import Base, Codes, Coding, Groups, Integers, Keys, _merge, _recoded
 
 
-def units_of(base: Base) -> Units:
+def has_pairs(conditions: Conditions) -> bool:
+    """Whether conditions need to know which values, or persons, are beside each tuple."""
+    return len(conditions.values) > 0 or bool(counted_once(conditions.persons))
+
+
+def units_of(base: Base, conditions: Conditions) -> Units:
     """Tuples, or pairs where conditions need them; below pairs, tuples that no record has."""
     none = np.zeros((len(base.counts), 0), np.int32)
-    if not len(base.pair_codes):
+    if not has_pairs(conditions):
         codes, weights = np.ascontiguousarray(base.tuples), base.counts.astype(np.int64)
         return Units(codes, weights, none, base.population.astype(np.int64))
     only_people = np.flatnonzero((base.counts == 0) & (base.population > 0))

@@ -172,13 +172,8 @@ def _checked_data(place: Place, facts: Mapping[str, Any]) -> Table:
 
 def untouched_columns(facts: Mapping[str, Any], masked: Table) -> list[str]:
     """The released columns that no step of the release touched."""
-    try:
-        touched = {name for step in facts["methods"] for name in step["columns"]}
-    except (KeyError, TypeError):
-        raise ReleaseError(
-            "The release.json does not record its methods as a list of steps with their columns; "
-            "it is damaged."
-        ) from None
+    touched = {name for step in facts["methods"] for name in step["columns"]}
+    touched |= set(masked.roles.unit_columns)  # pseudonyms
     return [name for name in masked.columns if name not in touched]
 
 

@@ -133,6 +133,9 @@ def _contradiction(recorded: Mapping[str, Any], requirement: Requirement) -> str
             f"{requirement.threshold:g} is required, but the release states that "
             f"{recorded['required']:g} is"
         )
+    by_chance = not isinstance(requirement, Limit) and requirement.needs_audit
+    if recorded["rests_on_seed"] and not by_chance:
+        return "it says that it rests on a seed, and it does not rest on chance"
     if recorded["measured"] is None and not needs_original:
         return "it states no measured value"
     return ""

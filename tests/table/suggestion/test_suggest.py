@@ -216,6 +216,7 @@ KNOWN = {
         quasi_identifiers=["urbrur", "water", "relat", "sex", "age", "hhcivil"],
         sensitive=["expend", "income", "savings"],
         weight="sampling_weight",
+        household="ori_hid",
     ),
 }  # fmt: skip
 IDENTIFIERS = {

@@ -9,13 +9,18 @@ import polars as pl
 
 from shoal.table._classes import classes_of
 from shoal.table._roles import Roles
+from shoal.table.suggestion._column_names import hints_of
 from shoal.table.suggestion._patterns import Evidence, looks_like_identifier
 
 #: What several people may share: only together do such columns say who it is.
 _SHARED = ("person_name", "phone", "address", "ip_address")
 #: What numbers rows or describes them, and never a person.
 _OF_ROWS = ("row_number", "unique_text", "free_text")
-_HOUSEHOLD = re.compile(r"household|haushalt|m[ée]nage|hogar|\bhh\b|\bhh_?(id|nr|no|num)", re.I)
+_HOUSEHOLD = re.compile(
+    r"(.*_)?(household|haushalt(s)?|m[ée]nage|hogar|hh)(_?(id|nr|no|num|number|nummer|key|code))?"
+    r"|(.*_)?hid",
+    re.IGNORECASE,
+)
 _FEWEST = 2
 
 
@@ -24,18 +29,18 @@ def is_household(name: str) -> bool:
 
     Examples
     --------
-    >>> is_household("household_id"), is_household("hhid"), is_household("patient_id")
-    (True, True, False)
+    >>> [is_household(name) for name in ("household_id", "hhid", "household_size", "patient_id")]
+    [True, True, False, False]
     """
-    return _HOUSEHOLD.search(name.replace("-", "_")) is not None
+    return _HOUSEHOLD.fullmatch(re.sub(r"[\s.-]+", "_", name.strip())) is not None
 
 
 def repeating_owners(data: pl.DataFrame, roles: Roles) -> dict[tuple[str, ...], int]:
     """Columns that seem to say whose row it is, and repeat, with the number of their values.
 
     Nothing where the roles name a unit, or say that each row is a person. Declared identifiers
-    are looked at, and columns that may leave but look like a person's key. Names, phones and
-    addresses, which people share, are looked at together.
+    are looked at, and columns that may leave but look like a person's key. What people share, as
+    names, phones and postcodes, is looked at together.
 
     Examples
     --------
@@ -56,14 +61,14 @@ def repeating_owners(data: pl.DataFrame, roles: Roles) -> dict[tuple[str, ...], 
             continue
         if is_household(name) or (evidence is not None and evidence.kind in _OF_ROWS):
             continue
-        if evidence is not None and evidence.kind in _SHARED:
+        if _is_shared(evidence, name):
             shared.append(name)
         elif (distinct := repeated(data, [name])) is not None:
             found[(name,)] = distinct
     if shared and not found:
         also = [name for name in roles.identifiers if name not in shared]
-        alone = [name for name in also if _is_of_people(data[name], name)]
-        if (distinct := repeated(data, [*shared, *alone])) is not None:
+        of_people = [name for name in also if _is_of_people(data[name], name)]
+        if (distinct := repeated(data, [*shared, *of_people])) is not None:
             found[tuple(shared)] = distinct
     return found
 
@@ -95,6 +100,14 @@ def repeated(data: pl.DataFrame, names: Sequence[str]) -> int | None:
     return distinct if distinct < present.height else None
 
 
+def _is_shared(evidence: Evidence | None, name: str) -> bool:
+    """Whether several people have the same value by nature: a name, a phone, a postcode."""
+    if evidence is None:
+        return hints_of(name).quasi is not None
+    return evidence.kind in _SHARED
+
+
 def _is_of_people(series: pl.Series, name: str) -> bool:
+    """Whether a column that no two people share is about them, and not about rows."""
     evidence = looks_like_identifier(series, name)
-    return evidence is None or evidence.kind not in ("record_id", *_OF_ROWS)
+    return evidence is not None and evidence.kind not in ("record_id", *_OF_ROWS)
