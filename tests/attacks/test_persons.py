@@ -189,6 +189,60 @@ class TestPseudonyms:
             sh.protect(table(frame), Plan(PLAN.steps, pseudonyms=True))
 
 
+@pytest.mark.parametrize(
+    ("entry", "value"), [("persons", 1), ("persons", 10**9), ("rarest_history", 10**6)]
+)
+def test_impossible_numbers_of_persons_fail_without_the_private_half(tmp_path, entry, value):
+    folder, _ = saved(tmp_path, stays(patients=60, rows=3), PLAN, format="csv")
+    path = folder / "public/release.json"
+    facts = json.loads(path.read_text())
+    facts["data" if entry == "persons" else "measured"][entry] = value
+    path.write_text(json.dumps(facts))
+    assert not sh.verify(folder / "public").holds
+
+
+def test_an_audit_that_denies_the_unit_of_the_original_fails(tmp_path):
+    frame = stays(patients=60, rows=3)
+    release = sh.protect(table(frame, unit="row"), PLAN)
+    folder = release.save(tmp_path / "out", format="csv")
+    assert not sh.verify(folder, original=table(frame, unit="patient_id")).holds
+
+
+def test_the_first_order_shows_histories():
+    plan = Plan(PLAN.steps, require=PLAN.require, keep_order=True)
+    with pytest.warns(DisclosureWarning, match="histories"):
+        sh.protect(table(stays(patients=60, rows=3), unit="patient_id"), plan)
+
+
+def test_a_pipeline_gives_out_no_identifier_and_stops_where_protect_does():
+    frame = stays(patients=60, rows=3)
+    plan = Plan([sh.Generalize("mondrian", k=5)], require=[sh.KAnonymity(5)])
+    with pytest.raises(RolesError, match="unit"):
+        sh.Protector(plan, roles=Roles(**ROLES)).fit(frame)
+    given = sh.Protector(plan, roles=Roles(**ROLES, unit="patient_id"), encode="text")
+    masked = given.fit_transform(frame)
+    assert "patient_id" not in masked.columns
+    assert "patient_id" not in given.transform(frame).columns
+
+
+def test_a_public_half_alone_says_that_it_counts_rows(tmp_path):
+    from shoal.workflow import read_release
+
+    folder, _ = saved(tmp_path, stays(patients=60, rows=3), PLAN, format="csv")
+    with pytest.warns(DisclosureWarning, match="private half"):
+        read_release(folder / "public")
+
+
+def test_people_are_held_out_whole():
+    from shoal.study.tuning._tune import parted
+
+    frame = pl.DataFrame(
+        {"pid": [n % 60 for n in range(1200)], "age": [n % 40 for n in range(1200)]}
+    )
+    seen, apart = parted(sh.Table(frame, Roles(unit="pid", quasi_identifiers=["age"])), 0.25)
+    assert (seen.person_count, apart.person_count) == (45, 15)
+
+
 def test_assessments_report_both_readings():
     found = sh.assess(table(stays(patients=30, rows=2), unit="patient_id"))
     facts = found.to_dict()["classes"]

@@ -83,6 +83,11 @@ class Recount:
         counts = self.counts(column, rows)
         return {value: count / sum(counts.values()) for value, count in counts.items()}
 
+    def rates(self, column: str, rows: Sequence[int]) -> dict[str | None, float]:
+        """The share of the people of the rows who have each value."""
+        people = self.people(rows)
+        return {value: count / people for value, count in self.counts(column, rows).items()}
+
     def of_people(self, by_row: Sequence[float]) -> list[float]:
         """The largest number among the rows of each person."""
         if self.persons is None:
@@ -145,6 +150,8 @@ def _l_diversity(
         counts = sorted(found.counts(name, rows).values(), reverse=True)
         if kind == "distinct":
             return 1 if found.had_by_all(name, rows) else len(counts)
+        if len(counts) > 1 and found.had_by_all(name, rows):
+            return 0 if kind == "recursive" and counts[0] >= c * sum(counts) - HAIR else 1
         if kind == "entropy":
             return math.exp(-math.fsum(n / sum(counts) * math.log(n / sum(counts)) for n in counts))
         # the largest l with r1 < c (r_l + … + r_m)
@@ -159,7 +166,14 @@ def _t_closeness(
     found: Recount, t: float, distance: str = "equal", column: str | None = None
 ) -> tuple[float, bool]:
     def of_class(name: str, rows: list[int]) -> float:
-        return _DISTANCES[distance](found, name, found.shares(name, rows), found.everybody(name))
+        moved = _DISTANCES[distance](found, name, found.shares(name, rows), found.everybody(name))
+        there = found.rates(name, range(found.public.rows))
+        gain = max(rate - there[value] for value, rate in found.rates(name, rows).items())
+        if distance == "ordered":
+            gain = gain / (len(there) - 1) if len(there) > 1 else 0.0
+        elif distance == "hierarchical":
+            gain /= len(next(iter((found.hierarchies or {})[name].values())))
+        return max(moved, gain)
 
     level = max(found.worst(column, of_class))
     return level, level <= t + HAIR
@@ -221,12 +235,13 @@ def _beta_likeness(
     found: Recount, beta: float, enhanced: bool = False, column: str | None = None
 ) -> tuple[float, bool]:
     def of_class(name: str, rows: list[int]) -> float:
-        there = found.everybody(name)
         gains = []
-        for value, share in found.shares(name, rows).items():
-            gain = share / there[value] - 1
-            impossible = enhanced and gain > -math.log(there[value]) + HAIR
-            gains.append(math.inf if impossible else max(0.0, gain))
+        for shares in (found.shares, found.rates):
+            there = shares(name, range(found.public.rows))
+            for value, share in shares(name, rows).items():
+                gain = share / there[value] - 1
+                impossible = enhanced and gain > -math.log(there[value]) + HAIR
+                gains.append(math.inf if impossible else max(0.0, gain))
         return max(gains)
 
     level = max(found.worst(column, of_class))
@@ -237,10 +252,11 @@ def _delta_disclosure(
     found: Recount, delta: float, column: str | None = None
 ) -> tuple[float, bool]:
     def of_class(name: str, rows: list[int]) -> float:
-        here = found.shares(name, rows)
         return max(
             abs(math.log(here[value] / share)) if value in here else math.inf
-            for value, share in found.everybody(name).items()
+            for shares in (found.shares, found.rates)
+            for here in [shares(name, rows)]
+            for value, share in shares(name, range(found.public.rows)).items()
         )
 
     level = max(found.worst(column, of_class))

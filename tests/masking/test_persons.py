@@ -55,6 +55,8 @@ def distinct(people):
 
 
 def entropy(people):
+    if max(counts(people).values()) == len(people):
+        return 1.0
     had, total = counts(people), sum(counts(people).values())
     return math.exp(-sum(n / total * math.log(n / total) for n in had.values()))
 
@@ -62,7 +64,8 @@ def entropy(people):
 def apart(people, everybody):
     had, all_had = counts(people), counts(everybody)
     n, m = sum(had.values()), sum(all_had.values())
-    return sum(max(0, had[v] / n - all_had[v] / m) for v in had)
+    moved = sum(max(0, had[v] / n - all_had[v] / m) for v in had)
+    return max([moved, *(had[v] / len(people) - all_had[v] / len(everybody) for v in had)])
 
 
 def everybody(table):
@@ -243,3 +246,54 @@ def test_suppress_takes_out_rare_histories():
     assert set(masked.frame["who"]) == {1, 2, 3}
     with pytest.raises(ParameterError, match="whole"):
         sh.Suppress(min_class_size=3, of="histories", whole=False).fit_transform(table)
+
+
+def test_what_everybody_has_is_no_secret():
+    """Each of five persons has hiv and something else: no kind of diversity may hide that."""
+    rows = [(f"a{p}", 30, v) for p in range(5) for v in ("hiv", f"x{p % 3}")]
+    rows += [(f"b{p}", 40, v) for p in range(5) for v in ("flu", f"x{p % 3}")]
+    frame = pl.DataFrame(rows, schema=["who", "age", "ill"], orient="row")
+    table = Table(frame, Roles(unit="who", quasi_identifiers=["age"], sensitive=["ill"]))
+    for kind, c in (("distinct", None), ("entropy", None), ("recursive", 2.0)):
+        assert sh.LDiversity(2, kind=kind, c=c).level(table) <= 1
+    # every value is as frequent as any other in both classes, but all of one class have hiv
+    both = [(f"a{p}", 30, v) for p in range(4) for v in "wxyz"]
+    both += [(f"b{p}", 40, "wxyz"[p]) for p in range(4)]
+    frame = pl.DataFrame(both, schema=["who", "age", "ill"], orient="row")
+    even = Table(frame, table.roles)
+    assert sh.TCloseness(0.1).level(even) == pytest.approx(1 - 5 / 8)
+    assert sh.BetaLikeness(0.1).level(even) == pytest.approx(8 / 5 - 1)
+    assert sh.DeltaDisclosure(0.1).level(even) == pytest.approx(math.log(5 / 8 / (1 / 4)))
+
+
+def test_the_mean_of_a_group_is_not_that_of_one_person_with_many_rows():
+    frame = pl.DataFrame(
+        {"pid": [0] * 100 + [1, 2, 3, 4, 5], "age": [37] * 100 + [30, 31, 44, 60, 61]}
+    )
+    table = Table(frame, Roles(unit="pid", quasi_identifiers=["age"]))
+    masked = sh.Microaggregate(3).fit_transform(table)
+    assert 37 not in masked.frame["age"].to_list()
+
+
+@pytest.mark.parametrize("algorithm", ["local", "mondrian"])
+def test_a_whole_partition_of_persons_is_found(algorithm):
+    frame = pl.DataFrame({"pid": [1, 0, 4, 2, 2, 4, 3, 3], "a": [3, 4, 3, 4, 2, 4, 4, 3]})
+    table = Table(frame, Roles(unit="pid", quasi_identifiers=["a"]))
+    masked = sh.Generalize(algorithm, k=2, models=sh.AverageRisk(0.2)).fit_transform(table)
+    assert sh.AverageRisk(0.2).holds(masked)
+
+
+def test_differential_privacy_is_not_for_what_is_drawn_together():
+    frame = pl.DataFrame({"age": [25] * 9 + [35] * 600, "home": [0] * 9 + list(range(1, 601))})
+    table = Table(frame, Roles(quasi_identifiers=["age"], household="home"))
+    with pytest.raises(InputError, match="household"):
+        sh.DifferentialPrivacy(1.0, 1e-6).check(table)
+
+
+def test_populations_are_counted_in_persons(tmp_path):
+    pl.DataFrame({"pid": [1] * 10, "age": [30] * 10}).write_parquet(tmp_path / "pop.parquet")
+    one = pl.DataFrame({"pid": [1, 1], "age": [30, 30]})
+    table = Table(one, Roles(unit="pid", quasi_identifiers=["age"])).drop(["pid"])
+    population = str(tmp_path / "pop.parquet")
+    assert sh.KMap(2, population=population).level(table) == 1
+    assert sh.DeltaPresence(0.2, population=population).level(table) == 1.0

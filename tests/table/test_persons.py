@@ -193,7 +193,42 @@ class TestRepeatingOwners:
         frame = pl.DataFrame({"customer_id": [f"C{n // 2:06}" for n in range(200)], "age": 3})
         assert self.repeating(frame, insensitive=["customer_id"]) == {("customer_id",): 100}
 
+    @pytest.mark.parametrize("role", [None, "insensitive", "sensitive", "household"])
+    @pytest.mark.parametrize("rows", [2, 5, 20])
+    def test_the_key_of_a_person_is_seen_whatever_its_role(self, role, rows):
+        frame = pl.DataFrame({"patient_id": [f"PAT-{n // rows}" for n in range(200)], "age": 3})
+        roles = {} if role is None else {role: ["patient_id"]}
+        assert self.repeating(frame, **roles) == {("patient_id",): 200 // rows}
+
+    def test_a_unit_finer_than_persons_is_seen(self):
+        frame = pl.DataFrame({"patient_id": [1, 1, 2], "visit": [7, 8, 9], "age": [3, 3, 4]})
+        assert self.repeating(frame, identifiers=["patient_id"], unit="visit") == {
+            ("patient_id",): 2
+        }
+
+    def test_people_of_one_name_with_a_number_each(self):
+        frame = pl.DataFrame({"patient_id": [1, 2], "name": ["Ann Lee"] * 2, "age": [3, 3]})
+        assert self.repeating(frame, identifiers=["patient_id", "name"]) == {}
+
     @pytest.mark.parametrize("unit", ["patient_id", "row"])
     def test_a_declared_unit_settles_it(self, unit):
         frame = pl.DataFrame({"patient_id": [1, 1, 2], "age": [3, 3, 4]})
         assert self.repeating(frame, identifiers=["patient_id"], unit=unit) == {}
+
+
+def test_a_column_called_row_is_not_taken_for_each_row():
+    frame = pl.DataFrame({"row": [7, 7, 8], "age": [30] * 3})
+    with pytest.raises(RolesError, match="row"):
+        Table(frame, Roles(unit="row", quasi_identifiers=["age"]))
+    assert Table(frame, Roles(unit=["row"], quasi_identifiers=["age"])).person_count == 2
+
+
+def test_a_person_without_a_household_is_one_household():
+    frame = pl.DataFrame({"who": [1, 1, 2], "home": [None, None, 5], "age": [1] * 3})
+    table = Table(frame, Roles(unit="who", household="home", quasi_identifiers=["age"]))
+    assert len(set(table.households.tolist())) == 2
+
+
+def test_pairing_keeps_whose_rows_they_are():
+    masked = stays()
+    assert masked.paired(Table(STAYS)).classes.k == masked.classes.k

@@ -125,14 +125,51 @@ def shortfall(conditions: Any, i: int, size: int, population: int, counts: Any) 
         return max(0.0, (bound - _distinct(own, values, size)) / bound)
     if kind == LARGEST_SHARE:
         return _above(_largest(own, values) / size, bound)
-    if counted_once(conditions.persons):
-        size = own[:values].sum()  # a person may have several values
+    if not counted_once(conditions.persons):
+        return _distribution_shortfall(conditions, i, size, own, values, conditions.shares[column])
+    if kind == ENTROPY or kind == RECURSIVE:
+        if _largest(own, values) >= size:
+            return 1.0  # what everybody has is certain, whatever else some have
+    # a person may have several values: as shares of all values, and as shares of the persons
+    return max(
+        _distribution_shortfall(
+            conditions, i, own[:values].sum(), own, values, conditions.shares[column]
+        ),
+        _rate_shortfall(conditions, i, size, own, values),
+    )
+
+
+@njit(cache=True)
+def _rate_shortfall(conditions: Any, i: int, size: int, own: Any, values: int) -> float:
+    """The same of the shares of persons who have each value, which may be more than 1 in all."""
+    kind, bound, column = conditions.kinds[i], conditions.bounds[i], conditions.columns[i]
+    rates = conditions.persons.rates[column]
+    if kind == ENTROPY or kind == RECURSIVE:
+        return 0.0
+    if kind == EQUAL or kind == ORDERED or kind == HIERARCHICAL:
+        gain = 0.0
+        for value in range(values):
+            gain = max(gain, own[value] / size - rates[value])
+        if kind == ORDERED:
+            gain = gain / (values - 1) if values > 1 else 0.0
+        elif kind == HIERARCHICAL:
+            gain /= max(1, conditions.heights[column])
+        return _above(gain, bound)
+    return _distribution_shortfall(conditions, i, size, own, values, rates)
+
+
+@njit(cache=True)
+def _distribution_shortfall(
+    conditions: Any, i: int, size: int, own: Any, values: int, shares: Any
+) -> float:
+    """By how much a distribution of values misses what is asked of it."""
+    kind, bound, extra = conditions.kinds[i], conditions.bounds[i], conditions.extras[i]
+    column = conditions.columns[i]
     if kind == ENTROPY:
         short = math.log(bound) - _entropy(own, values, size)
         return short / math.log(bound) if short > HAIR else 0.0
     if kind == RECURSIVE:
         return _recursive_shortfall(own, values, size, bound, extra)
-    shares = conditions.shares[column]
     if kind == EQUAL:
         return _above(_total_variation(own, shares, values, size), bound)
     if kind == ORDERED:

@@ -17,6 +17,7 @@ from shoal.kernels._compile import njit
 from shoal.kernels._grouping import _mixed
 
 Codes = npt.NDArray[np.int32]
+Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 
@@ -24,6 +25,7 @@ class Persons(NamedTuple):
     """What the codes of records stand for; without rows where each record is a person."""
 
     value: Codes  # by sensitive column and code, and a last row for the persons themselves
+    rates: Floats  # by sensitive column and value: the share of all persons who have it
     owner: Codes  # who goes together, as a person or a household, of each code
     marks: Integers  # room: when a code was last met
     clock: Integers  # of one number, which never comes again
@@ -36,13 +38,15 @@ class Persons(NamedTuple):
 def each_record() -> Persons:
     """Each record is a person."""
     none = np.empty((0, 0), np.int32)
-    return Persons(none, none, np.empty((0, 0), np.int64), np.zeros(1, np.int64), 0, 1, False, 1)
+    room, clock = np.empty((0, 0), np.int64), np.zeros(1, np.int64)
+    return Persons(none, np.empty((0, 0)), none, room, clock, 0, 1, False, 1)
 
 
 def persons_of(
     values: list[npt.NDArray[np.integer[Any]]],
     persons: npt.NDArray[np.integer[Any]],
     together: npt.NDArray[np.integer[Any]],
+    rates: Floats,
     *,
     histories: int,
     whole: bool,
@@ -57,11 +61,13 @@ def persons_of(
         The person of each record, numbered from 0 without gaps.
     together : array
         What each record is taken out with: a number for a person or a household.
+    rates : array
+        By sensitive column and value, the share of all persons who have it.
 
     Examples
     --------
     >>> ill, who = np.array([0, 1, 1]), np.array([0, 0, 1])
-    >>> persons, codes = persons_of([ill], who, who, histories=1, whole=True)
+    >>> persons, codes = persons_of([ill], who, who, np.ones((1, 2)), histories=1, whole=True)
     >>> codes.tolist(), persons.value[0].tolist(), persons.owner[0].tolist()
     ([[0, 1, 2], [0, 0, 1]], [0, 1, 1], [0, 0, 1])
     """
@@ -85,7 +91,7 @@ def persons_of(
     room = np.zeros(value.shape, np.int64)
     clock = np.zeros(1, np.int64)
     owners = int(group.max(initial=-1)) + 1
-    return Persons(value, owner, room, clock, owners, histories, whole, 1), codes
+    return Persons(value, rates, owner, room, clock, owners, histories, whole, 1), codes
 
 
 @njit(cache=True)

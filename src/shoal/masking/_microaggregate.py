@@ -140,16 +140,20 @@ def _means(
         present = table.present(name)
         values = coded.numbers[coded.codes[present]]
     inside, count = groups[present], int(groups.max()) + 1
-    means = _group_means(values, inside, count)
+    # of each person the mean, so that nobody with many records is the mean of a group
+    pairs, pair = np.unique(
+        inside.astype(np.int64) * table.person_count + table.persons[present], return_inverse=True
+    )
+    having = (pairs // table.person_count).astype(np.int32)
+    means = _group_means(_group_means(values, pair, len(pairs)), having, count)
     # rounding does not lead out of what the group has
     means = np.clip(means, *ends_of_members(inside, values, count).T)
-    having, _ = owned_pairs(inside, table.persons[present])
     means[np.bincount(having, minlength=count) < least] = np.nan
     return means[groups]
 
 
 def _group_means(
-    values: npt.NDArray[np.float64], groups: npt.NDArray[np.int32], count: int
+    values: npt.NDArray[np.float64], groups: npt.NDArray[np.integer[Any]], count: int
 ) -> npt.NDArray[np.float64]:
     """The mean of each group by deviations from its own first value; NaN for one without any.
 

@@ -60,11 +60,17 @@ class BetaLikeness(SensitiveModel):
 
     def class_levels(self, values: ClassValues) -> Floats:
         """The largest gain in each class; infinite where the enhanced form allows no beta."""
-        before = values.overall_shares[values.values]
-        gains = np.maximum((values.shares - before) / before, 0.0)
-        if self.enhanced:
-            gains[gains > -np.log(before) + HAIR] = np.inf
-        return values.largest(gains)
+        levels = []
+        for here, everywhere in (
+            (values.shares, values.overall_shares),
+            (values.rates, values.overall_rates),  # of persons, who may have several values
+        ):
+            before = everywhere[values.values]
+            gains = np.maximum((here - before) / before, 0.0)
+            if self.enhanced:
+                gains[gains > -np.log(before) + HAIR] = np.inf
+            levels.append(values.largest(gains))
+        return np.maximum(*levels)
 
     def conditions(self, table: Table) -> tuple[Condition, ...]:
         """One condition per sensitive column."""

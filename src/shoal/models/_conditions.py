@@ -69,16 +69,17 @@ def conditions_of(
     values = np.array([column.count for column in encoded], np.int64)
     codes = np.zeros((len(slots), len(table)), np.int32)
     shares = np.zeros((len(slots), max(values, default=0)))
-    persons = each_record()
+    persons, rates = each_record(), np.zeros_like(shares)
     for place, column in enumerate(encoded):
         codes[place] = column.codes
         values_had, _ = owned_pairs(column.codes, table.persons)
         counted = np.bincount(values_had, minlength=column.count)
         shares[place, : column.count] = counted / max(1, len(values_had))
+        rates[place, : column.count] = counted / max(1, table.person_count)
     if table.together is not None:
         histories = max([1, *(getattr(model, "rarest_history", 1) for model in models)])
         persons, codes = persons_of(
-            list(codes), table.persons, table.together, histories=histories, whole=whole
+            list(codes), table.persons, table.together, rates, histories=histories, whole=whole
         )
     trees, heights = _trees([tree for _, tree in slots], shares.shape[1])
     conditions = kernel.Conditions(

@@ -58,8 +58,9 @@ class DeltaDisclosure(SensitiveModel):
 
     def class_levels(self, values: ClassValues) -> Floats:
         """The largest difference in each class; infinite where a class lacks a value."""
-        before = values.overall_shares[values.values]
-        levels = values.largest(np.abs(np.log(values.shares / before)))
+        by_value = np.log(values.shares / values.overall_shares[values.values])
+        by_person = np.log(values.rates / values.overall_rates[values.values])
+        levels = values.largest(np.maximum(np.abs(by_value), np.abs(by_person)))
         found = values.total(np.ones(len(values.counts)))
         levels[found < len(values.overall)] = np.inf
         return levels

@@ -93,7 +93,7 @@ class DeltaPresence(PopulationModel):
         A person of the population has the share of their class. One with several rows of one key
         fits several classes, and what falls on them adds up, to no more than certainty.
         """
-        names, people = table.roles.quasi_identifiers, self.people()
+        names, people = table.roles.quasi_identifiers, self.people_of(table)
         labels = np.zeros(len(table) + len(people), np.int64)
         if names:
             labels = stacked_table(table, people, names).group(names).labels

@@ -109,17 +109,18 @@ class DifferentialPrivacy(PrivacyModel):
         """The probability with which the records were drawn, if all was done as it has to be."""
         course = table.course
         covered = set(table.columns) == set(table.roles.quasi_identifiers)
-        several = table.person_count < len(table)
+        several = _go_together(table)
         if course.state != "generalized" or course.origin != "entropy" or not covered or several:
             return None
         return course.fraction
 
     def check(self, table: Table) -> None:
         """Raise InputError where a column would leave as it is, or a person has several records."""
-        if table.person_count < len(table):
+        if _go_together(table):
             raise InputError(
-                f"{self.title} is proved for one record per person, and the table has "
-                f"{counted(table)}; make one record of each person first."
+                f"{self.title} is proved for records that are drawn one by one, and the table has "
+                f"{counted(table)}, which are drawn by person or household; make one record of "
+                "each first."
             )
         kept = [*table.roles.withheld, *table.roles.quasi_identifiers]
         others = [name for name in table.columns if name not in kept]
@@ -142,3 +143,9 @@ class DifferentialPrivacy(PrivacyModel):
             f"{self.title} with ε = {self.epsilon:g} and δ = {self.delta:g} is asked for; the "
             f"sampling and the k of the step give ε = {self.level(table):.4g}"
         )
+
+
+def _go_together(table: Table) -> bool:
+    """Whether some records are drawn together, as those of a person or of a household are."""
+    together = table.together
+    return together is not None and len(np.unique(together)) < len(table)

@@ -67,10 +67,10 @@ class KMap(PopulationModel):
 
     def check(self, table: Table) -> None:
         """Raise UnreachableLevel when k exceeds the number of people."""
-        people = len(self.people())
+        people = self.people_of(table).person_count
         if self.k > people:
             raise UnreachableLevel(
-                f"k = {self.k} is larger than the population, which has {people} records; "
+                f"k = {self.k} is larger than the population, which has {people} people; "
                 f"choose k of at most {people}."
             )
 

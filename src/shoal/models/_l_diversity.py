@@ -80,13 +80,13 @@ class LDiversity(SensitiveModel):
         """The largest l that each class satisfies in a column."""
         if self.kind == "distinct":
             levels = values.total(np.ones(len(values.counts)))
-            # what everybody of a class has is certain, whatever else some of them have
-            levels[values.owners[values.counts >= values.sizes]] = 1.0
-            return levels
-        if self.kind == "entropy":
-            return np.exp(values.total(-values.shares * np.log(values.shares)))
-        assert self.c is not None
-        return _recursive_levels(values, self.c)
+        elif self.kind == "entropy":
+            levels = np.exp(values.total(-values.shares * np.log(values.shares)))
+        else:
+            assert self.c is not None
+            levels = _recursive_levels(values, self.c)
+        # what everybody of a class has is certain, whatever else some of them have
+        return np.where(values.had_by_all, np.minimum(levels, 1.0), levels)
 
     def check(self, table: Table) -> None:
         """Raise UnreachableLevel when a column has fewer than l values in the whole table."""

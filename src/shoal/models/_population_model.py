@@ -30,6 +30,10 @@ class PopulationModel(PrivacyModel):
         changed = os.stat(self.population).st_mtime_ns if os.path.isfile(self.population) else 0
         return _read(self.population, changed)
 
+    def people_of(self, table: Table) -> Table:
+        """The population, owned by persons as the table is where it has the same columns."""
+        return self.people().owned_like(table)
+
     def sizes_in_population(self, table: Table) -> Integers:
         """How many people of the population share each record's class."""
         return table.class_sizes_in(self.people())

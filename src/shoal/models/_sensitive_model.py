@@ -77,6 +77,26 @@ class ClassValues:
         return self.counts / self.totals
 
     @cached_property
+    def rates(self) -> Floats:
+        """The share of the persons of a class who have the value, of each pair.
+
+        The same as :attr:`shares` unless somebody has several values.
+        """
+        return self.counts / self.sizes
+
+    @cached_property
+    def overall_rates(self) -> Floats:
+        """The share of all persons who have each value."""
+        return self.overall / max(1, self.table.person_count)
+
+    @cached_property
+    def had_by_all(self) -> npt.NDArray[np.bool_]:
+        """Which classes have a value that everybody in them has, whatever else some have."""
+        found = np.zeros(self.classes.count, np.bool_)
+        found[self.owners[self.counts >= self.sizes]] = True
+        return found
+
+    @cached_property
     def overall_shares(self) -> Floats:
         """The share of each value in the table."""
         return self.overall / max(1, int(self.overall.sum()))

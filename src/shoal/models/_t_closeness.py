@@ -81,12 +81,15 @@ class TCloseness(SensitiveModel):
 
     def class_levels(self, values: ClassValues) -> Floats:
         """The distance of each class from the table in a column."""
+        gain = np.maximum(values.largest(values.rates - values.overall_rates[values.values]), 0.0)
         if self.distance == "equal":
             surplus = values.shares - values.overall_shares[values.values]
-            return values.total(np.maximum(surplus, 0.0))
+            return np.maximum(values.total(np.maximum(surplus, 0.0)), gain)
         if self.distance == "ordered":
-            return _ordered_distances(values)
-        return _tree_distances(values, self._tree(values.table, values.column))
+            least = gain / max(1, len(values.overall) - 1)  # to the next value
+            return np.maximum(_ordered_distances(values), least if len(values.overall) > 1 else 0.0)
+        tree = self._tree(values.table, values.column)
+        return np.maximum(_tree_distances(values, tree), gain / max(1, len(tree) - 1))
 
     def conditions(self, table: Table) -> tuple[Condition, ...]:
         """One condition per sensitive column."""

@@ -192,7 +192,11 @@ class TableSource:
         table = self._load(folder)
         if self.held_out is None:
             return table.with_roles(self._roles_of(table)), None
-        apart = chosen_rows(len(table), max(1, round(self.held_out * len(table))), "held out")
+        owned = table
+        if isinstance(self.roles, Roles) and (self.roles.unit or self.roles.household):
+            whose = Roles(unit=self.roles.unit, household=self.roles.household)
+            owned = table.with_roles(whose)
+        apart = drawn_whole(owned, self.held_out, "held out")
         kept = table.keep(~apart)
         roles = self._roles_of(kept)  # a rule sees what is masked, and nothing else
         return kept.with_roles(roles), table.keep(apart).with_roles(roles)
@@ -278,6 +282,15 @@ def _hashed(path: str, modified: int, changed: int) -> str:
     """The hash of a file, computed once for each state of it."""
     with open(path, "rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def drawn_whole(table: Table, share: float, purpose: str) -> npt.NDArray[np.bool_]:
+    """A share of the rows, the same ones every time; of persons or households, who stay whole."""
+    together = table.together
+    if together is None:
+        return chosen_rows(len(table), max(1, round(share * len(table))), purpose)
+    groups, member = np.unique(together, return_inverse=True)
+    return chosen_rows(len(groups), max(1, round(share * len(groups))), purpose)[member]
 
 
 def chosen_rows(rows: int, count: int, purpose: str) -> npt.NDArray[np.bool_]:

@@ -6,7 +6,7 @@ import polars as pl
 
 from shoal.errors import RolesError, quoted
 from shoal.table._frames import kind_of
-from shoal.table._roles import Roles
+from shoal.table._roles import ROW, Roles
 
 
 def check_roles(data: pl.DataFrame, roles: Roles, *, released: bool = False) -> None:
@@ -14,6 +14,11 @@ def check_roles(data: pl.DataFrame, roles: Roles, *, released: bool = False) -> 
     if not isinstance(roles, Roles):
         raise RolesError("The roles must be a shoal.Roles; write sh.Roles(identifiers=[...]).")
     roles.check(data.columns)
+    if roles.unit == ROW and ROW in data.columns:
+        raise RolesError(
+            f"unit = '{ROW}' says that each row is a person, and the table has a column '{ROW}'; "
+            f"write unit = ['{ROW}'] if that column says whose row it is, or rename the column."
+        )
     if data.height == 0 or released:
         return
     empty = [name for name in roles.quasi_identifiers if data[name].null_count() == data.height]

@@ -182,6 +182,7 @@ class GroupedRows:
     def class_sizes_in(self, population: Table, missing: Missing = "own") -> npt.NDArray[np.int64]:
         """How many persons of ``population`` share the quasi-identifiers of each record."""
         names = self.roles.quasi_identifiers
+        population = population.owned_like(self)  # type: ignore[arg-type]
         return counted_in(
             [self._series(name) for name in names],
             [population._series(name) for name in names],

@@ -6,6 +6,7 @@ import polars as pl
 
 from shoal.table._comparable import comparable
 from shoal.table._roles import Roles
+from shoal.table.suggestion._owners import is_person_key
 from shoal.table.suggestion._patterns import looks_like_identifier
 
 #: Types that may hold the same identifier in another writing.
@@ -25,6 +26,8 @@ def identifying_columns(data: pl.DataFrame, roles: Roles) -> dict[str, str]:
             evidence = looks_like_identifier(data[name], name)
             if evidence is not None:
                 found[name] = str(evidence)
+            elif is_person_key(name) and data[name].n_unique() > 1:
+                found[name] = "the key of a person, by its name"
         if role not in ("identifiers", "insensitive", "unit", "household"):
             copied = _copied_identifier(data, roles, name)
             if copied is not None:

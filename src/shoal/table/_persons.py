@@ -6,6 +6,7 @@ as the row key does, and like it never reaches the public half of a release.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -26,26 +27,30 @@ class Owners:
 
     persons: Integers | None = None
     households: Integers | None = None
+    #: The columns that named the persons.
+    named: tuple[str, ...] = ()
 
     def under(self, roles: Roles, data: pl.DataFrame) -> Owners:
         """The owners that roles declare; those on record where the columns are gone."""
         found = self
         if roles.unit == ROW:
-            found = replace(found, persons=None)
-        for columns, kept in ((roles.unit_columns, "persons"), (roles.household, "households")):
-            if columns:
-                labels = classes_of((data[name] for name in columns), data.height).labels
-                labels = labels.astype(np.int64)
-                if kept == "households":  # who has none lives alone
-                    alone = np.any([data[n].is_null().to_numpy() for n in columns], axis=0)
-                    labels[alone] = data.height + np.arange(int(alone.sum()))
-                found = replace(found, **{kept: labels})
+            found = replace(found, persons=None, named=())
+        if roles.unit_columns:
+            persons = _labels(roles.unit_columns, data)
+            found = replace(found, persons=persons, named=roles.unit_columns)
+        if roles.household:
+            homes = _labels(roles.household, data)
+            alone = np.any([data[n].is_null().to_numpy() for n in roles.household], axis=0)
+            own = np.arange(data.height) if found.persons is None else found.persons
+            homes[alone] = data.height + own[alone]  # who has none lives alone
+            found = replace(found, households=homes)
         return found
 
     def at(self, rows: npt.NDArray[Any]) -> Owners:
         """The same for some rows, or for the rows in another order."""
         persons = None if self.persons is None else self.persons[rows]
-        return Owners(persons, None if self.households is None else self.households[rows])
+        homes = None if self.households is None else self.households[rows]
+        return Owners(persons, homes, self.named)
 
     @cached_property
     def together(self) -> Integers | None:
@@ -63,6 +68,10 @@ class Owners:
         edges = (np.ones(len(self.persons)), (self.persons, self.households + first))
         _, part = connected_components(coo_array(edges, (nodes, nodes)), directed=False)
         return part[self.persons].astype(np.int64)
+
+
+def _labels(columns: Sequence[str], data: pl.DataFrame) -> Integers:
+    return classes_of((data[name] for name in columns), data.height).labels.astype(np.int64)
 
 
 def pseudonyms(persons: Integers, order: Integers) -> pl.Series:

@@ -15,6 +15,7 @@ from shoal.table._course import Course
 from shoal.table._exchange import Exchange
 from shoal.table._frames import plain_floats
 from shoal.table._persons import Owners
+from shoal.table._roles import Roles
 from shoal.table._sampling import Sampling
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ class RecordedRows:
         _derive: Any
         _row_key: npt.NDArray[np.int64]
         _lineage: str
+        _roles: Roles
+        _owners: Owners
 
     @property
     def exchanges(self) -> tuple[Exchange, ...]:
@@ -100,6 +103,21 @@ class RecordedRows:
         table: Table = self._derive(self._data, owners=Owners(persons))
         return table
 
+    def owned_like(self, other: Table) -> Table:
+        """The same rows, owned by the persons whom the unit of another table names.
+
+        As they are where their own roles say whose they are, or lack the columns.
+        """
+        named = other._owners.named
+        if self._owners.persons is not None or self._roles.unit or not named:
+            return self  # type: ignore[return-value]
+        if not set(named) <= set(self._data.columns):
+            return self  # type: ignore[return-value]
+        table: Table = self._derive(
+            self._data, owners=self._owners.under(Roles(unit=named), self._data)
+        )
+        return table
+
     def each_row_a_person(self) -> Table:
         """The same rows as if each was a person's only one."""
         table: Table = self._derive(self._data, owners=Owners())
@@ -153,5 +171,7 @@ class RecordedRows:
         if not self.pairs_with(original):
             vars(table)["_lineage"] = original._lineage
             vars(table)["_sampling"] = None  # it is about rows of another input
-        vars(table)["_owners"] = original._owners.at(original._positions_of(table._row_key))
+        at = original._positions_of(table._row_key)
+        if original._owners.persons is not None or self._owners.persons is None:
+            vars(table)["_owners"] = original._owners.at(at)
         return table

@@ -292,7 +292,7 @@ class Table(GroupedRows, RecordedRows):
 
     def repeating_owners(self) -> dict[tuple[str, ...], int]:
         """Columns that seem to say whose row it is and repeat, though no unit is declared."""
-        return {} if self.has_persons else repeating_owners(self._data, self.roles)
+        return repeating_owners(self._data, self.roles)
 
     # -- new tables
 

@@ -154,7 +154,7 @@ class Run:
 def _about_owners(table: Table) -> list[str]:
     """That k counts rows where identifiers show that a person has several."""
     return [
-        f"{len(table):,} rows carry {distinct:,} different values of {quoted(names)}, and k counts "
-        'rows: declare unit in the roles, or unit = "row" if each row is a person.'
+        f"{len(table):,} rows carry {distinct:,} different values of {quoted(names)}, which k does "
+        'not count: declare unit in the roles, or unit = "row" if each row is a person.'
         for names, distinct in table.repeating_owners().items()
     ]

@@ -161,6 +161,7 @@ def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Re
         masked = masked.reorder(order)
     if plan.pseudonyms:
         masked = masked.with_pseudonyms(table.roles.unit_columns, SecretStream.from_state(None))
+    if masked.has_persons and (plan.pseudonyms or plan.keep_order):
         _warn_if_histories_stand_out(masked, claims)
     masked = masked.scrubbed()
     before = assess_release(table, table, progress)  # what no masking at all gives
@@ -224,7 +225,7 @@ def _checked(table: Table, plan: Plan) -> Table:
         if isinstance(requirement, PrivacyModel):
             requirement.check(table)
     _refuse_undeclared_identifiers(table)
-    _refuse_unknown_owners(table)
+    refuse_unknown_owners(table)
     if plan.pseudonyms and not table.has_persons:
         raise RolesError(
             "The plan asks for pseudonyms, which tell whose rows belong together, but the roles "
@@ -243,27 +244,27 @@ def _refuse_undeclared_identifiers(table: Table) -> None:
         )
 
 
-def _refuse_unknown_owners(table: Table) -> None:
+def refuse_unknown_owners(table: Table) -> None:
     """Raise RolesError where a person seems to have several rows and nobody says whose they are."""
     for names, distinct in table.repeating_owners().items():
         example = f'"{names[0]}"' if len(names) == 1 else str(list(names)).replace("'", '"')
         raise RolesError(
             f"A person seems to have several rows: the {len(table):,} rows carry {distinct:,} "
-            f"different values of {quoted(names)}, and k would count rows. Declare unit = "
+            f"different values of {quoted(names)}, which k would not count. Declare unit = "
             f'{example} in the roles, so that persons are counted, or unit = "row" if each row '
             "is a person all the same."
         )
 
 
 def _warn_if_histories_stand_out(masked: Table, claims: tuple[Claim, ...]) -> None:
-    """Pseudonyms show histories: whoever knows two rows of a person knows more than one."""
+    """Pseudonyms show histories, and so may the order of the rows."""
     asked = [getattr(claim.requirement, "rarest_history", 1) for claim in claims]
     alone = masked.histories.uniques
     if max(asked, default=1) < 2 and alone:
         warnings.warn(
-            f"Pseudonyms show which rows are of one person, and {alone:,} of "
-            f"{masked.person_count:,} persons stand alone with their rows taken together; require "
-            'k_anonymity with of = "histories", or leave pseudonyms out.',
+            f"Pseudonyms, or rows in their first order, show which rows are of one person, and "
+            f"{alone:,} of {masked.person_count:,} persons stand alone with their rows taken "
+            'together; require k_anonymity with of = "histories", or leave them out.',
             DisclosureWarning,
             stacklevel=3,
         )

@@ -14,7 +14,7 @@ from shoal.errors import InputError
 from shoal.table import Roles, Table, features_of, frame_of_array
 from shoal.workflow._feature_encoding import feature_encoder
 from shoal.workflow._plan import Plan
-from shoal.workflow._protect import refuse_unless_all_hold
+from shoal.workflow._protect import refuse_unknown_owners, refuse_unless_all_hold
 from shoal.workflow._require import make_claim
 
 _ENCODINGS = ("codes", "midpoints", "one-hot", "text")
@@ -163,8 +163,13 @@ class Protector(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             if fitting:
                 self.n_features_in_ = len(X.columns)
         table = Table(X)
+        if fitting and self._plan().pseudonyms:
+            raise InputError("A Protector gives out no pseudonyms; leave them out of its plan.")
         # a column without any value is a mistake in training rows, not in a few that come later
-        return table.with_roles(self._roles(table.columns), released=not fitting)
+        table = table.with_roles(self._roles(table.columns), released=not fitting)
+        if fitting:
+            refuse_unknown_owners(table)
+        return table.drop(name for name in table.roles.withheld if name in table.columns)
 
     def _roles(self, names: list[str]) -> Roles:
         """The roles of the columns that are there; a served row has no target, say."""

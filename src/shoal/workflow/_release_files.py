@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +15,7 @@ from typing import Any, Final
 
 import numpy.typing as npt
 
-from shoal.errors import InputError, ReleaseError, quoted
+from shoal.errors import DisclosureWarning, InputError, ReleaseError, quoted
 from shoal.table import (
     Course,
     Exchange,
@@ -127,6 +128,13 @@ def read_release(
         raise ReleaseError(f"The release at '{place.root}' cannot be used: {cause}.") from None
     masked = _checked_data(place, facts)
     if place.private is None:
+        if facts["data"]["persons"] is not None and not masked.has_persons:
+            warnings.warn(
+                "The release counts persons, and whose its rows are is in the private half: here, "
+                "every row counts as a person, so that k and risk look better than they are.",
+                DisclosureWarning,
+                stacklevel=2,
+            )
         return masked, original
     try:
         audit = Audit.read(place.private)

@@ -225,7 +225,7 @@ def make_claim(
         return Claim(requirement, found.value, holds, sentence, people)
     asked = requirement
     if isinstance(asked, PopulationModel) and served is not None:
-        people = asked.people()
+        people = asked.people_of(masked)
         names = masked.roles.quasi_identifiers
         people = people.with_roles(Roles(quasi_identifiers=names))
         model: Any = asked  # each of these models is a dataclass; their base is not

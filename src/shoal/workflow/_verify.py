@@ -318,6 +318,8 @@ def _pair(masked: Table, audit: Audit, original: Table) -> tuple[Table, Table]:
     if len(original) != audit.facts["rows_before"]:
         raise InputError("the original has another number of rows than the audit says")
     with_roles = original.with_roles(Roles.from_dict(audit.facts["roles"]))
+    if original.has_persons and not with_roles.has_persons:
+        raise InputError("the original says whose its rows are, and the audit that each is one")
     released = masked.paired(with_roles, audit.records["row_key"])
     return with_roles, released.with_sampling(audit.sampling())
 
@@ -334,7 +336,7 @@ def _same_unchanged(audit: Audit, original: Table, masked: Table) -> Outcome:
     found = discover_all_measures()["unchanged_records"].function(original, masked)
     records = found.details["records"]
     same = records == audit.facts["unchanged_records"]
-    return same, f"{records} of {len(masked)} records"
+    return same, f"{records} of {masked.person_count}"
 
 
 def _same_untouched(facts: Mapping[str, Any], original: Table, masked: Table) -> Outcome:
@@ -359,8 +361,12 @@ def _same_measures(masked: Table, facts: Mapping[str, Any], unowned: bool) -> Ou
     Persons are never more than rows.
     """
     if unowned:
-        more = facts["measured"].get("k", 0) > masked.classes.k
-        return (False, MORE_PERSONS) if more else (None, UNOWNED)
+        persons, stated = facts["data"]["persons"], facts["measured"]
+        crowds = [stated.get("k", 0), stated.get("rarest_history", 0)]
+        shares = [stated.get(name, 0) for name in PUBLIC_MEASURES]
+        likely = max(crowds) <= persons <= len(masked) and stated.get("k", 0) <= masked.classes.k
+        possible = likely and all(0 <= share <= 1 for share in shares)
+        return (None, UNOWNED) if possible else (False, MORE_PERSONS)
     infos = discover_all_measures()
     found: dict[str, float] = {"k": masked.classes.k, "classes": masked.classes.count}
     found |= {name: infos[name].function(masked).value for name in PUBLIC_MEASURES}

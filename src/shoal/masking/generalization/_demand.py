@@ -46,6 +46,7 @@ class Demand:
     of_partition: tuple[Callable[..., bool], ...]
     population: Table | None
     records: int
+    persons: int
 
     def accepts_partition(
         self,
@@ -96,7 +97,9 @@ def demand_of(
             _refuse_what_no_class_reaches(model, table)
     conditions, secrets = conditions_of(everything, table, whole=whole)
     people = population_of(given)
-    return Demand(conditions, secrets, table_conditions(given), people, len(table))
+    return Demand(
+        conditions, secrets, table_conditions(given), people, len(table), table.person_count
+    )
 
 
 def _refuse_what_no_class_reaches(model: PrivacyModel, table: Table) -> None:

@@ -31,15 +31,15 @@ def coarse_enough(
         return best
     low = high = demand.conditions.smallest
     while True:
-        high = min(2 * high, demand.records)
+        high = min(2 * high, demand.persons)
         best = run(_at_least(demand, high))
         if accepts(best):
             break
-        if high == demand.records:
+        if high == demand.persons:
             raise RequirementNotMet(
                 "No partition satisfies the models that speak of all classes together, of "
-                f"histories or of a population, not even one class of all {demand.records} "
-                "records; relax them, or take out the persons in the way by a step 'suppress'. "
+                f"histories or of a population, not even one class of all {demand.persons} "
+                "persons; relax them, or take out the persons in the way by a step 'suppress'. "
                 "Nothing was written."
             )
         low = high

@@ -15,7 +15,7 @@ from shoal.errors import InputError, UnreachableLevel
 from shoal.study._measures import options_of
 from shoal.study._statistics import pareto_front
 from shoal.study._store import Store
-from shoal.study._tables import chosen_rows
+from shoal.study._tables import drawn_whole
 from shoal.study.tuning._goal import Goal
 from shoal.study.tuning._judge import Judge, Judged
 from shoal.study.tuning._search import tried
@@ -118,7 +118,7 @@ def tune(
     }
     judge = whole = Judge(seen, **asked)
     if search_rows < len(seen):
-        judge = Judge(seen.keep(chosen_rows(len(seen), search_rows, "searched")), **asked)
+        judge = Judge(seen.keep(drawn_whole(seen, search_rows / len(seen), "searched")), **asked)
     judge.check_utility()
     if folder is not None:
         judge.store = whole.store = Store(folder)
@@ -144,8 +144,7 @@ def tune(
 
 def parted(table: Table, held_out: float = 0.25) -> tuple[Table, Table]:
     """The people of the search, and a share of all whom it never sees; always the same ones."""
-    apart = chosen_rows(len(table), max(1, round(held_out * len(table))), "held out")
-    apart = table.whole(apart)  # nobody is on both sides
+    apart = drawn_whole(table, held_out, "held out")
     return table.keep(~apart), table.keep(apart)
 
 

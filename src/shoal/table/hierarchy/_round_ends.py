@@ -230,6 +230,8 @@ class RoundEnds:
         points, found = ticks.copy(), np.zeros(len(ticks), np.bool_)
         least = least.astype(np.float64)
         for step in reversed(self._steps):
+            if self.line.dtype == np.int64 and step.size > _NARROW:
+                continue  # the next point may lie beyond the range
             left = np.flatnonzero(~found & (least <= step.size))
             spot = point(step, ticks[left])
             for _ in range(_TRIES):

@@ -22,6 +22,14 @@ _HOUSEHOLD = re.compile(
     re.IGNORECASE,
 )
 _FEWEST = 2
+#: A name that says: the key of a person.
+_PERSON_KEY = re.compile(
+    r"(.*_)?(patient(en)?|person(en)?|subject|customer|client|member|user|employee|student|pupil|"
+    r"respondent|participant|insured|beneficiary|citizen|policyholder|applicant|borrower|donor|"
+    r"voter|inmate|versicherte(r|n)?|kunde(n)?|mitarbeiter|sch(ü|ue)ler|proband(en)?|mitglied(s)?)"
+    r"_?(id|nr|no|num|nbr|number|nummer|key|code)",
+    re.IGNORECASE,
+)
 
 
 def is_household(name: str) -> bool:
@@ -32,7 +40,23 @@ def is_household(name: str) -> bool:
     >>> [is_household(name) for name in ("household_id", "hhid", "household_size", "patient_id")]
     [True, True, False, False]
     """
-    return _HOUSEHOLD.fullmatch(re.sub(r"[\s.-]+", "_", name.strip())) is not None
+    return _HOUSEHOLD.fullmatch(_joined(name)) is not None
+
+
+def is_person_key(name: str) -> bool:
+    """Whether the name of a column says that it is the key of a person.
+
+    Examples
+    --------
+    >>> [is_person_key(name) for name in ("patientId", "Kunden-Nr", "ward_id", "patient")]
+    [True, True, False, False]
+    """
+    return _PERSON_KEY.fullmatch(_joined(name)) is not None
+
+
+def _joined(name: str) -> str:
+    """A name in words with one mark between them, also one of ``twoWords``."""
+    return re.sub(r"(?<=[a-zäöü])(?=[A-Z])|[\s.-]+", "_", name.strip())
 
 
 def repeating_owners(data: pl.DataFrame, roles: Roles) -> dict[tuple[str, ...], int]:
@@ -48,13 +72,23 @@ def repeating_owners(data: pl.DataFrame, roles: Roles) -> dict[tuple[str, ...], 
     >>> repeating_owners(frame, Roles(identifiers=["patient_id"], quasi_identifiers=["age"]))
     {('patient_id',): 2}
     """
-    if roles.unit or data.height < _FEWEST:
+    if data.height < _FEWEST:
         return {}
-    found: dict[tuple[str, ...], int] = {}
+    keys = [n for n in data.columns if is_person_key(n) and n not in roles.quasi_identifiers]
+    found: dict[tuple[str, ...], int] = {
+        (name,): distinct for name in keys if (distinct := repeated(data, [name])) is not None
+    }
+    if roles.unit_columns:  # which is finer than another key of persons
+        persons = classes_of((data[name] for name in roles.unit_columns), data.height).count
+        return {names: distinct for names, distinct in found.items() if distinct < persons}
+    if roles.unit:
+        return {}
+    if found:
+        return found
     shared: list[str] = []
     for name in data.columns:
         role = roles.of(name)
-        if role not in ("identifiers", None, "insensitive"):
+        if role not in ("identifiers", None, "insensitive") or name in keys:
             continue
         evidence = looks_like_identifier(data[name], name)
         if evidence is None and role != "identifiers":
@@ -65,7 +99,7 @@ def repeating_owners(data: pl.DataFrame, roles: Roles) -> dict[tuple[str, ...], 
             shared.append(name)
         elif (distinct := repeated(data, [name])) is not None:
             found[(name,)] = distinct
-    if shared and not found:
+    if shared and not found and not any(name in roles.identifiers for name in keys):
         also = [name for name in roles.identifiers if name not in shared]
         of_people = [name for name in also if _is_of_people(data[name], name)]
         if (distinct := repeated(data, [*shared, *of_people])) is not None:
@@ -73,18 +107,24 @@ def repeating_owners(data: pl.DataFrame, roles: Roles) -> dict[tuple[str, ...], 
     return found
 
 
-def suggested_unit(data: pl.DataFrame, evidence: dict[str, Evidence]) -> str | None:
+def suggested_unit(
+    data: pl.DataFrame, evidence: dict[str, Evidence], keys: Sequence[str] = ()
+) -> str | None:
     """The column that says whose row it is; None where each row seems to be a person.
 
     Of several columns that look like identifiers and repeat it is the one with most values: a
-    patient's number rather than that of the ward.
+    patient's number rather than that of the ward. One of the ``keys`` of persons comes first.
     """
     found = {}
+    for name in keys:
+        distinct = repeated(data, [name])
+        if distinct is not None and not data[name].null_count():
+            found[name] = distinct + data.height
     for name, why in evidence.items():
         if why.kind not in (*_SHARED, *_OF_ROWS) and not is_household(name):
             distinct = repeated(data, [name])
             if distinct is not None and not data[name].null_count():
-                found[name] = distinct
+                found.setdefault(name, distinct)
     return max(found, key=lambda name: found[name]) if found else None
 
 

@@ -26,6 +26,7 @@ from shoal.table.suggestion._column_sets import (
 )
 from shoal.table.suggestion._owners import (
     is_household,
+    is_person_key,
     repeated,
     repeating_owners,
     suggested_unit,
@@ -328,7 +329,8 @@ def _owners(roles: Roles, columns: Sequence[_Column], frame: pl.DataFrame) -> Ro
         for c in columns
         if c.role == "identifiers" and c.base.evidence is not None
     }
-    unit = suggested_unit(frame, evidence)
+    keys = [c.name for c in columns if is_person_key(c.name)]
+    unit = suggested_unit(frame, evidence, keys)
     homes = [
         c.name
         for c in columns
