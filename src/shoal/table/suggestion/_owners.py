@@ -83,8 +83,8 @@ def repeating_owners(data: pl.DataFrame, roles: Roles) -> dict[tuple[str, ...], 
         return {names: distinct for names, distinct in found.items() if distinct < persons}
     if roles.unit:
         return {}
-    if found:
-        return found
+    if found or any(name in roles.identifiers for name in keys):
+        return found  # a key of persons that does not repeat says that each row is one
     shared: list[str] = []
     for name in data.columns:
         role = roles.of(name)
@@ -99,7 +99,7 @@ def repeating_owners(data: pl.DataFrame, roles: Roles) -> dict[tuple[str, ...], 
             shared.append(name)
         elif (distinct := repeated(data, [name])) is not None:
             found[(name,)] = distinct
-    if shared and not found and not any(name in roles.identifiers for name in keys):
+    if shared and not found:
         also = [name for name in roles.identifiers if name not in shared]
         of_people = [name for name in also if _is_of_people(data[name], name)]
         if (distinct := repeated(data, [*shared, *of_people])) is not None:
