@@ -166,3 +166,20 @@ def test_every_box_is_true_and_quotes_nobody(kind, data):
     for text in masked.frame["x"].drop_nulls().unique():
         assert text not in alone
         assert not alone & {*ends_of(text)}
+
+
+@pytest.mark.parametrize(
+    "values", [[52.5200066 + n * 7.1e-15 for n in range(200)], [1e15 + n / 8 for n in range(200)]]
+)
+def test_labels_of_floats_that_need_every_digit_are_true(values):
+    table = sh.Table(pl.DataFrame({"x": values}), sh.Roles(quasi_identifiers=["x"]))
+    masked = sh.Generalize("mondrian", k=5).fit_transform(table)
+    for value, text in zip(values, masked.frame["x"], strict=True):
+        low, high = -np.inf, np.inf
+        if text.startswith("["):
+            low, high = (float(end) for end in text[1:-1].split(", "))
+        elif text.startswith("<"):
+            high = float(text[1:])
+        elif text.startswith(">="):
+            low = float(text[2:])
+        assert low <= value < high or text == str(value), text

@@ -6,6 +6,7 @@ The classes are counted by plain SQL (sqlite), which knows nothing of Shoal.
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 
 import numpy as np
@@ -259,3 +260,45 @@ def test_no_person_in_any_public_byte(tmp_path):
         folder, _ = saved(tmp_path / format, frame, PLAN, format=format)
         content = b"".join(path.read_bytes() for path in (folder / "public").iterdir())
         assert not any(name.encode() in content for name in frame["patient_id"].unique())
+
+
+@pytest.mark.parametrize(
+    "step",
+    [sh.Generalize("mondrian", k=5), sh.TopBottomCode(fence=0.2)],
+    ids=lambda step: step.method,
+)
+def test_no_end_is_the_value_of_one_person_with_several_rows(step):
+    ages = [21 + 3 * p for p in range(60)]
+    frame = pl.DataFrame({"pid": [p for p in range(60) for _ in "ab"], "age": np.repeat(ages, 2)})
+    given = sh.Table(frame, Roles(unit="pid", quasi_identifiers=["age"]))
+    masked = step.fit_transform(given).frame["age"]
+    changed = masked.filter(masked.cast(pl.String) != frame["age"].cast(pl.String))
+    ends = {end for text in changed.cast(pl.String) for end in re.findall(r"[0-9.]+", text)}
+    assert ends
+    assert not ends & {str(age) for age in ages}
+    recode = sh.Recode(magnitude=0.5)
+    recode.fit_transform(given)
+    assert recode.ranges_["age"][0] not in ages
+
+
+def test_the_rows_of_one_person_who_was_taken_out_are_not_counted(tmp_path):
+    rows = [(0, 99)] * 25 + [(p, 30 + p % 3) for p in range(1, 300) for _ in range(1 + p % 3)]
+    frame = pl.DataFrame(rows, schema=["pid", "age"], orient="row")
+    given = sh.Table(frame, Roles(unit="pid", quasi_identifiers=["age"]))
+    release = sh.protect(given, Plan([sh.Suppress(min_class_size=2)], require=[sh.KAnonymity(2)]))
+    folder = release.save(tmp_path / "out", format="csv")
+    facts = json.loads((folder / "public/release.json").read_text())
+    assert facts["records_removed"] == "some"
+    assert facts["methods"][0]["records_removed"] == "some"
+
+
+def test_redraw_counts_the_persons_who_have_a_value():
+    rows = []
+    for p in range(300):
+        fails = p // 15 % 3 == 0
+        value = "lo" if fails or p % 2 == 0 else "hi"
+        rows += [(p, 30 + p // 15, value, 7919 * p % 100_003)] * (1 if fails else 12)
+    frame = pl.DataFrame(rows, schema=["pid", "age", "income", "salary"], orient="row")
+    given = Roles(unit="pid", quasi_identifiers=["age"], sensitive=["income", "salary"])
+    with pytest.raises(RequirementNotMet, match="copy"):
+        sh.Redraw(sh.LDiversity(2, column="income")).fit_transform(sh.Table(frame, given))

@@ -76,7 +76,8 @@ class Masker(Parametrized, ABC):
 
     A method is a dataclass of declared parameters and one function, :meth:`_mask`. After
     ``fit_transform`` it has ``touched_`` (columns it changed), ``skipped_`` (columns it left, with
-    the reason), ``removed_columns_``, ``removed_`` (records taken out) and ``audit_`` (private).
+    the reason), ``removed_columns_``, ``removed_`` (records taken out), ``losing_`` (persons who
+    lost one) and ``audit_`` (private).
     """
 
     method: ClassVar[str]
@@ -88,6 +89,7 @@ class Masker(Parametrized, ABC):
     skipped_: Mapping[str, str]
     removed_columns_: tuple[str, ...]
     removed_: int
+    losing_: int
     audit_: Mapping[str, Any]
     facts_: Mapping[str, Any]
 
@@ -127,6 +129,7 @@ class Masker(Parametrized, ABC):
         self.skipped_ = dict(log.skipped)
         self.removed_columns_ = tuple(log.removed_columns)
         self.removed_ = len(table) - len(masked)
+        self.losing_ = _persons_losing(table, masked)
         self.audit_ = log.private
         self.facts_ = dict(log.public)
         if named is not None and log.skipped:
@@ -254,6 +257,14 @@ def _spelled(value: Any) -> Any:
         number = float(value)
         return int(number) if number.is_integer() else number
     return value if value is None or isinstance(value, bool) else str(value)
+
+
+def _persons_losing(table: Table, masked: Table) -> int:
+    """How many persons lost a record."""
+    if not table.has_persons:
+        return len(table) - len(masked)
+    gone = ~np.isin(table.row_key, masked.row_key)
+    return len(np.unique(table.persons[gone]))
 
 
 def discover_maskers() -> dict[str, type[Masker]]:

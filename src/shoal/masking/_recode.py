@@ -74,10 +74,11 @@ class Recode(NumericMasker):
         if width == 0:
             return "its spread is below one unit"
         start = int(values.min())
-        if self.start == "rounded" and (values == start).sum() == 1:
+        holders = prepared.holders(name)
+        if self.start == "rounded" and holders[0] == 1:
             least = -1 if start >= 0 else np.iinfo(np.int64).min - 1
             below = max(start - width, int(least))
-            found = RoundEnds.of(prepared.codes(name)).number_between(below, start)
+            found = RoundEnds(prepared.codes(name), holders).number_between(below, start)
             start = start if found is None else int(found)
         self.ranges_[name] = (start, width)
         return _to_ranges(numbers.values, *self.ranges_[name])

@@ -15,7 +15,7 @@ from shoal.masking._groups_satisfy import Models, PrivacyModels
 from shoal.models import PrivacyModel
 from shoal.parameters import Secret
 from shoal.randomness import SecretStream
-from shoal.table import Codes, Table, ends_of_labels
+from shoal.table import Codes, Table, ends_of_labels, owned_pairs
 
 Rows = npt.NDArray[np.int64]
 
@@ -153,11 +153,12 @@ class Redraw(Masker):
 
 def _refuse_visible_copies(table: Table, safe: npt.NDArray[np.bool_]) -> None:
     """Raise RequirementNotMet where a value tells by being there twice that one is a copy."""
-    secrets, records = table.roles.sensitive, int(safe.sum())
-    if records < _MEASURABLE:
+    secrets = table.roles.sensitive
+    kinds, persons = table.group(secrets).labels[safe], table.persons[safe]
+    if len(np.unique(persons)) < _MEASURABLE:
         return
-    kinds = table.group(secrets).labels[safe]
-    rare = float((np.bincount(kinds)[kinds] < _COMMON).mean())
+    holders = np.bincount(owned_pairs(kinds, persons)[0])
+    rare = float((holders[kinds] < _COMMON).mean())
     if rare > _MOST_RARE:
         what = f"{'values' if len(secrets) == 1 else 'combinations'} of {quoted(secrets)}"
         raise RequirementNotMet(

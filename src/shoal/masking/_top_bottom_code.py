@@ -87,7 +87,12 @@ class TopBottomCode(NumericMasker):
             return "no value lies inside the fences"
         caps = inside.min(), inside.max()
         if self.cap == "rounded" and (values.min() < caps[0] or values.max() > caps[1]):
-            caps = _rounded(RoundEnds.of(prepared.codes(name)), values, caps, (first, third))
+            caps = _rounded(
+                RoundEnds(prepared.codes(name), prepared.holders(name)),
+                values,
+                caps,
+                (first, third),
+            )
         self.caps_[name] = caps
         return np.clip(numbers.values, *caps)
 
@@ -106,18 +111,23 @@ def _rounded(
     whiskers: tuple[Any, Any],
     quartiles: tuple[float, float],
 ) -> tuple[Any, Any]:
-    """The whiskers, moved towards the quartiles where one record alone has them.
+    """The whiskers, moved towards the quartiles where one person alone has them.
 
     A side on which no value lies outside stays. So does a whisker where every number up to the
     quartile is somebody's.
     """
     low, high = whiskers
     reach = float(quartiles[1]) - float(quartiles[0])
-    if values.min() < low and (values == low).sum() == 1:
+    levels = np.unique(values)
+
+    def is_alone(value: Any) -> bool:
+        return bool(line.records[np.searchsorted(levels, value)] == 1)
+
+    if values.min() < low and is_alone(low):
         ends = (min(float(low) + share * reach, quartiles[0]) for share in _SHARES)
         found = (line.number_between(low, end) for end in ends)
         low = next((number for number in found if number is not None), low)
-    if values.max() > high and (values == high).sum() == 1:
+    if values.max() > high and is_alone(high):
         ends = (max(float(high) - share * reach, quartiles[1]) for share in _SHARES)
         found = (line.number_between(end, high) for end in ends)
         high = next((number for number in found if number is not None), high)

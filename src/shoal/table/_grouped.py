@@ -14,7 +14,7 @@ from shoal.errors import InputError
 from shoal.table._agreement import Agreement
 from shoal.table._classes import Classes, agreement_of, classes_of, weight_sums, weights_by_class
 from shoal.table._encode import encode
-from shoal.table._persons import Owners, counting, histories
+from shoal.table._persons import Owners, counting, histories, owned_pairs
 from shoal.table._population import counted_in
 from shoal.table._roles import Roles
 
@@ -135,6 +135,12 @@ class GroupedRows:
     def crowds(self, columns: Sequence[str]) -> Classes:
         """The rows grouped by equal values of any columns; sizes count persons."""
         return counting(self.group(columns), self._owners.persons)
+
+    def holders(self, column: str) -> npt.NDArray[np.int64]:
+        """How many persons have each value of a column, missing left out."""
+        codes = encode(self._series(column))
+        values, _ = owned_pairs(codes.codes, self.persons)
+        return np.bincount(values, minlength=codes.count)[: len(codes.levels)]
 
     def class_sizes(self, missing: Missing = "own") -> npt.NDArray[np.int64]:
         """How many persons share the quasi-identifiers of each record.

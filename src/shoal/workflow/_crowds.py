@@ -53,12 +53,15 @@ def crowded_count(count: int) -> int | str:
     return f"fewer than {SMALLEST_CROWD}" if 0 < count < SMALLEST_CROWD else count
 
 
-def crowded_removals(counts: Sequence[int]) -> list[int | str]:
+def crowded_removals(
+    counts: Sequence[int], persons: Sequence[int] | None = None
+) -> list[int | str]:
     """How many records each step took out, told so that no sum gives a small one away.
 
     Of several steps that took out records, one of them few, none is told, and neither is their
     total (:func:`crowded_total`): a sample takes out a known share, and a limit bounds what is
-    suppressed, so that the total would tell the rest.
+    suppressed, so that the total would tell the rest. Where ``persons`` lost these records, few of
+    them are few, however many records they had.
 
     Examples
     --------
@@ -66,12 +69,14 @@ def crowded_removals(counts: Sequence[int]) -> list[int | str]:
     ['some', 'some', 0]
     """
     removing = [count for count in counts if count]
-    if len(removing) > 1 and any(count < SMALLEST_CROWD for count in removing):
+    few_persons = persons is not None and any(0 < count < SMALLEST_CROWD for count in persons)
+    few = few_persons and list(persons or ()) != list(counts)
+    if few or (len(removing) > 1 and any(count < SMALLEST_CROWD for count in removing)):
         return [SOME if count else 0 for count in counts]
     return [crowded_count(count) for count in counts]
 
 
-def crowded_total(counts: Sequence[int]) -> int | str:
+def crowded_total(counts: Sequence[int], persons: Sequence[int] | None = None) -> int | str:
     """How many records all steps together took out, where that gives no small count away.
 
     Examples
@@ -79,4 +84,4 @@ def crowded_total(counts: Sequence[int]) -> int | str:
     >>> crowded_total([12, 3, 0]), crowded_total([12, 30]), crowded_total([0, 4])
     ('some', 42, 'fewer than 10')
     """
-    return SOME if SOME in crowded_removals(counts) else crowded_count(sum(counts))
+    return SOME if SOME in crowded_removals(counts, persons) else crowded_count(sum(counts))

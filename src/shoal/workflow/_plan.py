@@ -42,6 +42,7 @@ class StepRecord:
     skipped: Mapping[str, str]
     removed_columns: tuple[str, ...]
     removed: int
+    losing: int
     private: Mapping[str, Any] = field(repr=False)
     facts: Mapping[str, Any] = field(default_factory=dict)
     fitted: Masker | None = field(default=None, repr=False, compare=False)
@@ -183,6 +184,7 @@ class Plan:
                     skipped=fitted.skipped_,
                     removed_columns=fitted.removed_columns_,
                     removed=fitted.removed_,
+                    losing=fitted.losing_,
                     private=fitted.audit_,
                     facts=fitted.facts_,
                     fitted=fitted,
@@ -285,6 +287,7 @@ def _idle(step: Masker) -> StepRecord:
         skipped={},
         removed_columns=(),
         removed=0,
+        losing=0,
         private=Secrets(),
     )
 

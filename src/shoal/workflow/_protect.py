@@ -153,7 +153,9 @@ def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Re
         for requirement in plan.require
     )
     refuse_unless_all_hold(claims)
-    claims = told_claims(claims, crowded_total([record.removed for record in records]))
+    claims = told_claims(
+        claims, crowded_total([r.removed for r in records], [r.losing for r in records])
+    )
     _warn_if_untouched(records, table)
     _warn_about_columns_left_in_place(masked, records)
     if not plan.keep_order:

@@ -145,7 +145,9 @@ def public_facts(
             ],
         },
         "identifiers_removed": len(release.removed_identifiers),
-        "records_removed": crowded_total([step.removed for step in release.steps]),
+        "records_removed": crowded_total(
+            [step.removed for step in release.steps], [step.losing for step in release.steps]
+        ),
         "methods": _public_steps(release.steps),
         "claims": [claim.to_dict() | _caution(claim, release.steps) for claim in release.claims],
         "measured": {"k": classes.k, "classes": classes.count, **measured},
@@ -174,14 +176,14 @@ def _public_steps(steps: Sequence[StepRecord]) -> list[dict[str, Any]]:
     The largest share of records that may be suppressed is left out where few were: it would say
     how few.
     """
-    removals = crowded_removals([step.removed for step in steps])
+    removals = crowded_removals([step.removed for step in steps], [step.losing for step in steps])
     return [
         {
             "method": step.method,
             "parameters": {
                 name: value
                 for name, value in step.parameters.items()
-                if name != "suppression_limit" or not 0 < step.removed < SMALLEST_CROWD
+                if name != "suppression_limit" or not 0 < step.losing < SMALLEST_CROWD
             },
             "columns": list(step.touched),
             "left_alone": dict(step.skipped),

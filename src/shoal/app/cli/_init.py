@@ -63,6 +63,9 @@ def init(
         print_json(facts | {"hierarchies": found.in_plan, "files": found.written})
         return
     _show(plan, out)
+    for note in suggestion.notes:
+        if "unit" in note:
+            say(note, style="yellow")
     _show_hierarchies(plan.hierarchies)
     heading("Next: check the roles in the plan, then")
     source, words = shlex.quote(str(out)), shown_source(data, reading)
@@ -87,7 +90,7 @@ def _show(plan: FirstPlan, out: Path) -> None:
     if plan.runs:
         say(
             "As it is, the plan makes values coarser until nobody stands in a crowd of fewer than "
-            f"{count(plan.k, 'record')}; no record is taken out."
+            f"{count(plan.k, 'person' if plan.roles.unit else 'record')}; no record is taken out."
         )
     else:
         say(

@@ -121,7 +121,7 @@ def _conclude(found: Verification, folder: Path) -> None:
         say(f"{place} holds what it claims: {checked}.", style="bold green")
     if skipped:
         names = listed(check.name.removeprefix("claim ") for check in skipped)
-        say(f"Not checked: {names}. That takes the original and the private half.", style="yellow")
+        say(f"Not checked: {names}. The details above say what that takes.", style="yellow")
     if found.signature == "skipped":
         say(
             f"It is signed by {found.signed_by}; give the key of the signer that you expect as "

@@ -16,7 +16,7 @@ from shoal.masking.generalization._combinations import Combinations
 from shoal.masking.generalization._demand import Demand
 from shoal.masking.generalization._ordered_spans import ordered_spans
 from shoal.masking.generalization._recoding import Recoding, Relabelling
-from shoal.table import Codes, HierarchyCodes
+from shoal.table import Codes, HierarchyCodes, owned_pairs
 
 if TYPE_CHECKING:
     from shoal.kernels._mondrian_attributes import Attribute
@@ -112,8 +112,7 @@ def mondrian(
         reach, of_box = np.unique(reach, axis=0, return_inverse=True)
         boxes[:, place] = of_box.ravel()
         losses += axis.widths(reach)[boxes[:, place]] / len(names)
-        own = np.bincount(found.codes[:, place], weights=found.counts, minlength=axis.column.count)
-        spans[name] = axis.spans(reach, own.astype(np.int64))
+        spans[name] = axis.spans(reach, _holders(found.codes[found.of_row, place], axis, demand))
         if not spans[name].single.all():
             columns[name] = Relabelling(spans[name].texts, boxes[box_of_row, place])
     # nodes of trees overlap: where a row lies in several boxes, the smallest says most
@@ -122,6 +121,13 @@ def mondrian(
     nobody = np.zeros(len(box_of_row), np.bool_)
     loss = float(losses @ sizes) / len(box_of_row)
     return Recoding(columns, loss, nobody, served, box_of_row=np.argsort(order)[box_of_row])
+
+
+def _holders(codes: Integers32, axis: Axis, demand: Demand) -> npt.NDArray[np.int64]:
+    """How many persons have each code of a column."""
+    if len(demand.conditions.persons.value):
+        codes, _ = owned_pairs(codes, demand.secrets[-1])  # type: ignore[assignment]
+    return np.bincount(codes, minlength=axis.column.count).astype(np.int64)
 
 
 def _cut(

@@ -48,7 +48,13 @@ def ordered_spans(column: Codes, records: Integers, reach: npt.NDArray[np.intege
         asked = np.flatnonzero(~silent & ~single)
         rows = reach[asked].astype(np.int64)
         for side, (points, found) in enumerate((_below(line, rows), _above(line, rows))):
-            ends[asked[found], side] = line.numbers(points[found])
+            told = line.numbers(points[found])
+            if line.line.dtype.kind == "f":  # the last digits of a float may not be told
+                own = line.line[rows[found, side]]
+                true = told > own if side else told <= own
+                found[np.flatnonzero(found)[~true]] = False
+                told = told[true]
+            ends[asked[found], side] = told
             for at, text in zip(asked[found], line.texts(points[found]), strict=True):
                 shown[side][at] = text
     values = [*column.texts, None]

@@ -121,8 +121,9 @@ class Comparison(Parametrized):
             other = f"{'regression' if natural == 'regression' else 'predictive'}_performance"
             kind = "a number of many values" if natural == "regression" else "of few values"
             raise DoesNotApply(
-                f"The target '{name}' is {kind}, which {other} measures; to predict it all the "
-                "same, name it as target."
+                f"The target '{name}' is {kind}, which {other} measures: ask for that (on the "
+                f"command line, --utility {other}), or name the column as the option 'target' of "
+                "this measure to predict it all the same."
             )
         return name
 

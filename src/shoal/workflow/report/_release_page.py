@@ -50,6 +50,8 @@ def release_page(release: Release, facts: Mapping[str, Any]) -> str:
     """
     sizes = release.class_sizes
     swapped = swap_words(release, facts)
+    unit = release.masked.roles.unit_columns  # pseudonyms
+    unowned = facts["data"]["persons"] is not None and not unit
     return render(
         "release.html.j2",
         facts=facts,
@@ -58,7 +60,7 @@ def release_page(release: Release, facts: Mapping[str, Any]) -> str:
         swapped=swapped,
         shoal=_figures.shoal(release.after.k if swapped is None else swapped.k),
         highest_risk=_words.chance(facts["measured"]["prosecutor_risk"]),
-        claims=[claim_in_words(claim) for claim in release.claims],
+        claims=[claim_in_words(claim, unowned=unowned) for claim in release.claims],
         steps=_steps(facts["methods"]),
         sizes=sizes,
         size_chart=_figures.class_size_chart(sizes),
@@ -70,7 +72,9 @@ def release_page(release: Release, facts: Mapping[str, Any]) -> str:
         histogram=_figures.histogram,
         people=cautions_about_people(release, facts),
         numbers=cautions_about_numbers(release, facts),
-        query=_counting_query(release.masked.roles.quasi_identifiers),
+        query=None if unowned else _counting_query(release.masked.roles.quasi_identifiers, unit),
+        unowned=unowned,
+        pseudonym=next(iter(unit), None),
     )
 
 
@@ -78,7 +82,7 @@ def verdict(release: Release, facts: Mapping[str, Any]) -> str:
     """What was released, in one sentence."""
     rows, k = facts["data"]["rows"], facts["measured"]["k"]
     what = (
-        f"{_words.counted(rows, 'record')} in "
+        f"{_words.counted(rows, 'record')}{_of_persons(facts)} in "
         f"{_words.counted(len(facts['data']['columns']), 'column')} "
         f"{'was' if rows == 1 else 'were'} released"
     )
@@ -88,7 +92,9 @@ def verdict(release: Release, facts: Mapping[str, Any]) -> str:
     elif not release.masked.roles.quasi_identifiers:
         hidden = "without any quasi-identifier"
     elif k > 1:
-        others = _words.counted(k - 1, "other").replace(_words.SPACE, " ")
+        persons = facts["data"]["persons"] is not None
+        others = _words.counted(k - 1, "other person" if persons else "other")
+        others = others.replace(_words.SPACE, " ")
         hidden = f"each looks like at least {others} (k{_words.SPACE}={_words.SPACE}{k:,})"
     else:
         hidden = f"but some stand alone (k{_words.SPACE}={_words.SPACE}1)"
@@ -102,8 +108,17 @@ def verdict(release: Release, facts: Mapping[str, Any]) -> str:
     return f"{what}: {hidden}, and {met}."
 
 
-def claim_in_words(claim: Claim) -> dict[str, Any]:
-    """A claim with what was required and measured, fit for a public page."""
+def _of_persons(facts: Mapping[str, Any]) -> str:
+    """Whose records they are, where a person may have several."""
+    persons = facts["data"]["persons"]
+    return "" if persons is None else f" of {_words.counted(persons, 'person')}"
+
+
+def claim_in_words(claim: Claim, *, unowned: bool = False) -> dict[str, Any]:
+    """A claim with what was required and measured, fit for a public page.
+
+    Where the release is ``unowned``, it does not tell whose its rows are, and persons were counted.
+    """
     requirement = claim.requirement
     if not isinstance(requirement, Limit):
         required = ", ".join(f"{n} = {v}" for n, v in requirement.changed_params().items())
@@ -115,7 +130,7 @@ def claim_in_words(claim: Claim) -> dict[str, Any]:
             "measured": _words.number(claim.measured),
             "holds": claim.holds,
             "needs_original": False,
-            "needs_private": requirement.needs_audit,
+            "needs_private": requirement.needs_audit or unowned,
             "rests_on_seed": claim.rests_on_seed,
         }
     bound = "at most" if requirement.at_most is not None else "at least"
@@ -128,7 +143,7 @@ def claim_in_words(claim: Claim) -> dict[str, Any]:
         "measured": _measured(claim),
         "holds": claim.holds,
         "needs_original": claim.needs_original,
-        "needs_private": claim.needs_original,
+        "needs_private": claim.needs_original or unowned,
         "rests_on_seed": claim.rests_on_seed,
     }
 
@@ -190,10 +205,13 @@ def _risk_chart(release: Release, sizes: Sequence[Bar]) -> _figures.RiskChart:
     return _figures.risk_chart(sizes, after, release.after.k)
 
 
-def _counting_query(quasi: Sequence[str]) -> str | None:
+def _counting_query(quasi: Sequence[str], unit: Sequence[str]) -> str | None:
     """How to count k with any SQL engine; None where names fill a page or cannot be shown."""
-    quoted = ['"' + name.replace('"', '""') + '"' for name in quasi]
-    names = ", ".join(quoted)
-    if not quasi or len(names) > 300 or clean(names) != names:
+    quoted = ['"' + name.replace('"', '""') + '"' for name in (*quasi, *unit)]
+    names = ", ".join(quoted[: len(quasi)])
+    if not quasi or len(names) > 300 or clean("".join(quoted)) != "".join(quoted):
         return None
-    return f"SELECT MIN(n) AS k FROM\n  (SELECT COUNT(*) AS n FROM data GROUP BY {names}) AS crowds"
+    counted = f"COUNT(DISTINCT {quoted[-1]})" if unit else "COUNT(*)"
+    return (
+        f"SELECT MIN(n) AS k FROM\n  (SELECT {counted} AS n FROM data GROUP BY {names}) AS crowds"
+    )

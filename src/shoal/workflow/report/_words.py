@@ -159,7 +159,7 @@ def _generalized_in_words(parameters: Mapping[str, Any]) -> str:
         parameters.get("algorithm", "full-domain"),
         "The values of each column became coarser, all of them to the same level.",
     )
-    asked = [f"at least {number(parameters['k'])} records"] if "k" in parameters else []
+    asked = [f"at least {number(parameters['k'])} people"] if "k" in parameters else []
     asked += ["what the models ask"] if "models" in parameters else []
     return f"{sentence} Every crowd has {' and '.join(asked)}."
 
