@@ -126,7 +126,7 @@ def test_a_value_that_a_hierarchy_lacks_is_counted_and_not_named(shoal, folder):
         ('algorithm = "local"\nmodels = { t_closeness = 0 }', 1, "othing"),
         ('algorithm = "mondrian"\nmodels = { t_closeness = 0 }', 1, "t-closeness asks for 0, and"),
         ("models = { differential_privacy = { epsilon = 1, delta = 1e-6 } }", 2, "every search"),
-        ('models = { k_map = { k = 99, population = "people.csv" } }', 1, "which has 60 records"),
+        ('models = { k_map = { k = 99, population = "people.csv" } }', 1, "60 people"),
         ('models = { k_map = { k = 9, population = "none.csv" } }', 2, "none.csv"),
     ],
 )

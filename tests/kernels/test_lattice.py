@@ -210,7 +210,8 @@ def search_for(given: Problem, limit: int, loss: str, **options: Any) -> FullDom
 
 
 def agrees(given: Problem, limit: int, loss: str, check: Any = None, **options: Any) -> None:
-    search = search_for(given, limit, loss, node_check=check, **options)
+    asked = None if check is None else lambda sizes, *_: check(sizes)
+    search = search_for(given, limit, loss, node_check=asked, **options)
     nodes = brute_force(given, limit, loss, check)
     assert search.optimal
     if not nodes:

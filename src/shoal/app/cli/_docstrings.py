@@ -54,7 +54,7 @@ def example_call(cls: type) -> Any:
     --------
     >>> from shoal.models import KAnonymity
     >>> example_call(KAnonymity)
-    KAnonymity(k=3, missing='own')
+    KAnonymity(k=3, missing='own', of='persons')
     """
     source = "\n".join(
         line[4:]
