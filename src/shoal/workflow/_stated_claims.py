@@ -26,7 +26,7 @@ from shoal.workflow._swapping import refutes, swapping_of
 Outcome = tuple[bool | None, str]
 
 UNOWNED = "whose rows these are is in the private half, and persons were counted"
-MORE_PERSONS = "it states more persons than there are rows"
+MORE_PERSONS = "it states more than there are rows or values for"
 _POPULATION = "the population is private, and has to be masked as the release was"
 
 
