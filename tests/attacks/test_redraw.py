@@ -205,3 +205,12 @@ def test_adult_with_two_sensitive_columns(shared_data):
     assert recall < 0.6
     _, blind, seeing = gain_of_an_intruder(frames, ADULT, secrets)
     assert seeing < blind + 0.05
+
+
+def test_classes_at_the_ends_of_the_range_have_neighbours():
+    rows = [(sign * 1.7e308, "lo") for sign in (-1, 1) for _ in range(5)]
+    rows += [(float(n % 3), value) for n in range(30) for value in ("lo", "hi")]
+    frame = pl.DataFrame(rows, schema=["wage", "ill"], orient="row")
+    table = Table(frame, Roles(quasi_identifiers=["wage"], sensitive=["ill"]))
+    masked = Redraw(LDiversity(2)).fit_transform(table)
+    assert LDiversity(2).holds(masked)

@@ -184,6 +184,7 @@ def _places(table: Table, rows: Rows) -> npt.NDArray[np.float64]:
             continue
         at = middles[codes]
         known = np.isfinite(at)
+        at = at / max(np.abs(at[known]).max(initial=0.0), 1e-300)  # squares stay in the range
         spread = float(at[known].std()) if known.any() else 0.0
         if spread > 0:
             parts.append(np.where(known, (at - at[known].mean()) / spread, 0.0))
