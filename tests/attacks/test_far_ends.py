@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import zipfile
@@ -12,8 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import shoal as sh
 from shoal import KAnonymity, Microaggregate, Plan, Roles, Round, Table, protect, read
-from shoal.errors import InputError, PlanError, ReadError, ReleaseError, ShoalWarning
+from shoal.errors import InputError, PlanError, ReadError, ReleaseError, ShoalError, ShoalWarning
 from shoal.study import Study
 from shoal.workflow import read_release
 
@@ -155,3 +157,13 @@ def test_more_seeds_than_there_are():
     with pytest.raises(PlanError, match="seeds"):
         Study.from_dict(study)
     assert len(Study.from_dict(study | {"seeds": [2**63, 0]}).seeds) == 2
+
+
+def test_a_workbook_damaged_anywhere_gets_a_sentence(tmp_path):
+    path = tmp_path / "people.xlsx"
+    pl.DataFrame({"age": [31, 41, 59]}).write_excel(path)
+    whole = path.read_bytes()
+    for at in range(30, len(whole), len(whole) // 40):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :])
+        with contextlib.suppress(ShoalError):
+            sh.read(path)

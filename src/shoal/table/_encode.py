@@ -87,7 +87,8 @@ class Codes:
         values = self.numbers
         values = np.ldexp(values, -int(np.frexp(np.nanmax(np.abs(values), initial=1.0))[1]))
         lowest = np.nanmin(values, initial=np.inf)
-        span = np.nanmax(values, initial=-np.inf) - lowest
+        with np.errstate(invalid="ignore"):  # infinite values, which have no place
+            span = np.nanmax(values, initial=-np.inf) - lowest
         placed = (values - lowest) / span if span > 0 else np.zeros(len(values))
         if self.missing is not None:
             placed[self.missing] = 2.0

@@ -9,7 +9,9 @@ dimension need not be true.
 from __future__ import annotations
 
 import re
+import struct
 import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -17,6 +19,19 @@ from xml.etree import ElementTree
 
 from shoal.errors import ReadError
 
+#: What a file that is no workbook, or a broken or encrypted one, may raise.
+_DAMAGED: Final = (
+    OSError,
+    EOFError,
+    LookupError,
+    RuntimeError,  # also of an unknown compression
+    StopIteration,
+    ValueError,
+    ElementTree.ParseError,
+    struct.error,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 _CHUNK: Final = 1 << 20
 _MOST_EMPTY: Final = 1 << 24  # cells of a rectangle: half a gigabyte
 _SHARE: Final = 20  # one cell in so many is filled, or the rectangle is no table
@@ -32,7 +47,7 @@ def check_extent(path: Path, position: int) -> None:
     try:
         with zipfile.ZipFile(path) as archive, archive.open(_part(archive, position)) as sheet:
             rows, columns, cells = _extent(iter(lambda: sheet.read(_CHUNK), b""))
-    except (OSError, KeyError, IndexError, ValueError, ElementTree.ParseError, zipfile.BadZipFile):
+    except _DAMAGED:
         return  # another format, or damaged: the reader says so
     if rows * columns > max(_MOST_EMPTY, _SHARE * cells):
         raise ReadError(
