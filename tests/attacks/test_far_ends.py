@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
 import json
 import zipfile
@@ -13,7 +12,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import shoal as sh
 from shoal import KAnonymity, Microaggregate, Plan, Roles, Round, Table, protect, read
 from shoal.errors import InputError, PlanError, ReadError, ReleaseError, ShoalError, ShoalWarning
 from shoal.study import Study
@@ -163,7 +161,11 @@ def test_a_workbook_damaged_anywhere_gets_a_sentence(tmp_path):
     path = tmp_path / "people.xlsx"
     pl.DataFrame({"age": [31, 41, 59]}).write_excel(path)
     whole = path.read_bytes()
-    for at in range(30, len(whole), len(whole) // 40):
+    refused = 0
+    for at in range(0, len(whole), 23):
         path.write_bytes(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :])
-        with contextlib.suppress(ShoalError):
-            sh.read(path)
+        try:
+            read(path)
+        except ShoalError:  # anything else fails the test
+            refused += 1
+    assert refused > 0
