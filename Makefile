@@ -62,12 +62,13 @@ test-all: $(VENV)/.installed ## Tests and doctests, with every extra
 # kernel was edited: numba does not see that one which calls it, in another file, changed too.
 IN_WHEEL := ../../../$(CORE)/lib/python*/site-packages/shoal/kernels
 KEEP_COMPILED = cd src/shoal/kernels; \
-	oldest=$$(ls -tr __pycache__/*.nb[ic] 2>/dev/null | head -n 1); \
+	kept() { find . -name '*.nb[ic]' "$$@"; }; \
+	oldest=$$(kept -printf '%T@ %p\n' | sort -n | head -n 1 | cut -d ' ' -f 2); \
 	if [ -n "$$oldest" ] && [ -z "$$(find . -name '*.py' -newer "$$oldest")" ]; then \
 		for folder in $(IN_WHEEL); do \
-			for file in *.py; do if cmp -s $$file $$folder/$$file; then \
+			find . -name '*.py' | while read file; do if cmp -s $$file $$folder/$$file; then \
 				touch -r $$file $$folder/$$file; fi; done; \
-			cp -p __pycache__/*.nb[ic] $$folder/__pycache__; done; fi
+			kept | tar -cf - -T - | tar -xf - -C $$folder; done; fi
 
 # Methods, models, measures and kernels know nothing of extras, and were tested a minute ago; that
 # they are all in the wheel is shown by their doctests. Studies are an extra as a whole.

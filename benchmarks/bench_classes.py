@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.kernels._grouping import count_sizes, group
+from shoal.kernels.grouping import count_sizes, group
 from shoal.table._classes import classes_of, wildcard_sizes
 from shoal.table._encode import encode
 

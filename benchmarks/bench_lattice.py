@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.kernels._conditions import only_size
-from shoal.kernels._grouping import first_rows, group
-from shoal.kernels._lattice import FullDomainSearch
-from shoal.kernels._roll_up import Base
+from shoal.kernels.conditions import only_size
+from shoal.kernels.grouping import first_rows, group
+from shoal.kernels.lattice.lattice import FullDomainSearch
+from shoal.kernels.lattice.roll_up import Base
 
 COLUMNS = (
     "sex age race marital-status education native-country workclass occupation salary-class"

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from bench_lattice import adult, base_table, seconds
 
-from shoal.kernels._conditions import only_size
-from shoal.kernels._peel import PeelLattice
+from shoal.kernels.conditions import only_size
+from shoal.kernels.peel.peel import PeelLattice
 
 
 def main() -> None:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from shoal.kernels._mdav import mdav
+from shoal.kernels.points.mdav import mdav
 
 ROUNDS = 200
 LINE = "{:<26} {:>9,} {:>3} {:>4} {:>10.4f} {:>11} {:>8}"

@@ -22,12 +22,12 @@ import numpy.typing as npt
 import polars as pl
 from numba import njit
 
-from shoal.kernels import _mixed_mdav
-from shoal.kernels._ahmad_dey import ahmad_dey
-from shoal.kernels._mixed_linkage import NearestRecords
-from shoal.kernels._mixed_mdav import MixedMdav, RandomStartMdav
-from shoal.kernels._mixed_mu_approx import MixedMuApprox
-from shoal.kernels._mixed_records import MixedRecords, gower
+from shoal.kernels.groups import mixed_mdav as _mixed_mdav
+from shoal.kernels.groups.mixed_mdav import MixedMdav, RandomStartMdav
+from shoal.kernels.groups.mixed_mu_approx import MixedMuApprox
+from shoal.kernels.linkage.mixed_linkage import NearestRecords
+from shoal.kernels.space.ahmad_dey import ahmad_dey
+from shoal.kernels.space.mixed_records import MixedRecords, gower
 
 DATA = Path(os.environ.get("SHOAL_DATA") or Path(__file__).parents[2] / "shared" / "data")
 STATUS, CLEAR_REFS = Path("/proc/self/status"), Path("/proc/self/clear_refs")

@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.kernels._conditions import only_size
-from shoal.kernels._mondrian_attributes import ordered
-from shoal.kernels._mondrian_boxes import MondrianBoxes
+from shoal.kernels.boxes.mondrian_attributes import ordered
+from shoal.kernels.boxes.mondrian_boxes import MondrianBoxes
+from shoal.kernels.conditions import only_size
 
 K = 5
 ADULT = ["age", "workclass", "education-num", "marital-status", "occupation", "race", "sex"]

@@ -19,13 +19,13 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from shoal.kernels._group_lists import WORDS_PER_KICK
-from shoal.kernels._individual_ranking import individual_ranking, labels_of, stable_argsort
-from shoal.kernels._mondrian_groups import Mondrian
-from shoal.kernels._mu_approx import MuApprox
-from shoal.kernels._optimal_univariate import OptimalUnivariate
-from shoal.kernels._refine import Refinement
-from shoal.kernels._v_mdav import VMdav
+from shoal.kernels.groups.individual_ranking import individual_ranking, labels_of, stable_argsort
+from shoal.kernels.groups.mondrian_groups import Mondrian
+from shoal.kernels.groups.mu_approx import MuApprox
+from shoal.kernels.groups.optimal_univariate import OptimalUnivariate
+from shoal.kernels.groups.v_mdav import VMdav
+from shoal.kernels.refine.group_lists import WORDS_PER_KICK
+from shoal.kernels.refine.refine import Refinement
 from shoal.randomness import SecretStream
 
 DATA = Path(os.environ.get("SHOAL_DATA") or Path(__file__).parents[2] / "shared" / "data")

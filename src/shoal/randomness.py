@@ -174,7 +174,7 @@ class SecretStream:
         >>> SecretStream.from_key_hex("2a" * 32).integers_below([1, 1, 6]).tolist()
         [0, 0, 4]
         """
-        from shoal.kernels._shuffling import fill_below
+        from shoal.kernels.shuffling import fill_below
 
         below = _integers(bounds, "bounds")
         if below.size and below.min() < 1:
@@ -230,7 +230,7 @@ class SecretStream:
 
     def choose(self, n: int, m: int) -> Integers:
         """``m`` of the rows 0 … n - 1, ascending; every set of m is equally likely."""
-        from shoal.kernels._shuffling import select
+        from shoal.kernels.shuffling import select
 
         if _count(m) > _count(n):
             raise InputError(f"Of {n} rows at most {n} can be chosen; got {m}.")
@@ -277,7 +277,7 @@ class SecretStream:
         >>> stream.laplace_on_grid([1.0, 2.0, 3.0], 0.5, grid=0.25).tolist()
         [1.0, 2.0, 3.75]
         """
-        from shoal.kernels._shuffling import discrete_laplace
+        from shoal.kernels.shuffling import discrete_laplace
 
         exact, wanted = _noise_arguments(values, scales)
         _, exponent = math.frexp(_checked_grid(grid, exact, wanted))
@@ -304,7 +304,7 @@ class SecretStream:
         >>> bool(there[1] == stream.keyed_hash([1], "sample")[0])
         True
         """
-        from shoal.kernels._shuffling import siphash
+        from shoal.kernels.shuffling import siphash
 
         low, high = np.frombuffer(self._subkey(16, b"shoal/siphash", purpose), dtype="<u8")
         keys = _integers(row_keys, "row_keys")
@@ -312,7 +312,7 @@ class SecretStream:
         return hashes
 
     def _shuffle(self, items: Integers, offsets: Integers) -> None:
-        from shoal.kernels._shuffling import shuffle_within
+        from shoal.kernels.shuffling import shuffle_within
 
         kernel = functools.partial(shuffle_within, items, offsets)
         self._feed(kernel, [0, 0], done=offsets.size - 1, expected=items.size)

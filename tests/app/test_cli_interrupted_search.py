@@ -17,7 +17,9 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX are
 # as far as it was asked to. A pause after each portion keeps it from ending before the signal.
 TELLING = """
 import sys, time
-from shoal.kernels import _lattice, _mondrian_boxes, _peel
+from shoal.kernels.lattice import lattice as _lattice
+from shoal.kernels.boxes import mondrian_boxes as _mondrian_boxes
+from shoal.kernels.peel import peel as _peel
 _lattice._PORTION = _peel._PORTION = 0.0
 _mondrian_boxes._CELLS = 1
 share, told = float(sys.argv.pop(1)), False

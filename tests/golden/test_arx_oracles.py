@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shoal.kernels._conditions import (
+from shoal.kernels.conditions import (
     DISTINCT,
     ENTROPY,
     EQUAL,
@@ -24,8 +24,8 @@ from shoal.kernels._conditions import (
     Conditions,
     only_size,
 )
-from shoal.kernels._lattice import FullDomainSearch
-from shoal.kernels._roll_up import Base
+from shoal.kernels.lattice.lattice import FullDomainSearch
+from shoal.kernels.lattice.roll_up import Base
 
 METRICS = {
     "entropy_monotonic": "entropy-monotonic",

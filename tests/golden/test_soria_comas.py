@@ -84,7 +84,7 @@ def test_mdav_on_eia(eia, k, expected):
 @pytest.fixture(scope="module")
 def compiled():
     """The local search compiled before its time is counted."""
-    from shoal.kernels._refine import Refinement
+    from shoal.kernels.refine.refine import Refinement
 
     points = np.random.default_rng(0).normal(size=(40, 2))
     work = Refinement(points, (np.arange(40) // 4).astype(np.int32), 3)

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from shoal.kernels._agreement_patterns import Patterns, count_patterns, expected_matches
+from shoal.kernels.linkage.agreement_patterns import Patterns, count_patterns, expected_matches
 
 
 def pattern(one, other):

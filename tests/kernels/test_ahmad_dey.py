@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.kernels._ahmad_dey import (
+from shoal.kernels.space.ahmad_dey import (
     ahmad_dey,
     ahmad_dey_deltas,
     equal_width,
     mutual_information,
     significance,
 )
-from shoal.kernels._mixed_records import gower
-from shoal.kernels._mixed_tree import dissimilarities
+from shoal.kernels.space.mixed_records import gower
+from shoal.kernels.space.mixed_tree import dissimilarities
 
 # Six records: color r r g g b b, shape s s s t t s, size 1 2 3 4 5 7.
 COLOR, SHAPE = np.array([0, 0, 1, 1, 2, 2]), np.array([0, 0, 0, 1, 1, 0])

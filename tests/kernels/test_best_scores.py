@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from shoal.kernels._best_scores import BestScores, Scored, all_scores, on_grid, scoring
+from shoal.kernels.linkage.best_scores import BestScores, Scored, all_scores, on_grid, scoring
 
 
 def plain_score(persons, records, how, person, record):

@@ -12,7 +12,7 @@ import shoal
 
 CODE = """
 import numpy as np
-from shoal.kernels._grouping import group
+from shoal.kernels.grouping import group
 assert group(np.array([7, 7, 9], dtype=np.uint64))[1].tolist() == [2, 1]
 """
 
@@ -33,7 +33,8 @@ def test_without_a_place_for_the_cache(tmp_path):
     """numba finds no folder: the one beside the file and the user's are both no folders."""
     copy = tmp_path / "src" / "shoal"
     shutil.copytree(Path(shoal.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    (copy / "kernels" / "__pycache__").write_text("a file where numba wants a folder")
+    for shelf in {file.parent for file in (copy / "kernels").rglob("*.py")}:
+        (shelf / "__pycache__").write_text("a file where numba wants a folder")
     nowhere = tmp_path / "nowhere"
     nowhere.write_text("a file where a home should be")
     run({"PYTHONPATH": str(tmp_path / "src"), "HOME": str(nowhere), "XDG_CACHE_HOME": ""}, tmp_path)

@@ -23,7 +23,7 @@ from shoal import (
     Table,
     TCloseness,
 )
-from shoal.kernels._conditions import holds, only_size, total_shortfall
+from shoal.kernels.conditions import holds, only_size, total_shortfall
 from shoal.models import conditions_of, population_of
 
 

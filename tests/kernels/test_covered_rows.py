@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shoal.kernels._covered_rows import Boxes, covered_rows, shared_out
-from shoal.kernels._predicates import indexed
+from shoal.kernels.boxes.covered_rows import Boxes, covered_rows, shared_out
+from shoal.kernels.boxes.predicates import indexed
 
 
 @pytest.mark.parametrize("seed", range(8))

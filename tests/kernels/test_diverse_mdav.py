@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.kernels._ahmad_dey import ahmad_dey
-from shoal.kernels._conditions import (
+from shoal.kernels.conditions import (
     DISTINCT,
     ENTROPY,
     EQUAL,
@@ -20,12 +19,13 @@ from shoal.kernels._conditions import (
     Conditions,
     total_shortfall,
 )
-from shoal.kernels._diverse_group import sensitive_of
-from shoal.kernels._diverse_mdav import DiverseMdav
-from shoal.kernels._diverse_merge import settled
-from shoal.kernels._mixed_mdav import MixedMdav
-from shoal.kernels._mixed_records import MixedRecords, gower, squared_euclidean
-from shoal.kernels._mixed_tree import dissimilarities
+from shoal.kernels.groups.diverse_group import sensitive_of
+from shoal.kernels.groups.diverse_mdav import DiverseMdav
+from shoal.kernels.groups.diverse_merge import settled
+from shoal.kernels.groups.mixed_mdav import MixedMdav
+from shoal.kernels.space.ahmad_dey import ahmad_dey
+from shoal.kernels.space.mixed_records import MixedRecords, gower, squared_euclidean
+from shoal.kernels.space.mixed_tree import dissimilarities
 
 
 def asked(k, codes, *wanted):

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from shoal.kernels import _grouping
-from shoal.kernels._grouping import (
+from shoal.kernels import grouping as _grouping
+from shoal.kernels.grouping import (
     WILDCARD,
     count_sizes,
     dense_labels,

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import mutual_info_score
 
-from shoal.kernels._ahmad_dey import mutual_information
-from shoal.kernels._joint_entropy import mutual_informations
+from shoal.kernels.joint_entropy import mutual_informations
+from shoal.kernels.space.ahmad_dey import mutual_information
 
 
 @pytest.mark.parametrize("seed", range(5))

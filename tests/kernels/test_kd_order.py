@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from shoal.kernels._kd_order import kd_order
+from shoal.kernels.space.kd_order import kd_order
 
 Copies = npt.NDArray[np.float32]
 

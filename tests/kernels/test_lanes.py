@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from shoal.kernels._lanes import (
+from shoal.kernels.lanes import (
     WIDTH,
     bits,
     choose,

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.kernels import _lattice_nodes
-from shoal.kernels._conditions import (
+from shoal.kernels.conditions import (
     DISCLOSURE,
     DISTINCT,
     ENHANCED_LIKENESS,
@@ -29,9 +28,10 @@ from shoal.kernels._conditions import (
     holds,
     only_size,
 )
-from shoal.kernels._lattice import FullDomainSearch
-from shoal.kernels._lattice_losses import LOSSES
-from shoal.kernels._roll_up import Base
+from shoal.kernels.lattice import nodes as _lattice_nodes
+from shoal.kernels.lattice.lattice import FullDomainSearch
+from shoal.kernels.lattice.losses import LOSSES
+from shoal.kernels.lattice.roll_up import Base
 
 KINDS = {
     DISTINCT: (2.0, 0.0),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shoal.kernels._conditions import (
+from shoal.kernels.conditions import (
     DISCLOSURE,
     DISTINCT,
     ENHANCED_LIKENESS,
@@ -23,7 +23,7 @@ from shoal.kernels._conditions import (
     Conditions,
     holds,
 )
-from shoal.kernels._lattice_conditions import UPWARD_CLOSED
+from shoal.kernels.lattice.conditions import UPWARD_CLOSED
 
 KINDS = {
     DISTINCT: (2.0, 0.0),

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shoal.kernels._conditions import DISTINCT, EQUAL, only_size
-from shoal.kernels._lattice import FullDomainSearch
-from shoal.kernels._lattice_conditions import judged
-from shoal.kernels._lattice_from_above import _affordable, _not_ruled_out, from_above
-from shoal.kernels._lattice_losses import Loss
-from shoal.kernels._lattice_nodes import Lattice
-from shoal.kernels._lattice_projections import Projections
-from shoal.kernels._lattice_searches import descend
-from shoal.kernels._roll_up import Base, projected
+from shoal.kernels.conditions import DISTINCT, EQUAL, only_size
+from shoal.kernels.lattice.conditions import judged
+from shoal.kernels.lattice.from_above import _affordable, _not_ruled_out, from_above
+from shoal.kernels.lattice.lattice import FullDomainSearch
+from shoal.kernels.lattice.losses import Loss
+from shoal.kernels.lattice.nodes import Lattice
+from shoal.kernels.lattice.projections import Projections
+from shoal.kernels.lattice.roll_up import Base, projected
+from shoal.kernels.lattice.searches import descend
 
 
 def lattice_of(seed: int, kinds: tuple[int, ...], limit: int, loss: str = "loss") -> Lattice:
@@ -102,7 +102,7 @@ def test_projections_are_those_of_all_single_attributes_and_pairs(
 
 def test_shared_tables_are_those_from_the_bottom(monkeypatch: pytest.MonkeyPatch) -> None:
     for seed, room in itertools.product(range(10), (0, 1, 100)):
-        monkeypatch.setattr("shoal.kernels._lattice_nodes._TABLES", room)
+        monkeypatch.setattr("shoal.kernels.lattice.nodes._TABLES", room)
         lattice = lattice_of(seed, (DISTINCT,), 0)
         for levels in np.random.default_rng(seed).permutation(all_nodes(lattice)):
             for ours, direct in zip(lattice.near(levels), lattice.at(levels), strict=True):

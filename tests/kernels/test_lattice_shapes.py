@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from shoal.kernels._conditions import only_size
-from shoal.kernels._lattice import FullDomainSearch
-from shoal.kernels._lattice_losses import LOSSES
-from shoal.kernels._roll_up import Base
+from shoal.kernels.conditions import only_size
+from shoal.kernels.lattice.lattice import FullDomainSearch
+from shoal.kernels.lattice.losses import LOSSES
+from shoal.kernels.lattice.roll_up import Base
 
 
 def sized(tuples: Any) -> Base:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shoal.kernels._mixed_mdav import MixedMdav, RandomStartMdav
-from shoal.kernels._mixed_records import gower, with_lonely_codes
-from shoal.kernels._mixed_tree import dissimilarities
+from shoal.kernels.groups.mixed_mdav import MixedMdav, RandomStartMdav
+from shoal.kernels.space.mixed_records import gower, with_lonely_codes
+from shoal.kernels.space.mixed_tree import dissimilarities
 
 
 def mixed(rows, seed):

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from shoal.kernels import _mdav
-from shoal.kernels._mdav import Mdav, mdav, mdav_one_sided
+from shoal.kernels.points import mdav as _mdav
+from shoal.kernels.points.mdav import Mdav, mdav, mdav_one_sided
 
 Points = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int32]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from shoal.kernels._mdav_lanes import (
+from shoal.kernels.points.lanes import (
     FAR,
     LANES,
     aligned,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shoal.kernels._mixed_linkage import NearestRecords
-from shoal.kernels._mixed_records import gower
-from shoal.kernels._mixed_tree import dissimilarities
+from shoal.kernels.linkage.mixed_linkage import NearestRecords
+from shoal.kernels.space.mixed_records import gower
+from shoal.kernels.space.mixed_tree import dissimilarities
 
 
 @pytest.mark.parametrize("distinct", [2, 5, 1000])

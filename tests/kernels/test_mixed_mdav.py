@@ -15,13 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from shoal.kernels._ahmad_dey import ahmad_dey, ahmad_dey_deltas, equal_width, significance
-from shoal.kernels._lanes import WIDTH, store
-from shoal.kernels._mixed_distance import lower_bounds, open_windows, set_query, upper_bounds
-from shoal.kernels._mixed_linkage import NearestRecords
-from shoal.kernels._mixed_mdav import MixedMdav, RandomStartMdav
-from shoal.kernels._mixed_records import MixedRecords, gower, mixed_records
-from shoal.kernels._mixed_tree import dissimilarities, grow
+from shoal.kernels.groups.mixed_mdav import MixedMdav, RandomStartMdav
+from shoal.kernels.lanes import WIDTH, store
+from shoal.kernels.linkage.mixed_linkage import NearestRecords
+from shoal.kernels.space.ahmad_dey import ahmad_dey, ahmad_dey_deltas, equal_width, significance
+from shoal.kernels.space.mixed_distance import lower_bounds, open_windows, set_query, upper_bounds
+from shoal.kernels.space.mixed_records import MixedRecords, gower, mixed_records
+from shoal.kernels.space.mixed_tree import dissimilarities, grow
 
 Labels = npt.NDArray[np.int64]
 

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.kernels import _mixed_mu_approx
-from shoal.kernels._ahmad_dey import ahmad_dey
-from shoal.kernels._mixed_mu_approx import MixedMuApprox
-from shoal.kernels._mixed_records import gower, squared_euclidean
-from shoal.kernels._mixed_tree import dissimilarities
-from shoal.kernels._mu_approx import MuApprox
+from shoal.kernels.groups import mixed_mu_approx as _mixed_mu_approx
+from shoal.kernels.groups.mixed_mu_approx import MixedMuApprox
+from shoal.kernels.groups.mu_approx import MuApprox
+from shoal.kernels.space.ahmad_dey import ahmad_dey
+from shoal.kernels.space.mixed_records import gower, squared_euclidean
+from shoal.kernels.space.mixed_tree import dissimilarities
 
 KINDS = ["gower", "gaps", "ahmad-dey", "squared", "squared gaps", "points", "star"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shoal.kernels._ahmad_dey import ahmad_dey
-from shoal.kernels._mixed_linkage import NearestRecords
-from shoal.kernels._mixed_pairs import pair_gap, pair_gaps
-from shoal.kernels._mixed_records import gower, mixed_records
-from shoal.kernels._mixed_tree import dissimilarities
+from shoal.kernels.linkage.mixed_linkage import NearestRecords
+from shoal.kernels.space.ahmad_dey import ahmad_dey
+from shoal.kernels.space.mixed_pairs import pair_gap, pair_gaps
+from shoal.kernels.space.mixed_records import gower, mixed_records
+from shoal.kernels.space.mixed_tree import dissimilarities
 
 
 @pytest.mark.parametrize("squared", [False, True])

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.kernels._ahmad_dey import ahmad_dey
-from shoal.kernels._mixed_mondrian import MixedMondrian
-from shoal.kernels._mixed_records import gower
-from shoal.kernels._mixed_tree import dissimilarities
-from shoal.kernels._mixed_v_mdav import MixedVMdav
+from shoal.kernels.groups.mixed_mondrian import MixedMondrian
+from shoal.kernels.groups.mixed_v_mdav import MixedVMdav
+from shoal.kernels.space.ahmad_dey import ahmad_dey
+from shoal.kernels.space.mixed_records import gower
+from shoal.kernels.space.mixed_tree import dissimilarities
 
 
 def finished(partition):

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.kernels._ahmad_dey import ahmad_dey
-from shoal.kernels._conditions import DISTINCT, Conditions
-from shoal.kernels._diverse_mdav import DiverseMdav
-from shoal.kernels._group_lists import WORDS_PER_KICK
-from shoal.kernels._mixed_mdav import MixedMdav
-from shoal.kernels._mixed_records import gower, squared_euclidean
-from shoal.kernels._mixed_refine import MixedRefinement
-from shoal.kernels._mixed_tree import dissimilarities
+from shoal.kernels.conditions import DISTINCT, Conditions
+from shoal.kernels.groups.diverse_mdav import DiverseMdav
+from shoal.kernels.groups.mixed_mdav import MixedMdav
+from shoal.kernels.refine.group_lists import WORDS_PER_KICK
+from shoal.kernels.refine.mixed_refine import MixedRefinement
+from shoal.kernels.space.ahmad_dey import ahmad_dey
+from shoal.kernels.space.mixed_records import gower, squared_euclidean
+from shoal.kernels.space.mixed_tree import dissimilarities
 
 KINDS = ["gower", "ahmad-dey", "squared", "points", "ties", "equal"]
 

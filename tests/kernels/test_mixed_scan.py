@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shoal.kernels import _mixed_mdav
-from shoal.kernels._ahmad_dey import ahmad_dey
-from shoal.kernels._lanes import WIDTH
-from shoal.kernels._mixed_distance import set_query
-from shoal.kernels._mixed_mdav import MixedMdav, RandomStartMdav
-from shoal.kernels._mixed_records import gower
-from shoal.kernels._mixed_scan import pack, rows_by_leaf, scan
-from shoal.kernels._mixed_tree import dissimilarities, forget, grow
+from shoal.kernels.groups import mixed_mdav as _mixed_mdav
+from shoal.kernels.groups.mixed_mdav import MixedMdav, RandomStartMdav
+from shoal.kernels.lanes import WIDTH
+from shoal.kernels.space.ahmad_dey import ahmad_dey
+from shoal.kernels.space.mixed_distance import set_query
+from shoal.kernels.space.mixed_records import gower
+from shoal.kernels.space.mixed_scan import pack, rows_by_leaf, scan
+from shoal.kernels.space.mixed_tree import dissimilarities, forget, grow
 
 KINDS = ["gower", "gaps", "ahmad-dey", "ties", "equal"]
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.kernels._conditions import DISTINCT, EQUAL, Conditions, holds, only_size
-from shoal.kernels._mondrian_attributes import Attribute, ordered
-from shoal.kernels._mondrian_boxes import MondrianBoxes
+from shoal.kernels.boxes.mondrian_attributes import Attribute, ordered
+from shoal.kernels.boxes.mondrian_boxes import MondrianBoxes
+from shoal.kernels.conditions import DISTINCT, EQUAL, Conditions, holds, only_size
 
 # -- the slow way
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.kernels import _mondrian_groups
-from shoal.kernels._mondrian_groups import Mondrian
+from shoal.kernels.groups import mondrian_groups as _mondrian_groups
+from shoal.kernels.groups.mondrian_groups import Mondrian
 
 Points = npt.NDArray[Any]
 

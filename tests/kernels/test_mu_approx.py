@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.kernels import _mu_approx
-from shoal.kernels._mu_approx import MuApprox
+from shoal.kernels.groups import mu_approx as _mu_approx
+from shoal.kernels.groups.mu_approx import MuApprox
 
 Floats = npt.NDArray[np.float64]
 

@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 from shoal import Roles, Table
-from shoal.kernels._intersections import common_members
-from shoal.kernels._nearest_regions import fill_gaps, nearest_guesses, shared_neighbours
-from shoal.kernels._predicates import NOBODY, SEVERAL, indexed, isolated_rows, rows_to_look_at
+from shoal.kernels.boxes.nearest_regions import fill_gaps, nearest_guesses, shared_neighbours
+from shoal.kernels.boxes.predicates import NOBODY, SEVERAL, indexed, isolated_rows, rows_to_look_at
+from shoal.kernels.uniques.intersections import common_members
 from shoal.risk._inference import _said
 from shoal.risk._linkability import overlap_chance
 from shoal.risk._released_regions import ground, joint_counts

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.kernels._neighbours import NOBODY, build, nearest, take_away
+from shoal.kernels.space.neighbours import NOBODY, build, nearest, take_away
 
 Floats = npt.NDArray[np.float64]
 

@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.kernels import _peel, _peel_walk
-from shoal.kernels._conditions import (
+from shoal.kernels.conditions import (
     DISCLOSURE,
     DISTINCT,
     ENHANCED_LIKENESS,
@@ -29,8 +28,10 @@ from shoal.kernels._conditions import (
     holds,
     only_size,
 )
-from shoal.kernels._peel import PeelLattice
-from shoal.kernels._roll_up import Base
+from shoal.kernels.lattice.roll_up import Base
+from shoal.kernels.peel import peel as _peel
+from shoal.kernels.peel import walk as _peel_walk
+from shoal.kernels.peel.peel import PeelLattice
 
 BOUNDS = {
     DISTINCT: (2.0, 0.0),

@@ -12,9 +12,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from shoal.kernels import _exchange, _group_lists, _refine
-from shoal.kernels._group_lists import WORDS_PER_KICK
-from shoal.kernels._refine import Refinement
+from shoal.kernels.refine import exchange as _exchange
+from shoal.kernels.refine import group_lists as _group_lists
+from shoal.kernels.refine import refine as _refine
+from shoal.kernels.refine.group_lists import WORDS_PER_KICK
+from shoal.kernels.refine.refine import Refinement
 
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.integer]

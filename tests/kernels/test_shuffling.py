@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.kernels import _shuffling as kernels
+from shoal.kernels import shuffling as kernels
 
 ALL = 2**64
 NEVER_REFUSED = ALL - 1

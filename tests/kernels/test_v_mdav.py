@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.kernels import _v_mdav
-from shoal.kernels._v_mdav import VMdav
+from shoal.kernels.groups import v_mdav as _v_mdav
+from shoal.kernels.groups.v_mdav import VMdav
 
 Floats = npt.NDArray[np.float64]
 

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from shoal import Table
-from shoal.kernels._mixed_mdav import MixedMdav
+from shoal.kernels.groups.mixed_mdav import MixedMdav
 from shoal.masking import _estimate as estimate
 from shoal.masking._base import StepLog
 from shoal.masking._dissimilarity import Space, space_of

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from shoal import Plan, Roles, Sample, Table
 from shoal.errors import InputError, ParameterError, ShoalWarning
-from shoal.kernels._balancing import balanced_removals
+from shoal.kernels.balancing import balanced_removals
 
 
 def classes(*sizes, target=None):

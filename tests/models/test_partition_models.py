@@ -10,7 +10,12 @@ import pytest
 
 from shoal import AverageRisk, KAnonymity, PopulationUniqueness, Roles, Table
 from shoal.errors import InputError
-from shoal.kernels._population_uniqueness import dankar, pitman, slide_negative_binomial, zayatz
+from shoal.kernels.uniques.population_uniqueness import (
+    dankar,
+    pitman,
+    slide_negative_binomial,
+    zayatz,
+)
 from shoal.models import table_conditions
 
 

@@ -22,7 +22,7 @@ def blocks_by_information(
     block has at least two columns where there are as many. Numbers are put into ten bins of
     equal frequency first (Senavirathne and Torra 2021, section 4.3).
     """
-    from shoal.kernels._ahmad_dey import mutual_information
+    from shoal.kernels.space.ahmad_dey import mutual_information
 
     if sensitive not in table.columns:
         raise InputError(f"The table has no sensitive column '{sensitive}'.")

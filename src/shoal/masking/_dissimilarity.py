@@ -13,7 +13,7 @@ from shoal.errors import InputError, quoted
 from shoal.table import Table
 
 if TYPE_CHECKING:
-    from shoal.kernels._mixed_records import MixedRecords
+    from shoal.kernels.space.mixed_records import MixedRecords
 
 Floats = npt.NDArray[np.float64]
 
@@ -35,7 +35,7 @@ class Space:
     @property
     def records(self) -> MixedRecords:
         """The records for kernels of mixed type; points under the square of their distance."""
-        from shoal.kernels._mixed_records import squared_euclidean
+        from shoal.kernels.space.mixed_records import squared_euclidean
 
         if self.mixed is not None:
             return self.mixed
@@ -77,10 +77,10 @@ def _check_levels(table: Table, nominal: Sequence[str]) -> None:
 def _mixed(values: Floats, codes: npt.NDArray[Any], dissimilarity: str) -> MixedRecords:
     codes = codes.astype(np.int64)
     if dissimilarity == "gower":
-        from shoal.kernels._mixed_records import gower
+        from shoal.kernels.space.mixed_records import gower
 
         return gower(values, codes)
-    from shoal.kernels._ahmad_dey import ahmad_dey
+    from shoal.kernels.space.ahmad_dey import ahmad_dey
 
     return ahmad_dey(values, codes, bins=_BINS, original=dissimilarity.endswith("squared"))
 

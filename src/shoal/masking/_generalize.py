@@ -18,7 +18,7 @@ from shoal.errors import (
     ParameterError,
     quoted,
 )
-from shoal.kernels._loss_names import LOSSES
+from shoal.kernels.lattice.loss_names import LOSSES
 from shoal.masking._base import Masker, StepLog
 from shoal.masking._groups_satisfy import Models, PrivacyModels
 from shoal.masking.generalization._crowd import asks_for_a_crowd, check_blindness, crowd_of

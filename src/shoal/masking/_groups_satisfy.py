@@ -15,8 +15,8 @@ from shoal.parameters import parameters_of
 from shoal.table import Roles, Table
 
 if TYPE_CHECKING:
-    from shoal.kernels._conditions import Conditions
-    from shoal.kernels._diverse_group import Sensitive
+    from shoal.kernels.conditions import Conditions
+    from shoal.kernels.groups.diverse_group import Sensitive
 
 Models = PrivacyModel | list[PrivacyModel]
 
@@ -64,7 +64,7 @@ class Demand:
     """What groups of records of different persons must satisfy, as the kernels take it."""
 
     def __init__(self, conditions: Conditions, codes: npt.NDArray[np.int32]) -> None:
-        from shoal.kernels._diverse_group import sensitive_of
+        from shoal.kernels.groups.diverse_group import sensitive_of
 
         self.conditions = conditions
         self.codes = codes
@@ -77,7 +77,7 @@ class Demand:
     @property
     def holds(self) -> bool:
         """Whether all records as one group satisfy it."""
-        from shoal.kernels._conditions import holds
+        from shoal.kernels.conditions import holds
 
         counts = np.zeros((len(self.codes), max(1, self.conditions.shares.shape[1])), np.int64)
         for column, values in zip(counts, self.codes, strict=True):

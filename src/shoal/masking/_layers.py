@@ -20,7 +20,7 @@ from shoal.models import counted
 from shoal.table import Table
 
 if TYPE_CHECKING:
-    from shoal.kernels._conditions import Conditions
+    from shoal.kernels.conditions import Conditions
 
 Integers = npt.NDArray[np.int64]
 Labels = npt.NDArray[np.int32]
@@ -87,8 +87,8 @@ def _joined(
     space: Space, labels: Labels, asked: tuple[Conditions, npt.NDArray[np.int32]]
 ) -> Labels:
     """Every record in a group, and groups that miss a condition merged with others nearby."""
-    from shoal.kernels._diverse_group import Sensitive
-    from shoal.kernels._diverse_merge import settled
+    from shoal.kernels.groups.diverse_group import Sensitive
+    from shoal.kernels.groups.diverse_merge import settled
 
     conditions, codes = asked
     return settled(space.records, labels, conditions, Sensitive(codes, codes[-1].astype(np.int64)))

@@ -20,7 +20,7 @@ from shoal.randomness import SecretStream
 from shoal.table import Table
 
 if TYPE_CHECKING:
-    from shoal.kernels._mixed_records import MixedRecords
+    from shoal.kernels.space.mixed_records import MixedRecords
 
 Integers = npt.NDArray[np.int64]
 Labels = npt.NDArray[np.int32]
@@ -195,18 +195,18 @@ def _values(space: Space) -> npt.NDArray[np.float64]:
 def _mdav(space: Space, settings: Grouping, stream: SecretStream, log: StepLog) -> Labels:
     work: Portions
     if space.points is not None:
-        from shoal.kernels._mdav import Mdav
+        from shoal.kernels.points.mdav import Mdav
 
         work = Mdav(space.points, settings.k)
     else:
-        from shoal.kernels._mixed_mdav import MixedMdav
+        from shoal.kernels.groups.mixed_mdav import MixedMdav
 
         work = MixedMdav(_records(space), settings.k)
     return _run(work, space.rows, log, "Forming groups")
 
 
 def _diverse_mdav(space: Space, settings: Grouping, demand: Demand, log: StepLog) -> Labels:
-    from shoal.kernels._diverse_mdav import DiverseMdav
+    from shoal.kernels.groups.diverse_mdav import DiverseMdav
 
     records = space.points if space.mixed is None else space.mixed
     assert records is not None
@@ -216,7 +216,7 @@ def _diverse_mdav(space: Space, settings: Grouping, demand: Demand, log: StepLog
 
 def _merged(space: Space, labels: Labels, demand: Demand) -> Labels:
     """Groups that miss a condition merged with others nearby."""
-    from shoal.kernels._diverse_merge import settled
+    from shoal.kernels.groups.diverse_merge import settled
 
     return settled(space.records, labels, demand.conditions, demand.sensitive)
 
@@ -225,11 +225,11 @@ def _mdav_random(space: Space, settings: Grouping, stream: SecretStream, log: St
     starts = stream.permutation(space.rows)
     work: Portions
     if space.points is not None:
-        from shoal.kernels._mdav import Mdav
+        from shoal.kernels.points.mdav import Mdav
 
         work = Mdav(space.points, settings.k, starts=starts.astype(np.int32))
     else:
-        from shoal.kernels._mixed_mdav import RandomStartMdav
+        from shoal.kernels.groups.mixed_mdav import RandomStartMdav
 
         work = RandomStartMdav(_records(space), settings.k, starts)
     return _run(work, space.rows, log, "Forming groups")
@@ -238,11 +238,11 @@ def _mdav_random(space: Space, settings: Grouping, stream: SecretStream, log: St
 def _v_mdav(space: Space, settings: Grouping, stream: SecretStream, log: StepLog) -> Labels:
     work: Portions
     if space.points is not None:
-        from shoal.kernels._v_mdav import VMdav
+        from shoal.kernels.groups.v_mdav import VMdav
 
         work = VMdav(space.points, settings.k, settings.gamma)
     else:
-        from shoal.kernels._mixed_v_mdav import MixedVMdav
+        from shoal.kernels.groups.mixed_v_mdav import MixedVMdav
 
         work = MixedVMdav(_records(space), settings.k, settings.gamma)
     return _run(work, space.rows, log, "Forming groups")
@@ -251,11 +251,11 @@ def _v_mdav(space: Space, settings: Grouping, stream: SecretStream, log: StepLog
 def _mu_approx(space: Space, settings: Grouping, stream: SecretStream, log: StepLog) -> Labels:
     work: Portions
     if space.points is not None:
-        from shoal.kernels._mu_approx import MuApprox
+        from shoal.kernels.groups.mu_approx import MuApprox
 
         work = MuApprox(space.points, settings.k)
     else:
-        from shoal.kernels._mixed_mu_approx import MixedMuApprox
+        from shoal.kernels.groups.mixed_mu_approx import MixedMuApprox
 
         work = MixedMuApprox(_records(space), settings.k)
     return _run(work, space.rows, log, "Forming groups")
@@ -264,18 +264,18 @@ def _mu_approx(space: Space, settings: Grouping, stream: SecretStream, log: Step
 def _mondrian(space: Space, settings: Grouping, stream: SecretStream, log: StepLog) -> Labels:
     work: Portions
     if space.points is not None:
-        from shoal.kernels._mondrian_groups import Mondrian
+        from shoal.kernels.groups.mondrian_groups import Mondrian
 
         work = Mondrian(space.points, settings.k)
     else:
-        from shoal.kernels._mixed_mondrian import MixedMondrian
+        from shoal.kernels.groups.mixed_mondrian import MixedMondrian
 
         work = MixedMondrian(_records(space), settings.k)
     return _run(work, space.rows, log, "Cutting")
 
 
 def _optimal(space: Space, settings: Grouping, stream: SecretStream, log: StepLog) -> Labels:
-    from shoal.kernels._optimal_univariate import OptimalUnivariate
+    from shoal.kernels.groups.optimal_univariate import OptimalUnivariate
 
     work = OptimalUnivariate(_values(space), settings.k)
     return _run(work, space.rows, log, "Forming groups")
@@ -283,7 +283,7 @@ def _optimal(space: Space, settings: Grouping, stream: SecretStream, log: StepLo
 
 def _rank_labels(values: npt.NDArray[np.float64], k: int) -> Labels:
     """Groups of k neighbouring ranks; the middle group takes the records left over."""
-    from shoal.kernels._individual_ranking import individual_ranking, labels_of
+    from shoal.kernels.groups.individual_ranking import individual_ranking, labels_of
 
     return labels_of(*individual_ranking(values, k))
 
@@ -329,10 +329,10 @@ def _refined(
 def _local_search(space: Space, labels: Labels, k: int, demand: Demand | None) -> Search:
     """On squared distances to centres where that suffices, which is faster; else on pairs."""
     if space.points is not None and demand is None:
-        from shoal.kernels._refine import Refinement
+        from shoal.kernels.refine.refine import Refinement
 
         return Refinement(space.points, labels, k)
-    from shoal.kernels._mixed_refine import MixedRefinement
+    from shoal.kernels.refine.mixed_refine import MixedRefinement
 
     if demand is None:
         return MixedRefinement(space.records, labels, k)

@@ -145,7 +145,7 @@ class Sample(Masker):
             kept = np.zeros(len(table), np.bool_)
             kept[order] = rank < np.repeat(quotas[by_turn], classes.rows[by_turn])
             return kept
-        from shoal.kernels._balancing import balanced_removals
+        from shoal.kernels.balancing import balanced_removals
 
         target = table.codes(self._target(table))
         removals = (classes.rows - quotas)[by_turn]

@@ -15,7 +15,7 @@ from shoal.models._population_model import PopulationModel
 from shoal.table import Table, owned_pairs
 
 if TYPE_CHECKING:
-    from shoal.kernels._conditions import Conditions
+    from shoal.kernels.conditions import Conditions
 
 Integers = npt.NDArray[np.int64]
 
@@ -58,8 +58,8 @@ def conditions_of(
     >>> conditions.smallest, conditions.bounds.tolist(), codes.tolist()
     (3, [2.0], [[0, 2, 1]])
     """
-    from shoal.kernels import _conditions as kernel
-    from shoal.kernels._persons import each_record, persons_of
+    from shoal.kernels import conditions as kernel
+    from shoal.kernels.persons import each_record, persons_of
 
     models = list(models)
     smallest = max([smallest, *(model.smallest_class for model in models)])

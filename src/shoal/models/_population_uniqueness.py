@@ -63,7 +63,7 @@ class PopulationUniqueness(PartitionModel):
         self, sizes: Integers, classes: Integers | None = None, persons: Integers | None = None
     ) -> float:
         """The estimated share of people who are unique in the population."""
-        from shoal.kernels._population_uniqueness import estimated_share
+        from shoal.kernels.uniques.population_uniqueness import estimated_share
 
         if not len(sizes):
             return 0.0

@@ -11,8 +11,8 @@ from shoal.risk._success import one_numbering
 from shoal.table import Missing, ReleasedColumn, Table, released_column, weights_by_class
 
 if TYPE_CHECKING:
-    from shoal.kernels._covered_rows import Boxes
-    from shoal.kernels._predicates import Indexed
+    from shoal.kernels.boxes.covered_rows import Boxes
+    from shoal.kernels.boxes.predicates import Indexed
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -34,7 +34,7 @@ def covered_people(
     own : numpy.ndarray
         The row of the original of each masked record.
     """
-    from shoal.kernels._covered_rows import covered_rows, shared_out
+    from shoal.kernels.boxes.covered_rows import covered_rows, shared_out
 
     read = [
         _own_covered(released_column(name, original, masked), masked, own, missing)
@@ -81,8 +81,8 @@ def _of_rounded(column: ReleasedColumn, masked: Table, values: Integers) -> Rele
 
 def _people(columns: list[ReleasedColumn], original: Table) -> Indexed:
     """The people, those with equal values once."""
-    from shoal.kernels._grouping import first_rows
-    from shoal.kernels._predicates import indexed
+    from shoal.kernels.boxes.predicates import indexed
+    from shoal.kernels.grouping import first_rows
 
     first = first_rows(original.classes.labels, original.classes.count)
     counts = np.array([len(column.places) for column in columns])
@@ -91,8 +91,8 @@ def _people(columns: list[ReleasedColumn], original: Table) -> Indexed:
 
 def _boxes(columns: list[ReleasedColumn], masked: Table) -> Boxes:
     """What was released, records with equal cells once."""
-    from shoal.kernels._covered_rows import Boxes
-    from shoal.kernels._grouping import first_rows
+    from shoal.kernels.boxes.covered_rows import Boxes
+    from shoal.kernels.grouping import first_rows
 
     first = first_rows(masked.classes.labels, masked.classes.count)
     labels, starts, low, high = one_numbering(columns)

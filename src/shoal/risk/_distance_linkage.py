@@ -16,7 +16,7 @@ from shoal.risk._right_links import right_links
 from shoal.table import Table, stacked_numbers
 
 if TYPE_CHECKING:
-    from shoal.kernels._mixed_records import MixedRecords
+    from shoal.kernels.space.mixed_records import MixedRecords
 
 LinkageDissimilarity = Literal["gower", "euclidean"]
 
@@ -100,7 +100,7 @@ def distance_links(
     dissimilarity: LinkageDissimilarity = "gower",
 ) -> Links:
     """The chance that the nearest record, ties at random, has the person's label."""
-    from shoal.kernels._mixed_linkage import NearestRecords
+    from shoal.kernels.linkage.mixed_linkage import NearestRecords
 
     _check_dissimilarity(dissimilarity)
     if not who.released:
@@ -142,7 +142,7 @@ def _records(
     who: Intruder, numeric: Sequence[str], nominal: Sequence[str], *, squared: bool
 ) -> tuple[MixedRecords, list[str]]:
     """The persons, then all masked records, in the scale of the original; and what is coarser."""
-    from shoal.kernels._mixed_records import mixed_records
+    from shoal.kernels.space.mixed_records import mixed_records
 
     rows = np.concatenate([who.persons, len(who.original) + np.arange(len(who.masked))])
     values = np.empty((len(rows), len(numeric)))

@@ -76,7 +76,7 @@ def learn_weights(
     estimate : {"by-person", "by-pair"}
         Whether a person is known to have one record at most, or pairs are taken one by one.
     """
-    from shoal.kernels._agreement_patterns import count_patterns, expected_matches
+    from shoal.kernels.linkage.agreement_patterns import count_patterns, expected_matches
 
     count = min(persons.shape[1], max(1, _MOST_PAIRS // records.shape[1]))
     chosen = np.lexsort(persons[::-1])[_spread(persons.shape[1])][:count]

@@ -164,7 +164,7 @@ def expected_risk(sizes: Floats, chances: Floats) -> Floats:
 
 
 def _risks(table: Table, fraction: float | None, missing: Missing) -> Floats:
-    from shoal.kernels._grouping import first_rows
+    from shoal.kernels.grouping import first_rows
 
     if len(table) == 0:
         raise InputError("The table has no records, so there is no risk to measure.")

@@ -27,7 +27,7 @@ from shoal.risk._success import (
 from shoal.table import ReleasedColumn, Table, owned_pairs
 
 if TYPE_CHECKING:
-    from shoal.kernels._nearest_regions import Secrets
+    from shoal.kernels.boxes.nearest_regions import Secrets
 
 
 @measure(
@@ -161,7 +161,7 @@ def _rates(
     closeness: float,
 ) -> tuple[Rate, Rate, Rate | None]:
     """How often the secret is guessed: of persons in the table, blindly, and of control persons."""
-    from shoal.kernels._nearest_regions import nearest_guesses
+    from shoal.kernels.boxes.nearest_regions import nearest_guesses
 
     secrets = _said(target, closeness)
     members = joint_counts(place.classes, target.labels)
@@ -202,7 +202,7 @@ def _of_any(target: ReleasedColumn, persons: Integers, chances: Floats) -> Float
 
 def _said(target: ReleasedColumn, closeness: float) -> Secrets:
     """What each released label says of the secret."""
-    from shoal.kernels._nearest_regions import Secrets
+    from shoal.kernels.boxes.nearest_regions import Secrets
 
     count = len(target.starts) - 1
     guesses, worth = np.full(count, np.inf), np.zeros(count)

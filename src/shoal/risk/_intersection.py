@@ -226,7 +226,7 @@ def _disclosed(seen: Seen, releases: Sequence[Table], name: str) -> tuple[Boolea
 
     In one release it is a value that every person of the class has.
     """
-    from shoal.kernels._intersections import common_members
+    from shoal.kernels.uniques.intersections import common_members
 
     stacked = reduce(lambda above, below: stacked_table(above, below, [name]), releases)
     codes = np.split(stacked.codes(name).codes.astype(np.int64), _ends(releases))

@@ -142,7 +142,7 @@ def _sources(
 
 def _chances(grounds: tuple[Ground, Ground], persons: Integers, neighbours: int) -> Floats:
     """For each person the chance that the records taken on the two sides share one."""
-    from shoal.kernels._nearest_regions import shared_neighbours
+    from shoal.kernels.boxes.nearest_regions import shared_neighbours
 
     left, right = grounds
     counts = shared_neighbours(
@@ -161,7 +161,7 @@ def _chances(grounds: tuple[Ground, Ground], persons: Integers, neighbours: int)
 def overlap_chance(counts: Integers, neighbours: int) -> Floats:
     """The chance that two sets of nearest records, filled up at random among ties, share one.
 
-    ``counts`` is as :func:`shoal.kernels._nearest_regions.shared_neighbours` gives it. One set
+    ``counts`` is as :func:`shoal.kernels.boxes.nearest_regions.shared_neighbours` gives it. One set
     takes ``a`` of the records tied on the left, the other ``b`` of those tied on the right. They
     are disjoint if the first avoids what is surely in the second and, where it has ``j`` of the
     records tied on both sides, the second avoids these and what is surely in the first.

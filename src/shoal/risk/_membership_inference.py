@@ -24,7 +24,7 @@ from shoal.risk._separation import Separation
 from shoal.table import Table, stacked_numbers
 
 if TYPE_CHECKING:
-    from shoal.kernels._mixed_records import MixedRecords
+    from shoal.kernels.space.mixed_records import MixedRecords
 
 MembershipAttack = Literal["distance", "model"]
 
@@ -155,7 +155,7 @@ def membership_inference(
 
 def _gaps(people: People, hints: Sequence[str], rows: Integers) -> Floats:
     """How unlike the nearest released record is to each of some people."""
-    from shoal.kernels._mixed_linkage import NearestRecords
+    from shoal.kernels.linkage.mixed_linkage import NearestRecords
 
     records = _records(people, hints, rows)
     candidates = np.arange(len(rows), len(rows) + len(people.masked))
@@ -167,7 +167,7 @@ def _gaps(people: People, hints: Sequence[str], rows: Integers) -> Floats:
 
 def _records(people: People, hints: Sequence[str], rows: Integers) -> MixedRecords:
     """The people, then all masked records, under Gower's distance with the original's ranges."""
-    from shoal.kernels._mixed_records import mixed_records
+    from shoal.kernels.space.mixed_records import mixed_records
 
     values, codes, weights = [], [], []
     taken = np.concatenate([rows, len(people.own) + np.arange(len(people.masked))])

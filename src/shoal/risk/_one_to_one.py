@@ -12,7 +12,7 @@ from shoal.risk._intruder import PUBLIC_KEY, Floats, Integers
 from shoal.risk._scored_links import Compared
 
 if TYPE_CHECKING:
-    from shoal.kernels._best_scores import Scoring
+    from shoal.kernels.linkage.best_scores import Scoring
 
 #: The weights of so many persons, each with as many records, are held at once: 72 MB.
 MOST_PERSONS = 3_000
@@ -51,7 +51,7 @@ def _assigned(
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
-    from shoal.kernels._best_scores import all_scores
+    from shoal.kernels.linkage.best_scores import all_scores
 
     def scores(person: int) -> Floats:
         return all_scores(both.persons, both.records, how, person)[tuples]

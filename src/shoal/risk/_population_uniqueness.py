@@ -72,7 +72,7 @@ def population_uniqueness(
     >>> round(found.value, 4), found.details["sample_uniqueness"]
     (0.1111, 0.25)
     """
-    from shoal.kernels._population_uniqueness import estimated_share
+    from shoal.kernels.uniques.population_uniqueness import estimated_share
 
     in_sample = uniqueness(table, missing=missing).value
     if estimator not in _ESTIMATORS:

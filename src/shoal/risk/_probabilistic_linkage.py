@@ -94,7 +94,7 @@ def probabilistic_links(
     estimate: Estimate = "by-person",
 ) -> Links:
     """The chance that the record with the greatest weight has the person's label."""
-    from shoal.kernels._best_scores import scoring
+    from shoal.kernels.linkage.best_scores import scoring
 
     _check(who, one_to_one, estimate)
     if not who.released:

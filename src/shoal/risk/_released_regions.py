@@ -13,7 +13,7 @@ from shoal.risk._success import Integers, one_numbering
 from shoal.table import Classes, ReleasedColumn, Table
 
 if TYPE_CHECKING:
-    from shoal.kernels._nearest_regions import Regions
+    from shoal.kernels.boxes.nearest_regions import Regions
 
 #: So many persons are attacked at most, unless the caller wants more: ± 2 percent.
 SAMPLE = 2_000
@@ -34,8 +34,8 @@ class Ground:
 
 def ground(columns: Sequence[ReleasedColumn], masked: Table) -> Ground:
     """The released records in some columns, equal ones once."""
-    from shoal.kernels._grouping import first_rows
-    from shoal.kernels._nearest_regions import Regions
+    from shoal.kernels.boxes.nearest_regions import Regions
+    from shoal.kernels.grouping import first_rows
 
     classes = masked.group([column.name for column in columns])
     labels, starts, low, high = one_numbering(columns)

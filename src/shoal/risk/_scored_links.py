@@ -14,7 +14,7 @@ from shoal.risk._intruder import Floats, Integers, Intruder
 from shoal.risk._links import known_codes
 
 if TYPE_CHECKING:
-    from shoal.kernels._best_scores import BestScores, Scored, Scoring
+    from shoal.kernels.linkage.best_scores import BestScores, Scored, Scoring
 
 #: So many persons are compared with all records, unless the caller wants more: ± 2 percent at 0.2.
 SCORED_SAMPLE = 2_000
@@ -47,7 +47,7 @@ def compared(who: Intruder, values: Sequence[tuple[str, Floats]] = ()) -> Compar
 
     The values are those of the rows of the original, then of the masked table.
     """
-    from shoal.kernels._best_scores import Scored
+    from shoal.kernels.linkage.best_scores import Scored
 
     own_values = {name for name, _ in values}
     names = [name for name in who.released if name not in own_values]
@@ -84,7 +84,7 @@ def best_scores(
     record_labels: Integers,
 ) -> BestScores:
     """Every person compared with every record."""
-    from shoal.kernels._best_scores import BestScores
+    from shoal.kernels.linkage.best_scores import BestScores
 
     own = np.where(who.own >= 0, both.tuples[who.own], -1)
     found = BestScores(
@@ -103,7 +103,7 @@ def best_scores(
 
 def _numbered(keys: Sequence[Integers], rows: int) -> Integers:
     """Equal rows of some columns of codes from -1 on have equal numbers, from 0 on."""
-    from shoal.kernels._grouping import group
+    from shoal.kernels.grouping import group
 
     labels = np.zeros(rows, np.int64)
     for codes in keys:

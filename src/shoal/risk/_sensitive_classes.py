@@ -345,7 +345,7 @@ def _within_reach(table: Table, places: Floats, reach: float, missing: Missing) 
 
 def _distances(table: Table, column: str, missing: Missing) -> Floats:
     """How far, in total variation, those who agree with each class are from the table."""
-    from shoal.kernels._grouping import first_rows
+    from shoal.kernels.grouping import first_rows
 
     classes, agreement = table.classes, table.agreement(missing)
     pairs = table.crowds([*table.roles.quasi_identifiers, column])

@@ -116,7 +116,7 @@ def similarity_links(
     threshold: float | None = THRESHOLD,
 ) -> Links:
     """The chance that the best-scoring record reaches the threshold and has the person's label."""
-    from shoal.kernels._best_scores import scoring
+    from shoal.kernels.linkage.best_scores import scoring
 
     _check(comparator, scale, units, threshold)
     if not who.released:

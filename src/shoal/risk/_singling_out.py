@@ -28,7 +28,7 @@ from shoal.risk._success import (
 from shoal.table import ReleasedColumn, Table, owned_pairs
 
 if TYPE_CHECKING:
-    from shoal.kernels._predicates import Indexed
+    from shoal.kernels.boxes.predicates import Indexed
 
 #: So many rows are looked at, in all, for more predicates than the fewest: about a second.
 _MOST_LOOKS = 40_000_000
@@ -166,14 +166,14 @@ class Arena:
 
     def isolated(self, rows: Indexed, columns: Integers, labels: Integers) -> Integers:
         """A row of the one person that each predicate holds for; below 0 where there is none."""
-        from shoal.kernels._predicates import isolated_rows
+        from shoal.kernels.boxes.predicates import isolated_rows
 
         found: Integers = isolated_rows(rows, columns, labels, *self.runs)
         return found
 
     def affordable(self, columns: Integers, *labels: Integers) -> int:
         """How many of the predicates, the first ones, can be tried without taking long."""
-        from shoal.kernels._predicates import rows_to_look_at
+        from shoal.kernels.boxes.predicates import rows_to_look_at
 
         looks = sum(rows_to_look_at(self.inside, columns, one, *self.runs) for one in labels)
         within = int(np.searchsorted(np.cumsum(looks), _MOST_LOOKS, side="right"))
@@ -197,7 +197,7 @@ def _arena(
     control: Table | None,
     random_state: int | None,
 ) -> tuple[Arena, list[str]]:
-    from shoal.kernels._predicates import indexed
+    from shoal.kernels.boxes.predicates import indexed
 
     values = np.stack([column.values for column in read])
     counts = np.array([len(column.places) for column in read])

@@ -16,7 +16,7 @@ from shoal.risk._classes import check_share
 from shoal.table import Missing, Table, check_reading
 
 if TYPE_CHECKING:
-    from shoal.kernels._minimal_uniques import MinimalUniques
+    from shoal.kernels.uniques.minimal_uniques import MinimalUniques
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -86,7 +86,7 @@ def special_uniques(table: Table, *, size: int = 3, missing: Missing = "own") ->
     >>> found.scores.tolist(), found.column_shares()
     ([2.0, 4.0, 2.0], {'a': 0.5, 'b': 0.375, 'c': 0.375})
     """
-    from shoal.kernels._minimal_uniques import column_sets
+    from shoal.kernels.uniques.minimal_uniques import column_sets
 
     if isinstance(size, bool) or not isinstance(size, numbers.Integral) or size < 1:
         raise InputError(f"The option 'size' of SUDA must be a whole number ≥ 1; got {size!r}.")
@@ -118,9 +118,9 @@ def special_uniques(table: Table, *, size: int = 3, missing: Missing = "own") ->
 
 
 def _minimal_uniques(table: Table, size: int, *, wildcard: bool) -> MinimalUniques:
-    from shoal.kernels._grouping import first_rows
-    from shoal.kernels._minimal_uniques import minimal_uniques
-    from shoal.kernels._wildcard_uniques import wildcard_uniques
+    from shoal.kernels.grouping import first_rows
+    from shoal.kernels.uniques.minimal_uniques import minimal_uniques
+    from shoal.kernels.uniques.wildcard_uniques import wildcard_uniques
 
     names = table.roles.quasi_identifiers
     classes = table.classes

@@ -30,7 +30,7 @@ class Agreement:
         The number of classes.
     order, tuples, starts, blocks : numpy.ndarray, optional
         The classes as the kernel meets them: their order, their codes, and the runs and blocks
-        of :func:`shoal.kernels._grouping.wildcard_totals`. Without them only equals agree.
+        of :func:`shoal.kernels.grouping.wildcard_totals`. Without them only equals agree.
 
     Examples
     --------
@@ -51,7 +51,7 @@ class Agreement:
     @classmethod
     def of(cls, parts: Sequence[Codes], classes: int) -> Agreement:
         """The agreement of different tuples of codes, one of each class."""
-        from shoal.kernels._grouping import WILDCARD, dense_labels
+        from shoal.kernels.grouping import WILDCARD, dense_labels
 
         if not classes or all(part.missing is None for part in parts):
             return cls(classes)
@@ -80,13 +80,13 @@ class Agreement:
 
     def totals(self, values: Floats) -> Floats:
         """For each class the sum of the values of all classes that agree with it."""
-        from shoal.kernels._grouping import wildcard_totals
+        from shoal.kernels.grouping import wildcard_totals
 
         return self._met(wildcard_totals, values)
 
     def largest(self, values: Floats) -> Floats:
         """For each class the largest of the values of all classes that agree with it."""
-        from shoal.kernels._grouping import wildcard_largest
+        from shoal.kernels.grouping import wildcard_largest
 
         return self._met(wildcard_largest, values)
 

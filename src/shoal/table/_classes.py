@@ -111,7 +111,7 @@ def form_classes(parts: Iterable[Codes], rows: int) -> Classes:
     >>> form_classes([], 4)
     Classes(records=4, count=1, k=4)
     """
-    from shoal.kernels._grouping import group
+    from shoal.kernels.grouping import group
 
     return Classes(*group(combine(parts, rows)))
 
@@ -177,7 +177,7 @@ def wildcard_weight_sums(parts: Sequence[Codes], rows: int, weights: npt.ArrayLi
 
 def weights_by_class(classes: Classes, weights: npt.ArrayLike) -> Floats:
     """The sum of the sampling weights of each class."""
-    from shoal.kernels._grouping import total_by
+    from shoal.kernels.grouping import total_by
 
     values = np.ascontiguousarray(weights, np.float64)
     totals: Floats = total_by(classes.labels, classes.count, values)
@@ -191,7 +191,7 @@ def _agreeing_weight(parts: Sequence[Codes], classes: Classes, weights: Floats) 
 
 def agreement_of(parts: Sequence[Codes], classes: Classes) -> Agreement:
     """Which of the classes that the parts form agree, missing as a wildcard."""
-    from shoal.kernels._grouping import first_rows
+    from shoal.kernels.grouping import first_rows
 
     rows = first_rows(classes.labels, classes.count)
     return Agreement.of([part.with_codes(part.codes[rows]) for part in parts], classes.count)

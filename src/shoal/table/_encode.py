@@ -118,7 +118,7 @@ def encode(series: pl.Series) -> Codes:
     >>> encode(pl.Series("x", [2.5, float("nan"), -0.0, 0.0])).codes.tolist()
     [1, 2, 0, 0]
     """
-    from shoal.kernels._grouping import first_rows
+    from shoal.kernels.grouping import first_rows
 
     if isinstance(series.dtype, _NESTED):
         raise InputError(
@@ -165,7 +165,7 @@ def combine(parts: Iterable[Codes], rows: int) -> npt.NDArray[np.uint64]:
     >>> combine(columns, 3).tolist()
     [0, 2, 1]
     """
-    from shoal.kernels._grouping import dense_labels
+    from shoal.kernels.grouping import dense_labels
 
     keys = np.zeros(rows, np.uint64)
     bound = 1
@@ -186,7 +186,7 @@ def combine(parts: Iterable[Codes], rows: int) -> npt.NDArray[np.uint64]:
 
 def _labels(series: pl.Series) -> tuple[npt.NDArray[np.signedinteger[Any]], int]:
     """Records with equal values share a label, missing ones too; numbered by first appearance."""
-    from shoal.kernels._grouping import dense_labels
+    from shoal.kernels.grouping import dense_labels
 
     if series.null_count() == 0 and not isinstance(series.dtype, _WIDE):
         return dense_labels(_exact_keys(series))

@@ -144,7 +144,7 @@ def _into_bins(values: Floats, edges: Floats) -> Integers:
 
 def _told(coded: Sequence[Integers]) -> Floats:
     """For each column the mean of its mutual information with each other one."""
-    from shoal.kernels._joint_entropy import mutual_informations
+    from shoal.kernels.joint_entropy import mutual_informations
 
     return np.asarray(mutual_informations(coded).sum(axis=1) / (len(coded) - 1))
 

@@ -108,4 +108,4 @@ def kernels_are_compiled() -> bool:
     import shoal
 
     kernels = Path(shoal.__file__).with_name("kernels")
-    return any(kernels.glob("__pycache__/*.nbi"))
+    return any(kernels.glob("**/__pycache__/*.nbi"))

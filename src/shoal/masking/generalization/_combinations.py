@@ -43,7 +43,7 @@ class Combinations:
 
     def with_secrets(self, secrets: npt.NDArray[np.int32]) -> Pairs:
         """The distinct pairs of a combination and the sensitive values beside it."""
-        from shoal.kernels._grouping import dense_labels, first_rows
+        from shoal.kernels.grouping import dense_labels, first_rows
 
         # only combinations that a record has: a population may have others
         labels, count = dense_labels(self.of_row.astype(np.uint64))
@@ -81,7 +81,7 @@ def combinations_of(
     The first ``records`` rows (all without it) are those of the table, the others are people of a
     population.
     """
-    from shoal.kernels._grouping import first_rows
+    from shoal.kernels.grouping import first_rows
 
     encoded = [everyone.codes(name) for name in columns]
     groups = form_classes(encoded, len(everyone))

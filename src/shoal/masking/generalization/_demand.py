@@ -21,7 +21,7 @@ from shoal.models import (
 from shoal.table import Table
 
 if TYPE_CHECKING:
-    from shoal.kernels._conditions import Conditions
+    from shoal.kernels.conditions import Conditions
 
 #: What a class satisfies the better, the more records it has.
 _GROWING = ("distinct", "in_population")

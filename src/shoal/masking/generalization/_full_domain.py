@@ -20,8 +20,8 @@ from shoal.masking.generalization._serving import ServedLevels
 from shoal.table import HierarchyCodes
 
 if TYPE_CHECKING:
-    from shoal.kernels._lattice import FullDomainSearch
-    from shoal.kernels._roll_up import Base
+    from shoal.kernels.lattice.lattice import FullDomainSearch
+    from shoal.kernels.lattice.roll_up import Base
 
 
 _PRESENT = "δ-presence with a lower bound asks that nobody is surely absent"
@@ -39,8 +39,8 @@ def full_domain(
     seconds: float,
 ) -> Recoding:
     """Search the lattice of levels for the least loss within the suppression limit."""
-    from shoal.kernels._lattice import FullDomainSearch
-    from shoal.kernels._lattice_conditions import needs_everyone
+    from shoal.kernels.lattice.conditions import needs_everyone
+    from shoal.kernels.lattice.lattice import FullDomainSearch
 
     if needs_everyone(demand.conditions):
         limit = 0.0  # who is suppressed is surely absent
@@ -112,7 +112,7 @@ def at_levels(
     limit: float,
 ) -> Recoding:
     """No search: the levels are given, whatever the data are; classes that fail are suppressed."""
-    from shoal.kernels._lattice_conditions import needs_everyone
+    from shoal.kernels.lattice.conditions import needs_everyone
 
     recoding = _at(names, found, coded, demand, levels, loss=np.nan, optimal=False, lattice={})
     gone, records = int(recoding.suppressed.sum()), len(recoding.suppressed)
@@ -179,7 +179,7 @@ def _at(
 
 def base_of(found: Combinations, demand: Demand) -> Base:
     """The combinations as the kernels take them; with sensitive values where they matter."""
-    from shoal.kernels._roll_up import Base
+    from shoal.kernels.lattice.roll_up import Base
 
     none = np.empty(0, np.int32)
     counts = found.counts.astype(np.int64)
@@ -199,7 +199,7 @@ def violating(
     With them go all records of the same persons, where these are taken out as a whole. It cannot
     be otherwise where everybody of a population must be present and some have no record.
     """
-    from shoal.kernels._grouping import dense_labels
+    from shoal.kernels.grouping import dense_labels
 
     labels, count = np.zeros(len(found.counts), np.int64), 1
     for place, codes in enumerate(maps):
@@ -213,10 +213,10 @@ def judged_rows(
     labels: npt.NDArray[Any], count: int, found: Combinations, demand: Demand
 ) -> tuple[npt.NDArray[np.bool_], bool]:
     """The same for classes given by the label of each combination."""
-    from shoal.kernels._conditions import code_width
-    from shoal.kernels._lattice_conditions import judged, judged_persons, needs_everyone
-    from shoal.kernels._persons import counted_once
-    from shoal.kernels._roll_up import Groups
+    from shoal.kernels.conditions import code_width
+    from shoal.kernels.lattice.conditions import judged, judged_persons, needs_everyone
+    from shoal.kernels.lattice.roll_up import Groups
+    from shoal.kernels.persons import counted_once
 
     base, asked = base_of(found, demand), demand.conditions
     weights = np.zeros((count, 2), np.int64)
@@ -240,7 +240,7 @@ def judged_rows(
 
 def _closest(work: FullDomainSearch, records: int, limit: float, demand: Demand) -> str:
     """Why nothing was found, and what would do."""
-    from shoal.kernels._lattice_conditions import needs_everyone
+    from shoal.kernels.lattice.conditions import needs_everyone
 
     if needs_everyone(demand.conditions):
         return (

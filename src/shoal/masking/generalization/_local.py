@@ -28,9 +28,9 @@ def local(
     seconds: float,
 ) -> Recoding:
     """Peel the lattice: at each node the classes that are safe are finished there."""
-    from shoal.kernels._conditions import PRESENCE, only_kinds
-    from shoal.kernels._lattice_conditions import needs_everyone
-    from shoal.kernels._peel import PeelLattice
+    from shoal.kernels.conditions import PRESENCE, only_kinds
+    from shoal.kernels.lattice.conditions import needs_everyone
+    from shoal.kernels.peel.peel import PeelLattice
 
     asked = demand.conditions
     trees = [coded[name] for name in names]

@@ -19,8 +19,8 @@ from shoal.masking.generalization._recoding import Recoding, Relabelling
 from shoal.table import Codes, HierarchyCodes, owned_pairs
 
 if TYPE_CHECKING:
-    from shoal.kernels._mondrian_attributes import Attribute
-    from shoal.kernels._mondrian_boxes import MondrianBoxes
+    from shoal.kernels.boxes.mondrian_attributes import Attribute
+    from shoal.kernels.boxes.mondrian_boxes import MondrianBoxes
 
 Integers32 = npt.NDArray[np.int32]
 
@@ -71,7 +71,7 @@ def _lowest(tree: HierarchyCodes, first: int, last: int) -> tuple[int, str | Non
 
 def axis_of(column: Codes, tree: HierarchyCodes | None) -> Axis:
     """A column in the order of its values or, under a tree, with the values of a node together."""
-    from shoal.kernels._mondrian_attributes import Attribute, ordered
+    from shoal.kernels.boxes.mondrian_attributes import Attribute, ordered
 
     if tree is None:
         same = np.arange(column.count, dtype=np.int32)
@@ -134,7 +134,7 @@ def _cut(
     axes: Sequence[Axis], found: Combinations, demand: Demand, log: StepLog, relaxed: bool
 ) -> tuple[MondrianBoxes, npt.NDArray[Any]]:
     """Run the kernel; give it with what is cut for each record."""
-    from shoal.kernels._mondrian_boxes import MondrianBoxes
+    from shoal.kernels.boxes.mondrian_boxes import MondrianBoxes
 
     placed = np.column_stack([axis.places[found.codes[:, i]] for i, axis in enumerate(axes)])
     if relaxed:

@@ -76,9 +76,9 @@ def accepts_classes(
 
 
 def _holds_by_persons(labels: Labels, count: int, demand: Demand) -> bool:
-    from shoal.kernels._conditions import IN_POPULATION, PRESENCE, code_width, only_kinds
-    from shoal.kernels._lattice_conditions import judged_persons
-    from shoal.kernels._roll_up import Groups
+    from shoal.kernels.conditions import IN_POPULATION, PRESENCE, code_width, only_kinds
+    from shoal.kernels.lattice.conditions import judged_persons
+    from shoal.kernels.lattice.roll_up import Groups
 
     asked = only_kinds(
         demand.conditions, ~np.isin(demand.conditions.kinds, (IN_POPULATION, PRESENCE))
@@ -101,7 +101,7 @@ def _class_labels(
     recoding: Recoding, names: Sequence[str], found: Combinations
 ) -> tuple[Labels, int]:
     """The class of each record by its released texts, and how many there are."""
-    from shoal.kernels._grouping import dense_labels
+    from shoal.kernels.grouping import dense_labels
 
     labels: Labels = np.zeros(len(found.of_row), np.int64)
     count = 1

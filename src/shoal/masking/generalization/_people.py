@@ -38,8 +38,8 @@ def accepts_people(
     everyone : Table
         The records above the people.
     """
-    from shoal.kernels._conditions import IN_POPULATION
-    from shoal.kernels._grouping import first_rows
+    from shoal.kernels.conditions import IN_POPULATION
+    from shoal.kernels.grouping import first_rows
     from shoal.table import form_classes
 
     if found.population is None:
@@ -67,7 +67,7 @@ def accepts_people(
 
 def _asked(demand: Demand) -> list[tuple[int, float, float]]:
     """The conditions about a population: what each is, and its bounds."""
-    from shoal.kernels._conditions import IN_POPULATION, PRESENCE
+    from shoal.kernels.conditions import IN_POPULATION, PRESENCE
 
     asked = demand.conditions
     return [

@@ -85,7 +85,7 @@ def distinction_and_separation(sizes: npt.NDArray[np.int64]) -> tuple[float, flo
 
 def measure_set(parts: Sequence[Codes], rows: int) -> ColumnSet:
     """Distinction and separation of one set of columns; a missing value counts as a value."""
-    from shoal.kernels._grouping import count_sizes
+    from shoal.kernels.grouping import count_sizes
 
     ratios = distinction_and_separation(count_sizes(combine(parts, rows)))
     return ColumnSet(tuple(part.name for part in parts), *ratios)
@@ -144,7 +144,7 @@ def _strength(found: ColumnSet) -> float:
 
 def _all_sets(parts: Sequence[Codes], rows: int, max_set_size: int) -> Iterable[ColumnSet]:
     """Every set, built on the groups of the set without its last column."""
-    from shoal.kernels._grouping import group
+    from shoal.kernels.grouping import group
 
     def extend(names: tuple[str, ...], labels: npt.NDArray[Any], first: int) -> Iterable[ColumnSet]:
         for position in range(first, len(parts)):
@@ -170,14 +170,14 @@ def _joined(labels: npt.NDArray[Any], part: Codes) -> npt.NDArray[np.uint64]:
 
 
 def _measured(columns: tuple[str, ...], keys: npt.NDArray[np.uint64]) -> ColumnSet:
-    from shoal.kernels._grouping import count_sizes
+    from shoal.kernels.grouping import count_sizes
 
     return ColumnSet(columns, *distinction_and_separation(count_sizes(keys)))
 
 
 def _grow(start: ColumnSet, parts: Mapping[str, Codes], rows: int) -> list[ColumnSet]:
     """The start extended by one column after the other, each the one that gains most."""
-    from shoal.kernels._grouping import dense_labels
+    from shoal.kernels.grouping import dense_labels
 
     steps: list[ColumnSet] = []
     now = start

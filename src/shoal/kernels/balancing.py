@@ -1,0 +1,55 @@
+"""Which records leave so that the values of a target come into balance."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.kernels.compile import njit
+
+Integers = npt.NDArray[np.int64]
+
+
+@njit(cache=True)
+def balanced_removals(
+    order: Integers, offsets: Integers, removals: Integers, labels: Integers, values: int
+) -> npt.NDArray[np.bool_]:
+    """Mark the records that are taken out, class by class.
+
+    Each removal takes, of the values that are present in the class, the one that is most frequent
+    among all records still left (ties: the lower value), and of its records the last in order.
+
+    Parameters
+    ----------
+    order : numpy.ndarray
+        The records, class after class, those to be taken out first at the end of their class.
+    offsets : numpy.ndarray
+        Where each class starts in ``order``, and where the last one ends.
+    removals : numpy.ndarray
+        How many records leave each class.
+    labels : numpy.ndarray
+        The value of each record, from 0 to ``values`` - 1.
+    """
+    left = np.zeros(values, np.int64)
+    for label in labels:
+        left[label] += 1
+    removed = np.zeros(len(labels), np.bool_)
+    last = np.full(values, -1)  # the last record of each value in the class, as a place in order
+    before = np.full(len(order), -1)  # the one before it with the same value
+    for group in range(len(removals)):
+        start, end = offsets[group], offsets[group + 1]
+        for place in range(start, end):
+            label = labels[order[place]]
+            before[place] = last[label]
+            last[label] = place
+        for _ in range(removals[group]):
+            most = -1
+            for value in range(values):
+                if last[value] >= 0 and (most < 0 or left[value] > left[most]):
+                    most = value
+            removed[order[last[most]]] = True
+            last[most] = before[last[most]]
+            left[most] -= 1
+        for place in range(start, end):
+            last[labels[order[place]]] = -1
+    return removed

@@ -1,0 +1,1 @@
+"""Boxes over ordered values: cut, covered, searched."""

@@ -1,0 +1,407 @@
+"""Mondrian for generalization: boxes of ordered values and nodes of trees, under any condition.
+
+LeFevre, DeWitt and Ramakrishnan (2006), "Mondrian multidimensional k-anonymity". A part of the
+records is cut in two along its widest attribute, as long as both sides satisfy every condition.
+An ordered attribute is cut just below or just above the value of the median, whichever is better
+balanced; an attribute with a tree is cut between the children of the lowest node over the part,
+just below or just above the child of the median. An attribute that cannot be cut gives way to the
+next widest.
+
+Strict cuts never part equal values, so the work is on distinct combinations with their counts.
+Relaxed cuts, which may send records with the median's value to either side, need one per record,
+and one per person where a population is counted.
+
+Of each box the cuts around it are kept as well: between which two codes of the part that was cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.kernels.boxes.mondrian_attributes import Attribute, height_over, packed, width_over
+from shoal.kernels.compile import njit
+from shoal.kernels.conditions import Conditions, holds
+from shoal.kernels.groups.mondrian_groups import _misplaced, _swap
+from shoal.kernels.persons import counted_once, meet, next_tick
+
+Codes = npt.NDArray[np.int32]
+Counts = npt.NDArray[np.int64]
+
+_CELLS = 10_000_000  # looked at in about 50 ms
+_SPARSE = 4  # codes per record of a part from which on sorting is cheaper than counting
+
+
+class MondrianBoxes:
+    """The partition of weighted combinations into boxes that satisfy conditions.
+
+    Parameters
+    ----------
+    codes : numpy.ndarray
+        One row per combination, one column per attribute.
+    counts, population : numpy.ndarray
+        How many records each combination stands for, in the table and in a population.
+    secrets : numpy.ndarray
+        The codes of the sensitive columns, one row per column.
+
+    Examples
+    --------
+    >>> from shoal.kernels.conditions import only_size
+    >>> from shoal.kernels.boxes.mondrian_attributes import ordered
+    >>> codes = np.array([[0, 0], [3, 0], [0, 1], [2, 0], [1, 0]], np.int32)
+    >>> ages, sexes = ordered(np.array([0.0, 0.1, 0.8, 1.0])), ordered(np.arange(2.0))
+    >>> ones = np.ones(5, np.int64)
+    >>> none = np.empty((0, 5), np.int32)
+    >>> boxes = MondrianBoxes(codes, ones, ones, none, [ages, sexes], only_size(2))
+    >>> while boxes.advance() < 5:
+    ...     pass
+    >>> boxes.labels.tolist(), boxes.lows.tolist(), boxes.highs.tolist()
+    ([0, 1, 0, 1, 1], [[0, 0], [1, 0]], [[0, 1], [3, 0]])
+    >>> boxes.cuts[1, 0].tolist()  # from a cut between 0 and 1, with nothing above
+    [0, 1, -1, -1]
+    """
+
+    def __init__(
+        self,
+        codes: Codes,
+        counts: Counts,
+        population: Counts,
+        secrets: Codes,
+        attributes: Sequence[Attribute],
+        conditions: Conditions,
+        *,
+        relaxed: bool = False,
+    ) -> None:
+        count, width = codes.shape
+        if relaxed and (counts > 1).any():
+            raise ValueError("relaxed cuts need one combination per record")
+        # What moves with a record, in one matrix: attributes, sensitive codes, and its row.
+        self._columns = np.empty((width + len(secrets) + 1, count), np.int32)
+        self._columns[:width] = codes.T
+        self._columns[width:-1] = secrets
+        self._columns[-1] = np.arange(count)
+        self._weights = np.stack([counts, population]).astype(np.int64)
+        self._attributes = packed(attributes)
+        self._conditions = conditions
+        self._relaxed = relaxed
+        self._stack = np.empty((count + 2, 2), np.int64)
+        self._stack[0] = 0, count
+        self._places = np.empty((2, count), np.int32)
+        largest = max((len(attribute.positions) for attribute in attributes), default=0)
+        self._histogram = np.zeros(largest, np.int64)
+        self._state = np.array([min(1, count), 0, 0], np.int64)  # parts waiting, groups, rows done
+        # boxes and parts that wait have no record in common, and each has enough
+        most = min(count, int(counts.sum()) // max(1, int(conditions.smallest)) + 1)
+        self._boxes = np.empty((2, most, width), np.int32)
+        self._around = np.full((most + 2, width, 4), -1, np.int32)
+        self._cuts = np.empty((most, width, 4), np.int32)
+        self.labels = np.full(count, -1, np.int32)
+
+    def advance(self) -> int:
+        """Do about 50 ms of work; give how many combinations have their box."""
+        _advance(
+            self._columns,
+            self._weights,
+            self._attributes,
+            self._conditions,
+            self._relaxed,
+            self._stack,
+            self._places,
+            self._histogram,
+            self._boxes,
+            self._around,
+            self._cuts,
+            self._state,
+            self.labels,
+            _CELLS,
+        )
+        return int(self._state[2])
+
+    @property
+    def lows(self) -> Codes:
+        """The lowest code of each finished box in each attribute."""
+        return self._boxes[0, : self._state[1]]
+
+    @property
+    def highs(self) -> Codes:
+        """The highest code of each finished box in each attribute."""
+        return self._boxes[1, : self._state[1]]
+
+    @property
+    def cuts(self) -> Codes:
+        """The cuts around each finished box in each attribute, -1 where there is none.
+
+        Two codes say between which neighbours the cut below lies, the next two the cut above.
+        """
+        return self._cuts[: self._state[1]]
+
+
+@njit(cache=True)
+def _advance(
+    columns: Any,
+    weights: Any,
+    attributes: Any,
+    conditions: Any,
+    relaxed: bool,
+    stack: Any,
+    places: Any,
+    histogram: Any,
+    boxes: Any,
+    around: Any,
+    cuts: Any,
+    state: Any,
+    labels: Any,
+    cells: int,
+) -> None:
+    """Cut parts until none waits or about ``cells`` cells were looked at."""
+    width = len(attributes.tree)
+    widths = np.empty(width)
+    lows, highs = np.empty(width, np.int32), np.empty(width, np.int32)
+    top = state[0]
+    while top > 0 and cells > 0:
+        top -= 1
+        start, end = stack[top]
+        cells -= (end - start) * (width + 4)
+        for column in range(width):
+            low, high = _ends(columns[column, start:end])
+            lows[column], highs[column] = low, high
+            widths[column] = width_over(attributes, column, low, high)
+        lower, column = 0, 0
+        size = weights[0, start:end].sum()
+        if size >= 2 * conditions.smallest and end - start > 1:
+            lower, column = _cut(
+                columns,
+                weights,
+                attributes,
+                conditions,
+                relaxed,
+                (start, end, size),
+                (lows, highs, widths),
+                places,
+                histogram,
+            )
+        if lower > 0:
+            stack[top, 0], stack[top, 1] = start + lower, end
+            stack[top + 1, 0], stack[top + 1, 1] = start, start + lower
+            _part(around, top, column, columns[column, start:end], lower)
+            top += 2
+            continue
+        boxes[0, state[1]], boxes[1, state[1]] = lows, highs
+        cuts[state[1]] = around[top]
+        for place in range(start, end):
+            labels[columns[-1, place]] = state[1]
+        state[1] += 1
+        state[2] += end - start
+    state[0] = top
+
+
+@njit(cache=True)
+def _part(around: Any, top: int, column: int, codes: Any, lower: int) -> None:
+    """The cuts around the two sides of a part, the upper one in its place, the lower one above.
+
+    Where both sides have records with the value of a cut, each side ends beyond that value.
+    """
+    last, first = _ends(codes[:lower])[1], _ends(codes[lower:])[0]
+    below, above = -1, -1  # the lower side's neighbour of ``first``, the upper side's of ``last``
+    for code in codes[:lower]:
+        if code < first:
+            below = max(below, code)
+    for code in codes[lower:]:
+        if code > last and (above < 0 or code < above):
+            above = code
+    around[top + 1] = around[top]
+    if above >= 0:
+        around[top + 1, column, 2], around[top + 1, column, 3] = last, above
+    if below >= 0:
+        around[top, column, 0], around[top, column, 1] = below, first
+
+
+@njit(cache=True)
+def _ends(values: Any) -> tuple[int, int]:
+    low = high = values[0]
+    for place in range(1, len(values)):
+        low = min(low, values[place])
+        high = max(high, values[place])
+    return low, high
+
+
+@njit(cache=True)
+def _cut(
+    columns: Any,
+    weights: Any,
+    attributes: Any,
+    conditions: Any,
+    relaxed: bool,
+    part: Any,
+    box: Any,
+    places: Any,
+    histogram: Any,
+) -> tuple[Any, Any]:
+    """Put the lower combinations first; give how many they are, 0 for no cut, and the column.
+
+    Sets the width of every attribute that it tried to 0.
+    """
+    start, end, size = part
+    lows, highs, widths = box
+    whole = _counted(columns, weights, len(widths), conditions, start, end)
+    while True:
+        column = np.argmax(widths)
+        if not widths[column] > 0.0:
+            return 0, 0
+        widths[column] = 0.0
+        codes = columns[column, start:end]
+        low, high = lows[column], highs[column]
+        if low == high:
+            continue
+        own = weights[0, start:end]
+        median = _median(codes, own, size, low, high, histogram)
+        tree = attributes.tree[column]
+        if relaxed and tree < 0:
+            lower = _halve(columns, weights, codes, median, start, size, places)
+            if _allowed(columns, weights, len(widths), conditions, start, end, lower, whole):
+                return lower, column
+            continue
+        below, upto = median - 1, median  # the last code of the lower side
+        if tree >= 0:
+            child = height_over(attributes, tree, low, high) - 1
+            below = attributes.first[tree, child, median] - 1
+            upto = attributes.last[tree, child, median]
+        for last in _better_first(codes, own, size, below, upto):
+            if last < low or last >= high:
+                continue
+            lower = _put_first(columns, weights, codes, last, start, places)
+            if _allowed(columns, weights, len(widths), conditions, start, end, lower, whole):
+                return lower, column
+
+
+@njit(cache=True)
+def _median(codes: Any, own: Any, size: int, low: int, high: int, histogram: Any) -> int:
+    """The code of the middle record."""
+    middle = size // 2
+    if high - low > _SPARSE * len(codes):
+        order = np.argsort(codes)
+        passed = 0
+        for place in order:
+            passed += own[place]
+            if passed > middle:
+                return codes[place]
+        return high
+    for place in range(len(codes)):
+        histogram[codes[place] - low] += own[place]
+    passed, found = 0, high
+    for code in range(high - low + 1):
+        passed += histogram[code]
+        histogram[code] = 0
+        if passed > middle and found == high:
+            found = low + code
+            passed = -(2**62)  # found: the rest only empties the histogram
+    return found
+
+
+@njit(cache=True)
+def _better_first(codes: Any, own: Any, size: int, below: int, upto: int) -> tuple[int, int]:
+    """The two cuts, the better balanced first."""
+    left, right = 0, 0
+    for place in range(len(codes)):
+        left += own[place] * (codes[place] <= below)
+        right += own[place] * (codes[place] <= upto)
+    if abs(2 * right - size) < abs(2 * left - size):
+        return upto, below
+    return below, upto
+
+
+@njit(cache=True)
+def _put_first(columns: Any, weights: Any, codes: Any, last: int, start: int, places: Any) -> int:
+    """Move the combinations with codes up to ``last`` to the front; give how many they are."""
+    lower = 0
+    for place in range(len(codes)):
+        lower += codes[place] <= last
+    _move(columns, weights, start, len(codes), _misplaced(codes, last, True, lower, places), places)
+    return lower
+
+
+@njit(cache=True)
+def _halve(
+    columns: Any, weights: Any, codes: Any, median: int, start: int, size: int, places: Any
+) -> int:
+    """Move half of the records to the front: the lower ones, and of the median as many as fit.
+
+    People of a population with the median's value go with the records that they stand between.
+    """
+    _put_first(columns, weights, codes, median, start, places)
+    lower = _put_first(columns, weights, codes, median - 1, start, places)
+    records = weights[0, start : start + lower].sum()
+    while records < size // 2:
+        records += weights[0, start + lower]
+        lower += 1
+    return lower
+
+
+@njit(cache=True)
+def _move(columns: Any, weights: Any, start: int, count: int, pairs: int, places: Any) -> None:
+    left, right = places[0, :pairs], places[1, :pairs]
+    for column in range(len(columns)):
+        _swap(columns[column, start : start + count], left, right)
+    for row in range(len(weights)):
+        _swap(weights[row, start : start + count], left, right)
+
+
+@njit(cache=True)
+def _counted(
+    columns: Any, weights: Any, width: int, conditions: Any, start: int, end: int
+) -> npt.NDArray[np.int64]:
+    """How often each value of each sensitive column occurs in a part."""
+    counts = np.zeros(conditions.shares.shape, np.int64)
+    if counted_once(conditions.persons):
+        return counts  # numbers of persons do not add up, so that nobody reads them
+    for column in range(len(counts)):
+        for place in range(start, end):
+            counts[column, columns[width + column, place]] += weights[0, place]
+    return counts
+
+
+@njit(cache=True)
+def _has_persons(
+    columns: Any, weights: Any, width: int, conditions: Any, start: int, end: int
+) -> bool:
+    """Whether the persons of a part satisfy every condition."""
+    counts = np.zeros(conditions.shares.shape, np.int64)
+    tick, size = next_tick(conditions.persons), 0
+    for place in range(start, end):
+        if weights[0, place] > 0:
+            for column in range(len(conditions.persons.value)):
+                code = columns[width + column, place]
+                size += meet(conditions.persons, column, code, tick, counts)
+    return holds(conditions, size, weights[1, start:end].sum(), counts)
+
+
+@njit(cache=True)
+def _allowed(
+    columns: Any,
+    weights: Any,
+    width: int,
+    conditions: Any,
+    start: int,
+    end: int,
+    lower: int,
+    whole: Any,
+) -> bool:
+    """Whether both sides of a cut satisfy every condition."""
+    middle = start + lower
+    left, right = weights[0, start:middle].sum(), weights[0, middle:end].sum()
+    if left < conditions.smallest or right < conditions.smallest:
+        return False
+    if counted_once(conditions.persons):
+        return _has_persons(columns, weights, width, conditions, start, middle) and _has_persons(
+            columns, weights, width, conditions, middle, end
+        )
+    if len(conditions.kinds) == 0:
+        return True
+    below, above = weights[1, start:middle].sum(), weights[1, middle:end].sum()
+    counts = _counted(columns, weights, width, conditions, start, middle)
+    return holds(conditions, left, below, counts) and holds(
+        conditions, right, above, whole - counts
+    )

@@ -1,0 +1,179 @@
+"""The nearest released records of a person, where a released cell may stand for many values."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.kernels.boxes.predicates import stands_for
+from shoal.kernels.compile import njit
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+_ROOM = 1e-12  # sums in another order differ by less
+
+
+class Regions(NamedTuple):
+    """Different released records in some columns: what each of their cells stands for.
+
+    ``labels[c, region]`` is the number of a label or -1 for a missing cell; those of column ``c``
+    are from ``bounds[c]`` to below ``bounds[c + 1]``. Label ``l`` stands for the codes from
+    ``low[i]`` to ``high[i]`` for ``i`` from ``starts[l]`` to below ``starts[l + 1]``;
+    ``places[offsets[c] + code]`` is where a value stands; ``ordered[c]`` whether that counts.
+    """
+
+    labels: Integers
+    bounds: Integers
+    starts: Integers
+    low: Integers
+    high: Integers
+    places: Floats
+    offsets: Integers
+    ordered: npt.NDArray[np.bool_]
+
+
+@njit(cache=True)
+def _cell_gap(regions: Regions, column: int, label: int, code: int) -> float:
+    """0 where the label stands for the value; else 1, or how far the nearest such value is."""
+    if not regions.ordered[column]:
+        same = stands_for(label, code, regions.starts, regions.low, regions.high)
+        return 0.0 if same else 1.0
+    first = regions.offsets[column]
+    place, best = regions.places[first + code], np.inf
+    for run in range(regions.starts[label], regions.starts[label + 1]):
+        if regions.low[run] <= code <= regions.high[run]:
+            return 0.0
+        ends = (regions.places[first + regions.low[run]], regions.places[first + regions.high[run]])
+        best = min(best, abs(place - ends[0]), abs(place - ends[1]))
+    return best if best < np.inf else 1.0
+
+
+@njit(cache=True)
+def fill_gaps(regions: Regions, codes: Integers, cells: Floats, gaps: Floats) -> None:
+    """Gower's dissimilarity of a person to every region, over the cells that both have.
+
+    ``cells`` is room for the gap to each label: there are fewer labels than cells.
+    """
+    columns, count = regions.labels.shape
+    shared = np.zeros(count)
+    gaps[:] = 0.0
+    for column in range(columns):
+        if codes[column] < 0:
+            continue
+        for label in range(regions.bounds[column], regions.bounds[column + 1] - 1):
+            cells[label] = _cell_gap(regions, column, label, codes[column])
+        for region in range(count):
+            label = regions.labels[column, region]
+            if label >= 0:
+                gaps[region] += cells[label]
+                shared[region] += 1.0
+    for region in range(count):
+        gaps[region] = gaps[region] / shared[region] if shared[region] > 0 else 1.0
+
+
+@njit(cache=True)
+def _reach(gaps: Floats, sizes: Integers, neighbours: int) -> tuple[float, int, int]:
+    """How far the nearest ``neighbours`` reach, how many records are nearer, how many as far."""
+    nearer, limit = 0, -1.0
+    while True:
+        best, tied = np.inf, 0
+        for region in range(len(gaps)):
+            if gaps[region] > limit:
+                if gaps[region] < best - _ROOM:
+                    best, tied = gaps[region], sizes[region]
+                elif gaps[region] <= best + _ROOM:
+                    tied += sizes[region]
+        if nearer + tied >= neighbours or best == np.inf:
+            return best, nearer, tied
+        nearer, limit = nearer + tied, best + _ROOM
+
+
+@njit(cache=True)
+def shared_neighbours(
+    left: Regions,
+    right: Regions,
+    left_codes: Integers,
+    right_codes: Integers,
+    left_sizes: Integers,
+    right_sizes: Integers,
+    pairs: Integers,
+    neighbours: int,
+) -> Integers:
+    """For each person, how the nearest records by the left and by the right columns overlap.
+
+    ``pairs[:, i]`` is a left region, a right region, and the number of records in both. The
+    columns of the result: records nearer on the left, as far on the left, nearer on the right, as
+    far on the right, then in both: nearer and nearer, as far on the left and nearer on the right,
+    nearer on the left and as far on the right, as far on both.
+    """
+    persons = left_codes.shape[1]
+    found = np.zeros((persons, 8), np.int64)
+    left_gaps, right_gaps = np.empty(left.labels.shape[1]), np.empty(right.labels.shape[1])
+    left_cells, right_cells = np.empty(left.bounds[-1]), np.empty(right.bounds[-1])
+    for person in range(persons):
+        fill_gaps(left, left_codes[:, person], left_cells, left_gaps)
+        fill_gaps(right, right_codes[:, person], right_cells, right_gaps)
+        one, found[person, 0], found[person, 1] = _reach(left_gaps, left_sizes, neighbours)
+        two, found[person, 2], found[person, 3] = _reach(right_gaps, right_sizes, neighbours)
+        for at in range(pairs.shape[1]):
+            here, there = left_gaps[pairs[0, at]] - one, right_gaps[pairs[1, at]] - two
+            if here <= _ROOM and there <= _ROOM:
+                kind = 4 + (here >= -_ROOM) + 2 * (there >= -_ROOM)
+                found[person, kind] += pairs[2, at]
+    return found
+
+
+class Secrets(NamedTuple):
+    """A column to guess: what a released label says, and when a guess by it is right.
+
+    A label of ordered values is guessed as ``guesses[label]``, and right within ``closeness``; one
+    of other values as any of the values it stands for, so that it is right in a share
+    ``worth[label]`` of the cases if the true one is among them.
+    """
+
+    starts: Integers
+    low: Integers
+    high: Integers
+    places: Floats
+    ordered: bool
+    guesses: Floats
+    worth: Floats
+    closeness: float
+
+
+@njit(cache=True)
+def worth_of(secrets: Secrets, label: int, code: int) -> float:
+    """The chance that a guess by a label is right for a person with a value."""
+    if label < 0 or code < 0:
+        return 0.0
+    if secrets.ordered:
+        away = abs(secrets.guesses[label] - secrets.places[code])
+        return 1.0 if away <= secrets.closeness + _ROOM else 0.0
+    if stands_for(label, code, secrets.starts, secrets.low, secrets.high):
+        return secrets.worth[label]
+    return 0.0
+
+
+@njit(cache=True)
+def nearest_guesses(
+    regions: Regions, codes: Integers, members: Integers, secrets: Secrets, own: Integers
+) -> Floats:
+    """For each person the chance that the secret of a nearest record is right.
+
+    ``members[:, i]`` is a region, a label of the secret and the number of records that have both;
+    ``own`` is the secret of each person, -1 where it is missing.
+    """
+    chances = np.zeros(codes.shape[1])
+    gaps, cells = np.empty(regions.labels.shape[1]), np.empty(regions.bounds[-1])
+    for person in range(codes.shape[1]):
+        fill_gaps(regions, codes[:, person], cells, gaps)
+        nearest, tied, right = gaps.min(), 0, 0.0
+        for at in range(members.shape[1]):
+            if gaps[members[0, at]] <= nearest + _ROOM:
+                tied += members[2, at]
+                right += members[2, at] * worth_of(secrets, members[1, at], own[person])
+        chances[person] = right / tied
+    return chances

@@ -1,0 +1,299 @@
+"""What a group of records must satisfy, beyond its size: one answer for every search.
+
+A group is described by numbers: how many records it has, how many records of a population match
+it, and how often it has each value of each sensitive column. They add up when groups are joined;
+where a person has several records (:mod:`~shoal.kernels.persons`) they count persons, and do not.
+Every search that forms groups (lattice, Mondrian, local recoding, microaggregation) keeps these
+numbers and asks ``holds``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.kernels.compile import njit
+from shoal.kernels.persons import Persons, counted_once, each_record
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+DISTINCT, ENTROPY, RECURSIVE = 0, 1, 2
+EQUAL, ORDERED, HIERARCHICAL = 3, 4, 5
+LARGEST_SHARE, LIKENESS, ENHANCED_LIKENESS, DISCLOSURE = 6, 7, 8, 9
+IN_POPULATION, PRESENCE = 10, 11
+
+#: Sums of shares are rounded; a value that misses its bound by less than this meets it.
+HAIR = 1e-9
+
+
+class Conditions(NamedTuple):
+    """What every group must satisfy, as arrays.
+
+    ``shares`` has a row per sensitive column, padded with zeros, and ``values`` says how many
+    values the column has. ``trees[column, height, value]`` numbers the node above a value at
+    each height of a hierarchy, the top being one node; only ``HIERARCHICAL`` reads it.
+    """
+
+    smallest: int  # the fewest records of a group
+    kinds: Integers
+    columns: Integers  # which sensitive column each condition is about
+    bounds: Floats
+    extras: Floats  # the second number of a condition, where it has one
+    shares: Floats
+    values: Integers
+    trees: Integers
+    heights: Integers  # of the tree of each sensitive column
+    persons: Persons = each_record()
+
+
+def only_size(smallest: int) -> Conditions:
+    """Groups need a size and nothing else."""
+    none, no = np.empty(0, np.int64), np.empty(0)
+    return Conditions(
+        smallest,
+        none,
+        none,
+        no,
+        no,
+        np.empty((0, 0)),
+        none,
+        np.empty((0, 0, 0), np.int64),
+        none,
+    )
+
+
+def only_kinds(conditions: Conditions, kept: npt.NDArray[np.bool_]) -> Conditions:
+    """Some of the conditions; the columns and the smallest size stay."""
+    return conditions._replace(
+        kinds=conditions.kinds[kept],
+        columns=conditions.columns[kept],
+        bounds=conditions.bounds[kept],
+        extras=conditions.extras[kept],
+    )
+
+
+@njit(cache=True)
+def code_width(conditions: Any) -> int:
+    """How many codes a sensitive column has at most: of values, or of persons with them."""
+    if counted_once(conditions.persons):
+        return conditions.persons.value.shape[1]
+    return conditions.shares.shape[1]
+
+
+@njit(cache=True)
+def holds(conditions: Any, size: int, population: int, counts: Any) -> bool:
+    """Whether a group satisfies every condition."""
+    if size < conditions.smallest:
+        return False
+    for i in range(len(conditions.kinds)):
+        if shortfall(conditions, i, size, population, counts) > 0.0:
+            return False
+    return True
+
+
+@njit(cache=True)
+def total_shortfall(conditions: Any, size: int, population: int, counts: Any) -> float:
+    """0 where a group satisfies every condition; the more it misses, the larger.
+
+    Each condition counts relative to its bound, so that a search can weigh them.
+    """
+    missing = max(0.0, (conditions.smallest - size) / max(1, conditions.smallest))
+    for i in range(len(conditions.kinds)):
+        missing += shortfall(conditions, i, size, population, counts)
+    return missing
+
+
+@njit(cache=True)
+def shortfall(conditions: Any, i: int, size: int, population: int, counts: Any) -> float:
+    """By how much a group misses one condition, relative to its bound; 0 where it does not."""
+    kind, bound, extra = conditions.kinds[i], conditions.bounds[i], conditions.extras[i]
+    if size == 0:
+        return 1.0
+    if kind == IN_POPULATION:
+        return max(0.0, (bound - population) / bound)
+    if kind == PRESENCE:  # between ``extra`` and ``bound`` of the population are in the table
+        share = size / population if population > 0 else np.inf
+        return _above(share, bound) + max(0.0, extra - HAIR - share)
+    column = conditions.columns[i]
+    own = counts[column]
+    values = conditions.values[column]
+    if kind == DISTINCT:
+        return max(0.0, (bound - _distinct(own, values, size)) / bound)
+    if kind == LARGEST_SHARE:
+        return _above(_largest(own, values) / size, bound)
+    if not counted_once(conditions.persons):
+        return _distribution_shortfall(conditions, i, size, own, values, conditions.shares[column])
+    if kind == ENTROPY or kind == RECURSIVE:
+        if _largest(own, values) >= size:
+            return 1.0  # what everybody has is certain, whatever else some have
+    # a person may have several values: as shares of all values, and as shares of the persons
+    return max(
+        _distribution_shortfall(
+            conditions, i, own[:values].sum(), own, values, conditions.shares[column]
+        ),
+        _rate_shortfall(conditions, i, size, own, values),
+    )
+
+
+@njit(cache=True)
+def _rate_shortfall(conditions: Any, i: int, size: int, own: Any, values: int) -> float:
+    """The same of the shares of persons who have each value, which may be more than 1 in all."""
+    kind, bound, column = conditions.kinds[i], conditions.bounds[i], conditions.columns[i]
+    rates = conditions.persons.rates[column]
+    if kind == ENTROPY or kind == RECURSIVE:
+        return 0.0
+    if kind == EQUAL or kind == ORDERED or kind == HIERARCHICAL:
+        gain = 0.0
+        for value in range(values):
+            gain = max(gain, own[value] / size - rates[value])
+        if kind == ORDERED:
+            gain = gain / (values - 1) if values > 1 else 0.0
+        elif kind == HIERARCHICAL:
+            gain /= max(1, conditions.heights[column])
+        return _above(gain, bound)
+    return _distribution_shortfall(conditions, i, size, own, values, rates)
+
+
+@njit(cache=True)
+def _distribution_shortfall(
+    conditions: Any, i: int, size: int, own: Any, values: int, shares: Any
+) -> float:
+    """By how much a distribution of values misses what is asked of it."""
+    kind, bound, extra = conditions.kinds[i], conditions.bounds[i], conditions.extras[i]
+    column = conditions.columns[i]
+    if kind == ENTROPY:
+        short = math.log(bound) - _entropy(own, values, size)
+        return short / math.log(bound) if short > HAIR else 0.0
+    if kind == RECURSIVE:
+        return _recursive_shortfall(own, values, size, bound, extra)
+    if kind == EQUAL:
+        return _above(_total_variation(own, shares, values, size), bound)
+    if kind == ORDERED:
+        return _above(_ordered_distance(own, shares, values, size), bound)
+    if kind == HIERARCHICAL:
+        tree, height = conditions.trees[column], conditions.heights[column]
+        return _above(_tree_distance(own, shares, values, size, tree, height), bound)
+    if kind == DISCLOSURE:  # strictly below its bound
+        furthest = _largest_log_ratio(own, shares, values, size)
+        if furthest == np.inf:
+            return 1.0
+        return 0.0 if furthest < bound - HAIR else (furthest - bound + HAIR) / bound + HAIR
+    return _likeness_shortfall(own, shares, values, size, bound, kind == ENHANCED_LIKENESS)
+
+
+@njit(cache=True)
+def _above(value: float, bound: float) -> float:
+    return (value - bound) / max(bound, HAIR) if value > bound + HAIR else 0.0
+
+
+@njit(cache=True)
+def _distinct(own: Any, values: int, size: int) -> int:
+    """The number of different values; 1 where everybody has the same one, whatever else."""
+    found = 0
+    for value in range(values):
+        if own[value] >= size:
+            return 1
+        found += own[value] > 0
+    return found
+
+
+@njit(cache=True)
+def _largest(own: Any, values: int) -> int:
+    most = 0
+    for value in range(values):
+        most = max(most, own[value])
+    return most
+
+
+@njit(cache=True)
+def _entropy(own: Any, values: int, size: int) -> float:
+    total = 0.0
+    for value in range(values):
+        if own[value] > 0:
+            total += own[value] * math.log(own[value])
+    return math.log(size) - total / size
+
+
+@njit(cache=True)
+def _recursive_shortfall(own: Any, values: int, size: int, fewest: float, c: float) -> float:
+    """(c, l)-diversity: the most frequent value is rarer than c times those from the l-th on."""
+    ordered = np.sort(own[:values])[::-1]
+    tail = size - ordered[: int(fewest) - 1].sum()
+    return 0.0 if ordered[0] < c * tail - HAIR else (ordered[0] - c * tail + 1.0) / size
+
+
+@njit(cache=True)
+def _total_variation(own: Any, shares: Any, values: int, size: int) -> float:
+    total = 0.0
+    for value in range(values):
+        total += max(0.0, own[value] / size - shares[value])
+    return total
+
+
+@njit(cache=True)
+def _ordered_distance(own: Any, shares: Any, values: int, size: int) -> float:
+    if values < 2:
+        return 0.0
+    total, surplus = 0.0, 0.0
+    for value in range(values):
+        surplus += own[value] / size - shares[value]
+        total += abs(surplus)
+    return total / (values - 1)
+
+
+@njit(cache=True)
+def _tree_distance(own: Any, shares: Any, values: int, size: int, tree: Any, height: int) -> float:
+    """Earth mover's distance where two values are as far apart as their lowest common node.
+
+    What cannot be evened out below a node travels through it: the smaller of all surplus and all
+    deficit of its children, at a cost of the node's height over that of the tree.
+    """
+    total = 0.0
+    surplus = np.zeros(values)
+    for value in range(values):
+        surplus[value] = own[value] / size - shares[value]
+    below = np.arange(values)
+    for level in range(1, height + 1):
+        gained, lost, net = np.zeros(values), np.zeros(values), np.zeros(values)
+        seen = np.zeros(values, np.bool_)
+        for value in range(values):
+            child, node = below[value], tree[level, value]
+            if not seen[child]:  # each child once
+                seen[child] = True
+                gained[node] += max(0.0, surplus[child])
+                lost[node] += max(0.0, -surplus[child])
+                net[node] += surplus[child]
+        for node in range(values):
+            total += min(gained[node], lost[node]) * level / height
+        for value in range(values):
+            below[value] = tree[level, value]
+        surplus = net
+    return total
+
+
+@njit(cache=True)
+def _likeness_shortfall(
+    own: Any, shares: Any, values: int, size: int, beta: float, enhanced: bool
+) -> float:
+    missing = 0.0
+    for value in range(values):
+        if own[value] > 0 and shares[value] > 0.0:
+            bound = min(beta, -math.log(shares[value])) if enhanced else beta
+            gain = own[value] / size / shares[value] - 1.0
+            missing = max(missing, _above(gain, bound))
+    return missing
+
+
+@njit(cache=True)
+def _largest_log_ratio(own: Any, shares: Any, values: int, size: int) -> float:
+    furthest = 0.0
+    for value in range(values):
+        if shares[value] > 0.0:
+            if own[value] == 0:
+                return np.inf
+            furthest = max(furthest, abs(math.log(own[value] / size / shares[value])))
+    return furthest

@@ -1,0 +1,1 @@
+"""Partitions into groups of at least k records."""

@@ -1,0 +1,356 @@
+"""MDAV whose groups satisfy conditions on sensitive columns, as they are formed.
+
+Rounds are those of MDAV: a group around the record furthest from the centroid of what is left, and
+one around the record furthest from that one. Where no condition binds, the groups are exactly
+those of :class:`~shoal.kernels.groups.mixed_mdav.MixedMdav`. Where one does:
+
+- A group takes in records beyond its nearest as :mod:`~shoal.kernels.groups.diverse_group` says.
+- Where a fair sample of k of the records that are left would miss a condition, groups get as many
+  as a fair sample needs, and no more of any combination of sensitive values than their share.
+  Otherwise the first groups would use up rare values, and the last ones would have none.
+- What is left must satisfy the conditions as one group after every group. Once it would not, all
+  that is left joins groups nearby (:mod:`~shoal.kernels.groups.diverse_merge`).
+
+The table as a whole must satisfy the conditions: it is what the groups become at worst.
+
+References
+----------
+Domingo-Ferrer and Torra (2005) as for MDAV; Soria-Comas, Domingo-Ferrer, Sánchez and Martínez
+(2015), "t-closeness through microaggregation: strict privacy with enhanced utility preservation",
+IEEE Transactions on Knowledge and Data Engineering 27(11), for groups that exchange members.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.kernels.compile import njit
+from shoal.kernels.conditions import Conditions, holds, total_shortfall
+from shoal.kernels.groups.diverse_group import (
+    SIZE,
+    Group,
+    Sensitive,
+    count_in,
+    empty_group,
+    improve,
+    nearest_comers,
+    put_in,
+    sensitive_of,
+)
+from shoal.kernels.groups.diverse_merge import settled
+from shoal.kernels.lanes import WIDTH
+from shoal.kernels.space.mixed_centroid import Centroid, centroid_of, leave, set_centroid
+from shoal.kernels.space.mixed_distance import Floats, Integers, set_query
+from shoal.kernels.space.mixed_records import MixedRecords, squared_euclidean, with_lonely_codes
+from shoal.kernels.space.mixed_tree import (
+    Tree,
+    compare_all,
+    forget,
+    furthest,
+    grow,
+    nearest,
+    tighten,
+)
+
+Labels = npt.NDArray[np.int32]
+
+_STEP = 400_000  # leaves and nodes that a call may compare with a query: about 50 ms
+_SMALL = 512  # records for which a tree is not grown anew
+_MORE = 32  # records that are at hand beyond those that a group needs
+_STALE = 0.98  # of the records left when the size was found: then it is found again
+_PHASES = 4  # of a fair sample: which records of a value it happens to meet
+_LEFT, _GROUPS, _FAIR, _MEASURED, _STUCK = range(5)
+
+
+class DiverseMdav:
+    """MDAV with groups of at least k records that satisfy conditions.
+
+    Parameters
+    ----------
+    space : array of shape (records, columns), or MixedRecords
+        Points under Euclidean distance, or records of mixed type; at least k.
+    k : int
+        The least size of a group, at least 1.
+    conditions : Conditions
+        What every group must satisfy. The table as a whole does.
+    codes : array of shape (sensitive columns, records)
+        The sensitive values.
+
+    Attributes
+    ----------
+    labels : array of int32
+        The group of each record, numbered from 0; -1 until the record has one.
+
+    Examples
+    --------
+    >>> from shoal.kernels.conditions import DISTINCT, only_size
+    >>> conditions = only_size(2)._replace(
+    ...     kinds=np.array([DISTINCT]), columns=np.array([0]), bounds=np.array([2.0]),
+    ...     extras=np.zeros(1), shares=np.array([[0.5, 0.5]]), values=np.array([2]))
+    >>> points = np.array([[0.0], [1], [2], [10], [11], [13]])
+    >>> mdav = DiverseMdav(points, 2, conditions, np.array([[0, 0, 1, 1, 1, 0]]))
+    >>> while mdav.advance() < 6:
+    ...     pass
+    >>> mdav.labels.tolist()
+    [1, 1, 1, 0, 0, 0]
+    """
+
+    def __init__(
+        self,
+        space: Floats | MixedRecords,
+        k: int,
+        conditions: Conditions,
+        codes: npt.NDArray[np.integer[Any]],
+    ) -> None:
+        records = space if isinstance(space, MixedRecords) else squared_euclidean(space)
+        records = with_lonely_codes(records)
+        rows = records.values.shape[1]
+        self.labels: Labels = np.full(rows, -1, np.int32)
+        self._records, self._k = records, k
+        self._conditions = conditions._replace(smallest=max(k, conditions.smallest))
+        self._sensitive = sensitive_of(codes)
+        self._group = empty_group(self._sensitive, conditions)
+        self._counts = np.zeros_like(self._group.counts)  # of the records that are left
+        _count_all(self._counts, self._sensitive.codes)
+        self._profiles = np.bincount(self._sensitive.profiles)
+        self._state = np.array([rows, 0, k, 0, 0])
+        self._near, self._gaps = np.empty(rows), np.empty(rows)
+        self._centroid = centroid_of(records)
+        self._tree: Tree | None = None
+        self._stop = rows
+
+    def advance(self) -> int:
+        """Form groups for a fraction of a second; give how many records have one."""
+        state = self._state
+        self._find_fair_size()
+        if state[_LEFT] >= 2 * state[_FAIR]:
+            if self._tree is None or state[_LEFT] <= self._stop:
+                rows = np.flatnonzero(self.labels < 0)
+                self._tree = grow(self._records, rows)
+                self._stop = len(rows) // 2 if len(rows) > _SMALL else 0
+            self._form(self._tree)
+            self._find_fair_size()
+        if state[_STUCK]:
+            self.labels = settled(self._records, self.labels, self._conditions, self._sensitive)
+            state[_LEFT] = 0
+        elif 0 < state[_LEFT] < 2 * state[_FAIR]:
+            self.labels[self.labels < 0] = state[_GROUPS]
+            state[_LEFT] = 0
+        return len(self.labels) - int(state[_LEFT])
+
+    def _find_fair_size(self) -> None:
+        _find_fair_size(self._conditions, self._counts, self._state, self._k)
+
+    def _form(self, tree: Tree) -> None:
+        _form_groups(
+            tree,
+            self._records,
+            self._centroid,
+            self._conditions,
+            self._sensitive,
+            self._group,
+            self._counts,
+            self._profiles,
+            self._near,
+            self._gaps,
+            self.labels,
+            self._state,
+            self._stop,
+            self._k,
+        )
+
+
+@njit(cache=True)
+def _count_all(counts: Integers, codes: Any) -> None:
+    for row in range(codes.shape[1]):
+        count_in(counts, codes, row, 1)
+
+
+@njit(cache=True)
+def _form_groups(
+    tree: Tree,
+    records: MixedRecords,
+    centroid: Centroid,
+    conditions: Conditions,
+    sensitive: Sensitive,
+    group: Group,
+    counts: Integers,
+    profiles: Integers,
+    near: Floats,
+    gaps: Floats,
+    labels: Labels,
+    state: Integers,
+    stop: int,
+    k: int,
+) -> None:
+    met = 0
+    while state[_STUCK] == 0 and state[_LEFT] > stop and met < _STEP:
+        _find_fair_size(conditions, counts, state, k)
+        if state[_LEFT] < 2 * state[_FAIR]:
+            return
+        set_centroid(tree.query, centroid)
+        for _ in range(2 if state[_LEFT] >= 3 * state[_FAIR] else 1):
+            if state[_STUCK] == 1 or state[_LEFT] < 2 * state[_FAIR]:
+                break
+            # The query is the centroid first, and then the seed of the first group.
+            seed, visits = furthest(tree, records.measure)
+            met += visits
+            met += _gather(
+                tree, records, conditions, sensitive, group, profiles, near, gaps, state, seed, k
+            )
+            _close(tree, records, centroid, sensitive, group, counts, profiles, labels, state)
+            if state[_LEFT] > 0 and not holds(conditions, state[_LEFT], state[_LEFT], counts):
+                state[_STUCK] = 1
+
+
+@njit(cache=True)
+def _gather(
+    tree: Tree,
+    records: MixedRecords,
+    conditions: Conditions,
+    sensitive: Sensitive,
+    group: Group,
+    profiles: Integers,
+    near: Floats,
+    gaps: Floats,
+    state: Integers,
+    seed: int,
+    k: int,
+) -> int:
+    """Fill a group that holds around a seed, which becomes the query; give what that cost."""
+    fair, left = state[_FAIR], state[_LEFT]
+    set_query(tree.query, records.measure, records.values, records.codes, seed)
+    wanted = k - 1 if fair == k else min(left - 1, 2 * fair + _MORE)
+    met = nearest(tree, records.measure, seed, gaps[:wanted], near[:wanted])
+    rows = _by_distance(near, gaps, wanted)
+    put_in(group, sensitive, seed, 0.0)
+    _fill(group, sensitive, profiles, rows, gaps, fair, left, k)
+    size = group.state[SIZE]
+    short = total_shortfall(conditions, size, size, group.counts)
+    if short > 0.0 and wanted < min(left - 1, 2 * fair + _MORE):
+        wanted = min(left - 1, 2 * fair + _MORE)
+        met += nearest(tree, records.measure, seed, gaps[:wanted], near[:wanted])
+        rows = _by_distance(near, gaps, wanted)
+    everything = False
+    while short > 0.0:
+        comers = nearest_comers(group, sensitive, rows, gaps[:wanted], not everything)
+        if not improve(conditions, sensitive, group, comers, everything):
+            if everything:
+                break
+            everything = True  # the nearest do not help: look at all that is left
+            rows, wanted, gaps[:] = rows[:0], len(gaps), np.inf
+            compare_all(tree, records.measure, gaps)
+            gaps[seed] = np.inf
+        met += len(gaps) // WIDTH if everything else 0
+        size = group.state[SIZE]
+        short = total_shortfall(conditions, size, size, group.counts)
+    return met
+
+
+@njit(cache=True)
+def _fill(
+    group: Group,
+    sensitive: Sensitive,
+    profiles: Integers,
+    rows: Integers,
+    gaps: Floats,
+    fair: int,
+    left: int,
+    k: int,
+) -> None:
+    """Take in the nearest: k of them, or a fair size of which no profile is more than its share."""
+    for place in range(len(rows)):
+        profile = sensitive.profiles[rows[place]]
+        share = -(-fair * profiles[profile] // left)
+        if fair == k or group.taken[profile] < share:
+            put_in(group, sensitive, rows[place], gaps[place])
+            if group.state[SIZE] == fair:
+                return
+    for place in range(len(rows)):
+        if group.state[SIZE] >= k:
+            return
+        if not group.inside[rows[place]]:
+            put_in(group, sensitive, rows[place], gaps[place])
+
+
+@njit(cache=True)
+def _by_distance(near: Floats, gaps: Floats, count: int) -> Integers:
+    """The rows that were found, nearest first and lowest first; sorts the distances too."""
+    by_row = np.argsort(near[:count])
+    order = by_row[np.argsort(gaps[:count][by_row], kind="mergesort")]
+    rows = near[:count][order].astype(np.int64)
+    gaps[:count] = gaps[:count][order]
+    return rows
+
+
+@njit(cache=True)
+def _close(
+    tree: Tree,
+    records: MixedRecords,
+    centroid: Centroid,
+    sensitive: Sensitive,
+    group: Group,
+    counts: Integers,
+    profiles: Integers,
+    labels: Labels,
+    state: Integers,
+) -> None:
+    """Number the group, and take its members away from what is left."""
+    for row in group.members[: group.state[SIZE]]:
+        labels[row] = state[_GROUPS]
+        forget(tree, row)
+        leave(centroid, records, row)
+        profiles[sensitive.profiles[row]] -= 1
+        group.taken[sensitive.profiles[row]] = 0
+        group.inside[row] = False
+        count_in(counts, sensitive.codes, row, -1)
+        count_in(group.counts, sensitive.codes, row, -1)
+    for row in group.members[: group.state[SIZE]]:
+        leaf = tree.places[row] // WIDTH
+        if tree.worn[leaf]:
+            tighten(tree, leaf)
+    state[_LEFT] -= group.state[SIZE]
+    state[_GROUPS] += 1
+    group.state[SIZE] = 0
+
+
+@njit(cache=True)
+def _find_fair_size(conditions: Conditions, counts: Integers, state: Integers, k: int) -> None:
+    """Find the size of groups anew, where many records have left since it was found."""
+    left = state[_LEFT]
+    if left == 0 or state[_MEASURED] * _STALE < left <= state[_MEASURED]:
+        return
+    state[_MEASURED] = left
+    low, high = k - 1, k
+    sample = np.empty_like(counts)
+    while high < left and not _suffices(conditions, counts, left, high, sample):
+        low, high = high, 2 * high
+    high = min(high, left)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _suffices(conditions, counts, left, middle, sample):
+            high = middle
+        else:
+            low = middle
+    state[_FAIR] = max(high, min(k, left))
+
+
+@njit(cache=True)
+def _suffices(
+    conditions: Conditions, counts: Integers, left: int, size: int, sample: Integers
+) -> bool:
+    """Whether a fair sample of this size satisfies the conditions, wherever it starts."""
+    for phase in range(_PHASES):
+        for column in range(len(counts)):
+            total, before = 0, 0
+            for value in range(counts.shape[1]):
+                total += counts[column, value]
+                upto = int(size * total / left + (phase + 0.5) / _PHASES)
+                sample[column, value] = upto - before
+                before = upto
+        if not holds(conditions, size, size, sample):
+            return False
+    return True

@@ -1,0 +1,275 @@
+"""Groups that do not satisfy conditions made to do so: records join them, and they join others.
+
+A record without a group joins the nearest that satisfies the conditions with it, or the nearest if
+none nearby does. A group that misses a condition then joins the nearest other one, until none
+misses any (the merging of Soria-Comas, Domingo-Ferrer, Sánchez and Martínez 2015, Algorithm 1).
+Groups are as far apart as their centres: means of numbers, modes of categories.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.kernels.compile import njit
+from shoal.kernels.conditions import Conditions, holds
+from shoal.kernels.groups.diverse_group import Sensitive, count_in, table_shape
+from shoal.kernels.lanes import WIDTH
+from shoal.kernels.persons import counted_once, meet, next_tick
+from shoal.kernels.space.mixed_distance import Codes, Floats, Integers, set_query
+from shoal.kernels.space.mixed_records import MixedRecords
+from shoal.kernels.space.mixed_tree import Tree, compare_all, grow
+
+Labels = npt.NDArray[np.int32]
+
+_TRIES = 64  # groups that a record without a group may try to join
+
+
+class Lists(NamedTuple):
+    """The members of each group as a list."""
+
+    heads: Integers  # the first member of each group, -1 where there is no group any more
+    after: Integers  # the member after each record, or -1
+    sizes: Integers
+    counts: Integers  # room for the counts of one group
+    tally: Integers  # room for the codes of one column
+
+
+def settled(
+    records: MixedRecords, labels: Labels, conditions: Conditions, sensitive: Sensitive
+) -> Labels:
+    """The groups of all records, each of which satisfies the conditions.
+
+    Parameters
+    ----------
+    records : MixedRecords
+    labels : array of int32
+        Groups numbered from 0, at least one; -1 for a record without a group.
+    conditions : Conditions
+        The table as a whole satisfies them.
+    sensitive : Sensitive
+
+    Examples
+    --------
+    >>> from shoal.kernels.conditions import only_size
+    >>> from shoal.kernels.groups.diverse_group import sensitive_of
+    >>> from shoal.kernels.space.mixed_records import squared_euclidean
+    >>> records = squared_euclidean(np.array([[0.0], [1], [5], [6], [20]]))
+    >>> nothing = sensitive_of(np.empty((0, 5), int))
+    >>> settled(records, np.array([0, 0, 1, 1, 2], np.int32), only_size(2), nothing).tolist()
+    [0, 0, 1, 1, 1]
+    """
+    groups = int(labels.max()) + 1
+    nominal, numeric = len(records.codes), len(records.values)
+    lists = Lists(
+        np.full(groups, -1),
+        np.full(len(labels), -1),
+        np.zeros(groups, np.int64),
+        np.zeros(table_shape(conditions), np.int64),
+        np.zeros(int(records.measure.levels.max(initial=1)), np.int64),
+    )
+    centres = records._replace(
+        values=np.zeros((numeric, groups)),
+        codes=np.zeros((nominal, groups), records.codes.dtype),
+        patterns=np.zeros(groups, np.int64),
+    )
+    found = labels.copy()
+    _list(lists, records, centres.values, centres.codes, found)
+    tree = grow(centres, np.arange(groups))
+    gaps = np.empty(groups)
+    _join(tree, lists, records, conditions, sensitive.codes, gaps, found)
+    _merge(tree, lists, records, centres.values, centres.codes, conditions, sensitive.codes, gaps)
+    return _numbered(lists, found)
+
+
+@njit(cache=True)
+def _list(
+    lists: Lists, records: MixedRecords, values: Floats, codes: Codes, labels: Labels
+) -> None:
+    for row in range(len(labels) - 1, -1, -1):
+        if labels[row] >= 0:
+            _prepend(lists, row, labels[row])
+    for group in range(len(lists.heads)):
+        _set_centre(lists, records, values, codes, group)
+
+
+@njit(cache=True)
+def _prepend(lists: Lists, row: int, group: int) -> None:
+    lists.after[row] = lists.heads[group]
+    lists.heads[group] = row
+    lists.sizes[group] += 1
+
+
+@njit(cache=True)
+def _set_centre(
+    lists: Lists, records: MixedRecords, values: Floats, codes: Codes, group: int
+) -> None:
+    """Mean of numbers and mode of categories over the members that have a value."""
+    numeric, measure, tally = len(records.values), records.measure, lists.tally
+    for column in range(len(measure.presence)):
+        at, have, total, mode = measure.presence[column], 0, 0.0, np.int64(0)
+        row = lists.heads[group]
+        while row >= 0:
+            if at < 0 or records.codes[at, row] != 0:
+                have += 1
+                if column < numeric:
+                    total += records.values[column, row]
+                else:
+                    code = np.int64(records.codes[column - numeric, row])
+                    tally[code] += 1
+                    if tally[code] > tally[mode] or (tally[code] == tally[mode] and code < mode):
+                        mode = code
+            row = lists.after[row]
+        if at >= 0:
+            codes[at, group] = have > 0
+        if column < numeric:
+            values[column, group] = total / max(have, 1)
+        else:
+            codes[column - numeric, group] = mode
+            row = lists.heads[group]
+            while row >= 0:
+                tally[records.codes[column - numeric, row]] = 0
+                row = lists.after[row]
+
+
+@njit(cache=True)
+def _holds(lists: Lists, conditions: Conditions, codes: Any, group: int, with_row: int) -> bool:
+    """Whether a group satisfies the conditions, together with a record if it is not -1."""
+    if counted_once(conditions.persons):
+        return _holds_by_persons(lists, conditions, codes, group, with_row)
+    size = lists.sizes[group]
+    row = lists.heads[group]
+    while row >= 0:
+        count_in(lists.counts, codes, row, 1)
+        row = lists.after[row]
+    if with_row >= 0:
+        count_in(lists.counts, codes, with_row, 1)
+        size += 1
+    held = holds(conditions, size, size, lists.counts)
+    lists.counts[:] = 0
+    return held
+
+
+@njit(cache=True)
+def _holds_by_persons(
+    lists: Lists, conditions: Conditions, codes: Any, group: int, with_row: int
+) -> bool:
+    """The same where persons are counted, none of whom has too large a share of the records."""
+    persons, last = conditions.persons, len(codes) - 1
+    lists.counts[:] = 0
+    tick, size, records, most = next_tick(persons), 0, 0, 0
+    row = with_row if with_row >= 0 else lists.heads[group]
+    while row >= 0:
+        for place in range(len(codes)):
+            size += meet(persons, place, codes[place, row], tick, lists.counts)
+        records += 1
+        if persons.crowd > 1:
+            most = max(most, _records_of(lists, codes[last], group, with_row, codes[last, row]))
+        row = lists.heads[group] if row == with_row else lists.after[row]
+    held = holds(conditions, size, size, lists.counts)
+    lists.counts[:] = 0
+    return held and records >= most * persons.crowd
+
+
+@njit(cache=True)
+def _records_of(lists: Lists, persons: Any, group: int, with_row: int, person: int) -> int:
+    """How many records of a group are a person's."""
+    found = 1 if with_row >= 0 and persons[with_row] == person else 0
+    row = lists.heads[group]
+    while row >= 0:
+        found += persons[row] == person
+        row = lists.after[row]
+    return found
+
+
+@njit(cache=True)
+def _join(
+    tree: Tree,
+    lists: Lists,
+    records: MixedRecords,
+    conditions: Conditions,
+    codes: Any,
+    gaps: Floats,
+    labels: Labels,
+) -> None:
+    """Give every record without a group to one."""
+    for row in range(len(labels)):
+        if labels[row] >= 0:
+            continue
+        set_query(tree.query, records.measure, records.values, records.codes, row)
+        compare_all(tree, records.measure, gaps)
+        nearest = chosen = np.argmin(gaps)
+        for _ in range(min(_TRIES, len(gaps))):
+            if _holds(lists, conditions, codes, chosen, row):
+                nearest = chosen
+                break
+            gaps[chosen] = np.inf
+            chosen = np.argmin(gaps)
+        labels[row] = nearest
+        _prepend(lists, row, nearest)
+
+
+@njit(cache=True)
+def _merge(
+    tree: Tree,
+    lists: Lists,
+    records: MixedRecords,
+    values: Floats,
+    centre_codes: Codes,
+    conditions: Conditions,
+    codes: Any,
+    gaps: Floats,
+) -> None:
+    """Let every group that misses a condition take in the nearest other one, until it does not."""
+    alive = len(lists.heads)
+    for group in range(alive):
+        _move_centre(tree, lists, records, values, centre_codes, group)
+    for group in range(len(lists.heads)):
+        while (
+            lists.heads[group] >= 0
+            and alive > 1
+            and not _holds(lists, conditions, codes, group, -1)
+        ):
+            set_query(tree.query, records.measure, values, centre_codes, group)
+            compare_all(tree, records.measure, gaps)
+            nearest = -1
+            for other in range(len(gaps)):
+                if other != group and lists.heads[other] >= 0:
+                    if nearest < 0 or gaps[other] < gaps[nearest]:
+                        nearest = other
+            row = lists.heads[nearest]
+            while row >= 0:
+                after = lists.after[row]
+                _prepend(lists, row, group)
+                row = after
+            lists.heads[nearest] = -1
+            alive -= 1
+            _move_centre(tree, lists, records, values, centre_codes, group)
+
+
+@njit(cache=True)
+def _move_centre(
+    tree: Tree, lists: Lists, records: MixedRecords, values: Floats, codes: Codes, group: int
+) -> None:
+    """Compute a centre anew, also in its leaf; boxes stay, since nobody asks them."""
+    _set_centre(lists, records, values, codes, group)
+    leaf, lane = tree.places[group] // WIDTH, tree.places[group] % WIDTH
+    for column in range(len(values)):
+        tree.values[leaf, column, lane] = values[column, group]
+    for column in range(len(codes)):
+        tree.codes[leaf, column, lane] = codes[column, group]
+
+
+@njit(cache=True)
+def _numbered(lists: Lists, labels: Labels) -> Labels:
+    """Groups numbered without gaps, in their order."""
+    number = 0
+    for group in range(len(lists.heads)):
+        row = lists.heads[group]
+        while row >= 0:
+            labels[row] = number
+            row = lists.after[row]
+        number += lists.heads[group] >= 0
+    return labels

@@ -1,0 +1,293 @@
+"""MDAV on records of mixed type, exactly the groups of the plain algorithm but not quadratic.
+
+Two variants. :class:`MixedMdav` forms two groups per round, around the record furthest from the
+centroid of what is left and around the record furthest from that one (Domingo-Ferrer and Torra
+2005, "Ordinal, continuous and heterogeneous k-anonymity through microaggregation").
+:class:`RandomStartMdav` forms one, around the record furthest from a random one (Senavirathne and
+Torra, Algorithm 1). A group is a record and its k - 1 nearest others.
+
+Both work in steps: call ``advance`` until all records have a group. Records are searched in a tree,
+or all of them one after the other where that is faster, which some rounds with the tree show.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.kernels.compile import njit
+from shoal.kernels.lanes import WIDTH
+from shoal.kernels.space.mixed_centroid import Centroid, centroid_of, leave, set_centroid
+from shoal.kernels.space.mixed_distance import Floats, Integers, set_query
+from shoal.kernels.space.mixed_records import MixedRecords, with_lonely_codes
+from shoal.kernels.space.mixed_scan import pack, rows_by_leaf, scan
+from shoal.kernels.space.mixed_tree import Tree, forget, furthest, grow, nearest, tighten
+
+Labels = npt.NDArray[np.int32]
+
+_STEP = 400_000  # leaves and nodes that a call may compare with a query: about 50 ms
+_SMALL = 512  # records for which a tree is not grown anew
+_TRIAL = 32  # groups that show whether the tree pays
+_DEAR = 2.2  # what a leaf or node that a tree meets costs, in leaves passed one after the other
+_WORN = 8  # full leaves are filled anew when one record of so many is gone
+_LEFT, _GROUPS, _NEXT = 0, 1, 2
+
+
+class _Partition:
+    """Groups that are formed step by step."""
+
+    _passes: float  # over all records that a group takes without a tree
+
+    def __init__(self, records: MixedRecords, k: int) -> None:
+        rows = records.values.shape[1]
+        self.labels: Labels = np.full(rows, -1, np.int32)
+        self._records, self._k = with_lonely_codes(records), k
+        self._state = np.array([rows, 0, 0])
+        self._gaps, self._found = np.empty(k - 1), np.empty(k - 1)
+        self._tree: Tree | None = None
+        self._boxes = True  # whether the tree has some
+        self._stop = rows
+
+    def advance(self) -> int:
+        """Form groups for a fraction of a second; give how many records have one."""
+        left = int(self._state[_LEFT])
+        if left >= 2 * self._k:
+            if self._tree is None or left <= self._stop:
+                # Leaves that have become half empty are slow.
+                rows = np.flatnonzero(self.labels < 0)
+                self._tree, self._boxes = grow(self._records, rows), True
+                self._stop = left // 2 if left > _SMALL else 0
+                self._advance_in(self._tree, max(self._stop, left - _TRIAL * self._k))
+            else:
+                self._advance_in(self._tree, self._stop)
+        if 0 < self._state[_LEFT] < 2 * self._k:
+            self.labels[self.labels < 0] = self._state[_GROUPS]
+            self._state[_LEFT] = 0
+            self._tree = None
+        return len(self.labels) - int(self._state[_LEFT])
+
+    def _advance_in(self, tree: Tree, stop: int) -> None:
+        """Form groups while more records are left; then do without boxes if they do not pay."""
+        before = int(self._state[_GROUPS])
+        met = self._form(tree, stop)
+        formed, left = int(self._state[_GROUPS]) - before, int(self._state[_LEFT])
+        room = len(tree.values) * WIDTH
+        worn = _SMALL < left <= room - room // _WORN
+        change = not self._pays(met, formed * left) if self._boxes else worn
+        if change and left > self._stop:  # else a tree is grown anyway
+            self._tree, self._boxes = pack(self._records, rows_by_leaf(tree)), False
+
+    def _pays(self, met: int, passed: int) -> bool:
+        """Whether meeting so many leaves and nodes was cheaper than passing so many records."""
+        return bool(_DEAR * met <= self._passes * passed / WIDTH)
+
+    def _form(self, tree: Tree, stop: int) -> int:
+        """Form groups while more records are left; give how many leaves and nodes that met."""
+        raise NotImplementedError
+
+
+class MixedMdav(_Partition):
+    """MDAV with two groups per round, while 3k records are left; the last have k to 2k - 1.
+
+    Parameters
+    ----------
+    records : MixedRecords
+        The records, at least k.
+    k : int
+        The least size of a group, at least 1.
+
+    Attributes
+    ----------
+    labels : array of int32
+        The group of each record, numbered from 0 in the order in which groups were formed; -1
+        until the record has one.
+
+    Examples
+    --------
+    >>> from shoal.kernels.space.mixed_records import gower
+    >>> numeric = np.array([[1.0], [2], [3], [10], [11], [12], [20], [21], [22]])
+    >>> mdav = MixedMdav(gower(numeric, np.zeros((9, 0), int)), k=3)
+    >>> while mdav.advance() < 9:
+    ...     pass
+    >>> mdav.labels.tolist()
+    [1, 1, 1, 2, 2, 2, 0, 0, 0]
+    """
+
+    _passes = 1.5  # one for each group, and one to the centroid for two of them
+
+    def __init__(self, records: MixedRecords, k: int) -> None:
+        super().__init__(records, k)
+        self._centroid = centroid_of(records)
+
+    def _form(self, tree: Tree, stop: int) -> int:
+        met: int = _two_per_round(
+            tree,
+            self._records,
+            self._centroid,
+            self.labels,
+            self._state,
+            self._gaps,
+            self._found,
+            self._boxes,
+            stop,
+        )
+        return met
+
+
+class RandomStartMdav(_Partition):
+    """MDAV with one group per round around the record furthest from a random one.
+
+    Parameters
+    ----------
+    records : MixedRecords
+        The records, at least k.
+    k : int
+        The least size of a group, at least 1.
+    permutation : array of int
+        The rows in random order. Each round takes the next one that is left, from the first again
+        after the last.
+
+    Attributes
+    ----------
+    labels : array of int32
+        The group of each record, numbered from 0 in the order in which groups were formed; -1
+        until the record has one.
+
+    Examples
+    --------
+    >>> from shoal.kernels.space.mixed_records import gower
+    >>> codes = np.array([[0, 0], [0, 0], [1, 0], [1, 1]])
+    >>> mdav = RandomStartMdav(gower(np.zeros((4, 0)), codes), 2, np.array([3, 1, 0, 2]))
+    >>> mdav.advance()
+    4
+    >>> mdav.labels.tolist()
+    [0, 0, 1, 1]
+    """
+
+    _passes = 2.0
+
+    def __init__(self, records: MixedRecords, k: int, permutation: Integers) -> None:
+        super().__init__(records, k)
+        self._permutation = permutation
+
+    def _form(self, tree: Tree, stop: int) -> int:
+        met: int = _one_per_round(
+            tree,
+            self._records,
+            self._permutation,
+            self.labels,
+            self._state,
+            self._gaps,
+            self._found,
+            self._boxes,
+            stop,
+        )
+        return met
+
+
+@njit(cache=True)
+def _one_per_round(
+    tree: Tree,
+    records: MixedRecords,
+    permutation: Integers,
+    labels: Labels,
+    state: Integers,
+    gaps: Floats,
+    found: Floats,
+    boxes: bool,
+    stop: int,
+) -> int:
+    k, met = len(gaps) + 1, 0
+    while state[_LEFT] >= 2 * k and state[_LEFT] > stop and met < _STEP:
+        while labels[permutation[state[_NEXT]]] >= 0:
+            state[_NEXT] = (state[_NEXT] + 1) % len(permutation)
+        start = permutation[state[_NEXT]]
+        state[_NEXT] = (state[_NEXT] + 1) % len(permutation)
+        set_query(tree.query, records.measure, records.values, records.codes, start)
+        seed, visits = _furthest(tree, records, gaps, found, boxes)
+        met += visits
+        met += _form_group(tree, records, labels, state, gaps, found, boxes, seed, False)[1]
+    return met
+
+
+@njit(cache=True)
+def _two_per_round(
+    tree: Tree,
+    records: MixedRecords,
+    centroid: Centroid,
+    labels: Labels,
+    state: Integers,
+    gaps: Floats,
+    found: Floats,
+    boxes: bool,
+    stop: int,
+) -> int:
+    k, met = len(gaps) + 1, 0
+    while state[_LEFT] >= 2 * k and state[_LEFT] > stop and met < _STEP:
+        groups = 2 if state[_LEFT] >= 3 * k else 1
+        set_centroid(tree.query, centroid)
+        seed = -1
+        for turn in range(groups):
+            # The query is the centroid first, and then the seed of the first group. The pass that
+            # formed that group knows who is furthest, unless that one became a member.
+            if seed < 0 or labels[seed] >= 0:
+                seed, visits = _furthest(tree, records, gaps, found, boxes)
+                met += visits
+            more = not boxes and turn + 1 < groups
+            leaver = seed
+            seed, visits = _form_group(tree, records, labels, state, gaps, found, boxes, seed, more)
+            met += visits
+            leave(centroid, records, leaver)
+            for i in range(len(found)):
+                leave(centroid, records, int(found[i]))
+    return met
+
+
+@njit(cache=True)
+def _furthest(
+    tree: Tree, records: MixedRecords, gaps: Floats, found: Floats, boxes: bool
+) -> tuple[int, int]:
+    """The row that is furthest from the query, and how many leaves and nodes that met."""
+    if boxes:
+        row, met = furthest(tree, records.measure)
+        return row, met
+    return scan(tree, records.measure, 0, -1, gaps[:0], found[:0], True), len(tree.values)
+
+
+@njit(cache=True)
+def _form_group(
+    tree: Tree,
+    records: MixedRecords,
+    labels: Labels,
+    state: Integers,
+    gaps: Floats,
+    found: Floats,
+    boxes: bool,
+    seed: int,
+    want_furthest: bool,
+) -> tuple[int, int]:
+    """Make a seed, which becomes the query, and its nearest others a group.
+
+    Gives who is furthest from it if wanted (which boxes do not know), and what was met.
+    """
+    set_query(tree.query, records.measure, records.values, records.codes, seed)
+    beyond, leaf = -1, tree.places[seed] // WIDTH
+    if boxes:
+        met = nearest(tree, records.measure, seed, gaps, found)
+    else:
+        met = len(tree.values)
+        beyond = scan(tree, records.measure, leaf, seed, gaps, found, want_furthest)
+    labels[seed] = state[_GROUPS]
+    forget(tree, seed)
+    for i in range(len(found)):
+        labels[int(found[i])] = state[_GROUPS]
+        forget(tree, int(found[i]))
+    if boxes:
+        tighten(tree, leaf)
+        for i in range(len(found)):
+            leaf = tree.places[int(found[i])] // WIDTH
+            if tree.worn[leaf]:
+                tighten(tree, leaf)
+    state[_LEFT] -= len(found) + 1
+    state[_GROUPS] += 1
+    return beyond, met

@@ -1,0 +1,183 @@
+"""V-MDAV on records of mixed type: groups of k to 2 k - 1, as large as the records suggest.
+
+Solanas and Martínez-Ballesté (2006), "V-MDAV: a multivariate microaggregation with variable group
+size". A group is the free record furthest from the centroid of all and its k - 1 nearest. It then
+takes in the free record that is nearest to any member, as long as that one is less than gamma times
+as unlike the member as it is unlike the nearest other free record. Fewer than k records that are
+left go to the groups whose centres are nearest. Ties go to the lowest row.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.kernels.compile import njit
+from shoal.kernels.conditions import only_size
+from shoal.kernels.groups.diverse_group import sensitive_of
+from shoal.kernels.groups.diverse_merge import settled
+from shoal.kernels.groups.individual_ranking import stable_argsort
+from shoal.kernels.lanes import WIDTH
+from shoal.kernels.space.mixed_centroid import centroid_of, set_centroid
+from shoal.kernels.space.mixed_distance import Floats, Integers, set_query
+from shoal.kernels.space.mixed_records import MixedRecords, with_lonely_codes
+from shoal.kernels.space.mixed_tree import Tree, compare_all, forget, grow, nearest, tighten
+
+Labels = npt.NDArray[np.int32]
+
+_STEP = 400_000  # leaves and nodes that a call may compare with a query: about 50 ms
+_SMALL = 512  # records for which a tree is not grown anew
+_LEFT, _GROUPS, _NEXT = 0, 1, 2
+
+
+class MixedVMdav:
+    """V-MDAV in portions; call ``advance`` until all records have a group.
+
+    Parameters
+    ----------
+    records : MixedRecords
+        The records, at least k.
+    k : int
+        The least size of a group.
+    gamma : float
+        How readily a group takes in further records; 0 gives groups of exactly k.
+
+    Attributes
+    ----------
+    labels : array of int32
+        The group of each record, numbered as they were formed; -1 before.
+
+    Examples
+    --------
+    >>> from shoal.kernels.space.mixed_records import gower
+    >>> numeric = np.array([[0.0], [1.0], [2.0], [3.0], [20.0], [21.0], [22.0]])
+    >>> partition = MixedVMdav(gower(numeric, np.zeros((7, 0), int)), 3, 1.1)
+    >>> while partition.advance() < 7:
+    ...     pass
+    >>> partition.labels.tolist()
+    [1, 1, 1, 1, 0, 0, 0]
+    """
+
+    def __init__(self, records: MixedRecords, k: int, gamma: float) -> None:
+        rows = records.values.shape[1]
+        self.labels: Labels = np.full(rows, -1, np.int32)
+        records = with_lonely_codes(records)
+        self._records, self._k, self._gamma = records, k, float(gamma)
+        self._state = np.array([rows, 0, 0])
+        self._tree = grow(records, np.arange(rows))
+        self._stop = rows // 2
+        away = np.empty(rows)
+        set_centroid(self._tree.query, centroid_of(records))
+        compare_all(self._tree, records.measure, away)
+        self._outermost = stable_argsort(-away)
+
+    def advance(self) -> int:
+        """Form groups for a fraction of a second; give how many records have one."""
+        if self._k <= self._state[_LEFT] <= self._stop:
+            rows = np.flatnonzero(self.labels < 0)
+            self._tree = grow(self._records, rows)
+            self._stop = len(rows) // 2 if len(rows) > _SMALL else 0
+        _form_groups(
+            self._tree,
+            self._records,
+            self._outermost,
+            self._k,
+            self._gamma,
+            self.labels,
+            self._state,
+            self._stop,
+        )
+        if 0 < self._state[_LEFT] < self._k:
+            nothing = sensitive_of(np.empty((0, len(self.labels)), np.int32))
+            self.labels = settled(self._records, self.labels, only_size(self._k), nothing)
+            self._state[_LEFT] = 0
+        return len(self.labels) - int(self._state[_LEFT])
+
+
+@njit(cache=True)
+def _form_groups(
+    tree: Tree,
+    records: MixedRecords,
+    outermost: Labels,
+    k: int,
+    gamma: float,
+    labels: Labels,
+    state: Integers,
+    stop: int,
+) -> None:
+    gaps, found = np.empty(2 * k), np.empty(2 * k)
+    members = np.empty(2 * k, np.int64)
+    met = 0
+    while state[_LEFT] >= k and state[_LEFT] > stop and met < _STEP:
+        while labels[outermost[state[_NEXT]]] >= 0:
+            state[_NEXT] += 1
+        members[0] = outermost[state[_NEXT]]
+        met += _nearest_to(tree, records, members[0], members[0], gaps[: k - 1], found[: k - 1])
+        for place in range(1, k):
+            members[place] = int(found[place - 1])
+        for row in members[:k]:
+            _take(tree, labels, state, row)
+        met += _extend(tree, records, k, gamma, labels, state, members, gaps, found)
+        state[_GROUPS] += 1
+
+
+@njit(cache=True)
+def _nearest_to(
+    tree: Tree, records: MixedRecords, row: int, but: int, gaps: Floats, found: Floats
+) -> int:
+    set_query(tree.query, records.measure, records.values, records.codes, row)
+    met: int = nearest(tree, records.measure, but, gaps, found)
+    return met
+
+
+@njit(cache=True)
+def _take(tree: Tree, labels: Labels, state: Integers, row: int) -> None:
+    """Give a record to the present group."""
+    labels[row] = state[_GROUPS]
+    forget(tree, row)
+    tighten(tree, tree.places[row] // WIDTH)
+    state[_LEFT] -= 1
+
+
+@njit(cache=True)
+def _extend(
+    tree: Tree,
+    records: MixedRecords,
+    k: int,
+    gamma: float,
+    labels: Labels,
+    state: Integers,
+    members: Integers,
+    gaps: Floats,
+    found: Floats,
+) -> int:
+    """Add free records to the k members while they are alike enough; give what that met."""
+    gap, row, met = np.empty(1), np.empty(1), 0
+    size = k
+    if gamma == 0.0 or size == 2 * k - 1 or state[_LEFT] == 0:
+        return met
+    # The nearest free record of each member, kept until that record is taken.
+    for place in range(size):
+        met += _nearest_to(tree, records, members[place], -1, gap, row)
+        gaps[place], found[place] = gap[0], row[0]
+    while True:
+        best = 0
+        for place in range(1, size):
+            if gaps[place] < gaps[best] or (
+                gaps[place] == gaps[best] and found[place] < found[best]
+            ):
+                best = place
+        candidate, inside = int(found[best]), gaps[best]
+        if state[_LEFT] > 1:
+            met += _nearest_to(tree, records, candidate, candidate, gap, row)
+            if not inside < gamma * gap[0]:
+                return met
+        _take(tree, labels, state, candidate)
+        members[size], gaps[size], found[size] = candidate, gap[0], row[0]
+        size += 1
+        if state[_LEFT] == 0 or size == 2 * k - 1:
+            return met
+        for place in range(size):
+            if int(found[place]) == candidate:
+                met += _nearest_to(tree, records, members[place], -1, gap, row)
+                gaps[place], found[place] = gap[0], row[0]

@@ -1,0 +1,1 @@
+"""Searches over the levels of hierarchies that all records share."""

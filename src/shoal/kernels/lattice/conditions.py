@@ -1,0 +1,174 @@
+"""Which classes of a group table hold their conditions, and what that says of other nodes.
+
+Two properties decide what may be concluded without looking:
+
+* *upward closed*: a class that holds the condition still does with any other records added. Then
+  the records to suppress only get fewer from a node to a more general one, whatever the limit.
+  So are a smallest size (k-anonymity), distinct l-diversity and a smallest number in the
+  population (k-map).
+* *closed under union*: two classes that hold it do so together. That is enough where nothing may
+  be suppressed: if all classes of a node hold, so do all of a more general one. It is true of
+  every condition here: entropy is concave; in recursive (c, l)-diversity the l - 1 most frequent
+  values of a union are at most as many as those of the parts; the distances of t-closeness, the
+  largest share and the gains of β-likeness are convex in the distribution; δ-disclosure and
+  δ-presence ask for shares in an interval.
+
+With a limit above 0, all but the upward closed conditions can fail at a more general node: a
+class that holds may be joined by one that does not.
+
+Where a person has several records, only a smallest number of persons, of people in the population
+and of persons with the same history are closed either way: a value that everybody has can come
+about when two classes of the same persons are joined. Who is taken out is taken out of every class,
+which may leave another one too small; at a more general node the same persons can stay, so that the
+records to suppress still only get fewer.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.kernels.compile import njit
+from shoal.kernels.conditions import (
+    DISTINCT,
+    HAIR,
+    IN_POPULATION,
+    PRESENCE,
+    Conditions,
+    code_width,
+    holds,
+    only_kinds,
+)
+from shoal.kernels.lattice.roll_up import POPULATION, RECORDS, Groups
+from shoal.kernels.persons import counted_once, meet, next_tick, take_out_rare_histories
+
+UPWARD_CLOSED = (DISTINCT, IN_POPULATION)
+"""The kinds that hold with any records added; a smallest size does too."""
+
+
+def upward_closed(conditions: Conditions) -> Conditions:
+    """Only those conditions that a class keeps, whatever is added to it."""
+    closed = (IN_POPULATION,) if counted_once(conditions.persons) else UPWARD_CLOSED
+    return only_kinds(conditions, np.isin(conditions.kinds, closed))
+
+
+def needs_everyone(conditions: Conditions) -> bool:
+    """Whether people of the population whose class has no record break a condition.
+
+    So it is where δ-presence has a lower bound: of them it is known that they are absent.
+    """
+    return bool(np.any((conditions.kinds == PRESENCE) & (conditions.extras > HAIR)))
+
+
+@njit(cache=True)
+def judged(
+    groups: Groups, conditions: Any, everyone: bool
+) -> tuple[npt.NDArray[np.bool_], int, bool]:
+    """Which groups hold every condition, the records of those that do not, and if it can be.
+
+    A group that only the population has is no class. It cannot be suppressed either: where
+    ``everyone`` must be present it makes the node impossible.
+    """
+    count = len(groups.weights)
+    kept = np.zeros(count, np.bool_)
+    if counted_once(conditions.persons):
+        kept, _, weights, possible = judged_persons(groups, conditions, everyone)
+        return kept, groups.weights[:, RECORDS].sum() - weights[kept, RECORDS].sum(), possible
+    if len(conditions.kinds) == 0:
+        return kept, _judged_by_size(groups.weights, conditions.smallest, kept), True
+    starts, order = _by_group(groups.pair_group, count)
+    histogram = np.zeros((len(conditions.values), conditions.shares.shape[1]), np.int64)
+    values = max(1, histogram.shape[1])
+    suppressed, possible = 0, True
+    for group in range(count):
+        size, population = groups.weights[group, RECORDS], groups.weights[group, POPULATION]
+        if size == 0:
+            possible &= not (everyone and population > 0)
+            continue
+        if size >= conditions.smallest:
+            for i in range(starts[group], starts[group + 1]):
+                value = groups.pair_value[order[i]]
+                histogram[value // values, value % values] += groups.pair_counts[order[i]]
+            kept[group] = holds(conditions, size, population, histogram)
+            for i in range(starts[group], starts[group + 1]):
+                value = groups.pair_value[order[i]]
+                histogram[value // values, value % values] = 0
+        if not kept[group]:
+            suppressed += size
+    return kept, suppressed, possible
+
+
+@njit(cache=True)
+def judged_persons(groups: Groups, conditions: Any, everyone: bool) -> tuple[Any, Any, Any, bool]:
+    """Which groups hold every condition, who is gone, what is left of the weights, if it can be.
+
+    Where persons are taken out as a whole, whoever is in a group that fails is gone, and the
+    groups are looked at again without them, until all that are left hold.
+    """
+    persons, count, width = conditions.persons, len(groups.weights), code_width(conditions)
+    last = len(persons.value) - 1
+    starts, order = _by_group(groups.pair_group, count)
+    histogram = np.zeros((len(conditions.values), conditions.shares.shape[1]), np.int64)
+    kept, gone = np.zeros(count, np.bool_), np.zeros(persons.owners, np.bool_)
+    whose = np.flatnonzero(groups.pair_value >= last * width)  # pairs of a group and a person
+    possible, again = True, True
+    while again:
+        again = False
+        for group in range(count):
+            tick, size = next_tick(persons), 0
+            for i in range(starts[group], starts[group + 1]):
+                place, code = divmod(groups.pair_value[order[i]], width)
+                if not gone[persons.owner[place, code]]:
+                    size += meet(persons, place, code, tick, histogram)
+            population = groups.weights[group, POPULATION]
+            possible &= not (everyone and population > 0 and size == 0)
+            kept[group] = size > 0 and holds(conditions, size, population, histogram)
+            histogram[:] = 0
+            if persons.whole and size > 0 and not kept[group]:
+                again = True
+                for i in range(starts[group], starts[group + 1]):
+                    place, code = divmod(groups.pair_value[order[i]], width)
+                    gone[persons.owner[place, code]] = True
+        if persons.histories > 1 and not again:
+            again = 0 < take_out_rare_histories(
+                persons,
+                groups.pair_group[whose],
+                groups.pair_value[whose] - last * width,
+                groups.pair_counts[whose],
+                gone,
+            )
+    weights = groups.weights.copy()
+    for i in whose:  # type: ignore[assignment]
+        if gone[persons.owner[last, groups.pair_value[i] - last * width]]:
+            weights[groups.pair_group[i], RECORDS] -= groups.pair_counts[i]
+    return kept, gone, weights, possible
+
+
+@njit(cache=True)
+def _judged_by_size(weights: Any, smallest: int, kept: Any) -> int:
+    """The same where a class needs a size and nothing else."""
+    suppressed = 0
+    for group in range(len(weights)):
+        size = weights[group, RECORDS]
+        kept[group] = size > 0 and size >= smallest
+        suppressed += 0 if kept[group] else size
+    return suppressed
+
+
+@njit(cache=True)
+def _by_group(group: Any, count: int) -> tuple[Any, Any]:
+    """The pairs of each group: group g has ``order[starts[g]:starts[g + 1]]``."""
+    starts = np.zeros(count + 2, np.int64)
+    if len(group) == 0:
+        return starts, starts[:0]
+    for i in range(len(group)):
+        starts[group[i] + 2] += 1
+    for g in range(count + 1):
+        starts[g + 1] += starts[g]
+    order = np.empty(len(group), np.int64)
+    for i in range(len(group)):
+        order[starts[group[i] + 1]] = i
+        starts[group[i] + 1] += 1
+    return starts, order

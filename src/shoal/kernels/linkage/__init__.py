@@ -1,0 +1,1 @@
+"""Searches of an intruder who links records."""

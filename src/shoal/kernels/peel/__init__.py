@@ -1,0 +1,1 @@
+"""Local recoding: classes peeled off level by level."""

@@ -1,0 +1,268 @@
+"""Classes of a local recoding: who is in them, which cells they release, and what that costs.
+
+A unit is all records with the same values (and, where conditions need them, the same sensitive
+values); it is in one class. A class releases one cell per attribute: the code at ``levels`` of
+any member. The cost of a class is, for each of its records, the sum over the cells of (values
+under the cell - 1) / (values of the hierarchy - 1).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from shoal.kernels.compile import njit
+from shoal.kernels.conditions import Conditions, holds
+from shoal.kernels.lattice.roll_up import Codes, Coding, Floats, Integers
+from shoal.kernels.persons import counted_once, meet, next_tick
+
+SIZE, HEAD, MEMBERS = 0, 1, 2  # columns of ``Classes.heads``
+
+
+class Units(NamedTuple):
+    """What is put into classes; ``values[u, s]`` is a unit's value of sensitive column s."""
+
+    codes: Codes  # of each attribute
+    weights: Integers  # records
+    values: Codes
+    people: Integers  # of a population
+
+
+class Classes(NamedTuple):
+    """All classes; those without members are dissolved."""
+
+    of_unit: Codes  # -1 where a unit has none yet
+    after: Codes  # the next member of the same class
+    before: Codes
+    heads: Integers
+    levels: Integers
+    origins: Integers  # of each attribute some value under the cell
+    cells: Integers  # the code of that value at the level
+    costs: Floats
+    histograms: Integers  # of each class: sensitive column by value
+
+
+class Terrain(NamedTuple):
+    """The hierarchies as a class sees them; see :class:`shoal.kernels.lattice.roll_up.Coding`."""
+
+    flat: Codes
+    to_level: Integers
+    at_level: Integers
+    cell_costs: Floats  # of each code at each level
+    heights: Integers
+
+
+def terrain(code: Coding, heights: Integers, domains: Floats) -> Terrain:
+    """What each cell costs: 0 for a value alone, 1 for all values of the hierarchy."""
+    costs = np.zeros(len(code.leaves))
+    for j, domain in enumerate(domains):
+        start, end = code.at_level[j, 0], code.at_level[j, -1]
+        if domain > 1:
+            costs[start:end] = (code.leaves[start:end] - 1.0) / (domain - 1.0)
+    return Terrain(code.flat, code.to_level, code.at_level, costs, heights)
+
+
+def no_classes(units: int, most: int, attributes: int, conditions: Conditions) -> Classes:
+    """Room for classes, none of which has members yet."""
+    adds_up = len(conditions.kinds) > 0 and not counted_once(conditions.persons)
+    wide = conditions.shares.shape if adds_up else (0, 0)
+    return Classes(
+        np.full(units, -1, np.int32),
+        np.full(units, -1, np.int32),
+        np.full(units, -1, np.int32),
+        np.tile(np.array([0, -1, 0]), (most, 1)),
+        np.zeros((most, attributes), np.int64),
+        np.zeros((most, attributes), np.int64),
+        np.zeros((most, attributes), np.int64),
+        np.zeros(most),
+        np.zeros((most, *wide), np.int64),
+    )
+
+
+@njit(cache=True)
+def attach(units: Any, classes: Any, unit: int, label: int) -> None:
+    """Put a unit into a class, whose cells must cover it."""
+    heads = classes.heads
+    first = heads[label, HEAD]
+    classes.of_unit[unit] = label
+    classes.after[unit], classes.before[unit] = first, -1
+    if first >= 0:
+        classes.before[first] = unit
+    heads[label, HEAD] = unit
+    heads[label, MEMBERS] += 1
+    _count(units, classes, unit, label, units.weights[unit])
+
+
+@njit(cache=True)
+def detach(units: Any, classes: Any, unit: int) -> None:
+    """Take a unit out of its class, whose cells stay as they are."""
+    label = np.int64(classes.of_unit[unit])
+    before, after = classes.before[unit], classes.after[unit]
+    if before >= 0:
+        classes.after[before] = after
+    else:
+        classes.heads[label, HEAD] = after
+    if after >= 0:
+        classes.before[after] = before
+    classes.of_unit[unit] = -1
+    classes.heads[label, MEMBERS] -= 1
+    _count(units, classes, unit, label, -units.weights[unit])
+
+
+@njit(cache=True)
+def _count(units: Any, classes: Any, unit: int, label: int, weight: int) -> None:
+    classes.heads[label, SIZE] += weight
+    for column in range(classes.histograms.shape[1]):
+        classes.histograms[label, column, units.values[unit, column]] += weight
+
+
+@njit(cache=True)
+def holds_with(units: Any, classes: Any, conditions: Any, label: int, unit: int, sign: int) -> bool:
+    """Whether a class holds every condition with a unit added (1) or taken out (-1)."""
+    size = classes.heads[label, SIZE] + sign * units.weights[unit]
+    if size < conditions.smallest:
+        return False
+    if counted_once(conditions.persons):
+        return holds_by_persons(units, classes, conditions, label, unit, sign)
+    if len(conditions.kinds) == 0:
+        return True
+    _count(units, classes, unit, label, sign * units.weights[unit])
+    held = holds(conditions, size, 0, classes.histograms[label])
+    _count(units, classes, unit, label, -sign * units.weights[unit])
+    return held
+
+
+@njit(cache=True)
+def holds_by_persons(
+    units: Any, classes: Any, conditions: Any, label: int, unit: int, sign: int
+) -> bool:
+    """The same where persons are counted: of the members, and one more (1) or less (-1) or as they
+    are (0)."""
+    counts = np.zeros(conditions.shares.shape, np.int64)
+    tick = next_tick(conditions.persons)
+    size = 0
+    if sign > 0:
+        size += _meet_all(units, conditions, unit, tick, counts)
+    member = classes.heads[label, HEAD]
+    while member >= 0:
+        if sign >= 0 or member != unit:
+            size += _meet_all(units, conditions, member, tick, counts)
+        member = classes.after[member]
+    return holds(conditions, size, 0, counts)
+
+
+@njit(cache=True)
+def _meet_all(units: Any, conditions: Any, unit: int, tick: int, counts: Any) -> int:
+    new = 0
+    for place in range(units.values.shape[1]):
+        new += meet(conditions.persons, place, units.values[unit, place], tick, counts)
+    return new
+
+
+@njit(cache=True)
+def cost_with(units: Any, classes: Any, ground: Any, unit: int, label: int, most: float) -> float:
+    """The cost of each record of a class that covers a unit too; infinite above ``most``."""
+    cost = classes.costs[label]
+    for j in range(len(ground.heights)):
+        value, level = units.codes[unit, j], classes.levels[label, j]
+        cell = classes.cells[label, j]
+        if ground.flat[ground.to_level[j, level] + value] == cell:
+            continue
+        cost -= ground.cell_costs[ground.at_level[j, level] + cell]
+        level = meeting(ground, j, level, classes.origins[label, j], value)
+        if level < 0:
+            return np.inf
+        cost += ground.cell_costs[
+            ground.at_level[j, level] + ground.flat[ground.to_level[j, level] + value]
+        ]
+        if cost > most:
+            return np.inf
+    return cost
+
+
+@njit(cache=True)
+def meeting(ground: Any, j: int, level: int, one: int, other: int) -> int:
+    """The lowest level from ``level`` on with one code for both values; -1 if there is none."""
+    while level <= ground.heights[j]:
+        start = ground.to_level[j, level]
+        if ground.flat[start + one] == ground.flat[start + other]:
+            return level
+        level += 1
+    return -1
+
+
+@njit(cache=True)
+def widen(units: Any, classes: Any, ground: Any, unit: int, label: int) -> None:
+    """Raise the levels of a class until its cells cover a unit; there must be such levels."""
+    for j in range(len(ground.heights)):
+        classes.levels[label, j] = meeting(
+            ground, j, classes.levels[label, j], classes.origins[label, j], units.codes[unit, j]
+        )
+    _release(classes, ground, label)
+
+
+@njit(cache=True)
+def fit(units: Any, classes: Any, ground: Any, label: int) -> bool:
+    """Give a class the lowest levels that cover its members; false if there are none."""
+    unit = classes.heads[label, HEAD]
+    for j in range(len(ground.heights)):
+        classes.levels[label, j] = 0
+        classes.origins[label, j] = units.codes[unit, j]
+    unit = classes.after[unit]
+    while unit >= 0:
+        for j in range(len(ground.heights)):
+            level = meeting(
+                ground, j, classes.levels[label, j], classes.origins[label, j], units.codes[unit, j]
+            )
+            if level < 0:
+                return False
+            classes.levels[label, j] = level
+        unit = classes.after[unit]
+    _release(classes, ground, label)
+    return True
+
+
+@njit(cache=True)
+def put_at(units: Any, classes: Any, ground: Any, label: int, levels: Any) -> None:
+    """Give a class some levels, which must cover its members."""
+    unit = classes.heads[label, HEAD]
+    for j in range(len(ground.heights)):
+        classes.levels[label, j] = levels[j]
+        classes.origins[label, j] = units.codes[unit, j]
+    _release(classes, ground, label)
+
+
+@njit(cache=True)
+def _release(classes: Any, ground: Any, label: int) -> None:
+    """The cells of a class and their cost, from its levels."""
+    classes.costs[label] = 0.0
+    for j in range(len(ground.heights)):
+        level = classes.levels[label, j]
+        cell = ground.flat[ground.to_level[j, level] + classes.origins[label, j]]
+        classes.cells[label, j] = cell
+        classes.costs[label] += ground.cell_costs[ground.at_level[j, level] + cell]
+
+
+@njit(cache=True)
+def nearest(
+    units: Any, classes: Any, ground: Any, conditions: Any, unit: int, but: int, most: float
+) -> tuple[int, float]:
+    """The class that a unit joins at least cost, and that cost; -1 if none costs below ``most``.
+
+    The cost is what all records of the class pay more, and what the unit's then pay. The class
+    must hold every condition with it.
+    """
+    best, least, weight = -1, most, units.weights[unit]
+    for label in range(len(classes.costs)):
+        size = classes.heads[label, SIZE]
+        if size == 0 or label == but or classes.costs[label] * weight >= least:
+            continue
+        bound = (least + classes.costs[label] * size) / (size + weight)
+        cost = cost_with(units, classes, ground, unit, label, bound)
+        added = cost * (size + weight) - classes.costs[label] * size
+        if added < least and (
+            len(conditions.kinds) == 0 or holds_with(units, classes, conditions, label, unit, 1)
+        ):
+            best, least = label, added
+    return best, least

@@ -1,0 +1,1 @@
+"""MDAV on points: the fast way for numeric columns."""

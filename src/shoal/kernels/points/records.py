@@ -1,0 +1,290 @@
+"""What every search for MDAV groups shares: who is still free, the nearest so far, the rounding.
+
+Records with equal values lie on one *spot*, and a spot gives its records away by ascending row.
+Searches work on spots, so a table with many equal records is as small as its distinct ones. Spots
+are numbered by where they lie in the blocks of a search, since looking them up elsewhere is what
+such a search would mostly wait for.
+
+Distances that decide are squared Euclidean in 64-bit floats, summed in column order. Searches
+look at 32-bit copies first. With x the copied values about a centre, scaled to a radius of at
+most 1, u = 2**-24 and d columns: copying moves a record by at most u, so the distance of two by
+at most 2u; summing d squares errs by less than the factor 1 ± (d + 3)u. ``near_limit`` and
+``far_limit`` widen a 64-bit distance by more than that. So no record that matters is left out,
+and the groups are those of the plain algorithm.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.kernels.compile import njit
+from shoal.kernels.points.lanes import LANES, inner, kernel
+
+Floats = npt.NDArray[np.float64]
+Singles = npt.NDArray[np.float32]
+Rows = npt.NDArray[np.int32]
+Integers = npt.NDArray[np.int64]
+
+NO_LIMIT = np.float32(1e30)
+NEVER = np.float32(-1)
+_UNIT = 2.0**-24
+_TINY = 1e-30  # more than squares of 32-bit values can lose by underflow
+_FAINT = 1e-300  # the same of 64-bit values
+
+LIVE, GROUPS, TURN = 0, 1, 2
+"""Places in ``Records.counts``: records without a group, groups formed, starts used."""
+
+_WORN = 2.0**10  # of the 106 bits that a sum has, ten are lost then
+
+
+class Records(NamedTuple):
+    """The records and the partition so far; arrays are changed in place."""
+
+    spots: Floats  # the values of each spot, a row each
+    heads: Rows  # the lowest free row of the table on each spot, or -1
+    following: Rows  # the next row on the same spot, or -1; empty if no two rows are equal
+    labels: Rows  # the group of each row of the table
+    sums: Floats  # per column: sum over free records, and what its rounding lost
+    span: Floats  # one number: how far the records reached when they were summed up
+    counts: Integers
+
+
+class Sieve(NamedTuple):
+    """How 32-bit copies were made: (values - centre) * scale; and what that may be wrong by."""
+
+    centre: Floats
+    scale: float
+    error: float  # of a distance
+    factor: float  # of a square, relative
+    lift: float  # of the lifted bound
+
+
+class Nearest(NamedTuple):
+    """The nearest records so far: a heap with the furthest, then highest row, on top."""
+
+    distances: Floats
+    rows: Rows
+    spots: Rows
+
+
+@inner
+def add_to_sums(sums: Floats, values: Floats, sign: float) -> None:
+    """Add a record to the compensated sums (sign 1), or take it away (sign -1)."""
+    for column in range(len(values)):
+        total, value = sums[0, column], sign * values[column]
+        grown = total + value
+        part = grown - total
+        sums[0, column] = grown
+        sums[1, column] += (total - (grown - part)) + (value - part)
+
+
+@inner
+def next_row(records: Records, row: int) -> int:
+    """The row after this one on its spot, or -1."""
+    return records.following[row] if len(records.following) > 0 else -1
+
+
+@kernel
+def sum_up(records: Records) -> None:
+    """Sum the free records anew."""
+    records.sums[:] = 0
+    for spot in range(len(records.spots)):
+        row = records.heads[spot]
+        while row >= 0:
+            add_to_sums(records.sums, records.spots[spot], 1.0)
+            row = next_row(records, row)
+
+
+@inner
+def keep_sums_sharp(records: Records, reach: float) -> bool:
+    """Sum up anew where the records reach so much less far that lost bits could show.
+
+    When is a matter of the records alone, so that every search sees the same centroids.
+    """
+    records.span[0] = max(records.span[0], reach)
+    if reach * _WORN >= records.span[0]:
+        return False
+    records.span[0] = reach
+    sum_up(records)
+    return True
+
+
+@kernel
+def write_centroid(records: Records, centroid: Floats) -> None:
+    """The mean of the free records."""
+    live = float(records.counts[LIVE])
+    for column in range(len(centroid)):
+        centroid[column] = (records.sums[0, column] + records.sums[1, column]) / live
+
+
+@inner
+def squared_distance(spots: Floats, spot: int, query: Floats) -> float:
+    """The distance that decides; nothing here may be summed in another order."""
+    total = 0.0
+    for column in range(len(query)):
+        apart = spots[spot, column] - query[column]
+        total += apart * apart
+    return total
+
+
+@njit(cache=True)
+def free_distances(records: Records, query: Floats) -> Floats:
+    """Squared distances of the spots, and -1 for those without a free record."""
+    found = np.empty(len(records.spots))
+    for spot in range(len(found)):
+        free = records.heads[spot] >= 0
+        found[spot] = squared_distance(records.spots, spot, query) if free else -1.0
+    return found
+
+
+def sieve_about(centre: Floats, radius: float) -> Sieve:
+    """The sieve for spots whose distance to the centre is at most ``radius``."""
+    exponent = np.frexp(radius)[1] if radius > 0 else 0
+    columns = len(centre)
+    return Sieve(
+        centre=centre.copy(),
+        # Clipped so that the scale is a number for the smallest and largest radius there is.
+        scale=float(np.ldexp(1.0, -int(np.clip(exponent, -1000, 1000)))),
+        error=2.02 * _UNIT,
+        factor=4 * (columns + 4) * _UNIT,
+        lift=4 * (columns + 6) * (1 + sqrt(columns)) * _UNIT,
+    )
+
+
+@inner
+def write_query(sieve: Sieve, values: Floats, query: Singles) -> None:
+    """The 32-bit copy of one record."""
+    for column in range(len(values)):
+        query[column] = np.float32((values[column] - sieve.centre[column]) * sieve.scale)
+
+
+@inner
+def near_limit(sieve: Sieve, distance: float) -> np.float32:
+    """No copy of a record within ``distance`` measures more than this."""
+    reach = sqrt(distance + _FAINT) * sieve.scale + sieve.error
+    return np.float32(min(reach * reach * (1 + sieve.factor) + _TINY, 1e30))
+
+
+@inner
+def far_limit(sieve: Sieve, distance: float) -> np.float32:
+    """No copy of a record at least ``distance`` away measures less than this."""
+    reach = max(sqrt(max(distance - _FAINT, 0.0)) * sieve.scale - sieve.error, 0.0)
+    return np.float32(reach * reach * (1 - sieve.factor) - _TINY)
+
+
+@kernel
+def pack(copies: Singles, order: Rows, blocks: Singles) -> None:
+    """Copies, a row each, in some order into blocks of lanes; lanes left over hold NaN."""
+    columns = copies.shape[1]
+    for at in range(len(blocks) // columns):
+        start = at // LANES * LANES * columns + at % LANES
+        for column in range(columns):
+            value = copies[order[at], column] if at < len(order) else np.float32(np.nan)
+            blocks[start + column * LANES] = value
+
+
+@inner
+def blank(blocks: Singles, columns: int, at: int) -> None:
+    """Take the lane at a position out of its block."""
+    start = at // LANES * LANES * columns + at % LANES
+    for column in range(columns):
+        blocks[start + column * LANES] = np.nan
+
+
+@njit(cache=True)
+def copy_spots(spots: Floats, chosen: Rows, sieve: Sieve) -> Singles:
+    """The 32-bit copies of the chosen spots, a row each."""
+    copies = np.empty((len(chosen), spots.shape[1]), np.float32)
+    for i in range(len(chosen)):
+        write_query(sieve, spots[chosen[i]], copies[i])
+    return copies
+
+
+@inner
+def _further(nearest: Nearest, one: int, other: int) -> bool:
+    if nearest.distances[one] != nearest.distances[other]:
+        return nearest.distances[one] > nearest.distances[other]
+    return nearest.rows[one] > nearest.rows[other]
+
+
+@inner
+def _swap(nearest: Nearest, one: int, other: int) -> None:
+    distances, rows, spots = nearest
+    distances[one], distances[other] = distances[other], distances[one]
+    rows[one], rows[other] = rows[other], rows[one]
+    spots[one], spots[other] = spots[other], spots[one]
+
+
+@inner
+def _sink(nearest: Nearest, at: int, size: int) -> None:
+    while 2 * at + 1 < size:
+        child = 2 * at + 1
+        if child + 1 < size and _further(nearest, child + 1, child):
+            child += 1
+        if not _further(nearest, child, at):
+            return
+        _swap(nearest, at, child)
+        at = child
+
+
+@inner
+def offer(records: Records, nearest: Nearest, size: int, spot: int, distance: float) -> int:
+    """Put the free records of a spot among the nearest; gives how many these are then."""
+    room = len(nearest.distances)
+    row = records.heads[spot]
+    while row >= 0:
+        if size < room:
+            at = size
+            size += 1
+        elif distance < nearest.distances[0] or (
+            distance == nearest.distances[0] and row < nearest.rows[0]
+        ):
+            at = 0
+        else:
+            break
+        nearest.distances[at], nearest.rows[at], nearest.spots[at] = distance, row, spot
+        if at == 0:
+            _sink(nearest, 0, size)
+        else:
+            while at > 0 and _further(nearest, at, (at - 1) // 2):
+                _swap(nearest, at, (at - 1) // 2)
+                at = (at - 1) // 2
+        row = next_row(records, row)
+    return size
+
+
+@inner
+def take_first(records: Records, spot: int) -> None:
+    """Give the lowest free row of a spot to the group that is being formed."""
+    row = records.heads[spot]
+    records.heads[spot] = next_row(records, row)
+    records.labels[row] = records.counts[GROUPS]
+    records.counts[LIVE] -= 1
+    add_to_sums(records.sums, records.spots[spot], -1.0)
+
+
+@inner
+def take_nearest(records: Records, nearest: Nearest, size: int) -> None:
+    """Give the nearest to the group and close it.
+
+    They go by distance and row, so that the sums do not depend on how the search found them.
+    """
+    for last in range(size - 1, 0, -1):
+        _swap(nearest, 0, last)
+        _sink(nearest, 0, last)
+    for i in range(size):
+        take_first(records, nearest.spots[i])
+    records.counts[GROUPS] += 1
+
+
+@inner
+def take_rest(records: Records) -> None:
+    """Give all free records to one last group."""
+    for spot in range(len(records.spots)):
+        while records.heads[spot] >= 0:
+            take_first(records, spot)
+    records.counts[GROUPS] += 1

@@ -1,0 +1,1 @@
+"""Local searches that exchange records between groups."""

@@ -1,0 +1,177 @@
+"""The dissimilarity of Ahmad and Dey (2007), which lets the data say how unlike two codes are.
+
+Two codes of a column are as unlike as the records that have them are in the other columns: the
+total variation between the distributions of another column given the one code and given the other,
+averaged over the other columns (numeric ones cut into bins). A numeric column weighs as much as
+its bins are unlike. Senavirathne and Torra use it as equation (2): ``w (x - y) ** 2 + delta`` on
+values scaled to [0, 1]; the original squares all of it: ``(w (x - y)) ** 2 + delta ** 2``.
+
+A missing value is a code, or a bin, of its own. A numeric value and a missing one differ by the
+delta of their bins, two missing ones by 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.kernels.space.mixed_records import MixedRecords, mixed_records
+
+Floats = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.signedinteger[Any]]
+
+
+def ahmad_dey(
+    numeric: Floats, codes: Codes, *, original: bool = False, bins: int = 5
+) -> MixedRecords:
+    """Records under the dissimilarity of Ahmad and Dey.
+
+    Parameters
+    ----------
+    numeric : array of shape (records, numeric columns)
+        NaN where a value is missing.
+    codes : array of shape (records, nominal columns)
+        Codes 0, 1, …, and a negative number where a value is missing.
+    original : bool
+        The squared form of the original instead of equation (2) of Senavirathne and Torra.
+    bins : int
+        Into how many bins of equal width a numeric column is cut to compare it with others.
+
+    Examples
+    --------
+    >>> size = np.array([[1.0], [2], [3], [4], [5], [7]])
+    >>> color_shape = np.array([[0, 0], [0, 0], [1, 0], [1, 1], [2, 1], [2, 0]])
+    >>> records = ahmad_dey(size, color_shape, bins=2)
+    >>> (36 * records.measure.weights).round(6)  # 2/3, on values whose range is 6
+    array([0.666667])
+    """
+    cut = [equal_width(column, bins) for column in numeric.T]
+    named = [_with_missing_last(column) for column in codes.T]
+    deltas = ahmad_dey_deltas([_with_missing_last(column) for column in cut] + named)
+    weights = np.zeros(len(cut))
+    for column, (values, binned) in enumerate(zip(numeric.T, cut)):
+        present = values[binned >= 0]
+        spread = np.ptp(present) if len(present) else 0.0
+        if spread > 0:
+            weight = significance(deltas[column], binned)
+            weights[column] = (weight / spread) ** 2 if original else weight / spread**2
+    # A numeric column with missing values gets a companion in which only missing and not differ.
+    gaps = [column for column, binned in enumerate(cut) if (binned < 0).any()]
+    companions = [_only_last(deltas[column]) for column in gaps]
+    tables = deltas[len(cut) :] + companions
+    columns = named + [_with_missing_last(cut[column]) for column in gaps]
+    return mixed_records(
+        numeric,
+        np.column_stack(columns) if columns else np.zeros((len(numeric), 0), np.int64),
+        weights=weights,
+        tables=[table**2 for table in tables] if original else tables,
+        squared=True,
+        mean=False,
+    )
+
+
+def ahmad_dey_deltas(codes: Sequence[Codes]) -> list[Floats]:
+    """How unlike the codes of each column are: ``deltas[column][a, b]``.
+
+    Parameters
+    ----------
+    codes : sequence of arrays of shape (records,)
+        The codes 0, 1, … of each column, numeric columns cut into bins.
+
+    Returns
+    -------
+    list of square arrays
+        With one row for each code up to the largest of the column. Without another column to
+        compare with, different codes differ by 1.
+
+    Examples
+    --------
+    >>> shape, size = np.array([0, 0, 0, 1, 1, 0]), np.array([0, 0, 0, 1, 1, 1])
+    >>> ahmad_dey_deltas([shape, size])[0]
+    array([[0.  , 0.75],
+           [0.75, 0.  ]])
+    """
+    levels = [int(column.max(initial=0)) + 1 for column in codes]
+    deltas = []
+    for this, size in enumerate(levels):
+        table = np.zeros((size, size))
+        for other, width in enumerate(levels):
+            if other != this:
+                pairs = codes[this].astype(np.int64) * width + codes[other]
+                counts = np.bincount(pairs, minlength=size * width).reshape(size, width)
+                table += _total_variation(counts)
+        deltas.append(table / (len(levels) - 1) if len(levels) > 1 else 1.0 - np.eye(size))
+    return deltas
+
+
+def significance(deltas: Floats, binned: Codes) -> float:
+    """The weight of a numeric column: the mean delta of two of its bins that hold records.
+
+    A negative bin, where a value is missing, does not count; with fewer than two bins it is 0.
+    """
+    held = np.unique(binned[binned >= 0])
+    if len(held) < 2:
+        return 0.0
+    first, second = np.triu_indices(len(held), 1)
+    return float(deltas[held[first], held[second]].mean())
+
+
+def equal_width(values: Floats, bins: int) -> Codes:
+    """The bin of each value, of equally wide bins between the extremes; -1 where it is NaN.
+
+    Examples
+    --------
+    >>> equal_width(np.array([1.0, 2, 3, 4, 5, 7, np.nan]), 2).tolist()
+    [0, 0, 0, 1, 1, 1, -1]
+    """
+    there = ~np.isnan(values)
+    binned = np.full(len(values), -1, np.int64)
+    present = values[there]
+    if len(present):
+        low, spread = present.min(), np.ptp(present)
+        scaled = (present - low) * bins / spread if spread > 0 else np.zeros(len(present))
+        binned[there] = np.minimum(scaled.astype(np.int64), bins - 1)
+    return binned
+
+
+def mutual_information(codes_a: Codes, codes_b: Codes) -> float:
+    """The mutual information of two columns in nats, with observed shares as probabilities.
+
+    A negative code is a value like any other.
+
+    Examples
+    --------
+    >>> round(mutual_information(np.array([0, 0, 1, 1]), np.array([1, 1, 0, 0])), 6)
+    0.693147
+    """
+    a, b = _dense(codes_a), _dense(codes_b)
+    pairs, counts = np.unique(a * (b.max(initial=0) + 1) + b, return_counts=True)
+    of_a, of_b = np.divmod(pairs, b.max(initial=0) + 1)
+    expected = np.bincount(a)[of_a] * (np.bincount(b)[of_b] / len(a))
+    return float(np.sum(counts / len(a) * np.log(counts / expected)))
+
+
+def _total_variation(counts: npt.NDArray[np.int64]) -> Floats:
+    """Between the shares in each two rows of a table of counts; an empty row has shares of 0."""
+    totals = counts.sum(axis=1, keepdims=True)
+    shares = counts / np.maximum(totals, 1)
+    return np.array([np.abs(shares - row).sum(axis=1) / 2 for row in shares])
+
+
+def _with_missing_last(codes: Codes) -> Codes:
+    """Codes in which a missing value has the code after the largest."""
+    return np.where(codes < 0, codes.max(initial=-1) + 1, codes)
+
+
+def _only_last(deltas: Floats) -> Floats:
+    """A table in which only the last code differs from others."""
+    table = np.zeros_like(deltas)
+    table[-1], table[:, -1] = deltas[-1], deltas[:, -1]
+    return table
+
+
+def _dense(codes: Codes) -> Codes:
+    return np.unique(codes, return_inverse=True)[1].astype(np.int64)

@@ -1,0 +1,178 @@
+"""Records of mixed type as the kernels want them: by column, ranked, missing values marked.
+
+Codes are replaced by ranks, 0 the most frequent of its column: ordinary values of a column are
+then neighbours, and so are rare ones, which is what makes the boxes of a tree tell them apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.kernels.grouping import group
+from shoal.kernels.lanes import WIDTH
+from shoal.kernels.points.mdav import within_range
+from shoal.kernels.space.mixed_distance import Codes, Floats, Integers, Measure, spans_of
+
+_RARE = 2 * WIDTH  # a pattern of missing values that fewer records have is not kept apart
+
+
+class MixedRecords(NamedTuple):
+    """Records and how they are compared, made by :func:`mixed_records` or :func:`gower`."""
+
+    values: Floats  # numeric columns by records; any value where missing
+    codes: Codes  # ranks of nominal columns, then presence, by records; 0 where missing
+    patterns: Integers  # which values a record lacks, numbered; rare patterns have one number
+    ranked: Integers  # the given codes of nominal columns by rank, one column after the other
+    measure: Measure
+
+
+def gower(numeric: Floats, codes: npt.NDArray[Any]) -> MixedRecords:
+    """Records under Gower's dissimilarity (1971): the mean over the columns that both have.
+
+    Parameters are those of :func:`mixed_records`. A numeric column adds ``|x - y| / range``, 0
+    where the range is 0; a nominal column adds 1 where the codes differ.
+
+    Examples
+    --------
+    >>> records = gower(np.array([[1.0], [2.0], [5.0]]), np.array([[0], [1], [-1]]))
+    >>> records.measure.weights
+    array([0.25])
+    """
+    ranges = np.zeros(numeric.shape[1])
+    for column, values in enumerate(numeric.T):
+        present = values[~np.isnan(values)]
+        ranges[column] = np.ptp(present) if len(present) else 0.0
+    weights = np.divide(1.0, ranges, out=np.zeros_like(ranges), where=ranges > 0)
+    return mixed_records(numeric, codes, weights=weights)
+
+
+def squared_euclidean(points: Floats) -> MixedRecords:
+    """Points under the square of Euclidean distance, which orders them as the distance does.
+
+    Examples
+    --------
+    >>> squared_euclidean(np.array([[1.0, 2.0], [4.0, 6.0]])).measure.squared
+    True
+    """
+    points, none = within_range(points), np.empty((len(points), 0), np.int64)
+    return mixed_records(points, none, weights=np.ones(points.shape[1]), squared=True, mean=False)
+
+
+def mixed_records(
+    numeric: Floats,
+    codes: npt.NDArray[Any],
+    *,
+    weights: Floats,
+    tables: Sequence[Floats] | None = None,
+    squared: bool = False,
+    mean: bool = True,
+) -> MixedRecords:
+    """Prepare records of mixed type.
+
+    Parameters
+    ----------
+    numeric : array of shape (records, numeric columns)
+        NaN where a value is missing.
+    codes : array of shape (records, nominal columns)
+        Codes 0, 1, …, and a negative number where a value is missing.
+    weights : array of shape (numeric columns,)
+        What a difference of 1 (squared: its square) in a numeric column adds.
+    tables : sequence of square arrays, optional
+        What two codes of a nominal column add: symmetric, not negative, 0 for equal codes.
+        Without it, different codes add 1.
+    squared : bool
+        Whether differences of numeric values are squared.
+    mean : bool
+        Whether a sum is divided by the number of columns that both records have, and is 1 where
+        there is none. A missing value adds nothing to the sum.
+    """
+    given = codes.T
+    values = np.array(numeric.T, np.float64, order="C")
+    has = [~np.isnan(column) for column in values] + [column >= 0 for column in given]
+    gaps = [column for column, there in enumerate(has) if not there.all()]
+    presence = np.full(len(has), -1)
+    presence[gaps] = len(given) + np.arange(len(gaps))
+    for column, weight, there in zip(values, weights, has):
+        column[~there] = column[there].min(initial=np.inf) if there.any() else 0.0
+        if weight == 0:
+            column[:] = 0.0  # what adds nothing anyway must not overflow either
+    levels = [int(column.max(initial=0)) + 1 for column in given]
+    if tables is not None:
+        levels = [len(table) for table in tables]
+    # Where there are tables, the windows of a column must be within reach of a code, too.
+    reach = [size * (size.bit_length() if tables else 1) for size in levels]
+    code_type = np.uint16 if max(reach, default=0) <= 2**16 else np.uint32
+    ranks, order = _ranked(given, has[len(values) :], levels, len(gaps), code_type)
+    for at, column in enumerate(gaps):
+        ranks[len(given) + at] = has[column]
+    entries = [table[np.ix_(by_rank, by_rank)] for table, by_rank in zip(tables or (), order)]
+    terms = weights * (np.ptp(values, axis=1) ** (2 if squared else 1))
+    measure = Measure(
+        np.array(weights, np.float64),
+        squared,
+        mean,
+        np.concatenate([np.empty(0), *map(np.ravel, entries)]),
+        np.cumsum([0, *[size * size for size in levels]])[:-1],
+        np.array(levels, np.int64),
+        np.array(levels, np.int64),
+        *spans_of(np.array(levels if tables else [], np.int64), code_type),
+        presence,
+        max([1.0, *terms.tolist(), *(float(table.max()) for table in entries)]),
+    )
+    ranked = np.concatenate([np.empty(0, np.int64), *order])
+    return MixedRecords(values, ranks, _patterns(ranks[len(given) :]), ranked, measure)
+
+
+def with_lonely_codes(records: MixedRecords) -> MixedRecords:
+    """The same records for searches in which nobody is compared with themselves.
+
+    Codes that one record has alone differ from all others. A bound that knows it is tight even
+    where a column has a million different values; without it, such a column hides all others.
+    """
+    measure = records.measure
+    lonely = measure.levels.copy()
+    if len(measure.tables) == 0:
+        for column, at in enumerate(measure.presence[len(records.values) :]):
+            codes = records.codes[column]
+            have = codes if at < 0 else codes[records.codes[at] != 0]
+            counts = np.bincount(have, minlength=int(lonely[column]))
+            lonely[column] = np.count_nonzero(counts > 1)  # ranks go by frequency
+    return records._replace(measure=measure._replace(lonely=lonely))
+
+
+def _ranked(
+    given: npt.NDArray[Any],
+    has: Sequence[npt.NDArray[np.bool_]],
+    levels: list[int],
+    spare: int,
+    code_type: Any,
+) -> tuple[Codes, list[Integers]]:
+    """The ranks of the given codes, with some spare rows; and the codes by rank."""
+    ranks = np.zeros((len(given) + spare, given.shape[1]), code_type)
+    order = []
+    for column, (theirs, there) in enumerate(zip(given, has)):
+        counts = np.bincount(theirs[there], minlength=levels[column])
+        by_rank = np.argsort(-counts, kind="stable")
+        rank = np.empty(len(by_rank), code_type)
+        rank[by_rank] = np.arange(len(by_rank))
+        ranks[column, there] = rank[theirs[there]]
+        order.append(by_rank)
+    return ranks, order
+
+
+def _patterns(presence: Codes) -> Integers:
+    """For each record which of the columns it has, numbered; the rare ones share one number."""
+    labels = np.zeros(presence.shape[1], np.int64)
+    for start in range(0, len(presence), 32):
+        keys = labels.astype(np.uint64) << np.uint64(32)
+        for bit, has in enumerate(presence[start : start + 32]):
+            keys |= has.astype(np.uint64) << np.uint64(bit)
+        groups, sizes = group(keys)
+        labels = groups.astype(np.int64)
+    if len(presence):
+        labels[sizes[labels] < _RARE] = len(sizes)
+    return labels

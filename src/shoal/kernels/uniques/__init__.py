@@ -1,0 +1,1 @@
+"""Uniques: minimal ones, those with wildcards, those of a population."""

@@ -1,0 +1,49 @@
+"""What several sets have in common, for many choices of one set from each of some families."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.kernels.compile import njit
+
+Integers = npt.NDArray[np.int64]
+
+
+@njit(cache=True)
+def common_members(
+    chosen: Integers, starts: Integers, members: Integers, most: int
+) -> tuple[Integers, Integers]:
+    """How many members chosen sets have in common, ``most`` where there are more, and the first.
+
+    Parameters
+    ----------
+    chosen : array of int64
+        ``chosen[i, family]`` is the set that choice ``i`` takes from each family.
+    starts, members : array of int64
+        Set ``s`` has the members from ``starts[s]`` to below ``starts[s + 1]``, ascending.
+    most : int
+        How far to count.
+    """
+    counts = np.zeros(len(chosen), np.int64)
+    first = np.full(len(chosen), -1, np.int64)
+    for i in range(len(chosen)):
+        smallest = chosen[i, 0]
+        for one in chosen[i]:
+            if starts[one + 1] - starts[one] < starts[smallest + 1] - starts[smallest]:
+                smallest = one
+        for at in range(starts[smallest], starts[smallest + 1]):
+            everywhere = True
+            for one in chosen[i]:
+                inside = members[starts[one] : starts[one + 1]]
+                place = np.searchsorted(inside, members[at])
+                if place == len(inside) or inside[place] != members[at]:
+                    everywhere = False
+                    break
+            if everywhere:
+                if counts[i] == 0:
+                    first[i] = members[at]
+                counts[i] += 1
+                if counts[i] == most:
+                    break
+    return counts, first
