@@ -1,15 +1,14 @@
 """Tables about people: the only folder that knows data frames."""
 
 from shoal.table._classes import Classes, form_classes, weights_by_class
-from shoal.table._course import OTHER, Course
+from shoal.table._column import Column, Numbers, in_one_code
 from shoal.table._crowds import shared_crowds, swapped_blocks, swapped_crowds
 from shoal.table._encode import Codes
-from shoal.table._exchange import Exchange
 from shoal.table._features import features_of, frame_of_array, renamed, whole_as_floats
 from shoal.table._fingerprint import fingerprint
 from shoal.table._frames import Kind
-from shoal.table._grouped import Missing, check_reading
 from shoal.table._persons import owned_pairs
+from shoal.table._provenance import OTHER, Course, Exchange
 from shoal.table._quantities import quantities, scale_name
 from shoal.table._read_table import read
 from shoal.table._released import (
@@ -36,7 +35,7 @@ from shoal.table._stacked import (
     stacked_table,
     to_one_scale,
 )
-from shoal.table._table import Numbers, Table
+from shoal.table._table import Missing, Table, check_reading
 from shoal.table.hierarchy._codes import HierarchyCodes
 from shoal.table.hierarchy._hierarchy import Hierarchy
 from shoal.table.hierarchy._round_ends import RoundEnds
@@ -57,6 +56,7 @@ __all__ = [
     "ROOT",
     "Classes",
     "Codes",
+    "Column",
     "Course",
     "Exchange",
     "Formulas",
@@ -83,6 +83,7 @@ __all__ = [
     "form_classes",
     "frame_of_array",
     "identifying_columns",
+    "in_one_code",
     "owned_pairs",
     "quantities",
     "read",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.table._exchange import Exchange
+from shoal.table._provenance import Exchange
 
 if TYPE_CHECKING:
     from shoal.table._table import Table

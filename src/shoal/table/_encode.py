@@ -98,6 +98,24 @@ class Codes:
         """Other records over the same levels."""
         return replace(self, codes=codes)
 
+    def at(self, rows: npt.NDArray[Any]) -> Codes:
+        """The marked records, or records by their positions; with the levels that they have.
+
+        Examples
+        --------
+        >>> column = encode(pl.Series("age", [40, None, 30, 40])).at(np.array([0, 3]))
+        >>> column.codes.tolist(), column.levels.to_list(), column.missing
+        ([0, 0], [40], None)
+        """
+        codes = self.codes[rows]
+        used = np.bincount(codes, minlength=self.count) > 0
+        if used.all():
+            return replace(self, codes=codes)
+        levels = self.levels.filter(pl.Series(used[: len(self.levels)]))
+        count = int(used.sum())
+        narrow = (np.cumsum(used) - 1).astype(_narrowest(count))
+        return Codes(narrow[codes], levels, len(levels) if len(levels) < count else None)
+
     def __repr__(self) -> str:
         # Without the levels: they are cells of the table.
         return f"Codes('{self.name}', records={len(self.codes)}, count={self.count})"

@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from shoal.table._column import Column
+
 if TYPE_CHECKING:
     from shoal.table._table import Table
 
@@ -36,7 +38,7 @@ def features_of(table: Table, replaced: Columns, like: Any) -> Any:
         if name in replaced:
             columns += [pl.Series(out, values) for out, values in replaced[name].items()]
         else:
-            columns.append(table._data[name])
+            columns.append(table.column(name).series)
     data = pl.DataFrame(columns)
     if isinstance(like, np.ndarray):
         return data.to_numpy()
@@ -50,7 +52,8 @@ def features_of(table: Table, replaced: Columns, like: Any) -> Any:
 
 def whole_as_floats(table: Table) -> Table:
     """The same table with whole numbers as numbers with fractions, which means can have."""
-    return table._derive(table._data.with_columns(pl.selectors.integer().cast(pl.Float64)))
+    whole = [table.column(name) for name in table.columns if table.kind(name) == "integer"]
+    return table._with_columns(Column(column.series.cast(pl.Float64)) for column in whole)
 
 
 def renamed(table: Table, names: Mapping[str, str]) -> Table:

@@ -33,7 +33,7 @@ def fingerprint(table: Table) -> str:
     digest = hashlib.blake2b(digest_size=32, person=b"shoal/table")
     digest.update(json.dumps([table.roles.to_dict(), len(table)], sort_keys=True).encode())
     for name in sorted(table.columns):
-        column = table._data[name]
+        column = table.column(name).series
         header = [name, kind_of(column.dtype), column.null_count()]
         digest.update(json.dumps(header).encode())
         if column.null_count():

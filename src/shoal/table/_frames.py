@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import narwhals as nw
 import numpy as np
 import polars as pl
 
 from shoal.errors import InputError, quoted
+
+if TYPE_CHECKING:
+    from shoal.table._column import Column
 
 _OTHER_PLAIN = (pl.Boolean, pl.String, pl.Categorical, pl.Enum, pl.Null)
 
@@ -68,13 +71,13 @@ class Origin:
         """The data as the caller's frame type; each column in its first type where it fits."""
         return _RESTORE[self.library](data, self.types)
 
-    def reduced(self, data: pl.DataFrame) -> Origin:
-        """Without columns that are gone, and without categories that no row of ``data`` has."""
-        types = {name: self.types[name] for name in data.columns if name in self.types}
+    def reduced(self, columns: Mapping[str, Column]) -> Origin:
+        """Without columns that are gone, and without categories that no row of theirs has."""
+        types = {name: self.types[name] for name in columns if name in self.types}
         for name, dtype in types.items():
             categories = getattr(dtype, "categories", None)
             if categories is not None:
-                present = set(data[name].alias("").unique())
+                present = set(columns[name].codes.levels)
                 types[name] = _with_categories(dtype, [c for c in categories if c in present])
         return Origin(self.library, types)
 
@@ -132,8 +135,6 @@ def to_polars(frame: Any) -> tuple[pl.DataFrame, Origin]:
             "objects or is of a type that a table does not hold; give every column one type "
             "(numbers, text, booleans or dates)."
         )
-    if library == "polars":
-        data = data.clone()  # the caller's frame can be changed in place; the cells are shared
     return _normalise(data), Origin(library, _original_types(frame, library))
 
 

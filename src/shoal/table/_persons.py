@@ -9,14 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from shoal.table._classes import Classes, classes_of
+from shoal.table._classes import Classes
 from shoal.table._roles import ROW, Roles
+
+if TYPE_CHECKING:
+    from shoal.table._table import Table
 
 Integers = npt.NDArray[np.int64]
 
@@ -30,19 +33,19 @@ class Owners:
     #: The columns that named the persons.
     named: tuple[str, ...] = ()
 
-    def under(self, roles: Roles, data: pl.DataFrame) -> Owners:
+    def under(self, roles: Roles, table: Table) -> Owners:
         """The owners that roles declare; those on record where the columns are gone."""
         found = self
         if roles.unit == ROW:
             found = replace(found, persons=None, named=())
         if roles.unit_columns:
-            persons = _labels(roles.unit_columns, data)
+            persons = _labels(table, roles.unit_columns)
             found = replace(found, persons=persons, named=roles.unit_columns)
         if roles.household:
-            homes = _labels(roles.household, data)
-            alone = np.any([data[n].is_null().to_numpy() for n in roles.household], axis=0)
-            own = np.arange(data.height) if found.persons is None else found.persons
-            homes[alone] = data.height + own[alone]  # who has none lives alone
+            homes = _labels(table, roles.household)
+            alone = ~np.all([table.present(name) for name in roles.household], axis=0)
+            own = np.arange(len(table)) if found.persons is None else found.persons
+            homes[alone] = len(table) + own[alone]  # who has none lives alone
             found = replace(found, households=homes)
         return found
 
@@ -70,8 +73,8 @@ class Owners:
         return part[self.persons].astype(np.int64)
 
 
-def _labels(columns: Sequence[str], data: pl.DataFrame) -> Integers:
-    return classes_of((data[name] for name in columns), data.height).labels.astype(np.int64)
+def _labels(table: Table, columns: Sequence[str]) -> Integers:
+    return table.group(columns).labels.astype(np.int64)
 
 
 def pseudonyms(persons: Integers, order: Integers) -> pl.Series:

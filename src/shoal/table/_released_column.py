@@ -188,9 +188,9 @@ def released_column(
     >>> found.labels.tolist(), found.low.tolist(), found.high.tolist(), found.reading
     ([0, 0, 1], [0, 2], [1, 2], 'labels')
     """
-    persons, cells = original._series(name), masked._series(name)
+    persons, cells = original.column(name).series, masked.column(name).series
     if control is not None:
-        persons = stacked(persons, _alike(control._series(name), persons))
+        persons = stacked(persons, _alike(control.column(name).series, persons))
     if kind_of(cells.dtype) == kind_of(persons.dtype) in _TIMES:
         cells = cells.cast(persons.dtype)  # of another unit
     as_numbers = _as_numbers(cells) if persons.dtype.is_numeric() else None
@@ -304,7 +304,7 @@ def _paired(
     labels: Integers, values: Integers, unread: Integers, original: Table, masked: Table
 ) -> Runs:
     """The values of the persons whose records have a text."""
-    of_record = values[original._positions_of(masked.row_key)]
+    of_record = values[masked.rows_in(original)]
     known = np.isin(labels, unread) & (of_record >= 0)
     return Runs.of_members(labels[known], of_record[known])
 

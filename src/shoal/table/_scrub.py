@@ -24,10 +24,11 @@ def scrubbed(frame: pl.DataFrame) -> pl.DataFrame:
     >>> scrubbed(frame).schema
     Schema([('sex', String)])
     """
-    return pl.DataFrame(height=frame.height).hstack([_scrubbed(column) for column in frame])
+    return pl.DataFrame(height=frame.height).hstack([scrubbed_column(column) for column in frame])
 
 
-def _scrubbed(column: pl.Series) -> pl.Series:
+def scrubbed_column(column: pl.Series) -> pl.Series:
+    """The same for one column."""
     if column.dtype in (pl.Categorical, pl.Enum, pl.Null):
         column = column.cast(pl.String)
     if column.null_count():

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import polars as pl
 
 from shoal.errors import InputError, quoted
+from shoal.table._column import in_one_code
 from shoal.table._comparable import stacked
-from shoal.table._encode import encode
 from shoal.table._quantities import quantities, scale_name
 
 if TYPE_CHECKING:
@@ -34,11 +34,9 @@ def stacked_codes(column: str, above: Table, below: Table) -> npt.NDArray[np.int
     >>> stacked_codes("x", above, below).tolist()
     [1, -1, 0, 1]
     """
-    both = encode(stacked(above._series(column), below._series(column)))
-    codes = both.codes.astype(np.int64)
-    if both.missing is not None:
-        codes[codes == both.missing] = -1
-    return codes
+    upper, lower = above.column(column), below.column(column)
+    mine, theirs = in_one_code(upper, lower)
+    return np.concatenate([mine[upper.codes.codes], theirs[lower.codes.codes]])
 
 
 def stacked_numbers(column: str, above: Table, below: Table) -> npt.NDArray[np.float64]:
@@ -117,7 +115,7 @@ def stacked_table(above: Table, below: Table, columns: Sequence[str]) -> Table:
         raise InputError(
             f"The population has no column {quoted(lacking)}; it needs all quasi-identifiers."
         )
-    both = [stacked(above._series(name), below._series(name)) for name in columns]
+    both = [stacked(above.column(name).series, below.column(name).series) for name in columns]
     return Table(pl.DataFrame(both))
 
 

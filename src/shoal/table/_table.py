@@ -1,32 +1,31 @@
-"""The table: a frame, the roles of its columns, and a private key for every row."""
+"""The table: columns, the parts they play, and a private record of where its rows came from."""
 
 from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from shoal.errors import InputError, did_you_mean, quoted
+from shoal.table._agreement import Agreement
 from shoal.table._checks import check_roles
-from shoal.table._comparable import comparable
-from shoal.table._course import Course
-from shoal.table._encode import Codes, encode
-from shoal.table._exchange import Exchange
-from shoal.table._frames import Kind, Names, Origin, in_type_of, kind_of, to_polars
-from shoal.table._grouped import GroupedRows
+from shoal.table._classes import Classes, agreement_of, form_classes, weight_sums, weights_by_class
+from shoal.table._column import Column, Numbers
+from shoal.table._encode import Codes
+from shoal.table._frames import Kind, Names, Origin, in_type_of, kind_of, plain_floats, to_polars
 from shoal.table._identifying import identifying_columns
-from shoal.table._persons import Owners, pseudonyms
-from shoal.table._recorded import RecordedRows
+from shoal.table._persons import Owners, counting, histories, owned_pairs, pseudonyms
+from shoal.table._population import counted_in
+from shoal.table._provenance import Course, Exchange, Provenance
 from shoal.table._roles import Roles
 from shoal.table._sampling import Sampling
-from shoal.table._scrub import scrubbed
 from shoal.table.storage._formulas import Formulas, running
 from shoal.table.storage._write import schema_of, write_frame
 from shoal.table.suggestion._owners import repeating_owners
@@ -34,16 +33,20 @@ from shoal.table.suggestion._owners import repeating_owners
 if TYPE_CHECKING:
     from shoal.randomness import SecretStream
 
-
-@dataclass(frozen=True)
-class Numbers:
-    """A numeric column as arrays: values (0 where missing) and where a value is present."""
-
-    values: npt.NDArray[Any]
-    present: npt.NDArray[np.bool_]
+Integers = npt.NDArray[np.int64]
+Marks = npt.NDArray[np.bool_]
+Missing = Literal["own", "wildcard"]
+Scalar = TypeVar("Scalar", bound=np.generic)
+T = TypeVar("T")
 
 
-class Table(GroupedRows, RecordedRows):
+def check_reading(missing: Missing) -> None:
+    """Raise InputError unless it is one of the two readings of a missing value."""
+    if missing not in ("own", "wildcard"):
+        raise InputError(f"missing must be 'own' or 'wildcard'; got '{missing}'.")
+
+
+class Table:
     """A frame about people with the roles of its columns; frozen.
 
     Every row carries a private key from reading on: its position in the input. Samples are
@@ -68,56 +71,44 @@ class Table(GroupedRows, RecordedRows):
     1
     """
 
-    _data: pl.DataFrame
+    _columns: dict[str, Column]
     _origin: Origin
     _roles: Roles
-    _row_key: npt.NDArray[np.int64]
-    _lineage: str
+    _past: Provenance
+    #: Groupings by the columns they are of; tables with the same cells share them.
+    _kept: dict[tuple[Any, ...], Any]
 
     def __init__(self, frame: Any, roles: Roles | None = None) -> None:
         if isinstance(frame, Table):
             raise InputError("This is a Table already; use table.with_roles(...) for other roles.")
         data, origin = to_polars(frame)
         roles = Roles() if roles is None else roles
-        check_roles(data, roles)
-        keys = np.arange(data.height, dtype=np.int64)
-        owners = Owners().under(roles, data)
-        self._fill(data, origin, roles, keys, lineage=uuid.uuid4().hex, owners=owners)
-
-    def _fill(
-        self,
-        data: pl.DataFrame,
-        origin: Origin,
-        roles: Roles,
-        row_key: npt.NDArray[np.int64],
-        lineage: str,
-        exchanges: tuple[Exchange, ...] = (),
-        course: Course = Course(),  # noqa: B008
-        sampling: Sampling | None = None,
-        owners: Owners = Owners(),  # noqa: B008
-    ) -> None:
-        row_key.flags.writeable = False
-        vars(self).update(
-            _data=data,
-            _origin=origin,
-            _roles=roles,
-            _row_key=row_key,
-            _lineage=lineage,
-            _exchanges=exchanges,
-            _course=course,
-            _sampling=sampling,
-            _owners=owners,
-        )
+        columns = {series.name: Column(series) for series in data}
+        check_roles(columns, data.height, roles)
+        past = Provenance(np.arange(data.height, dtype=np.int64), uuid.uuid4().hex, Owners())
+        vars(self).update(_columns=columns, _origin=origin, _roles=roles, _past=past, _kept={})
+        vars(self)["_past"] = replace(past, owners=Owners().under(roles, self))
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError("A Table is frozen; a step returns a new one.")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_kept": {}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
 
     # -- what it is
 
     @property
     def frame(self) -> Any:
         """The data, in the frame type that came in."""
-        return self._origin.restore(self._data.clone())  # polars frames can be changed in place
+        return self._origin.restore(self._data)
+
+    @property
+    def _data(self) -> pl.DataFrame:
+        series = [column.series for column in self._columns.values()]
+        return pl.DataFrame(series) if series else pl.DataFrame(height=len(self))
 
     @property
     def roles(self) -> Roles:
@@ -125,9 +116,9 @@ class Table(GroupedRows, RecordedRows):
         return self._roles
 
     @property
-    def row_key(self) -> npt.NDArray[np.int64]:
+    def row_key(self) -> Integers:
         """The private key of each row: its position in the input. Never publish it."""
-        return self._row_key
+        return self._past.row_key
 
     @property
     def columns(self) -> list[str]:
@@ -136,11 +127,10 @@ class Table(GroupedRows, RecordedRows):
 
     @cached_property
     def _names(self) -> Names:
-        # kept: a frame makes the list of its names anew for every look
-        return Names(self._data.columns)
+        return Names(self._columns)
 
     def __len__(self) -> int:
-        return len(self._row_key)
+        return len(self._past.row_key)
 
     def __repr__(self) -> str:
         counts = [
@@ -152,89 +142,60 @@ class Table(GroupedRows, RecordedRows):
         size = f"Table: {len(self)} rows, {len(self.columns)} columns"
         return f"{size} ({said or 'no roles'})"
 
+    def column(self, name: str) -> Column:
+        """A column, with its codes and numbers once they are asked for."""
+        found = self._columns.get(name) if isinstance(name, str) else None
+        if found is None:
+            raise InputError(
+                f"The table has no column '{name}'. {did_you_mean(name, self.columns)}"
+            )
+        return found
+
     def kind(self, column: str) -> Kind:
         """Integer, float, boolean, text, date, datetime, time or duration."""
-        return kind_of(self._series(column).dtype)
-
-    def _series(self, column: str) -> pl.Series:
-        place = self._names.place(column)
-        if place is None:
-            raise InputError(
-                f"The table has no column '{column}'. {did_you_mean(column, self.columns)}"
-            )
-        return self._data.to_series(place)
+        return self.column(column).kind
 
     def chosen(self, columns: Sequence[str] | None) -> list[str]:
         """The columns that a method works on: those named, or the quasi-identifiers."""
         if columns is None:
             return list(self.roles.quasi_identifiers)
-        return [name for name in columns if self._series(name) is not None]
+        return [self.column(name).name for name in columns]
 
     # -- columns as arrays, for methods and measures
 
     def numbers(self, column: str) -> Numbers:
         """A numeric column as arrays; infinite values are refused."""
-        series = self._series(column)
-        kind = kind_of(series.dtype)
-        if kind not in ("integer", "float"):
-            raise InputError(f"Column '{column}' is not numeric but {kind}.")
-        present = series.is_not_null().to_numpy()
-        if kind == "integer":
-            series = series.cast(pl.UInt64 if series.dtype == pl.UInt64 else pl.Int64)
-        else:
-            series = series.cast(pl.Float64)
-        values = series.fill_null(0).to_numpy()
-        infinite = 0 if kind == "integer" else int(np.isinf(values).sum())
-        if infinite:
-            raise InputError(
-                f"Column '{column}' holds {infinite} infinite values; make them missing first."
-            )
-        return Numbers(values, present)
+        return self.column(column).numbers
 
     def codes(self, column: str) -> Codes:
         """A column as integer codes; a missing value has a code of its own."""
-        return encode(self._series(column))
+        return self.column(column).codes
 
     def distinct(self, column: str) -> int:
         """The number of different values, missing not counted."""
-        return int(self._series(column).drop_nulls().n_unique())
+        return self.column(column).distinct
 
     def missing_count(self, column: str) -> int:
         """The number of missing cells."""
-        return int(self._series(column).null_count())
+        return self.column(column).missing_count
 
-    def present(self, column: str) -> npt.NDArray[np.bool_]:
+    def present(self, column: str) -> Marks:
         """Where the column has a value."""
-        return self._series(column).is_not_null().to_numpy()
+        return self.column(column).present
 
     def value_counts(self, column: str) -> dict[str, int]:
         """How often each value occurs, as text, the most frequent first; missing left out."""
-        series = self._series(column).drop_nulls()
-        if series.dtype == pl.Duration:
-            series = series.dt.to_string("iso")  # has no cast to text
-        counts = series.cast(pl.String).alias("value").value_counts(sort=True, name="records")
-        return dict(zip(counts["value"].to_list(), counts["records"].to_list(), strict=True))
+        return self.column(column).value_counts()
 
-    def changed_cells(self, column: str, before: Table) -> npt.NDArray[np.bool_]:
+    def changed_cells(self, column: str, before: Table) -> Marks:
         """Where the cell differs from that of the same row (by key) in ``before``.
 
         The number 3 written as 3.0 is no other cell, nor is a day written as its midnight.
         """
-        old, new = before._series(column), self._series(column)
-        if self._row_key is not before._row_key:
-            old = old.gather(before._positions_of(self._row_key))
-        old, new = comparable(old, new)
-        return old.ne_missing(new).to_numpy()
+        rows = before._past.positions_of(self.row_key)
+        return self.column(column).differs_from(before.column(column), rows)
 
-    def _positions_of(self, row_key: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        order = np.argsort(self._row_key, kind="stable")
-        at = np.searchsorted(self._row_key[order], row_key)
-        inside = at < len(order)
-        if not inside.all() or not (self._row_key[order[at]] == row_key).all():
-            raise InputError("The two tables do not come from the same rows.")
-        return order[at]
-
-    def matching(self, where: str) -> npt.NDArray[np.bool_]:
+    def matching(self, where: str) -> Marks:
         """Which rows a condition holds for, written as in SQL: ``"age > 90 AND sex = 'f'"``.
 
         A condition that cannot be decided because a value is missing does not hold.
@@ -254,12 +215,176 @@ class Table(GroupedRows, RecordedRows):
             result = result.new_from_index(0, len(self))
         return result.fill_null(False).to_numpy()
 
+    # -- rows grouped by equal values
+
+    def _once(self, make: Callable[[], T], what: str, names: Sequence[str], *more: object) -> T:
+        """What ``make`` gives, made once for these columns and whatever else it depends on."""
+        key = (what, *(self.column(name) for name in names), *more)
+        if key not in self._kept:
+            self._kept[key] = make()
+        return self._kept[key]
+
+    def group(self, columns: Sequence[str]) -> Classes:
+        """The rows grouped by equal values of any columns; sizes count rows."""
+        parts = (self.column(name).codes for name in columns)
+        return self._once(lambda: form_classes(parts, len(self)), "group", columns)
+
+    def crowds(self, columns: Sequence[str]) -> Classes:
+        """The rows grouped by equal values of any columns; sizes count persons."""
+        owners = self._past.owners
+        return self._once(
+            lambda: counting(self.group(columns), owners.persons), "crowds", columns, owners
+        )
+
+    @property
+    def classes(self) -> Classes:
+        """The rows grouped by equal quasi-identifiers; a missing value is a value of its own.
+
+        Sizes count persons, who may have several rows in a class.
+        """
+        return self.crowds(self.roles.quasi_identifiers)
+
+    @property
+    def histories(self) -> Classes:
+        """The persons grouped by equal histories: the classes of all rows of a person."""
+        return self._of_classes(lambda: histories(self.classes, self.persons), "histories")
+
+    def _of_classes(self, make: Callable[[], T], what: str) -> T:
+        return self._once(make, what, self.roles.quasi_identifiers, self._past.owners)
+
+    @property
+    def has_persons(self) -> bool:
+        """Whether a person may have several rows."""
+        return self._past.owners.persons is not None
+
+    @cached_property
+    def persons(self) -> Integers:
+        """The number of the person of each row, from 0 without gaps. Never publish it."""
+        if self._past.owners.persons is None:
+            return np.arange(len(self))
+        return np.unique(self._past.owners.persons, return_inverse=True)[1].astype(np.int64)
+
+    @cached_property
+    def person_count(self) -> int:
+        """The number of persons."""
+        return int(self.persons.max(initial=-1)) + 1 if self.has_persons else len(self)
+
+    @property
+    def households(self) -> Integers | None:
+        """The number of the household of each row; None where none is declared."""
+        return self._past.owners.households
+
+    @property
+    def together(self) -> Integers | None:
+        """What is taken out or kept as a whole; None where each row goes by itself."""
+        return self._past.owners.together
+
+    def whole(self, rows: Marks) -> Marks:
+        """The marked rows with all others of the same persons or households."""
+        together = self.together
+        if together is None:
+            return rows
+        marked = np.zeros(int(together.max(initial=0)) + 1, np.bool_)
+        marked[together[rows]] = True
+        return marked[together]
+
+    def of_persons(self, values: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
+        """The largest value among the rows of each person; the values where each row is one."""
+        if not self.has_persons:
+            return values
+        order = np.argsort(self.persons, kind="stable")
+        starts = np.searchsorted(self.persons[order], np.arange(self.person_count))
+        largest: npt.NDArray[Scalar] = np.maximum.reduceat(values[order], starts)
+        return largest
+
+    def holders(self, column: str) -> Integers:
+        """How many persons have each value of a column, missing left out."""
+        codes = self.codes(column)
+        if not self.has_persons:
+            return np.bincount(codes.codes, minlength=codes.count)[: len(codes.levels)]
+        values, _ = owned_pairs(codes.codes, self.persons)
+        return np.bincount(values, minlength=codes.count)[: len(codes.levels)]
+
+    def class_sizes(self, missing: Missing = "own") -> Integers:
+        """How many persons share the quasi-identifiers of each record.
+
+        With ``missing="wildcard"`` a missing value agrees with every value, which is how the
+        statistics offices count; the groups then overlap.
+        """
+        check_reading(missing)
+        if missing == "own":
+            return self.classes.record_sizes
+        return self._of_classes(self._wildcard_sizes, "wildcard sizes")
+
+    def _wildcard_sizes(self) -> Integers:
+        agreement, sizes = self.agreement("wildcard"), self.classes.sizes.astype(np.float64)
+        if self.has_persons:
+            # a person may have rows in several of the classes that agree: at least as many as the
+            # largest of them has, and as what is left where each row is a share of its person
+            shares = 1.0 / np.bincount(self.persons)[self.persons]
+            summed = agreement.totals(weights_by_class(self.classes, shares))
+            totals = np.maximum(agreement.largest(sizes), np.floor(summed + 1e-9))
+        else:
+            totals = agreement.totals(sizes)
+        crowds = self.classes.spread(totals.astype(np.int64))
+        crowds.flags.writeable = False
+        return crowds
+
+    def agreement(self, missing: Missing = "own") -> Agreement:
+        """Which classes agree: each with itself only or, with wildcards, with others too."""
+        check_reading(missing)
+        if missing == "own":
+            return Agreement(self.classes.count)
+        parts = [self.codes(name) for name in self.roles.quasi_identifiers]
+        return self._of_classes(lambda: agreement_of(parts, self.classes), "agreement")
+
+    def class_weights(self, missing: Missing = "own") -> npt.NDArray[np.float64]:
+        """The sum of the sampling weights in the class of each record."""
+        if self.roles.weight is None:
+            raise InputError("The table has no weight column; declare one in the roles.")
+        absent = self.missing_count(self.roles.weight)
+        if absent:
+            raise InputError(
+                f"The weight column '{self.roles.weight}' has {absent} missing values; every "
+                "record needs a weight."
+            )
+        weights = self.column(self.roles.weight).series.cast(pl.Float64).to_numpy()
+        weights = self._once_per_person(weights)
+        if missing == "own":
+            return weight_sums(self.classes, weights)
+        totals = self.agreement(missing).totals(weights_by_class(self.classes, weights))
+        return self.classes.spread(totals)
+
+    def _once_per_person(self, weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """In each class the smallest weight of each person at one row, and 0 at the others."""
+        if not self.has_persons:
+            return weights
+        order = np.lexsort((weights, self.persons, self.classes.labels))
+        labels, persons = self.classes.labels[order], self.persons[order]
+        first = np.ones(len(order), np.bool_)
+        first[1:] = (np.diff(labels) != 0) | (np.diff(persons) != 0)
+        once = np.zeros(len(weights))
+        once[order[first]] = weights[order[first]]
+        return once
+
+    def class_sizes_in(self, population: Table, missing: Missing = "own") -> Integers:
+        """How many persons of ``population`` share the quasi-identifiers of each record."""
+        names = self.roles.quasi_identifiers
+        population = population.owned_like(self)
+        return counted_in(
+            [self.column(name) for name in names],
+            [population.column(name) for name in names],
+            (len(self), len(population)),
+            wildcard=missing == "wildcard",
+            persons=population._past.owners.persons,
+        )
+
     # -- what the release asks
 
     @property
     def schema(self) -> dict[str, str]:
         """The type of each column, as a release records it."""
-        return schema_of(self._data)
+        return schema_of({name: column.dtype for name, column in self._columns.items()})
 
     def write(
         self, path: str | os.PathLike[str], *, format: str, formulas: Formulas = "neutralise"
@@ -273,8 +398,13 @@ class Table(GroupedRows, RecordedRows):
 
     def running_cells(self) -> dict[str, int]:
         """The text columns that have cells a spreadsheet would run as formulas, and how many."""
-        texts = (column for column in self._data if column.dtype == pl.String)
-        counts = {column.name: int(running(column.alias("")).sum()) for column in texts}
+        counts = {}
+        for name, column in self._columns.items():
+            if column.dtype == pl.String:
+                codes = column.codes
+                runs = running(codes.levels.alias("")).to_numpy()
+                records = np.bincount(codes.codes, minlength=codes.count)[: len(runs)]
+                counts[name] = int(records[runs].sum())
         return {name: count for name, count in counts.items() if count}
 
     def running_names(self) -> list[str]:
@@ -288,35 +418,174 @@ class Table(GroupedRows, RecordedRows):
         Columns without a role, the weight and the target are looked at, and every column is
         compared with the declared identifiers, of which it may be a copy.
         """
-        return identifying_columns(self._data, self.roles)
+        return identifying_columns(self._columns, self.roles)
 
     def repeating_owners(self) -> dict[tuple[str, ...], int]:
         """Columns that seem to say whose row it is and repeat, though no unit is declared."""
-        return repeating_owners(self._data, self.roles)
+        return repeating_owners(self._columns, len(self), self.roles)
+
+    # -- what is on record about the rows: never publish it
+
+    @property
+    def exchanges(self) -> tuple[Exchange, ...]:
+        """Which rows exchanged values in which columns."""
+        return self._past.exchanges
+
+    @property
+    def course(self) -> Course:
+        """Whether the rows were sampled by chance, and what was done to them since."""
+        return self._past.course
+
+    @property
+    def sampling(self) -> Sampling | None:
+        """Who was there before a sample was drawn, in classes that still are those of the rows.
+
+        None where nothing was sampled, or a quasi-identifier was changed since.
+        """
+        return self._past.sampling
+
+    def with_exchange(self, exchange: Exchange) -> Table:
+        """The same table with one more exchange on record."""
+        return self._recorded(exchanges=(*self.exchanges, exchange))
+
+    def accepting_seeds(self) -> Table:
+        """The same table, its seeded exchanges taken for secret: for a plan that accepts a seed."""
+        if all(exchange.is_secret for exchange in self.exchanges):
+            return self
+        return self._recorded(exchanges=tuple(replace(e, accepted=True) for e in self.exchanges))
+
+    def on_course(self, course: Course) -> Table:
+        """The same table with another course on record."""
+        return self._recorded(course=course)
+
+    def with_sampling(self, sampling: Sampling | None) -> Table:
+        """The same table with another record of who was there before sampling."""
+        return self._recorded(sampling=sampling)
+
+    def owned_by(self, persons: Integers | None) -> Table:
+        """The same rows with the number of the person of each, as an audit has it."""
+        if persons is not None and len(persons) != len(self):
+            raise InputError("The audit names the persons of another number of rows.")
+        return self._recorded(owners=Owners(persons))
+
+    def owned_like(self, other: Table) -> Table:
+        """The same rows, owned by the persons whom the unit of another table names.
+
+        As they are where their own roles say whose they are, or lack the columns.
+        """
+        named, owners = other._past.owners.named, self._past.owners
+        if owners.persons is not None or self._roles.unit or not named:
+            return self
+        if not set(named) <= set(self.columns):
+            return self
+        return self._recorded(owners=owners.under(Roles(unit=named), self))
+
+    def each_row_a_person(self) -> Table:
+        """The same rows as if each was a person's only one."""
+        return self._recorded(owners=Owners())
+
+    def on_record(self, row_key: Integers, exchanges: tuple[Exchange, ...]) -> Table:
+        """The same rows with the keys and exchanges that an audit has of them."""
+        lengths = {len(row_key), *(len(exchange.groups) for exchange in exchanges)}
+        if lengths != {len(self)}:
+            raise InputError("The audit is of another number of rows than the table has.")
+        if np.array_equal(row_key, self.row_key):
+            return self._recorded(exchanges=exchanges)
+        keys = np.array(row_key, dtype=np.int64)
+        return self._recorded(row_key=keys, exchanges=exchanges, sampling=None)
+
+    def pairs_with(self, other: Table) -> bool:
+        """Whether both tables descend from one input, so that their rows can be paired."""
+        return self._past.lineage == other._past.lineage
+
+    def check_pairs_with(self, original: Table) -> None:
+        """Raise InputError where the rows of the two tables cannot be paired."""
+        if not self.pairs_with(original):
+            raise InputError(
+                "The two tables do not come from one input, so their rows cannot be paired; mask "
+                "the original with Shoal, or declare that the rows have the same order by "
+                "masked.paired(original)."
+            )
+
+    def rows_in(self, original: Table) -> Integers:
+        """The row of the original that each row descends from."""
+        self.check_pairs_with(original)
+        rows = original._past.positions_of(self.row_key)
+        return np.arange(len(self)) if rows is None else rows
+
+    def paired(self, original: Table, row_key: Integers | None = None) -> Table:
+        """The same rows declared to descend from ``original``, for measures that pair rows.
+
+        A table that was masked elsewhere pairs row by row: the first row is taken for the first
+        of the original, and so on. With ``row_key`` each row names its row key in the original.
+        """
+        if row_key is None:
+            row_key = original.row_key
+            if len(row_key) != len(self):
+                raise InputError(
+                    f"A table of {len(self):,} rows does not pair row by row with an original of "
+                    f"{len(row_key):,}; name the row key of each row as row_key."
+                )
+        if len(row_key) != len(self):
+            raise InputError(f"The audit names {len(row_key)} rows, but the table has {len(self)}.")
+        table = self.on_record(row_key, self.exchanges)
+        if not self.pairs_with(original):
+            # who was there before sampling is about rows of another input
+            table = table._recorded(lineage=original._past.lineage, sampling=None)
+        owners = original._past.owners.at(table.rows_in(original))
+        if original.has_persons or not self.has_persons:
+            table = table._recorded(owners=owners)
+        return table
 
     # -- new tables
 
     def _derive(
         self,
-        data: pl.DataFrame,
+        columns: Mapping[str, Column] | None = None,
         *,
         roles: Roles | None = None,
-        row_key: npt.NDArray[np.int64] | None = None,
-        exchanges: tuple[Exchange, ...] | None = None,
-        owners: Owners | None = None,
+        origin: Origin | None = None,
+        past: Provenance | None = None,
+        kept: dict[tuple[Any, ...], Any] | None = None,
     ) -> Table:
+        """A table with some parts replaced, which keeps the groupings of columns that it has."""
+        if kept is None:
+            kept = self._kept
+            if columns is not None:
+                there = set(columns.values())
+                gone = [column for column in self._columns.values() if column not in there]
+                kept = {key: value for key, value in kept.items() if not set(gone) & set(key)}
         table = Table.__new__(Table)
-        table._fill(
-            data,
-            self._origin,
-            self._roles if roles is None else roles,
-            self._row_key if row_key is None else row_key,
-            self._lineage,
-            self._exchanges if exchanges is None else exchanges,
-            self._course,
-            self._sampling,
-            self._owners if owners is None else owners,
+        vars(table).update(
+            _columns=self._columns if columns is None else dict(columns),
+            _origin=self._origin if origin is None else origin,
+            _roles=self._roles if roles is None else roles,
+            _past=self._past if past is None else past,
+            _kept=kept,
         )
+        return table
+
+    def _recorded(self, **changed: Any) -> Table:
+        return self._derive(past=replace(self._past, **changed))
+
+    def _at(self, rows: npt.NDArray[Any]) -> Table:
+        columns = {name: column.at(rows) for name, column in self._columns.items()}
+        return self._derive(columns, past=self._past.at(rows), kept={})
+
+    def _with_columns(self, changed: Iterable[Column], origin: Origin | None = None) -> Table:
+        """New cells in some columns; classes from before sampling are no longer theirs."""
+        new = {column.name: column for column in changed}
+        table = self._derive({**self._columns, **new}, origin=origin)
+        on_record = () if self.sampling is None else self.sampling.codes
+        if any(
+            name in on_record
+            and (
+                column.dtype != self._columns[name].dtype
+                or column.differs_from(self._columns[name], None).any()
+            )
+            for name, column in new.items()
+        ):
+            table = table.with_sampling(None)
         return table
 
     def with_roles(self, roles: Roles, *, released: bool = False) -> Table:
@@ -324,8 +593,9 @@ class Table(GroupedRows, RecordedRows):
 
         Whose row it is stays known where the roles do not say: ``unit="row"`` forgets it.
         """
-        check_roles(self._data, roles, released=released)
-        return self._derive(self._data, roles=roles, owners=self._owners.under(roles, self._data))
+        check_roles(self._columns, len(self), roles, released=released)
+        owners = self._past.owners.under(roles, self)
+        return self._derive(roles=roles, past=replace(self._past, owners=owners))
 
     def with_numbers(
         self, columns: Mapping[str, npt.NDArray[Any]], *, keep_equal: bool = False
@@ -336,30 +606,29 @@ class Table(GroupedRows, RecordedRows):
         """
         changed = []
         for name, values in columns.items():
-            old = self._series(name)
+            old = self.column(name).series
             new = in_type_of(old, pl.Series(name, values), keep_equal=keep_equal)
-            empty = pl.Series(name, [None], dtype=new.dtype)
-            changed.append(new.zip_with(old.is_not_null(), empty.new_from_index(0, len(old))))
+            if old.null_count():
+                empty = pl.Series(name, [None], dtype=new.dtype)
+                new = new.zip_with(old.is_not_null(), empty.new_from_index(0, len(old)))
+            changed.append(Column(plain_floats(new)))
         return self._with_columns(changed)
 
-    def blank(self, cells: Mapping[str, npt.NDArray[np.bool_]]) -> Table:
+    def blank(self, cells: Mapping[str, Marks]) -> Table:
         """Make the marked cells of the named columns missing, also in memory."""
         if not cells:
             return self
         changed = []
-        for name, mask in cells.items():
-            column = self._series(name)
-            empty = pl.Series(name, [None], dtype=column.dtype).new_from_index(0, len(column))
-            changed.append(empty.zip_with(pl.Series(mask), column))
-        return self._with_columns(scrubbed(pl.DataFrame(changed)).get_columns())
+        for name, marked in cells.items():
+            rows = np.where(marked, -1, np.arange(len(self)))
+            changed.append(self.column(name).taken_from(rows).scrubbed())
+        return self._with_columns(changed)
 
     def drop(self, columns: Iterable[str]) -> Table:
         """Without some columns, and without their roles."""
-        gone = [name for name in columns if self._series(name) is not None]
-        # column by column: polars would read a name like "^a.*$" as a pattern
-        left = [column for column in self._data if column.name not in gone]
-        data = pl.DataFrame(height=len(self)).hstack(left)
-        return self._derive(data, roles=self._roles.without(gone))
+        gone = {self.column(name).name for name in columns}
+        left = {name: column for name, column in self._columns.items() if name not in gone}
+        return self._derive(left, roles=self._roles.without(gone))
 
     def with_pseudonyms(self, columns: Sequence[str], stream: SecretStream) -> Table:
         """A first column with a random name for the person of each row.
@@ -370,50 +639,35 @@ class Table(GroupedRows, RecordedRows):
         while called in self.columns:
             called += "_"
         order = stream.derive("pseudonyms").permutation(self.person_count)
-        named = pseudonyms(self.persons, order).alias(called)
-        data = pl.DataFrame([named]).hstack(self._data.get_columns())
-        return self._derive(data, roles=self._roles.replacing(unit=[called]))
+        named = Column(pseudonyms(self.persons, order).alias(called))
+        roles = self._roles.replacing(unit=[called])
+        return self._derive({called: named, **self._columns}, roles=roles)
 
-    def keep(self, rows: npt.NDArray[np.bool_]) -> Table:
+    def keep(self, rows: Marks) -> Table:
         """Only the marked rows, in their order."""
-        return self._derive(
-            self._data.filter(pl.Series(rows)),
-            row_key=self._row_key[rows],
-            exchanges=tuple(exchange.at(rows) for exchange in self._exchanges),
-            owners=self._owners.at(rows),
-        )
+        return self._at(rows)
+
+    def reorder(self, order: Integers) -> Table:
+        """The rows in another order."""
+        return self._at(order)
 
     def scrubbed(self) -> Table:
         """The same cells in new memory, which holds no value of a row or cell that is gone."""
-        table = self._derive(scrubbed(self._data))
-        vars(table)["_origin"] = self._origin.reduced(table._data)
-        return table
+        columns = {name: column.scrubbed() for name, column in self._columns.items()}
+        return self._derive(columns, origin=self._origin.reduced(columns), kept={})
 
-    def reorder(self, order: npt.NDArray[np.int64]) -> Table:
-        """The rows in another order."""
-        return self._derive(
-            self._data[order],
-            row_key=self._row_key[order],
-            exchanges=tuple(exchange.at(order) for exchange in self._exchanges),
-            owners=self._owners.at(order),
-        )
-
-    def with_cells_of(self, sources: Mapping[str, npt.NDArray[np.int64]]) -> Table:
+    def with_cells_of(self, sources: Mapping[str, Integers]) -> Table:
         """The named columns with, in each row, the cell of another row; -1 makes it missing."""
-        changed = []
-        for name, rows in sources.items():
-            taken = pl.Series(np.where(rows < 0, 0, rows)).set(pl.Series(rows < 0), None)
-            changed.append(self._series(name).gather(taken))
-        return self._with_columns(changed)
+        return self._with_columns(
+            self.column(name).taken_from(rows) for name, rows in sources.items()
+        )
 
     def with_labels(
         self, column: str, labels: Sequence[str | None], codes: npt.NDArray[np.integer[Any]]
     ) -> Table:
         """The column as text: in each row the label of its code; None makes it missing."""
-        text = pl.Series(self._series(column).name, labels, dtype=pl.String).gather(codes)
-        table = self._with_columns([text])
-        vars(table)["_origin"] = self._origin.as_text(column)
-        return table
+        text = Column.of_labels(self.column(column).name, labels, codes)
+        return self._with_columns([text], origin=self._origin.as_text(column))
 
     def fill_numbers(self, columns: Mapping[str, npt.NDArray[np.float64]]) -> Table:
         """New values for numeric columns, also where a cell was missing; NaN makes it missing.
@@ -422,12 +676,13 @@ class Table(GroupedRows, RecordedRows):
         """
         changed = []
         for name, values in columns.items():
-            old = self._series(name)
+            old = self.column(name).series
             new = pl.Series(name, values).fill_nan(None)
             if kind_of(old.dtype) not in ("integer", "float"):
                 ticks = pl.Series(np.rint(np.nan_to_num(values)).astype(np.int64))
                 ticks = ticks.set(pl.Series(np.isnan(values)), None)
-                changed.append(ticks.cast(old.to_physical().dtype).cast(old.dtype).alias(name))
+                new = ticks.cast(old.to_physical().dtype).cast(old.dtype).alias(name)
+                changed.append(Column(new))
                 continue
             if kind_of(old.dtype) == "integer":
                 wide = np.uint64 if old.dtype == pl.UInt64 else np.int64
@@ -436,5 +691,5 @@ class Table(GroupedRows, RecordedRows):
                 whole = np.clip(np.rint(np.nan_to_num(values)), *ends).astype(wide)
                 gaps = pl.Series(np.isnan(values))
                 new = pl.Series(name, whole).set(gaps, None)
-            changed.append(in_type_of(old, new))
+            changed.append(Column(plain_floats(in_type_of(old, new))))
         return self._with_columns(changed)

@@ -148,4 +148,4 @@ def test_a_release_of_a_frame_with_such_names_comes_back(tmp_path: Path, format:
     frame.columns = [name if name == "*" else f"^{name}$" for name in frame.columns]
     path = tmp_path / f"data.{format}"
     write_frame(frame, path, format=format)
-    assert read_frame(path, format=format, schema=schema_of(frame)).equals(frame)
+    assert read_frame(path, format=format, schema=schema_of(frame.schema)).equals(frame)

@@ -39,7 +39,7 @@ def written(frame: pl.DataFrame, folder: Path, format: str) -> Path:
 
 
 def read_back(frame: pl.DataFrame, folder: Path, format: str) -> pl.DataFrame:
-    return read_frame(written(frame, folder, format), format=format, schema=schema_of(frame))
+    return read_frame(written(frame, folder, format), format=format, schema=schema_of(frame.schema))
 
 
 def same(left: pl.DataFrame, right: pl.DataFrame) -> bool:

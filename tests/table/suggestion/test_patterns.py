@@ -11,9 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shoal.table._column import Column
 from shoal.table.suggestion import _check_digits as check
-from shoal.table.suggestion._patterns import identifier_evidence, looks_like_identifier
+from shoal.table.suggestion import _patterns
+from shoal.table.suggestion._patterns import identifier_evidence
 from shoal.table.suggestion._value_patterns import PATTERNS
+
+
+def looks_like_identifier(values, name):
+    return _patterns.looks_like_identifier(Column(values.alias(name)))
+
 
 NEUTRAL = "v7"
 

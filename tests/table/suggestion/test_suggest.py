@@ -13,7 +13,7 @@ from shoal.errors import ParameterError
 from shoal.table._roles import Roles
 from shoal.table._table import Table
 from shoal.table.suggestion._column_sets import distinction_and_separation, pool_size
-from shoal.table.suggestion._suggest import suggest_from_frame, suggest_roles
+from shoal.table.suggestion._suggest import suggest_roles
 
 ROWS = 400
 
@@ -142,7 +142,7 @@ def test_a_class_label_is_the_target():
     ],
 )
 def test_odd_frames(frame):
-    found = suggest_from_frame(frame)
+    found = suggest_roles(frame)
     assert [facts.name for facts in found.columns] == frame.columns
     assert json.loads(json.dumps(found.to_dict()))["rows"] == frame.height
     assert str(found)

@@ -34,16 +34,16 @@ _PARAMETRIC: Final = re.compile(
 )
 
 
-def schema_of(frame: pl.DataFrame) -> dict[str, str]:
-    """The columns of a frame and the names of their types, as a written file holds them.
+def schema_of(types: Mapping[str, pl.DataType]) -> dict[str, str]:
+    """The columns of a frame with the names of their types, as a written file holds them.
 
     Categorical columns count as ``string``: a list of categories may hold values that no row has
     any more, so it is never written.
 
     Parameters
     ----------
-    frame : polars.DataFrame
-        The frame.
+    types : mapping of str to polars.DataType
+        The schema of a frame.
 
     Returns
     -------
@@ -57,16 +57,16 @@ def schema_of(frame: pl.DataFrame) -> dict[str, str]:
 
     Examples
     --------
-    >>> schema_of(pl.DataFrame({"zip": ["01234"], "age": [37]}))
+    >>> schema_of(pl.DataFrame({"zip": ["01234"], "age": [37]}).schema)
     {'zip': 'string', 'age': 'int64'}
     """
-    odd = [name for name, dtype in frame.schema.items() if _name_of(dtype) is None]
+    odd = [name for name, dtype in types.items() if _name_of(dtype) is None]
     if odd:
         raise InputError(
             f"The columns {quoted(odd)} do not hold one plain value per row, so no file can hold "
             "them; leave them out or turn them into text or numbers first."
         )
-    return {name: str(_name_of(dtype)) for name, dtype in frame.schema.items()}
+    return {name: str(_name_of(dtype)) for name, dtype in types.items()}
 
 
 def dtypes_of(schema: Mapping[str, str]) -> dict[str, pl.DataType]:

@@ -66,7 +66,7 @@ def write_frame(
     'zip\\n01234\\n""\\n\\n'
     """
     format = check_format(format)
-    schema_of(frame)
+    schema_of(frame.schema)
     if format == "xlsx":
         check_fits(frame)
     if format in DELIMITER_OF:

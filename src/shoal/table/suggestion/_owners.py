@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-import polars as pl
+import numpy as np
 
-from shoal.table._classes import classes_of
+from shoal.table._classes import form_classes
+from shoal.table._column import Column
 from shoal.table._roles import Roles
 from shoal.table.suggestion._column_names import hints_of
 from shoal.table.suggestion._patterns import Evidence, looks_like_identifier
@@ -59,7 +60,9 @@ def _joined(name: str) -> str:
     return re.sub(r"(?<=[a-zäöü])(?=[A-Z])|[\s.-]+", "_", name.strip())
 
 
-def repeating_owners(data: pl.DataFrame, roles: Roles) -> dict[tuple[str, ...], int]:
+def repeating_owners(
+    columns: Mapping[str, Column], rows: int, roles: Roles
+) -> dict[tuple[str, ...], int]:
     """Columns that seem to say whose row it is, and repeat, with the number of their values.
 
     Nothing where the roles name a unit, or say that each row is a person. Declared identifiers
@@ -68,47 +71,48 @@ def repeating_owners(data: pl.DataFrame, roles: Roles) -> dict[tuple[str, ...], 
 
     Examples
     --------
-    >>> frame = pl.DataFrame({"patient_id": [7, 7, 8, 8, 8], "age": [30, 30, 41, 41, 42]})
-    >>> repeating_owners(frame, Roles(identifiers=["patient_id"], quasi_identifiers=["age"]))
+    >>> import polars as pl
+    >>> columns = {"patient_id": Column(pl.Series([7, 7, 8, 8, 8]))}
+    >>> repeating_owners(columns, 5, Roles(identifiers=["patient_id"]))
     {('patient_id',): 2}
     """
-    if data.height < _FEWEST:
+    if rows < _FEWEST:
         return {}
-    keys = [n for n in data.columns if is_person_key(n) and n not in roles.quasi_identifiers]
+    keys = [n for n in columns if is_person_key(n) and n not in roles.quasi_identifiers]
     found: dict[tuple[str, ...], int] = {
-        (name,): distinct for name in keys if (distinct := repeated(data, [name])) is not None
+        (name,): distinct for name in keys if (distinct := repeated([columns[name]])) is not None
     }
     if roles.unit_columns:  # which is finer than another key of persons
-        persons = classes_of((data[name] for name in roles.unit_columns), data.height).count
+        persons = form_classes((columns[name].codes for name in roles.unit_columns), rows).count
         return {names: distinct for names, distinct in found.items() if distinct < persons}
     if roles.unit:
         return {}
     if found or any(name in roles.identifiers for name in keys):
         return found  # a key of persons that does not repeat says that each row is one
     shared: list[str] = []
-    for name in data.columns:
+    for name, column in columns.items():
         role = roles.of(name)
         if role not in ("identifiers", None, "insensitive") or name in keys:
             continue
-        evidence = looks_like_identifier(data[name], name)
+        evidence = looks_like_identifier(column)
         if evidence is None and role != "identifiers":
             continue
         if is_household(name) or (evidence is not None and evidence.kind in _OF_ROWS):
             continue
         if _is_shared(evidence, name):
             shared.append(name)
-        elif (distinct := repeated(data, [name])) is not None:
+        elif (distinct := repeated([columns[name]])) is not None:
             found[(name,)] = distinct
     if shared and not found:
         also = [name for name in roles.identifiers if name not in shared]
-        of_people = [name for name in also if _is_of_people(data[name], name)]
-        if (distinct := repeated(data, [*shared, *of_people])) is not None:
+        of_people = [name for name in also if _is_of_people(columns[name])]
+        if (distinct := repeated([columns[name] for name in (*shared, *of_people)])) is not None:
             found[tuple(shared)] = distinct
     return found
 
 
 def suggested_unit(
-    data: pl.DataFrame, evidence: dict[str, Evidence], keys: Sequence[str] = ()
+    columns: Mapping[str, Column], evidence: dict[str, Evidence], keys: Sequence[str] = ()
 ) -> str | None:
     """The column that says whose row it is; None where each row seems to be a person.
 
@@ -117,27 +121,31 @@ def suggested_unit(
     """
     found = {}
     for name in keys:
-        distinct = repeated(data, [name])
-        if distinct is not None and not data[name].null_count():
-            found[name] = distinct + data.height
+        distinct = repeated([columns[name]])
+        if distinct is not None and not columns[name].missing_count:
+            found[name] = distinct + len(columns[name])
     for name, why in evidence.items():
         if why.kind not in (*_SHARED, *_OF_ROWS) and not is_household(name):
-            distinct = repeated(data, [name])
-            if distinct is not None and not data[name].null_count():
+            distinct = repeated([columns[name]])
+            if distinct is not None and not columns[name].missing_count:
                 found.setdefault(name, distinct)
     return max(found, key=lambda name: found[name]) if found else None
 
 
-def repeated(data: pl.DataFrame, names: Sequence[str]) -> int | None:
+def repeated(columns: Sequence[Column]) -> int | None:
     """How many different values some columns have together, where they repeat; else None.
 
     Rows in which one is missing are left out.
     """
-    present = data.select(data[name] for name in names).drop_nulls()
-    if not present.height:
+    there = np.all([column.present for column in columns], axis=0)
+    rows = int(there.sum())
+    if not rows:
         return None
-    distinct = classes_of(present.get_columns(), present.height).count
-    return distinct if distinct < present.height else None
+    if len(columns) == 1:
+        distinct = columns[0].distinct
+    else:
+        distinct = form_classes((column.codes.at(there) for column in columns), rows).count
+    return distinct if distinct < rows else None
 
 
 def _is_shared(evidence: Evidence | None, name: str) -> bool:
@@ -147,7 +155,7 @@ def _is_shared(evidence: Evidence | None, name: str) -> bool:
     return evidence.kind in _SHARED
 
 
-def _is_of_people(series: pl.Series, name: str) -> bool:
+def _is_of_people(column: Column) -> bool:
     """Whether a column that no two people share is about them, and not about rows."""
-    evidence = looks_like_identifier(series, name)
+    evidence = looks_like_identifier(column)
     return evidence is not None and evidence.kind not in ("record_id", *_OF_ROWS)

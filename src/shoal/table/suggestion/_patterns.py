@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
+from shoal.table._column import Column
 from shoal.table._frames import kind_of
 from shoal.table.suggestion._column_names import NameHints, hints_of
 from shoal.table.suggestion._value_patterns import best_pattern
@@ -93,7 +94,7 @@ class Evidence:
         return f"{self.title} ({_percent(self.share)} {what})"
 
 
-def looks_like_identifier(series: pl.Series, name: str) -> Evidence | None:
+def looks_like_identifier(column: Column) -> Evidence | None:
     """Why a column must not leave undeclared, or None.
 
     The strict check before a release: values with the form of a direct identifier (e-mail,
@@ -103,10 +104,8 @@ def looks_like_identifier(series: pl.Series, name: str) -> Evidence | None:
 
     Parameters
     ----------
-    series : polars.Series
+    column : Column
         The column.
-    name : str
-        Its name.
 
     Returns
     -------
@@ -114,16 +113,18 @@ def looks_like_identifier(series: pl.Series, name: str) -> Evidence | None:
 
     Examples
     --------
-    >>> mails = pl.Series(["ann@example.org", "bob@example.org", "cy@example.net"])
-    >>> looks_like_identifier(mails, "contact").title
+    >>> mails = pl.Series("contact", ["ann@example.org", "bob@example.org", "cy@example.net"])
+    >>> looks_like_identifier(Column(mails)).title
     'e-mail address'
-    >>> looks_like_identifier(pl.Series([31, 44, 27]), "age") is None
+    >>> looks_like_identifier(Column(pl.Series("age", [31, 44, 27]))) is None
     True
     """
-    present = len(series) - series.null_count()
-    if not present or kind_of(series.dtype) not in ("text", "integer", "float"):
+    present = len(column) - column.missing_count
+    if not present or column.kind not in ("text", "integer", "float"):
         return None
-    return identifier_evidence(series.drop_nulls().unique(maintain_order=True), present, name)
+    if column.kind == "float" and not column.is_coded and not whole_numbers(column.series):
+        return None
+    return identifier_evidence(column.codes.levels, present, column.name)
 
 
 def identifier_evidence(

@@ -11,8 +11,7 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import ParameterError, quoted
-from shoal.table._encode import encode
-from shoal.table._frames import kind_of, to_polars
+from shoal.table._column import Column
 from shoal.table._roles import Roles
 from shoal.table._table import Table
 from shoal.table.suggestion._column_names import NameHints, hints_of
@@ -34,7 +33,7 @@ from shoal.table.suggestion._owners import (
 from shoal.table.suggestion._patterns import identifier_evidence, whole_numbers, written_as_date
 from shoal.table.suggestion._role_suggestion import ColumnFacts, RoleSuggestion
 
-__all__ = ["RoleSuggestion", "identifying_columns", "suggest_from_frame", "suggest_roles"]
+__all__ = ["RoleSuggestion", "identifying_columns", "suggest_roles"]
 
 _FEWEST_ROWS = 20
 _SINGLES_OUT = 0.5
@@ -96,32 +95,27 @@ def suggest_roles(table: Any, *, max_set_size: int = 3) -> RoleSuggestion:
     >>> suggest_roles(frame).roles.to_dict()
     {'identifiers': ['mail'], 'quasi_identifiers': ['age'], 'sensitive': ['diagnosis']}
     """
-    data = table._data if isinstance(table, Table) else to_polars(table)[0]
-    return suggest_from_frame(data, max_set_size=max_set_size)
-
-
-def suggest_from_frame(frame: pl.DataFrame, *, max_set_size: int = 3) -> RoleSuggestion:
-    """The same for a polars frame that went through the door."""
+    table = table if isinstance(table, Table) else Table(table)
     if type(max_set_size) is not int or not 1 <= max_set_size <= _LARGEST_SET_SIZE:
         raise ParameterError(
             "The 'max_set_size' of suggest_roles must be an integer from 1 to "
             f"{_LARGEST_SET_SIZE}. Got {max_set_size} instead."
         )
-    columns = [_Column.of(frame[name]) for name in frame.columns]
+    columns = [_Column.of(table.column(name)) for name in table.columns]
     for column in columns:
-        _by_itself(column, frame)
-    _one_to_one_with_identifiers(columns, frame)
+        _by_itself(column, table)
+    _one_to_one_with_identifiers(columns, table)
     _only_one("weight", columns)
     _only_one("target", columns)
-    pool, notes = _pool(columns, frame.height, max_set_size)
-    parts = [encode(frame[column.name]) for column in pool]
-    sets = search_sets(parts, frame.height, max_set_size=max_set_size)
+    pool, notes = _pool(columns, len(table), max_set_size)
+    parts = [table.codes(column.name) for column in pool]
+    sets = search_sets(parts, len(table), max_set_size=max_set_size)
     _by_sets(columns, sets, len(pool), max_set_size)
     _rest(columns, {column.name for column in pool})
-    roles = _owners(_roles(columns), columns, frame)
-    notes += _about_owners(roles, frame)
+    roles = _owners(_roles(columns), columns, table)
+    notes += _about_owners(roles, table)
     return RoleSuggestion(
-        rows=frame.height,
+        rows=len(table),
         roles=roles,
         columns=tuple(column.facts() for column in columns),
         sets=tuple(sets),
@@ -141,25 +135,24 @@ class _Column:
     reason: str = ""
 
     @classmethod
-    def of(cls, series: pl.Series) -> _Column:
-        codes = encode(series)
-        rows, levels = len(series), codes.levels
+    def of(cls, column: Column) -> _Column:
+        codes = column.codes
+        rows, levels = len(column), codes.levels
         sizes = np.bincount(codes.codes, minlength=codes.count)
         distinction, separation = distinction_and_separation(sizes.astype(np.int64))
-        missing = series.null_count()
-        kind = kind_of(series.dtype)
+        missing, kind = column.missing_count, column.kind
         base = ColumnFacts(
-            name=series.name,
+            name=column.name,
             kind=kind,
             distinct=len(levels),
             missing=missing / rows if rows else 0.0,
             distinction=distinction,
             separation=separation,
-            evidence=identifier_evidence(levels, rows - missing, series.name, running_numbers=True),
+            evidence=identifier_evidence(levels, rows - missing, column.name, running_numbers=True),
         )
         return cls(
             base=base,
-            hints=hints_of(series.name),
+            hints=hints_of(column.name),
             fractional=kind == "float" and not whole_numbers(levels),
             date=kind in ("date", "datetime") or (kind == "text" and written_as_date(levels)),
         )
@@ -179,7 +172,7 @@ class _Column:
         return dataclasses.replace(self.base, role=self.role, reason=self.reason)
 
 
-def _by_itself(column: _Column, frame: pl.DataFrame) -> None:
+def _by_itself(column: _Column, table: Table) -> None:
     """Roles that follow from one column alone: rules 1 to 4."""
     facts, hints = column.base, column.hints
     sensitive = hints.sensitive if hints.quasi not in _TELLING else None
@@ -187,11 +180,11 @@ def _by_itself(column: _Column, frame: pl.DataFrame) -> None:
         column.decide(None, "no value in any row")
     elif facts.evidence is not None:
         column.decide("identifiers", str(facts.evidence))
-    elif hints.weight and _is_weight(frame[column.name], hints.weight):
+    elif hints.weight and _is_weight(table.column(column.name).series, hints.weight):
         column.decide("weight", "sampling weight" + _rounding_hint(facts))
     elif hints.weight == "sure":
         column.decide(None, "a sampling weight by its name, but not all its values are positive")
-    elif facts.separation == 0 and frame.height > 1:
+    elif facts.separation == 0 and len(table) > 1:
         column.decide(None, "the same value in every row")
     elif hints.label and facts.distinct <= _MOST_CLASSES:
         column.decide("target", "its name says that it is what a model predicts")
@@ -203,7 +196,7 @@ def _by_itself(column: _Column, frame: pl.DataFrame) -> None:
         )
     elif column.date:
         column.decide("quasi_identifiers", "a date, which others may know")
-    elif facts.distinction >= _SINGLES_OUT and frame.height >= _FEWEST_ROWS:
+    elif facts.distinction >= _SINGLES_OUT and len(table) >= _FEWEST_ROWS:
         share = f"{100 * facts.distinction:.1f}"
         column.decide("quasi_identifiers", f"{share} different values per 100 records")
 
@@ -229,7 +222,7 @@ def _only_one(role: str, columns: Sequence[_Column]) -> None:
         column.decide(None, f"a further {role} beside '{found[0].name}'")
 
 
-def _one_to_one_with_identifiers(columns: Sequence[_Column], frame: pl.DataFrame) -> None:
+def _one_to_one_with_identifiers(columns: Sequence[_Column], table: Table) -> None:
     """The name of a unit beside its number is an identifier as well."""
     # where hardly a value repeats, everything that is unique goes one to one with it
     identifiers = [c for c in columns if c.role == "identifiers" and c.base.distinction < _REPEATS]
@@ -240,8 +233,8 @@ def _one_to_one_with_identifiers(columns: Sequence[_Column], frame: pl.DataFrame
             most = 1.02 * min(column.base.distinct, other.base.distinct)
             if max(column.base.distinct, other.base.distinct) > most:
                 continue
-            pair = [encode(frame[name]) for name in (other.name, column.name)]
-            if measure_set(pair, frame.height).distinction * frame.height <= most + 1:
+            pair = [table.codes(name) for name in (other.name, column.name)]
+            if measure_set(pair, len(table)).distinction * len(table) <= most + 1:
                 column.decide("identifiers", f"goes one to one with '{other.name}'")
                 break
 
@@ -322,7 +315,7 @@ def _roles(columns: Sequence[_Column]) -> Roles:
     )
 
 
-def _owners(roles: Roles, columns: Sequence[_Column], frame: pl.DataFrame) -> Roles:
+def _owners(roles: Roles, columns: Sequence[_Column], table: Table) -> Roles:
     """The roles with the unit and the household, where identifiers repeat."""
     evidence = {
         c.name: c.base.evidence
@@ -330,29 +323,29 @@ def _owners(roles: Roles, columns: Sequence[_Column], frame: pl.DataFrame) -> Ro
         if c.role == "identifiers" and c.base.evidence is not None
     }
     keys = [c.name for c in columns if is_person_key(c.name)]
-    unit = suggested_unit(frame, evidence, keys)
+    unit = suggested_unit(table._columns, evidence, keys)
     homes = [
         c.name
         for c in columns
         if c.role in ("identifiers", None)
         and is_household(c.name)
-        and repeated(frame, [c.name]) is not None
+        and repeated([table.column(c.name)]) is not None
     ]
     return roles.replacing(unit=unit or (), household=homes[:1])
 
 
-def _about_owners(roles: Roles, frame: pl.DataFrame) -> list[str]:
+def _about_owners(roles: Roles, table: Table) -> list[str]:
     """What is to be said of persons with several rows."""
     if roles.unit_columns:
         (name,) = roles.unit_columns
         return [
-            f"{frame.height:,} rows carry {frame[name].n_unique():,} different values of '{name}': "
+            f"{len(table):,} rows carry {table.codes(name).count:,} different values of '{name}': "
             "a person may have several rows, and k counts persons."
         ]
     return [
-        f"{frame.height:,} rows carry {distinct:,} different values of {quoted(names)}: say whose "
+        f"{len(table):,} rows carry {distinct:,} different values of {quoted(names)}: say whose "
         'row it is with unit = "..." in the roles, or unit = "row" if each row is a person.'
-        for names, distinct in repeating_owners(frame, roles).items()
+        for names, distinct in repeating_owners(table._columns, len(table), roles).items()
     ]
 
 

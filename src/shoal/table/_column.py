@@ -1,0 +1,220 @@
+"""A column of a table: coded once, and shared by every table that did not change it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from shoal.errors import InputError
+from shoal.table._comparable import comparable
+from shoal.table._encode import Codes, decode, encode
+from shoal.table._frames import Kind, kind_of
+from shoal.table._scrub import scrubbed_column
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A numeric column as arrays: values (0 where missing) and where a value is present."""
+
+    values: npt.NDArray[Any]
+    present: npt.NDArray[np.bool_]
+
+
+class Column:
+    """One column, frozen: its cells, its codes and its numbers, each made on first use and kept.
+
+    Parameters
+    ----------
+    cells : polars.Series or Codes
+        The values, or codes that already stand for them. Texts are let go once they are coded;
+        the levels have them.
+
+    Examples
+    --------
+    >>> column = Column(pl.Series("sex", ["f", "m", None, "f"]))
+    >>> column.codes.codes.tolist(), column.codes is column.codes
+    ([0, 1, 2, 0], True)
+    >>> column.at(np.array([3, 1])).series.to_list()
+    ['f', 'm']
+    """
+
+    def __init__(self, cells: pl.Series | Codes) -> None:
+        values = cells if isinstance(cells, pl.Series) else cells.levels
+        self.name: str = values.name
+        self.dtype: pl.DataType = values.dtype
+        self._cells: pl.Series | None = None
+        if isinstance(cells, pl.Series):
+            self._cells = cells
+        else:
+            vars(self)["codes"] = cells
+
+    @classmethod
+    def of_labels(
+        cls, name: str, labels: Sequence[str | None], codes: npt.NDArray[np.integer[Any]]
+    ) -> Column:
+        """Texts: in each row the label of its code; None makes it missing.
+
+        Examples
+        --------
+        >>> Column.of_labels("x", ["b", "a", "b", None], np.array([0, 2, 3])).series.to_list()
+        ['b', 'b', None]
+        """
+        texts = encode(pl.Series(name, labels, dtype=pl.String))
+        return cls(texts.at(np.asarray(codes)))
+
+    def __len__(self) -> int:
+        return len(self.codes.codes) if self._cells is None else len(self._cells)
+
+    def __repr__(self) -> str:
+        return f"Column('{self.name}', {self.kind}, rows={len(self)})"
+
+    @property
+    def series(self) -> pl.Series:
+        """The cells."""
+        return decode(self.codes) if self._cells is None else self._cells
+
+    @cached_property
+    def codes(self) -> Codes:
+        """The cells as integer codes; a missing value has a code of its own."""
+        assert self._cells is not None
+        codes = encode(self._cells)
+        if self.dtype == pl.String and 2 * codes.count <= len(codes.codes):
+            self._cells = None
+        return codes
+
+    @property
+    def is_coded(self) -> bool:
+        """Whether the codes are known already."""
+        return "codes" in vars(self)
+
+    @property
+    def kind(self) -> Kind:
+        """Integer, float, boolean, text, date, datetime, time or duration."""
+        return kind_of(self.dtype)
+
+    @cached_property
+    def numbers(self) -> Numbers:
+        """A numeric column as arrays; infinite values are refused."""
+        series = self.series
+        if self.kind not in ("integer", "float"):
+            raise InputError(f"Column '{self.name}' is not numeric but {self.kind}.")
+        if self.kind == "integer":
+            series = series.cast(pl.UInt64 if series.dtype == pl.UInt64 else pl.Int64)
+        else:
+            series = series.cast(pl.Float64)
+        values = series.fill_null(0).to_numpy()
+        infinite = 0 if self.kind == "integer" else int(np.isinf(values).sum())
+        if infinite:
+            raise InputError(
+                f"Column '{self.name}' holds {infinite} infinite values; make them missing first."
+            )
+        return Numbers(values, self.present)
+
+    @cached_property
+    def present(self) -> npt.NDArray[np.bool_]:
+        """Where there is a value."""
+        if self._cells is None:
+            missing = self.codes.missing
+            found = np.ones(len(self), np.bool_) if missing is None else self.codes.codes != missing
+        else:
+            found = self._cells.is_not_null().to_numpy()
+        found.flags.writeable = False
+        return found
+
+    @property
+    def missing_count(self) -> int:
+        """The number of missing cells."""
+        if self._cells is None:
+            return int(len(self) - self.present.sum())
+        return int(self._cells.null_count())
+
+    @property
+    def distinct(self) -> int:
+        """The number of different values, missing not counted."""
+        if self.is_coded:
+            return len(self.codes.levels)
+        return int(self.series.drop_nulls().n_unique())
+
+    def value_counts(self) -> dict[str, int]:
+        """How often each value occurs, as text, the most frequent first; missing left out."""
+        codes = self.codes
+        counts = np.bincount(codes.codes, minlength=codes.count)[: len(codes.levels)]
+        order = np.argsort(-counts, kind="stable")
+        texts = codes.texts
+        return {texts[code]: int(counts[code]) for code in order.tolist()}
+
+    def at(self, rows: npt.NDArray[Any]) -> Column:
+        """The same for the marked rows, or for rows by their positions."""
+        if self.is_coded:
+            return Column(self.codes.at(rows))
+        if rows.dtype == np.bool_:
+            return Column(self.series.filter(pl.Series(rows)))
+        return Column(self.series.gather(rows))
+
+    def taken_from(self, rows: npt.NDArray[np.int64]) -> Column:
+        """In each row the cell of another row; -1 makes it missing."""
+        if (rows >= 0).all():
+            return self.at(rows)
+        taken = pl.Series(np.where(rows < 0, 0, rows)).set(pl.Series(rows < 0), None)
+        return Column(self.series.gather(taken))
+
+    def scrubbed(self) -> Column:
+        """The same cells in new memory that holds nothing else."""
+        if self._cells is None:
+            codes = self.codes
+            levels = scrubbed_column(codes.levels)
+            return Column(Codes(codes.codes.copy(), levels, codes.missing))
+        scrubbed = Column(scrubbed_column(self._cells))
+        if self.is_coded and scrubbed.dtype == self.dtype:
+            codes = self.codes
+            levels = scrubbed_column(codes.levels)
+            vars(scrubbed)["codes"] = Codes(codes.codes.copy(), levels, codes.missing)
+        return scrubbed
+
+    def differs_from(
+        self, other: Column, rows: npt.NDArray[np.int64] | None
+    ) -> npt.NDArray[np.bool_]:
+        """Where a cell is another than that of ``other``, in the same row or in ``rows`` of it.
+
+        The number 3 written as 3.0 is no other cell, nor is a day written as its midnight.
+        """
+        if self is other and rows is None:
+            return np.zeros(len(self), np.bool_)
+        if self.is_coded and other.is_coded:
+            mine, theirs = in_one_code(self, other)
+            before = theirs[other.codes.codes]
+            return mine[self.codes.codes] != (before if rows is None else before[rows])
+        old = other.series if rows is None else other.series.gather(rows)
+        old, new = comparable(old, self.series)
+        return old.ne_missing(new).to_numpy()
+
+
+def in_one_code(one: Column, other: Column) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """For the codes of two columns numbers that are equal where the values are; -1 for missing.
+
+    The numbers follow the order of the values. Numbers of different types are compared as numbers,
+    dates and moments as moments, a number and a text as texts.
+
+    Examples
+    --------
+    >>> one, other = Column(pl.Series([2, None])), Column(pl.Series([1.5, 2.0]))
+    >>> [numbers.tolist() for numbers in in_one_code(one, other)]
+    [[1, -1], [0, 1]]
+    """
+    if one.codes is other.codes:
+        numbers = _with_missing(np.arange(len(one.codes.levels)), one.codes)
+        return numbers, numbers
+    both = encode(pl.concat(comparable(one.codes.levels, other.codes.levels)))
+    numbers = both.codes.astype(np.int64)
+    first = len(one.codes.levels)
+    return _with_missing(numbers[:first], one.codes), _with_missing(numbers[first:], other.codes)
+
+
+def _with_missing(numbers: npt.NDArray[np.int64], codes: Codes) -> npt.NDArray[np.int64]:
+    return numbers if codes.missing is None else np.append(numbers, -1)

@@ -1,0 +1,160 @@
+"""Where the rows of a table came from, and what was done to them. All of it is private."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import InputError
+
+if TYPE_CHECKING:
+    from shoal.table._persons import Owners
+    from shoal.table._sampling import Sampling
+
+Integers = npt.NDArray[np.int64]
+State = Literal["raw", "sampled", "generalized", "other"]
+
+
+@dataclass(frozen=True)
+class Course:
+    """What was done to a table, as far as differential privacy by sampling asks.
+
+    A table is ``raw`` at first, ``sampled`` once each record was drawn independently with the
+    probability ``fraction``, and ``generalized`` once values were made coarser after that in a
+    way that does not depend on the data, and classes of fewer than ``smallest`` records were taken
+    out. Everything else makes it ``other``.
+    """
+
+    state: State = "raw"
+    fraction: float | None = None
+    origin: str | None = None
+    smallest: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As the private audit records it."""
+        return {
+            "state": self.state,
+            "fraction": self.fraction,
+            "origin": self.origin,
+            "smallest": self.smallest,
+        }
+
+
+OTHER = Course("other")
+
+
+@dataclass(frozen=True, eq=False)
+class Exchange:
+    """One permutation of a block of columns inside groups of rows. Private.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        The block: columns whose values travelled together.
+    groups : numpy.ndarray
+        The group of each row.
+    source : numpy.ndarray
+        The key of the row whose values each row carries now.
+    origin : {"entropy", "seed", "key"}
+        Where the randomness came from.
+    accepted : bool
+        Whether the plan accepts another origin than entropy.
+    """
+
+    columns: tuple[str, ...]
+    groups: npt.NDArray[np.int32]
+    source: npt.NDArray[np.int64]
+    origin: str
+    accepted: bool = False
+
+    @property
+    def is_secret(self) -> bool:
+        """Whether nobody can draw the permutation again, or the plan takes that for granted."""
+        return self.origin == "entropy" or self.accepted
+
+    def at(self, rows: npt.NDArray[Any]) -> Exchange:
+        """The same for some rows, or for the rows in another order."""
+        return replace(self, groups=self.groups[rows], source=self.source[rows])
+
+    def __repr__(self) -> str:
+        return f"Exchange(columns={self.columns}, rows={len(self.groups)})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Provenance:
+    """What is on record about the rows.
+
+    Parameters
+    ----------
+    row_key : numpy.ndarray
+        The position of each row in the input.
+    lineage : str
+        The name of the input: rows of two tables can be paired where it is the same.
+    owners : Owners
+        Whose row each is.
+    exchanges : tuple of Exchange
+        Which rows exchanged values in which columns.
+    course : Course
+        Whether the rows were sampled by chance, and what was done to them since.
+    sampling : Sampling, optional
+        Who was there before a sample was drawn.
+    """
+
+    row_key: Integers
+    lineage: str
+    owners: Owners
+    exchanges: tuple[Exchange, ...] = ()
+    course: Course = field(default_factory=Course)
+    sampling: Sampling | None = None
+
+    def __post_init__(self) -> None:
+        self.row_key.flags.writeable = False
+
+    def at(self, rows: npt.NDArray[Any]) -> Provenance:
+        """The same for some rows, or for the rows in another order."""
+        return replace(
+            self,
+            row_key=self.row_key[rows],
+            exchanges=tuple(exchange.at(rows) for exchange in self.exchanges),
+            owners=self.owners.at(rows),
+        )
+
+    def positions_of(self, row_key: Integers) -> Integers | None:
+        """The row that has each key; None where that is the row at the same place.
+
+        Examples
+        --------
+        >>> from shoal.table._persons import Owners
+        >>> rows = Provenance(np.array([7, 5, 6]), "input", Owners())
+        >>> rows.positions_of(np.array([5, 7])).tolist(), rows.positions_of(rows.row_key)
+        ([1, 0], None)
+        """
+        if row_key is self.row_key:
+            return None
+        lowest, at_key, order = self._places
+        asked = row_key - lowest
+        if order is not None:
+            asked = np.searchsorted(self.row_key[order], row_key)
+        inside = (asked >= 0) & (asked < len(at_key))
+        found: Integers = at_key[np.where(inside, asked, 0)] if len(at_key) else asked
+        if not inside.all() or (self.row_key[found] != row_key).any():
+            raise InputError("The two tables do not come from the same rows.")
+        return found
+
+    @cached_property
+    def _places(self) -> tuple[int, Integers, Integers | None]:
+        """The lowest key, and the row of each key from it on.
+
+        An audit may have keys far apart: then the rows by ascending key, twice.
+        """
+        lowest, highest = (int(f(self.row_key, initial=0)) for f in (np.min, np.max))
+        if highest - lowest > 4 * len(self.row_key) + 1024:
+            order = np.argsort(self.row_key, kind="stable")
+            return 0, order, order
+        at_key = np.zeros(highest - lowest + 1, np.int64)
+        at_key[self.row_key - lowest] = np.arange(len(self.row_key))
+        return lowest, at_key, None
