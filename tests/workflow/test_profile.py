@@ -216,3 +216,16 @@ def test_few_with_a_twin_do_not_hide_how_large_crowds_were():
     bars = class_size_profile(original, original)
     assert [bar.label for bar in bars][:3] == ["1–2", "3–4", "5–9"]
     assert [bar.before for bar in bars] == [100.0] + [0.0] * 6
+
+
+def test_intervals_over_the_whole_range_of_numbers():
+    def bars(power):
+        pay = [float(f"{sign}1.797{power}") for sign in ("", "-") for _ in range(5)] + [1.0] * 5
+        table = Table(pl.DataFrame({"pay": pay}), Roles(quasi_identifiers=["pay"]))
+        labels = [f"<-1.5{power}", f"[-1.5{power}, 1.5{power})", f">=1.5{power}"]
+        (profile,) = column_profiles(table, table.with_labels("pay", labels, np.arange(15) // 5))
+        return profile.bars
+
+    widest = bars("e308")
+    assert [bar.after for bar in widest] == [bar.after for bar in bars("e300")]
+    assert all(np.isfinite([bar.low, bar.high]).all() for bar in widest)

@@ -138,12 +138,15 @@ def _interval_bars(
     least = 1.0 if original.kind(name) == "integer" else 0.0
     edges = _round_edges(float(ends.min()), float(ends.max()), least=least)
     if np.isneginf(stretches).any():
-        edges = np.concatenate([[2 * edges[0] - edges[1]], edges])
+        with np.errstate(over="ignore"):
+            edges = np.concatenate([[edges[0] - (edges[1] - edges[0])], edges])
     if len(edges) > 2 and (stretches[:, 0] < edges[-2]).all() and edges[-2] >= ends.max():
         edges = edges[:-1]  # nothing begins at the end of the last one
+    largest = np.finfo(np.float64).max
+    edges = np.unique(np.clip(edges, -largest, largest))
     low, high = np.clip(stretches, edges[0], edges[-1]).T[:, :, None]
-    width = high - low
-    inside = np.minimum(high, edges[1:]) - np.maximum(low, edges[:-1])
+    width = high / 2 - low / 2  # halves, since the ends may be the largest numbers there are
+    inside = np.minimum(high, edges[1:]) / 2 - np.maximum(low, edges[:-1]) / 2
     at = (np.searchsorted(edges, low, side="right") - 1).clip(0, len(edges) - 2)
     points = at == np.arange(len(edges) - 1)
     shares = np.where(width > 0, inside.clip(0) / np.where(width > 0, width, 1), points)
