@@ -18,6 +18,8 @@ import numpy as np
 import pyarrow
 import pyarrow.parquet
 
+from shoal import Table
+from shoal.masking import Masker
 from shoal.workflow import Assessment, Release
 
 from ..fuzz.public_half import read_public
@@ -29,6 +31,19 @@ TOLERANCE = 2e-9
 NOTHING = 1e-12
 #: Entries that a key, a day, a version or the bytes of a file are in.
 _VARYING = {"key", "sha256", "shoal", "created", "report", "format_version", "plan"}
+#: What a fitted step may have learned.
+LEARNT = (
+    "groups_",
+    "blocks_",
+    "caps_",
+    "levels_",
+    "loss_",
+    "suppressed_",
+    "optimal_",
+    "proposed_",
+    "class_sizes_before_",
+    "redrawn_",
+)
 #: Entries in words, of which the number is kept.
 _WORDS = {"warnings", "cautions", "notes"}
 #: Entries with a reason in words for each name, of which the names are kept.
@@ -106,7 +121,9 @@ def of_assessment(assessment: Assessment) -> dict[str, Any]:
     return facts
 
 
-def of_release(release: Release, folder: Path, warned: Iterable[str]) -> dict[str, Any]:
+def of_release(
+    release: Release, table: Table, folder: Path, warned: Iterable[str]
+) -> dict[str, Any]:
     """A release that was saved to a folder: both halves, and what only the object has.
 
     Without the assessment before: that is the same for all releases of a table.
@@ -132,7 +149,30 @@ def of_release(release: Release, folder: Path, warned: Iterable[str]) -> dict[st
         "after": of_assessment(release.after),
         "profiles": _profiles(release),
         "private": of_private(folder / "private"),
+        "fitted": [of_step(record.fitted) for record in release.steps],
+        "served": of_served(release, table),
         "warnings given": dict(sorted(Counter(warned).items())),
+    }
+
+
+def of_step(fitted: Masker | None) -> dict[str, Any]:
+    """What a step learned, the groups of the records among it, as checksums where it is long."""
+    if fitted is None:
+        return {}
+    return {name: plain(vars(fitted)[name]) for name in LEARNT if name in vars(fitted)}
+
+
+def of_served(release: Release, table: Table) -> dict[str, str]:
+    """Raw rows as the fitted steps map them: a checksum of each column."""
+    rows = table.drop(table.roles.withheld)
+    for record in release.steps:
+        if record.fitted is not None:
+            rows = record.fitted.transform(rows)
+    return {
+        name: digest(None if cell is None else repr(cell) for cell in rows.frame[name].to_list())[
+            :16
+        ]
+        for name in rows.columns
     }
 
 

@@ -24,7 +24,7 @@ def test_a_release_is_as_recorded(run, fixed, record, tmp_path):
     with fixed(run.name) as warned:
         release = protect(table, plan)
         folder = release.save(tmp_path / "release", format=run.format)
-    compare(run.name, of_release(release, folder, warned), record=record)
+    compare(run.name, of_release(release, table, folder, warned), record=record)
     # whatever the plan is: one record for all runs of a table
     compare(f"before-{run.table}", of_assessment(release.before), record=record)
 
