@@ -52,6 +52,21 @@ LEVELS = {
     "sex": Hierarchy.suppression(),
     "height": Hierarchy.intervals([5, 10, 20, 40]),
 }
+
+
+def _written_by_others() -> dict[str, Hierarchy]:
+    """Hierarchies in the notations of others: half-open the other way, open ends, sets, dashes."""
+    bands = [(0, 29, "<30"), (30, 39, "(29, 39]"), (40, 49, "40-49"), (50, 64, "[50;65)")]
+    ages = [
+        [str(age), next((text for low, top, text in bands if low <= age <= top), "≥65"), "*"]
+        for age in range(18, 90)
+    ]
+    towns = [f"{1000 + 100 * a + b}" for a in range(6) for b in range(5)]
+    sets = {a: "{" + ", ".join(towns[5 * a : 5 * a + 5]) + "}" for a in range(6)}
+    zips = [[town, sets[at // 5], "*"] for at, town in enumerate(towns)]
+    return {"age": Hierarchy.from_rows(ages), "zip": Hierarchy.from_rows(zips)}
+
+
 COARSE = Generalize(k=5, suppression_limit=0.1)
 K = KAnonymity
 
@@ -93,6 +108,21 @@ RUNS = [
             require=[K(3), LDiversity(2, column="ill")],
         ),
         "xlsx",
+    ),
+    Run(
+        "full-domain-others",
+        "people",
+        _of(
+            Generalize(
+                k=3,
+                hierarchies=_written_by_others(),
+                levels={"age": 1, "zip": 1},
+                columns=["age", "zip"],
+                suppression_limit=1.0,
+            ),
+            TopBottomCode(fence=0.5, columns=["height"]),
+        ),
+        "csv",
     ),
     Run("full-domain-proposed", "survey", _of(Generalize(k=4, suppression_limit=0.2)), "arrow"),
     Run("full-domain-dates", "calendar", _of(Generalize(k=3, suppression_limit=0.3)), "csv"),

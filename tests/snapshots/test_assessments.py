@@ -6,7 +6,9 @@ Measures that train models of scikit-learn have tests of their own: other versio
 from __future__ import annotations
 
 import functools
+import json
 
+import numpy as np
 import pytest
 
 from shoal import (
@@ -23,7 +25,7 @@ from shoal import (
 )
 from shoal.workflow import discover_all_measures
 
-from .outcome import compare, of_assessment
+from .outcome import RECORDED, compare, differences, of_assessment
 from .tables import TABLES, people
 
 #: They train models.
@@ -93,6 +95,24 @@ def _hierarchies(columns):
     return dict.fromkeys(columns, Hierarchy.suppression())
 
 
+def test_the_order_of_the_rows_of_the_original_changes_nothing(fixed):
+    """Rows are paired by their keys."""
+    original = TABLES["people"]()
+    order = (7 * np.arange(len(original))) % len(original)
+    measures = ["unchanged_records", "distance_linkage", "normalized_certainty_penalty"]
+    with fixed("reordered"):
+        masked = Generalize("mondrian", k=4).fit_transform(original)
+        one, two = (
+            of_assessment(assess(masked, original=table, measures=measures))
+            for table in (original, original.reorder(order))
+        )
+    del one["distributions"], two["distributions"]
+    for facts in (one, two):
+        for entry in facts["measurements"].values():
+            entry.pop("per_record", None)  # in the order of the rows
+    assert differences(one, two) == []
+
+
 @pytest.mark.parametrize("name", MASKED)
 def test_a_comparison_is_measured_as_recorded(name, fixed, record):
     chosen, steps = MASKED[name]
@@ -112,10 +132,6 @@ def test_a_comparison_is_measured_as_recorded(name, fixed, record):
 
 def test_every_measure_is_on_record():
     """Each by one of the tables at least; asked for in vain it would be in 'left_out'."""
-    import json
-
-    from .outcome import RECORDED
-
     kept = set()
     for name in NAMES:
         kept |= set(json.loads((RECORDED / f"{name}.json").read_text("utf-8"))["measurements"])
