@@ -42,4 +42,4 @@ def test_nothing_is_on_record_that_no_run_gives():
 
     kept = {path.stem for path in RECORDED.glob("*.json")}
     assert kept == {run.name for run in RUNS} | {f"before-{name}" for name in TABLES} | set(NAMES)
-    assert sum(path.stat().st_size for path in RECORDED.iterdir()) < 700_000
+    assert sum(path.stat().st_size for path in RECORDED.iterdir()) < 600_000
