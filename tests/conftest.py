@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
+import itertools
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import hypothesis
 import pytest
+
+from shoal.errors import ShoalWarning
 
 from .warm_process import WarmProcess
 
@@ -94,3 +101,33 @@ def warm_process() -> Iterator[WarmProcess]:
     process = WarmProcess()
     yield process
     process.close()
+
+
+Fixed = Callable[[str], AbstractContextManager[list[str]]]
+
+
+@pytest.fixture
+def fixed(monkeypatch: pytest.MonkeyPatch) -> Fixed:
+    """A block under keys of a name, whatever the test is called and wherever it is.
+
+    Searches that go on for a time see a clock of their own: a thousandth of a second passes
+    whenever it is read. The block gives the classes of the warnings that were given.
+    """
+
+    @contextmanager
+    def under(name: str) -> Iterator[list[str]]:
+        calls, ticks = itertools.count(), itertools.count(1)
+        said: list[str] = []
+
+        def key(length: int) -> bytes:
+            assert length == 32
+            return hashlib.sha256(f"recorded/{name}/{next(calls)}".encode()).digest()
+
+        with monkeypatch.context() as patch, warnings.catch_warnings(record=True) as given:
+            warnings.simplefilter("always", ShoalWarning)
+            patch.setattr("shoal.randomness._entropy", key)
+            patch.setattr(time, "monotonic", lambda: next(ticks) / 1000)
+            yield said
+        said += [one.category.__name__ for one in given if issubclass(one.category, ShoalWarning)]
+
+    return under

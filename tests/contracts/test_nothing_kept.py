@@ -8,11 +8,28 @@ import warnings
 
 import pytest
 
-from shoal import Plan, Table, protect
-from shoal.errors import ParameterError, ShoalWarning
+from shoal import (
+    Generalize,
+    Hierarchy,
+    KAnonymity,
+    LDiversity,
+    Limit,
+    Microaggregate,
+    Plan,
+    RankSwap,
+    Redraw,
+    Round,
+    Sample,
+    Swap,
+    Table,
+    protect,
+)
+from shoal.errors import ParameterError, RequirementNotMet, ShoalWarning
+from shoal.masking import Secrets
 
+from ..snapshots.tables import survey
 from .each_masker import each_example, each_random
-from .registry import KNOWN_METHODS, masked_by, people, people_columns
+from .registry import KNOWN_METHODS, MASKERS, masked_by, people, people_columns
 
 
 def protected(plan, table):
@@ -41,6 +58,87 @@ def test_protect_leaves_the_plan_as_it_was(example):
     for key in keys_of(release):
         assert not any(key in text for text in shown)
         assert key.encode() not in pickle.dumps(plan)
+
+
+#: Steps that need others, hierarchies or models: what the examples above have not.
+NAMES = survey().roles.quasi_identifiers
+LONG_PLANS = {
+    "redraw": lambda: Plan(
+        [Generalize("mondrian", k=3), Redraw(LDiversity(2))], require=[LDiversity(2)]
+    ),
+    "local": lambda: Plan(
+        [Generalize("local", k=4, hierarchies={"age": Hierarchy.intervals([10, 20])}, seconds=0.1)],
+        require=[KAnonymity(4), Limit("suda", at_most=1)],
+        roles=survey().roles,
+    ),
+    "levels": lambda: Plan(
+        [
+            Generalize(
+                k=2,
+                models=[KAnonymity(2)],
+                hierarchies=dict.fromkeys(NAMES, Hierarchy.suppression()),
+                levels=dict.fromkeys(NAMES, 0) | {"age": 1, "wage": 1},
+                suppression_limit=1.0,
+            ),
+            Sample(fraction=0.5),
+        ]
+    ),
+    "groups": lambda: Plan(
+        [
+            Microaggregate(3, dissimilarity="gower", groups_satisfy=[LDiversity(2)]),
+            Swap(3, informed=True),
+        ],
+        keep_order=True,
+    ),
+    "not met": lambda: Plan([Round(base=10), RankSwap(percent=5)], require=[KAnonymity(500)]),
+}
+
+
+def everything_of(plan):
+    """All that a plan, its steps and its requirements hold, as bytes by name."""
+    parts = {"plan": plan} | {
+        f"{what} {number}": one
+        for what in ("steps", "require")
+        for number, one in enumerate(getattr(plan, what))
+    }
+    return {
+        (part, name): None if isinstance(value, Secrets) else pickle.dumps(value)
+        for part, thing in parts.items()
+        for name, value in vars(thing).items()
+    }
+
+
+@pytest.mark.parametrize("name", LONG_PLANS)
+def test_protect_leaves_every_part_of_a_plan_as_it_was(name):
+    plan, table = LONG_PLANS[name](), survey()
+    before, frame = everything_of(plan), table.frame.clone()
+    ids = [id(step) for step in plan.steps]
+    for _ in range(2):
+        try:
+            protected(plan, table)
+        except RequirementNotMet:
+            assert name == "not met"
+        else:
+            assert name != "not met"
+        assert [id(step) for step in plan.steps] == ids
+        assert everything_of(plan) == before
+        assert table.frame.equals(frame)
+
+
+def test_every_method_is_asked_to_leave_its_plan_as_it_was():
+    alone = {example.method for example in MASKERS}
+    assert alone | {s.method for make in LONG_PLANS.values() for s in make().steps} == {
+        *KNOWN_METHODS
+    }
+
+
+def test_a_step_that_learned_is_no_longer_as_it_was():
+    """So that the tests above can fail."""
+    plan = LONG_PLANS["groups"]()
+    before = everything_of(plan)
+    masked_by(plan.steps[0], survey())
+    changed = {name for _, name in set(everything_of(plan)) - set(before)}
+    assert {"groups_", "touched_"} <= changed
 
 
 @each_example

@@ -1,0 +1,211 @@
+"""How much work a call does, by counting: what cost is tested by, since times differ and lie.
+
+>>> from shoal import Roles, Table
+>>> import polars as pl
+>>> table = Table(pl.DataFrame({"age": [1, 1, 2]}), Roles(quasi_identifiers=["age"]))
+>>> with counted() as work:
+...     codes = table.codes("age"), table.codes("age")
+...     classes = table.classes
+>>> work.encodes, work.repeated_encodes, work.groupings
+(3, 2, 1)
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+#: The functions that are counted, by what they are counted as: module and name.
+WATCHED: dict[str, tuple[tuple[str, str], ...]] = {
+    "encode": (("shoal.table._encode", "encode"),),
+    "group": (("shoal.table._classes", "form_classes"),),
+    "pass": (
+        ("shoal.kernels._grouping", "group"),
+        ("shoal.kernels._grouping", "dense_labels"),
+        ("shoal.kernels._grouping", "count_sizes"),
+    ),
+    "parse": (
+        ("shoal.table._released_texts", "interval_of"),
+        ("shoal.table._released_texts", "number_of"),
+        ("shoal.table._released_texts", "end_of"),
+        ("shoal.table._released_texts", "moment_of"),
+        ("shoal.table._released_texts", "members_of"),
+    ),
+    "read labels": (
+        ("shoal.table.hierarchy._read_labels", "read_labels"),
+        ("shoal.table._released_texts", "ends_of_labels"),
+        ("shoal.table._released_texts", "stretches_of_labels"),
+    ),
+    "read": (
+        ("shoal.table.storage._read", "read_frame"),
+        ("shoal.table.storage._read", "read_fields"),
+    ),
+}
+#: The methods of a Table that are counted.
+WATCHED_METHODS = {"table": "_fill", "search": "_positions_of"}
+
+
+@dataclass
+class Work:
+    """What was done inside a block of :func:`counted`.
+
+    A column is known by its name and its cells, and classes by the columns that they are formed
+    of: so a column that several tables share is one, and what is done to it twice is repeated.
+    """
+
+    calls: Counter[str] = field(default_factory=Counter)
+    columns: Counter[tuple[str, str]] = field(default_factory=Counter)
+    classes: Counter[tuple[tuple[str, str], ...]] = field(default_factory=Counter)
+
+    @property
+    def encodes(self) -> int:
+        """How often a column was encoded."""
+        return self.columns.total()
+
+    @property
+    def repeated_encodes(self) -> int:
+        """How often a column was encoded that had been before."""
+        return self.columns.total() - len(self.columns)
+
+    @property
+    def groupings(self) -> int:
+        """How often classes were formed."""
+        return self.classes.total()
+
+    @property
+    def repeated_groupings(self) -> int:
+        """How often classes were formed of columns that they had been formed of before."""
+        return self.classes.total() - len(self.classes)
+
+    @property
+    def passes(self) -> int:
+        """How often a kernel went over all rows to label equal keys, for whatever reason."""
+        return self.calls["pass"]
+
+    @property
+    def parses(self) -> int:
+        """How many texts were parsed into a number, a moment, an interval or a set."""
+        return self.calls["parse"]
+
+    @property
+    def label_readings(self) -> int:
+        """How often a list of released labels was read for what the labels stand for."""
+        return self.calls["read labels"]
+
+    @property
+    def tables(self) -> int:
+        """How many Table objects were made."""
+        return self.calls["table"]
+
+    @property
+    def searches(self) -> int:
+        """How often the rows of one table were searched for in another."""
+        return self.calls["search"]
+
+    @property
+    def reads(self) -> int:
+        """How many files of data were read."""
+        return self.calls["read"]
+
+    def to_dict(self) -> dict[str, int]:
+        """All counts by name."""
+        return {name: getattr(self, name) for name in COUNTS}
+
+
+#: The names of all counts.
+COUNTS = tuple(name for name, thing in vars(Work).items() if isinstance(thing, property))
+
+
+def _column_identity(series: pl.Series) -> tuple[str, str]:
+    """The name of a column, and a checksum of its type and cells."""
+    content = hashlib.sha256(f"{series.dtype} {len(series)} {series.null_count()}".encode())
+    content.update(series.hash(seed=1).to_numpy().tobytes())
+    return series.name, content.hexdigest()
+
+
+def _codes_identity(codes: Any) -> tuple[str, str]:
+    """The name of an encoded column, and a checksum of its codes."""
+    found = hashlib.sha256(np.ascontiguousarray(codes.codes, np.uint64).tobytes())
+    return codes.name, found.hexdigest()
+
+
+def _watching(what: str, function: Callable[..., Any], work: Work, deep: list[str]) -> Any:
+    """The function, counting; a function that one of the same kind calls is not counted."""
+
+    @functools.wraps(function)
+    def counting(*given: Any, **named: Any) -> Any:
+        if what == "encode":
+            series = given[0] if given else named["series"]
+            work.columns[_column_identity(series)] += 1
+        if what == "group":
+            parts, *others = given
+            listed = list(parts)  # it may be a generator
+            given = (listed, *others)
+            work.classes[tuple(_codes_identity(part) for part in listed)] += 1
+        if what not in deep:
+            work.calls[what] += 1
+        deep.append(what)
+        try:
+            return function(*given, **named)
+        finally:
+            deep.pop()
+
+    return counting
+
+
+def _replace(old: Any, new: Any) -> int:
+    """Put something in the place of a function wherever a module of Shoal has it by a name."""
+    places = [
+        (module, name)
+        for called, module in list(sys.modules.items())
+        if called.partition(".")[0] == "shoal" and isinstance(module, ModuleType)
+        for name, thing in list(vars(module).items())
+        if thing is old
+    ]
+    for module, name in places:
+        setattr(module, name, new)
+    return len(places)
+
+
+@contextmanager
+def counted() -> Iterator[Work]:
+    """Count the work that is done inside the block, whoever does it.
+
+    A module that is first imported inside the block gets the counting function too, so that all
+    modules are looked through again at the end.
+    """
+    from shoal.table import Table
+
+    work, deep = Work(), []
+    functions = [
+        (getattr(importlib.import_module(module), name), what)
+        for what, named in WATCHED.items()
+        for module, name in named
+    ]
+    methods = {
+        name: (vars(Table)[name], _watching(what, vars(Table)[name], work, deep))
+        for what, name in WATCHED_METHODS.items()
+    }
+    pairs = [(function, _watching(what, function, work, deep)) for function, what in functions]
+    try:
+        for function, counting in pairs:
+            _replace(function, counting)
+        for name, (_, counting) in methods.items():
+            setattr(Table, name, counting)
+        yield work
+    finally:
+        for function, counting in pairs:
+            _replace(counting, function)
+        for name, (method, _) in methods.items():
+            setattr(Table, name, method)
