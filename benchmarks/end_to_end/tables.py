@@ -49,13 +49,19 @@ _REDRAWN = 0.05
 _MOVED = 3
 
 
+def invented_values(name: str, count: int) -> pl.Series:
+    """All values that an invented column can have."""
+    if name in NUMBERS:
+        return pl.Series(range(16, 16 + count))
+    return pl.Series([f"{code:03d}" for code in range(count)])
+
+
 def invented(values: dict[str, int], rows: int, rng: np.random.Generator) -> pl.DataFrame:
     """A table of the same shape: some values are frequent, most are rare."""
     columns: dict[str, Any] = {}
     for name, count in values.items():
         codes = np.minimum(rng.geometric(min(0.9, 3 / count), rows) - 1, count - 1)
-        texts = pl.Series([f"{code:03d}" for code in range(count)])
-        columns[name] = codes + 16 if name in NUMBERS else texts.gather(codes)
+        columns[name] = invented_values(name, count).gather(codes)
     return pl.DataFrame(columns)
 
 
@@ -83,7 +89,7 @@ def of_source(name: str, rows: int) -> pl.DataFrame:
     rng = np.random.default_rng(20_26)
     path = DATA / file
     if not path.is_file():
-        print(f"{file} is not here; a table of the same shape is invented.", file=sys.stderr)
+        print(f"{file} is not here; a table of the same shape is invented.")
         return invented(values, rows, rng)
     source = pl.read_parquet(path).select(list(values))
     if name == "acs" and rows <= len(source):
@@ -112,17 +118,17 @@ def few(rows: int) -> pl.DataFrame:
     )
 
 
-def write_hierarchies(name: str, frame: pl.DataFrame, folder: Path) -> None:
+def write_hierarchies(name: str, folder: Path) -> None:
     """One file per column: the public ones, or threes of threes of values."""
     _, shelf, values = SOURCES[name]
     folder.mkdir(exist_ok=True)
-    for column in values:
+    for column, count in values.items():
         path = DATA / "hierarchies" / shelf / f"{column}.csv"
         if path.is_file():
             (folder / path.name).write_bytes(path.read_bytes())
             continue
         lines = []
-        for place, value in enumerate(frame[column].unique().sort().cast(pl.String)):
+        for place, value in enumerate(invented_values(column, count).cast(pl.String)):
             levels = [f"{step}-{place // 3**step}" for step in range(1, 4)]
             lines.append(";".join([value, *levels, "*"]))
         (folder / path.name).write_text("\n".join(lines) + "\n")
@@ -138,7 +144,7 @@ def main(name: str, rows: int, folder: Path) -> None:
     else:
         frame.write_parquet(part)
     if kind in SOURCES:
-        write_hierarchies(kind, frame, folder / f"{kind}-hierarchies")
+        write_hierarchies(kind, folder / f"{kind}-hierarchies")
     part.rename(folder / f"{kind}-{rows}.{ending}")
 
 
