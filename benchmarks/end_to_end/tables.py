@@ -129,7 +129,8 @@ def write_hierarchies(name: str, folder: Path) -> None:
             continue
         lines = []
         for place, value in enumerate(invented_values(column, count).cast(pl.String)):
-            levels = [f"{step}-{place // 3**step}" for step in range(1, 4)]
+            steps = [step for step in range(1, 4) if 3**step < count]  # or the lattice gets huge
+            levels = [f"{step}-{place // 3**step}" for step in steps]
             lines.append(";".join([value, *levels, "*"]))
         (folder / path.name).write_text("\n".join(lines) + "\n")
 
