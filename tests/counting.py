@@ -31,9 +31,9 @@ WATCHED: dict[str, tuple[tuple[str, str], ...]] = {
     "encode": (("shoal.table._encode", "encode"),),
     "group": (("shoal.table._classes", "form_classes"),),
     "pass": (
-        ("shoal.kernels._grouping", "group"),
-        ("shoal.kernels._grouping", "dense_labels"),
-        ("shoal.kernels._grouping", "count_sizes"),
+        ("shoal.kernels.grouping", "group"),
+        ("shoal.kernels.grouping", "dense_labels"),
+        ("shoal.kernels.grouping", "count_sizes"),
     ),
     "parse": (
         ("shoal.table._released_texts", "interval_of"),
@@ -52,8 +52,12 @@ WATCHED: dict[str, tuple[tuple[str, str], ...]] = {
         ("shoal.table.storage._read", "read_fields"),
     ),
 }
-#: The methods of a Table that are counted.
-WATCHED_METHODS = {"table": "_fill", "search": "_positions_of"}
+#: The methods that are counted.
+WATCHED_METHODS: tuple[tuple[str, str, str, str], ...] = (
+    ("table", "shoal.table._table", "Table", "__init__"),
+    ("table", "shoal.table._table", "Table", "_derive"),
+    ("search", "shoal.table._provenance", "Provenance", "positions_of"),
+)
 
 
 @dataclass
@@ -185,27 +189,29 @@ def counted() -> Iterator[Work]:
     A module that is first imported inside the block gets the counting function too, so that all
     modules are looked through again at the end.
     """
-    from shoal.table import Table
-
     work, deep = Work(), []
     functions = [
         (getattr(importlib.import_module(module), name), what)
         for what, named in WATCHED.items()
         for module, name in named
     ]
-    methods = {
-        name: (vars(Table)[name], _watching(what, vars(Table)[name], work, deep))
-        for what, name in WATCHED_METHODS.items()
-    }
+    owners = [
+        (what, getattr(importlib.import_module(module), owner), name)
+        for what, module, owner, name in WATCHED_METHODS
+    ]
+    methods = [
+        (owner, name, vars(owner)[name], _watching(what, vars(owner)[name], work, deep))
+        for what, owner, name in owners
+    ]
     pairs = [(function, _watching(what, function, work, deep)) for function, what in functions]
     try:
         for function, counting in pairs:
             _replace(function, counting)
-        for name, (_, counting) in methods.items():
-            setattr(Table, name, counting)
+        for owner, name, _, counting in methods:
+            setattr(owner, name, counting)
         yield work
     finally:
         for function, counting in pairs:
             _replace(counting, function)
-        for name, (method, _) in methods.items():
-            setattr(Table, name, method)
+        for owner, name, method, _ in methods:
+            setattr(owner, name, method)

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.kernels._conditions import only_size
-from shoal.kernels._grouping import first_rows, group
+from shoal.kernels.conditions import only_size
+from shoal.kernels.grouping import first_rows, group
 
 K = 5
 LIMIT = 0.02
@@ -104,8 +104,8 @@ def verified(frame: pl.DataFrame) -> dict[str, int]:
 
 
 def full_domain(data: Path, hierarchies: Path, out: Path) -> dict[str, Any]:
-    from shoal.kernels._lattice import FullDomainSearch
-    from shoal.kernels._roll_up import Base
+    from shoal.kernels.lattice.lattice import FullDomainSearch
+    from shoal.kernels.lattice.roll_up import Base
 
     stage("imports")
     with data.open() as file:
@@ -189,7 +189,7 @@ def full_domain(data: Path, hierarchies: Path, out: Path) -> dict[str, Any]:
 
 def _axes(frame: pl.DataFrame, hierarchies: Path) -> list[Any]:
     """For each column its codes, its attribute, its tree and its values, in Mondrian's order."""
-    from shoal.kernels._mondrian_attributes import Attribute, ordered
+    from shoal.kernels.boxes.mondrian_attributes import Attribute, ordered
 
     axes: list[Any] = []
     for column in frame:
@@ -231,7 +231,7 @@ def _texts(axis: Any, lows: Any, highs: Any) -> tuple[list[str], Any]:
 
 
 def mondrian(data: Path, hierarchies: Path, out: Path) -> dict[str, Any]:
-    from shoal.kernels._mondrian_boxes import MondrianBoxes
+    from shoal.kernels.boxes.mondrian_boxes import MondrianBoxes
 
     stage("imports")
     frame = pl.read_parquet(data)
@@ -304,7 +304,7 @@ def _distinct(columns: list[Any]) -> Any:
 
 
 def microaggregation(data: Path, hierarchies: Path, out: Path) -> dict[str, Any]:
-    from shoal.kernels._mdav import mdav
+    from shoal.kernels.points.mdav import mdav
 
     stage("imports")
     frame = pl.read_parquet(data)

@@ -175,14 +175,14 @@ def test_a_claim_is_measured_on_the_files_not_believed(tmp_path):
 
 def test_counting_twice_is_counting_in_two_ways(monkeypatch, out):
     """If the grouping that the risks use were wrong, the second count would show it."""
-    from shoal.table import _grouped
+    from shoal.table import _table
 
-    right = _grouped.classes_of
+    right = _table.form_classes
 
-    def wrong(columns, rows):
+    def wrong(parts, rows):
         return right([], rows)
 
-    monkeypatch.setattr(_grouped, "classes_of", wrong)
+    monkeypatch.setattr(_table, "form_classes", wrong)
     assert statuses(verify(out))["class sizes counted twice"] == "failed"
 
 

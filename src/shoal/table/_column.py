@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,8 @@ from shoal.table._comparable import comparable
 from shoal.table._encode import Codes, decode, encode
 from shoal.table._frames import Kind, kind_of
 from shoal.table._scrub import scrubbed_column
+
+Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -157,7 +160,7 @@ class Column:
             return Column(self.series.filter(pl.Series(rows)))
         return Column(self.series.gather(rows))
 
-    def taken_from(self, rows: npt.NDArray[np.int64]) -> Column:
+    def taken_from(self, rows: Integers) -> Column:
         """In each row the cell of another row; -1 makes it missing."""
         if (rows >= 0).all():
             return self.at(rows)
@@ -177,9 +180,7 @@ class Column:
             vars(scrubbed)["codes"] = Codes(codes.codes.copy(), levels, codes.missing)
         return scrubbed
 
-    def differs_from(
-        self, other: Column, rows: npt.NDArray[np.int64] | None
-    ) -> npt.NDArray[np.bool_]:
+    def differs_from(self, other: Column, rows: Integers | None) -> npt.NDArray[np.bool_]:
         """Where a cell is another than that of ``other``, in the same row or in ``rows`` of it.
 
         The number 3 written as 3.0 is no other cell, nor is a day written as its midnight.
@@ -195,7 +196,12 @@ class Column:
         return old.ne_missing(new).to_numpy()
 
 
-def in_one_code(one: Column, other: Column) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+#: What two columns are in one code, made once for each pair that lives.
+_IN_ONE_CODE: WeakKeyDictionary[Column, WeakKeyDictionary[Column, tuple[Integers, Integers]]]
+_IN_ONE_CODE = WeakKeyDictionary()
+
+
+def in_one_code(one: Column, other: Column) -> tuple[Integers, Integers]:
     """For the codes of two columns numbers that are equal where the values are; -1 for missing.
 
     The numbers follow the order of the values. Numbers of different types are compared as numbers,
@@ -207,7 +213,14 @@ def in_one_code(one: Column, other: Column) -> tuple[npt.NDArray[np.int64], npt.
     >>> [numbers.tolist() for numbers in in_one_code(one, other)]
     [[1, -1], [0, 1]]
     """
-    if one.codes is other.codes:
+    kept = _IN_ONE_CODE.setdefault(one, WeakKeyDictionary())
+    if other not in kept:
+        kept[other] = _in_one_code(one, other)
+    return kept[other]
+
+
+def _in_one_code(one: Column, other: Column) -> tuple[Integers, Integers]:
+    if one is other:
         numbers = _with_missing(np.arange(len(one.codes.levels)), one.codes)
         return numbers, numbers
     both = encode(pl.concat(comparable(one.codes.levels, other.codes.levels)))
@@ -216,5 +229,5 @@ def in_one_code(one: Column, other: Column) -> tuple[npt.NDArray[np.int64], npt.
     return _with_missing(numbers[:first], one.codes), _with_missing(numbers[first:], other.codes)
 
 
-def _with_missing(numbers: npt.NDArray[np.int64], codes: Codes) -> npt.NDArray[np.int64]:
+def _with_missing(numbers: Integers, codes: Codes) -> Integers:
     return numbers if codes.missing is None else np.append(numbers, -1)

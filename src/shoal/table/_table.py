@@ -568,7 +568,8 @@ class Table:
     def _recorded(self, **changed: Any) -> Table:
         return self._derive(past=replace(self._past, **changed))
 
-    def _at(self, rows: npt.NDArray[Any]) -> Table:
+    def _at(self, rows: npt.ArrayLike) -> Table:
+        rows = np.asarray(rows)
         columns = {name: column.at(rows) for name, column in self._columns.items()}
         return self._derive(columns, past=self._past.at(rows), kept={})
 
