@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from shoal.masking._base import StepLog
 from shoal.masking._dissimilarity import Space
-from shoal.randomness import SecretStream
 
 Integers = npt.NDArray[np.int64]
 #: Puts records into groups and shows in a log how far it is.
@@ -19,11 +18,12 @@ Forming = Callable[[Space, StepLog], object]
 
 _FEWEST = 50_000  # records below which nobody waits for any partition
 _PILOT = 20  # the pilot has one record in so many, so that it takes a percent or two of the run
+_FEW = 200  # records of a run before it, which may have to compile
 _GROWTH = 1.3  # time grows as this power of the records; seen from 1.1 to 1.5 with the data
 _WORTH_TELLING = 3.0  # seconds
 
 
-def with_estimate(log: StepLog, space: Space, form: Forming, stream: SecretStream) -> StepLog:
+def with_estimate(log: StepLog, space: Space, form: Forming) -> StepLog:
     """A log that says, beside what is done, about how long a run on all records will take.
 
     The given one where nobody listens, or where the run is short.
@@ -32,23 +32,23 @@ def with_estimate(log: StepLog, space: Space, form: Forming, stream: SecretStrea
     --------
     >>> log = StepLog()
     >>> space = Space(3, points=np.zeros((3, 1)))
-    >>> with_estimate(log, space, lambda part, log: None, SecretStream(bytes(32))) is log
+    >>> with_estimate(log, space, lambda part, log: None) is log
     True
     """
     show = log.progress
     if show is None:
         return log
-    seconds = estimated_seconds(space, form, stream)
+    seconds = estimated_seconds(space, form)
     if seconds is None or seconds < _WORTH_TELLING:
         return log
     return replace(log, progress=lambda label, share: show(f"{label}: {in_words(seconds)}", share))
 
 
-def estimated_seconds(space: Space, form: Forming, stream: SecretStream) -> float | None:
+def estimated_seconds(space: Space, form: Forming) -> float | None:
     """About how many seconds it takes to form groups of all records; None for not worth a trial.
 
-    The work is done on a random part of the records and the time scaled up by how it is known to
-    grow. Data whose structure changes with their number are off by a factor of about two.
+    The work is done on one record in so many and the time scaled up by how it is known to grow.
+    Data whose structure changes with their number are off by a factor of about two.
 
     Parameters
     ----------
@@ -56,18 +56,14 @@ def estimated_seconds(space: Space, form: Forming, stream: SecretStream) -> floa
         All records.
     form : callable
         Forms groups of a space.
-    stream : SecretStream
-        Chooses the part; nothing of the result depends on it.
     """
     if space.rows < _FEWEST:
         return None
-    part = part_of(space, stream.choose(space.rows, space.rows // _PILOT))
-    taken = []
-    for _ in range(2):  # the first run may have to compile
-        start = time.monotonic()
-        form(part, StepLog())
-        taken.append(time.monotonic() - start)
-    return min(taken) * (space.rows / part.rows) ** _GROWTH
+    form(part_of(space, np.arange(0, space.rows, space.rows // _FEW)), StepLog())  # may compile
+    part = part_of(space, np.arange(0, space.rows, _PILOT))
+    start = time.monotonic()
+    form(part, StepLog())
+    return (time.monotonic() - start) * (space.rows / part.rows) ** _GROWTH
 
 
 def part_of(space: Space, rows: Integers) -> Space:

@@ -144,7 +144,6 @@ def _with_estimate(log: StepLog, space: Space, settings: Grouping, stream: Secre
         log,
         space,
         lambda part, quiet: partition(part, settings, stream.derive("pilot"), quiet),
-        stream.derive("pilot", "rows"),
     )
 
 

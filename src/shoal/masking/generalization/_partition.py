@@ -65,8 +65,11 @@ def accepts_classes(
     Where persons have several records, that each class holds is asked again: two that have become
     one may fail what both hold.
     """
+    has_persons = bool(len(demand.conditions.persons.value))
+    if not has_persons and not demand.of_partition:
+        return True
     labels, count = _class_labels(recoding, names, found)
-    if not len(demand.conditions.persons.value):
+    if not has_persons:
         return demand.accepts_partition(np.bincount(labels, minlength=count).astype(np.int64))
     persons = demand.secrets[-1]
     classes, whose = owned_pairs(labels, persons)
