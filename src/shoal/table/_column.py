@@ -97,6 +97,11 @@ class Column:
         return "codes" in vars(self)
 
     @property
+    def _is_coarse(self) -> bool:
+        """Whether it is coded, and comparing its levels costs less than comparing its cells."""
+        return self.is_coded and 4 * self.codes.count <= len(self)
+
+    @property
     def kind(self) -> Kind:
         """Integer, float, boolean, text, date, datetime, time or duration."""
         return kind_of(self.dtype)
@@ -213,8 +218,7 @@ class Column:
         """
         if self is other and rows is None:
             return np.zeros(len(self), np.bool_)
-        alike = self.dtype == other.dtype and self._cells is not None is not other._cells
-        if self.is_coded and other.is_coded and not alike:
+        if self._is_coarse and other._is_coarse:
             mine, theirs = in_one_code(self, other)
             before = theirs[other.codes.codes]
             return mine[self.codes.codes] != (before if rows is None else before[rows])
