@@ -8,9 +8,9 @@ import pytest
 
 from shoal import Table
 from shoal.kernels.groups.mixed_mdav import MixedMdav
-from shoal.masking import _estimate as estimate
 from shoal.masking._base import StepLog
-from shoal.masking._dissimilarity import Space, space_of
+from shoal.masking.grouping import _estimate as estimate
+from shoal.masking.grouping._dissimilarity import Space, space_of
 from shoal.randomness import SecretStream
 
 

@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from shoal.errors import InputError, quoted
 from shoal.masking._base import Masker, StepLog
-from shoal.masking._dissimilarity import DISSIMILARITIES
-from shoal.masking._groups_satisfy import Models, PrivacyModels, masked_and_asked
-from shoal.masking._partitions import PARTITIONS, form_groups
+from shoal.masking.grouping._dissimilarity import DISSIMILARITIES
+from shoal.masking.grouping._groups_satisfy import Models, PrivacyModels, masked_and_asked
+from shoal.masking.grouping._partitions import PARTITIONS, form_groups
 from shoal.parameters import ColumnNames, Flag, Integer, OneOf, Real
 from shoal.randomness import SecretStream
 from shoal.table import Table, ends_of_members, owned_pairs

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shoal.app.cli._next import with_examples
-from shoal.app.cli._progress import Working, kernels_are_compiled
 from shoal.app.cli._protect import check_place, release_facts, show_before_and_after
-from shoal.app.cli._show import (
+from shoal.app.cli._sources import AsJson, Force
+from shoal.app.cli.output._next import with_examples
+from shoal.app.cli.output._progress import Working, kernels_are_compiled
+from shoal.app.cli.output._show import (
     command_line,
     console,
     count,
@@ -24,7 +25,6 @@ from shoal.app.cli._show import (
     say,
     show,
 )
-from shoal.app.cli._sources import AsJson, Force
 
 if TYPE_CHECKING:
     from shoal.table import Table

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shoal.app.cli._hierarchy_files import ProposedHierarchies, propose_hierarchies
-from shoal.app.cli._plan_text import StepText, plan_text
+from shoal.app.cli.output._plan_text import StepText, plan_text
 from shoal.errors import InputError
 
 if TYPE_CHECKING:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shoal.app.cli._files import check_new, write_whole
 from shoal.app.cli._hierarchy_files import in_plan
-from shoal.app.cli._next import with_examples
-from shoal.app.cli._progress import Working
-from shoal.app.cli._show import (
+from shoal.app.cli._sources import AsJson, Data, Force, Reading, reads_data
+from shoal.app.cli.output._files import check_new, write_whole
+from shoal.app.cli.output._next import with_examples
+from shoal.app.cli.output._progress import Working
+from shoal.app.cli.output._show import (
     console,
     count,
     heading,
@@ -23,7 +24,6 @@ from shoal.app.cli._show import (
     show,
     table,
 )
-from shoal.app.cli._sources import AsJson, Data, Force, Reading, reads_data
 
 if TYPE_CHECKING:
     from shoal.table import Hierarchy, HierarchyCodes

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from shoal.app.cli._files import write_whole
+from shoal.app.cli.output._files import write_whole
 from shoal.errors import InputError
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.masking._base import StepLog
-from shoal.masking._dissimilarity import Space
+from shoal.masking.grouping._dissimilarity import Space
 
 Integers = npt.NDArray[np.int64]
 #: Puts records into groups and shows in a log how far it is.

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import RequirementNotMet
-from shoal.masking._dissimilarity import Space
+from shoal.masking.grouping._dissimilarity import Space
 from shoal.models import counted
 from shoal.table import Table
 

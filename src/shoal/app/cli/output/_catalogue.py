@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from shoal.app.cli._docstrings import Described, described, example_call
+from shoal.app.cli.output._docstrings import Described, described, example_call
 
 if TYPE_CHECKING:
     from shoal.masking import Masker

@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from shoal.errors import InputError
 from shoal.masking._base import StepLog
-from shoal.masking._dissimilarity import Space, space_of
-from shoal.masking._estimate import with_estimate
-from shoal.masking._groups_satisfy import Demand, Models, demand_of, demand_of_persons
-from shoal.masking._layers import groups_of_persons
+from shoal.masking.grouping._dissimilarity import Space, space_of
+from shoal.masking.grouping._estimate import with_estimate
+from shoal.masking.grouping._groups_satisfy import Demand, Models, demand_of, demand_of_persons
+from shoal.masking.grouping._layers import groups_of_persons
 from shoal.models import counted
 from shoal.randomness import SecretStream
 from shoal.table import Table

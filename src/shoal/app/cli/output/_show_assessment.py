@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from shoal.app.cli._show import (
+from shoal.app.cli.output._show import (
     count,
     heading,
     listed,

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import MissingExtra, PlanError, did_you_mean
-from shoal.study._places import data_folder
+from shoal.study.running._places import data_folder
 from shoal.table import Table, records_as_parquet
 
 #: The tasks of folktables, each with the column that it predicts.

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from shoal.app.cli._show import console, live, printable
+from shoal.app.cli.output._show import console, live, printable
 
 if TYPE_CHECKING:
     from rich.progress import Progress

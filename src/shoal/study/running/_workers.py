@@ -15,7 +15,7 @@ from typing import Any
 
 from shoal import __version__
 from shoal.errors import InputError
-from shoal.study._clusters import Begin, Cluster, dask, spark
+from shoal.study.running._clusters import Begin, Cluster, dask, spark
 
 BACKENDS = ("loky", "dask", "spark")
 

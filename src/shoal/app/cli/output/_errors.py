@@ -17,7 +17,7 @@ from typing import Any, Final, NoReturn, TextIO
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from shoal.app.cli._show import console, printable, tell
+from shoal.app.cli.output._show import console, printable, tell
 from shoal.errors import NothingLeftWarning, ReadError, ShoalError, ShoalWarning
 
 WRONG: Final = 2
@@ -243,7 +243,7 @@ def _usage(cause: Any) -> str:
 
 def _place(cause: BaseException) -> str:
     """Where it happened: a file and line of Shoal, never a value."""
-    root = Path(__file__).parents[3]
+    root = Path(__file__).parents[4]
     frames = traceback.extract_tb(cause.__traceback__)
     own = [frame for frame in frames if Path(frame.filename).is_relative_to(root / "shoal")]
     if not own:

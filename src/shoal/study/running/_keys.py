@@ -12,7 +12,7 @@ from typing import Any
 from shoal import __version__
 from shoal.errors import PlanError
 from shoal.study._design import Cell, MeasureSpec, Study
-from shoal.study._store import key_of
+from shoal.study.running._store import key_of
 
 #: What fits models and draws noise: another version may give another number.
 _LIBRARIES = ("opacus", "opendp", "scikit-learn", "scipy", "torch", "xgboost", "xgboost-cpu")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
-from shoal.study._store import Result, Store
+from shoal.study.running._store import Result, Store
 
 #: A cell, what is to be measured of it with the keys, and what a worker needs besides.
 Piece = tuple[Any, ...]
