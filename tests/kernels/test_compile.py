@@ -8,11 +8,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+
 import shoal
+from shoal.kernels import compile as compiling
+from shoal.kernels.compile import always_compiled, is_small, njit, python_if_small
 
 CODE = """
 import numpy as np
+from shoal.kernels import compile
 from shoal.kernels.grouping import group
+compile.small_work = 0
 assert group(np.array([7, 7, 9], dtype=np.uint64))[1].tolist() == [2, 1]
 """
 
@@ -44,3 +50,40 @@ def test_with_a_place_that_takes_nothing(tmp_path):
     blocked = tmp_path / "cache"
     blocked.write_text("a file where the cache should be")
     run({"NUMBA_CACHE_DIR": str(blocked)}, tmp_path)
+
+
+@njit(cache=False)
+def doubled(value):
+    return value * np.uint64(2)
+
+
+def totals():
+    """A kernel that calls another, and how often it was compiled."""
+
+    @python_if_small(lambda values: len(values))
+    @njit(cache=False)
+    def total(values):
+        found = np.uint64(0)
+        for value in values:
+            found += doubled(value)
+        return found
+
+    return total
+
+
+def test_small_work_is_left_to_python_until_it_adds_up(monkeypatch):
+    monkeypatch.setattr(compiling, "small_work", 10)
+    total, values = totals(), np.array([3, 2**63 + 1], np.uint64)
+    for call in range(1, 5):
+        assert total(values) == 8
+        assert not total.kernel.signatures, call
+    assert total(values) == 8  # the tenth value
+    assert len(total.kernel.signatures) == 1
+
+
+def test_always_compiled_ends_with_its_block(monkeypatch):
+    monkeypatch.setattr(compiling, "small_work", 10)
+    with always_compiled():
+        assert not is_small(0)
+    assert is_small(9)
+    assert not is_small(10)

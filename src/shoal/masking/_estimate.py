@@ -61,11 +61,14 @@ def estimated_seconds(space: Space, form: Forming, stream: SecretStream) -> floa
     """
     if space.rows < _FEWEST:
         return None
+    from shoal.kernels.compile import always_compiled
+
     part = part_of(space, stream.choose(space.rows, space.rows // _PILOT))
     taken = []
     for _ in range(2):  # the first run may have to compile
         start = time.monotonic()
-        form(part, StepLog())
+        with always_compiled():  # as for all records
+            form(part, StepLog())
         taken.append(time.monotonic() - start)
     return min(taken) * (space.rows / part.rows) ** _GROWTH
 

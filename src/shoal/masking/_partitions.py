@@ -193,6 +193,11 @@ def _values(space: Space) -> npt.NDArray[np.float64]:
 
 
 def _mdav(space: Space, settings: Grouping, stream: SecretStream, log: StepLog) -> Labels:
+    from shoal.kernels.groups.mixed_mdav import mdav_of_few
+    from shoal.kernels.space.few import are_few
+
+    if are_few(space.records, 1.5 * space.rows / settings.k, space.rows / 2):
+        return mdav_of_few(space.records, settings.k)
     work: Portions
     if space.points is not None:
         from shoal.kernels.points.mdav import Mdav

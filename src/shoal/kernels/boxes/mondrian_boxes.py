@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.kernels.boxes.mondrian_attributes import Attribute, height_over, packed, width_over
-from shoal.kernels.compile import njit
+from shoal.kernels.compile import njit, python_if_small
 from shoal.kernels.conditions import Conditions, holds
 from shoal.kernels.groups.mondrian_groups import _misplaced, _swap
 from shoal.kernels.persons import counted_once, meet, next_tick
@@ -139,6 +139,7 @@ class MondrianBoxes:
         return self._cuts[: self._state[1]]
 
 
+@python_if_small(lambda columns, *_: 16 * columns.size)
 @njit(cache=True)
 def _advance(
     columns: Any,

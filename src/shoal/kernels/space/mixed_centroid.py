@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.kernels.compile import njit
+from shoal.kernels.compile import njit, python_if_small
 from shoal.kernels.space.mixed_distance import Floats, Integers, Query
 from shoal.kernels.space.mixed_records import MixedRecords
 
@@ -54,6 +54,7 @@ def centroid_of(records: MixedRecords) -> Centroid:
     return centroid
 
 
+@python_if_small(lambda centroid, records: 4 * records.values.shape[1] * len(centroid.counts))
 @njit(cache=True)
 def _count(centroid: Centroid, records: MixedRecords) -> None:
     for row in range(records.values.shape[1]):

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from shoal.kernels.compile import njit
+from shoal.kernels.compile import njit, python_if_small
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -90,6 +90,7 @@ def minimal_uniques(
     return result
 
 
+@python_if_small(lambda codes, *_: codes.size)
 @njit(cache=True)
 def _sets_of_size(
     codes: Any,
