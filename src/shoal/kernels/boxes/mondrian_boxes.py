@@ -25,7 +25,7 @@ import numpy.typing as npt
 from shoal.kernels.boxes.mondrian_attributes import Attribute, height_over, packed, width_over
 from shoal.kernels.compile import njit, python_if_small
 from shoal.kernels.conditions import Conditions, holds
-from shoal.kernels.groups.mondrian_groups import _misplaced, _swap
+from shoal.kernels.groups.mondrian import _misplaced, _swap
 from shoal.kernels.persons import counted_once, meet, next_tick
 
 Codes = npt.NDArray[np.int32]

@@ -83,7 +83,7 @@ class NearestRecords:
         self._records, self._rows = records, rows
         self._labels = np.empty(0, np.int64) if labels is None else labels
         self._candidates = candidates
-        few = are_few(records, len(rows), len(candidates))
+        few = are_few(len(records.measure.presence), len(rows), len(candidates))
         self._tree = None if few else grow(records, candidates)
         self._done = 0
 

@@ -65,7 +65,6 @@ class Few:
         return np.where(shared == 0, 1.0, sums / np.maximum(shared, 1))
 
 
-def are_few(records: MixedRecords, queries: float, candidates: float) -> bool:
+def are_few(columns: int, queries: float, candidates: float) -> bool:
     """Whether so many queries with so many candidates are not worth compiling a tree for."""
-    columns = len(records.measure.presence) + 2
-    return is_small(queries * (candidates * columns / _COST + 10 * columns))
+    return is_small(queries * (columns + 2) * (candidates / _COST + 10))
