@@ -1,4 +1,4 @@
-"""Compiled once and kept on disk; where nothing can be kept, compiled anew in each process.
+"""Kernels: compiled on first use and kept on disk, and for small work not compiled at all.
 
 To compile a kernel takes seconds, which a small table does not pay back. So what Python calls can
 be marked :func:`python_if_small`: Python runs the very same function until its calls have taken
@@ -7,8 +7,6 @@ about as long as compiling it would. There is one source for both, so that both 
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
@@ -19,7 +17,7 @@ import numba
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 
-_PROBE = bytes(1 << 16)
+from shoal.kernels.kept import Kept
 
 small_work = 1_000_000
 """How many steps of a kernel are left to Python, which does them in about a second.
@@ -28,36 +26,14 @@ Compiling takes longer. 0 compiles every kernel, however small the work.
 """
 
 
-def _can_be_kept() -> bool:
-    """Whether the folder that the caller chose for compiled kernels takes files."""
-    folder = os.environ.get("NUMBA_CACHE_DIR")
-    if not folder:
-        return True
-    try:
-        os.makedirs(folder, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder) as file:
-            file.write(_PROBE)
-            file.flush()
-    except OSError:
-        return False
-    return True
-
-
-_KEPT = _can_be_kept()
-
-
 def njit(*, cache: bool, **options: Any) -> Callable[[Any], Any]:
-    """numba's ``njit``, which also works where the cache has no place to be.
-
-    A read-only package in a container without a home folder is such a place: numba refuses to
-    decorate a function there.
-    """
+    """numba's ``njit``; with ``cache``, what is compiled is :class:`~shoal.kernels.kept.Kept`."""
 
     def compiled(function: Any) -> Any:
-        try:
-            return numba.njit(cache=cache and _KEPT, **options)(function)
-        except RuntimeError:
-            return numba.njit(**options)(function)
+        kernel = numba.njit(**options)(function)
+        if cache:
+            kernel._cache = Kept(function)
+        return kernel
 
     return compiled
 

@@ -8,9 +8,9 @@ to the next widest.
 
 A column is as wide in a part of the table as the dissimilarity says: what its lowest and its
 highest number add, or the two categories that add most. Under Gower's, widths are relative to the
-column's width in the whole table. Categories lie in the order of their frequency, the most frequent first:
-the ordinary ones part from the rare ones. A missing number lies with the lowest, a missing category
-with the most frequent.
+column's width in the whole table. Categories lie in the order of their frequency, the most frequent
+first: the ordinary ones part from the rare ones. A missing number lies with the lowest, a missing
+category with the most frequent.
 
 Columns are kept apart, and in each the records of a part lie side by side: O(n log n), by passes
 over contiguous memory that do not branch on the data.

@@ -317,6 +317,25 @@ def nearest(tree: Tree, measure: Measure, but: int, gaps: Floats, found_rows: Fl
     return met
 
 
+@njit(cache=True)
+def list_nearest(tree: Tree, records: MixedRecords, start: int, end: int, near: Any) -> None:
+    """Write the neighbours of the records of some leaves into their rows of a list, nearest first.
+
+    There must be enough. Of records that are equally near the lowest rows are listed.
+    """
+    gaps, found = np.empty(near.shape[1]), np.empty(near.shape[1])
+    for leaf in range(start, end):
+        for value in tree.values[leaf, tree.values.shape[1] - 3]:
+            if value == GONE:
+                continue
+            row = int(value)
+            set_query(tree.query, records.measure, records.values, records.codes, row)
+            nearest(tree, records.measure, row, gaps, found)
+            order = np.argsort(gaps)
+            for i in range(len(gaps)):
+                near[row, i] = int(found[order[i]])
+
+
 @njit(cache=True, forceinline=True)
 def await_children(
     queue: Floats,
