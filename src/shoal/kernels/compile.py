@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
+from time import monotonic
 from types import FunctionType
-from typing import Any
+from typing import Any, Self
 
 import numba
 import numpy as np
 from numba.core.dispatcher import Dispatcher
+from numba.core.event import Listener, register, unregister
 
 from shoal.kernels.kept import Kept
 
@@ -59,6 +61,63 @@ def always_compiled() -> Iterator[None]:
         yield
     finally:
         small_work = before
+
+
+class Compiling(Listener):  # type: ignore[misc]
+    """How many kernels are compiled within its ``with``, and for how many seconds.
+
+    Parameters
+    ----------
+    patience : float
+        The number of seconds after which ``tell`` is called, once, at the next kernel.
+    tell : callable, optional
+        Says that compiling is why things take long.
+
+    Examples
+    --------
+    >>> with Compiling() as compiling:
+    ...     pass
+    >>> compiling.kernels, compiling.seconds
+    (0, 0.0)
+    """
+
+    def __init__(self, patience: float = 0.0, tell: Callable[[], None] | None = None) -> None:
+        self.kernels = 0
+        self._patience, self._tell = patience, tell
+        self._depth, self._start, self._spent = 0, 0.0, 0.0
+
+    def __enter__(self) -> Self:
+        register("numba:compile", self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        unregister("numba:compile", self)
+
+    @property
+    def seconds(self) -> float:
+        """How long kernels have been compiled so far."""
+        return self._spent + (monotonic() - self._start if self._depth else 0.0)
+
+    def on_start(self, event: Any) -> None:
+        """A kernel begins to be compiled, maybe while one that calls it is."""
+        if self._depth == 0:
+            self._start = monotonic()
+        self._depth += 1
+        self._speak()
+
+    def on_end(self, event: Any) -> None:
+        """A kernel is compiled."""
+        if event.data["dispatcher"].py_func.__module__.startswith("shoal."):
+            self.kernels += 1
+        self._speak()
+        if self._depth == 1:
+            self._spent = self.seconds
+        self._depth = max(0, self._depth - 1)
+
+    def _speak(self) -> None:
+        if self._tell is not None and self.seconds > self._patience:
+            tell, self._tell = self._tell, None
+            tell()
 
 
 def python_if_small(steps: Callable[..., float]) -> Callable[[Any], Any]:

@@ -90,6 +90,7 @@ def _group_into(keys: Keys, labels: Labels | None) -> Integers:
     rows = len(keys)
     if is_small(_SORT_COST * rows):
         return _group_sorted(keys, labels)
+    keys = _read_only(keys)
     # As long as there can be groups: pages that are never written cost no memory.
     sizes = np.zeros(rows, np.int64)
     largest = int(keys.max()) if rows else 0
@@ -120,6 +121,13 @@ def _group_sorted(keys: Keys, labels: Labels | None) -> Integers:
     return sizes[order].astype(np.int64)
 
 
+def _read_only(array: Any) -> Any:
+    """The same array under one type: numba compiles again for what can be written to."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
 def _trimmed(sizes: Integers, count: int) -> Integers:
     """The first ``count`` sizes; copied where that frees more than it takes."""
     return sizes[:count] if 2 * count > len(sizes) else sizes[:count].copy()
@@ -141,7 +149,7 @@ def first_rows(labels: Labels, count: int) -> Integers:
     if is_small(len(labels)):
         new = np.diff(np.maximum.accumulate(labels), prepend=-1)
         return np.flatnonzero(new)[:count]
-    rows: Integers = _first_rows(labels, count)
+    rows: Integers = _first_rows(_read_only(labels), count)
     return rows
 
 

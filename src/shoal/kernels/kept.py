@@ -23,7 +23,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numba
 from numba.core.caching import (
     CompileResultCacheImpl,
     FunctionCache,
@@ -59,8 +58,8 @@ def _temporary() -> Path:
 
 def _roots() -> Iterator[Path | None]:
     """The folders to keep kernels in, the best first; None for beside the source."""
-    if numba.config.CACHE_DIR:
-        yield Path(numba.config.CACHE_DIR)
+    if named := os.environ.get("NUMBA_CACHE_DIR"):
+        yield Path(named)
     yield None
     user = Path(AppDirs(appname="shoal", appauthor=False).user_cache_dir)
     # An empty or relative XDG_CACHE_HOME counts as none.

@@ -315,9 +315,9 @@ def _better_first(codes: Any, own: Any, size: int, below: int, upto: int) -> tup
 
 
 @njit(cache=True)
-def _put_first(columns: Any, weights: Any, codes: Any, last: int, start: int, places: Any) -> int:
+def _put_first(columns: Any, weights: Any, codes: Any, last: int, start: int, places: Any) -> Any:
     """Move the combinations with codes up to ``last`` to the front; give how many they are."""
-    lower = 0
+    lower = np.int64(0)  # a 0 of Python would be a type of its own, compiled for once more
     for place in range(len(codes)):
         lower += codes[place] <= last
     _move(columns, weights, start, len(codes), _misplaced(codes, last, True, lower, places), places)

@@ -282,7 +282,9 @@ def _furthest(
     if boxes:
         row, met = furthest(tree, records.measure)
         return row, met
-    return scan(tree, records.measure, 0, -1, gaps[:0], found[:0], True), len(tree.values)
+    anywhere, nobody, wanted = np.int64(0), np.int64(-1), np.bool_(True)
+    beyond = scan(tree, records.measure, anywhere, nobody, gaps[:0], found[:0], wanted)
+    return beyond, len(tree.values)
 
 
 @njit(cache=True)

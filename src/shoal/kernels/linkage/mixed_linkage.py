@@ -153,7 +153,7 @@ def _nearest_one(
     """
     query, queue, leaves, rows = tree.query, tree.queue, len(tree.values), tree.values.shape[1] - 3
     if len(measure.tables) > 0:
-        open_windows(query, measure, False)
+        open_windows(query, measure, np.bool_(False))
     best, best_row, ties, alike = np.inf, GONE, 0, 0
     queue[SCORE, 0], queue[ROW, 0], queue[ENTRY, 0] = np.inf, 0.0, tree.links.shape[1] - 1
     waiting, met = 1, 0

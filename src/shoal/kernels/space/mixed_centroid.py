@@ -58,7 +58,7 @@ def centroid_of(records: MixedRecords) -> Centroid:
 @njit(cache=True)
 def _count(centroid: Centroid, records: MixedRecords) -> None:
     for row in range(records.values.shape[1]):
-        _move(centroid, records, row, 1)
+        _move(centroid, records, row, np.int64(1))
     for column in range(len(centroid.seats) - 1):
         tallies, winners = centroid.firsts[column], centroid.seats[column]
         codes = centroid.firsts[column + 1] - tallies
@@ -112,7 +112,7 @@ def _add(sums: Floats, column: int, value: float) -> None:
 @njit(cache=True)
 def leave(centroid: Centroid, records: MixedRecords, row: int) -> None:
     """Take a record away."""
-    _move(centroid, records, row, -1)
+    _move(centroid, records, row, np.int64(-1))
     numeric = len(records.values)
     for column in range(len(centroid.seats) - 1):
         at = records.measure.presence[numeric + column]

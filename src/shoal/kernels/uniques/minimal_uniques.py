@@ -117,7 +117,7 @@ def _sets_of_size(
     starts[0, 0], starts[0, 1], groups[0] = 0, tuples, 1
     stamps, counts = np.zeros(values, np.int64), np.zeros((2, values), np.int32)
     path = np.empty(size, np.int64)
-    turn, depth = 0, 0
+    turn, depth = np.int64(0), 0
     path[0] = -1
     while depth >= 0:
         path[depth] += 1
