@@ -90,7 +90,13 @@ def minimal_uniques(
     return result
 
 
-@python_if_small(lambda codes, *_: codes.size)
+def _steps(codes: Any, *given: Any) -> int:
+    """Every tuple in every set of columns."""
+    size = given[3]
+    return 2 * codes.shape[1] * math.comb(len(codes), size)
+
+
+@python_if_small(_steps)
 @njit(cache=True)
 def _sets_of_size(
     codes: Any,
