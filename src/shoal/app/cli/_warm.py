@@ -81,10 +81,15 @@ def warm(
 
 
 def _people() -> Table:
-    from shoal import Plan, read
-    from shoal.app.demo import PEOPLE, PLAN
+    from shoal import Roles, read
+    from shoal.app.demo import PEOPLE
 
-    return read(PEOPLE, roles=Plan.load(PLAN).roles).drop(["name", "email"])
+    roles = Roles(
+        quasi_identifiers=["age", "sex", "zip", "occupation"],
+        sensitive=["income", "diagnosis"],
+        target="marital",  # for samples that balance it
+    )
+    return read(PEOPLE, roles=roles).drop(["name", "email"])
 
 
 def _measure(people: Table) -> None:
@@ -145,7 +150,7 @@ def _ways(method: str) -> list[dict[str, Any]]:
         "redraw": [{"models": KAnonymity(2)}],
         "round": [{"base": 500, "columns": ["income"]}],
         "sample": [{"fraction": 0.5, "strategy": name} for name in _STRATEGIES],
-        "suppress": [{"min_count": 5, "columns": ["zip"]}, {"min_class_size": 2}],
+        "suppress": [{"min_class_size": 2}, {"min_count": 5, "columns": ["occupation"]}],
         "swap": [mixed, {"k": 5, "blocks": "mutual-information"}, {"k": 5, "informed": True}],
         "top_bottom_code": [{"fence": 1.5, "columns": ["income"]}],
     }
