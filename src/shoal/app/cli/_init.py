@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from shoal.app.cli._first_plan import FirstPlan, first_plan
-from shoal.app.cli._hierarchy_files import ProposedHierarchies
+from shoal.app.cli._hierarchy import ProposedHierarchies
 from shoal.app.cli._sources import AsJson, Data, Force, Reading, reads_data
 from shoal.app.cli.output._files import check_new, write_whole
 from shoal.app.cli.output._next import shown_source, with_examples

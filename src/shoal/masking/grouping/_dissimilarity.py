@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,6 +34,13 @@ class Space:
     mixed: MixedRecords | None = None
 
     @property
+    def columns(self) -> int:
+        """How many columns are compared."""
+        if self.points is not None:
+            return self.points.shape[1]
+        return len(self.records.measure.presence)
+
+    @cached_property
     def records(self) -> MixedRecords:
         """The records for kernels of mixed type; points under the square of their distance."""
         from shoal.kernels.space.mixed_records import squared_euclidean

@@ -59,10 +59,15 @@ def estimated_seconds(space: Space, form: Forming) -> float | None:
     """
     if space.rows < _FEWEST:
         return None
-    form(part_of(space, np.arange(0, space.rows, space.rows // _FEW)), StepLog())  # may compile
-    part = part_of(space, np.arange(0, space.rows, _PILOT))
-    start = time.monotonic()
-    form(part, StepLog())
+    from shoal.kernels.compile import always_compiled
+
+    few, part = (
+        part_of(space, np.arange(0, space.rows, step)) for step in (space.rows // _FEW, _PILOT)
+    )
+    with always_compiled():  # as for all records
+        form(few, StepLog())
+        start = time.monotonic()
+        form(part, StepLog())
     return (time.monotonic() - start) * (space.rows / part.rows) ** _GROWTH
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +18,6 @@ from shoal.masking.grouping._layers import groups_of_persons
 from shoal.models import counted
 from shoal.randomness import SecretStream
 from shoal.table import Table
-
-if TYPE_CHECKING:
-    from shoal.kernels.space.mixed_records import MixedRecords
 
 Integers = npt.NDArray[np.int64]
 Labels = npt.NDArray[np.int32]
@@ -156,11 +153,6 @@ def _run(work: Portions, rows: int, log: StepLog, label: str) -> Labels:
     return work.labels
 
 
-def _records(space: Space) -> MixedRecords:
-    assert space.mixed is not None
-    return space.mixed
-
-
 def _line(table: Table, columns: Sequence[str], space: Space, partition: str) -> Space:
     """The one column that is put in order, as points on a line.
 
@@ -192,23 +184,21 @@ def _values(space: Space) -> npt.NDArray[np.float64]:
 
 
 def _mdav(space: Space, settings: Grouping, stream: SecretStream, log: StepLog) -> Labels:
-    work: Portions
-    if space.points is not None:
-        from shoal.kernels.points.mdav import Mdav
+    from shoal.kernels.groups.mixed_mdav import MixedMdav, mdav_of_few
+    from shoal.kernels.points.mdav import Mdav
+    from shoal.kernels.space.few import are_few
 
-        work = Mdav(space.points, settings.k)
-    else:
-        from shoal.kernels.groups.mixed_mdav import MixedMdav
-
-        work = MixedMdav(_records(space), settings.k)
+    k, points = settings.k, space.points
+    if are_few(space.columns, 1.5 * space.rows / k, space.rows / 2):
+        return mdav_of_few(space.records, k)
+    work: Portions = MixedMdav(space.records, k) if points is None else Mdav(points, k)
     return _run(work, space.rows, log, "Forming groups")
 
 
 def _diverse_mdav(space: Space, settings: Grouping, demand: Demand, log: StepLog) -> Labels:
     from shoal.kernels.groups.diverse_mdav import DiverseMdav
 
-    records = space.points if space.mixed is None else space.mixed
-    assert records is not None
+    records = space.records if space.points is None else space.points
     work = DiverseMdav(records, settings.k, demand.conditions, demand.codes)
     return _run(work, space.rows, log, "Forming groups")
 
@@ -221,56 +211,38 @@ def _merged(space: Space, labels: Labels, demand: Demand) -> Labels:
 
 
 def _mdav_random(space: Space, settings: Grouping, stream: SecretStream, log: StepLog) -> Labels:
-    starts = stream.permutation(space.rows)
-    work: Portions
-    if space.points is not None:
-        from shoal.kernels.points.mdav import Mdav
+    from shoal.kernels.groups.mixed_mdav import RandomStartMdav
+    from shoal.kernels.points.mdav import Mdav
 
-        work = Mdav(space.points, settings.k, starts=starts.astype(np.int32))
+    k, points, starts = settings.k, space.points, stream.permutation(space.rows)
+    if points is None:
+        work: Portions = RandomStartMdav(space.records, k, starts)
     else:
-        from shoal.kernels.groups.mixed_mdav import RandomStartMdav
-
-        work = RandomStartMdav(_records(space), settings.k, starts)
+        work = Mdav(points, k, starts=starts.astype(np.int32))
     return _run(work, space.rows, log, "Forming groups")
 
 
 def _v_mdav(space: Space, settings: Grouping, stream: SecretStream, log: StepLog) -> Labels:
-    work: Portions
-    if space.points is not None:
-        from shoal.kernels.groups.v_mdav import VMdav
+    from shoal.kernels.groups.v_mdav import VMdav
 
-        work = VMdav(space.points, settings.k, settings.gamma)
-    else:
-        from shoal.kernels.groups.mixed_v_mdav import MixedVMdav
-
-        work = MixedVMdav(_records(space), settings.k, settings.gamma)
-    return _run(work, space.rows, log, "Forming groups")
+    gamma = settings.gamma if space.points is None else settings.gamma**2  # as the distances are
+    return _run(VMdav(space.records, settings.k, gamma), space.rows, log, "Forming groups")
 
 
 def _mu_approx(space: Space, settings: Grouping, stream: SecretStream, log: StepLog) -> Labels:
-    work: Portions
-    if space.points is not None:
-        from shoal.kernels.groups.mu_approx import MuApprox
+    from shoal.kernels.groups.mu_approx import MuApprox
 
-        work = MuApprox(space.points, settings.k)
-    else:
-        from shoal.kernels.groups.mixed_mu_approx import MixedMuApprox
-
-        work = MixedMuApprox(_records(space), settings.k)
-    return _run(work, space.rows, log, "Forming groups")
+    return _run(MuApprox(space.records, settings.k), space.rows, log, "Forming groups")
 
 
 def _mondrian(space: Space, settings: Grouping, stream: SecretStream, log: StepLog) -> Labels:
-    work: Portions
-    if space.points is not None:
-        from shoal.kernels.groups.mondrian_groups import Mondrian
+    from shoal.kernels.groups.mondrian import Mondrian
+    from shoal.kernels.space.mixed_records import gower
 
-        work = Mondrian(space.points, settings.k)
-    else:
-        from shoal.kernels.groups.mixed_mondrian import MixedMondrian
-
-        work = MixedMondrian(_records(space), settings.k)
-    return _run(work, space.rows, log, "Cutting")
+    records = space.records
+    if space.points is not None:  # the width of a column is relative to that of the table
+        records = gower(space.points, np.empty((space.rows, 0), np.int64))
+    return _run(Mondrian(records, settings.k), space.rows, log, "Cutting")
 
 
 def _optimal(space: Space, settings: Grouping, stream: SecretStream, log: StepLog) -> Labels:

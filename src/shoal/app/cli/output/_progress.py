@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from contextlib import ExitStack
-from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -15,7 +14,12 @@ if TYPE_CHECKING:
 
 _PATIENCE = 0.7
 _WIDTH = 42
-_FIRST_USE = "Shoal compiles its kernels once, on first use; this takes a moment."
+_UNNOTICED = 2.0  # seconds that may be spent on compiling without a word
+_FIRST_USE = (
+    "Shoal compiles what large tables need on first use, and keeps it: the next run is faster. "
+    "'shoal warm' does all of it beforehand."
+)
+_said: list[str] = []
 
 
 class Working:
@@ -42,6 +46,9 @@ class Working:
 
     def __enter__(self) -> Self:
         if console(stderr=True).is_terminal:
+            from shoal.kernels.compile import Compiling
+
+            self._shared.enter_context(Compiling(_UNNOTICED, _say_once))
             self._timer = threading.Timer(_PATIENCE, self._appear)
             self._timer.daemon = True
             self._timer.start()
@@ -81,8 +88,6 @@ class Working:
             if self._done:
                 return
             err = console(stderr=True)
-            if not kernels_are_compiled():
-                err.print(_FIRST_USE, style="dim")
             self._progress = Progress(
                 SpinnerColumn(),
                 TextColumn("{task.description}", markup=False),
@@ -103,9 +108,7 @@ class Working:
         self._progress.update(task, description=description, completed=self._overall)
 
 
-def kernels_are_compiled() -> bool:
-    """Whether an earlier run left compiled kernels beside the code."""
-    import shoal
-
-    kernels = Path(shoal.__file__).with_name("kernels")
-    return any(kernels.glob("**/__pycache__/*.nbi"))
+def _say_once() -> None:
+    if not _said:
+        _said.append(_FIRST_USE)
+        console(stderr=True).print(_FIRST_USE, style="dim")

@@ -1,10 +1,16 @@
 """Strict Mondrian: records cut in two along their widest column, as long as k stay on each side.
 
-LeFevre, DeWitt and Ramakrishnan (2006), "Mondrian multidimensional k-anonymity". Widths are
-relative to the column's width in the whole table. Records with equal values in the column are
-never parted, so a cut falls just below or just above the median's value; the better balanced of
-the two is taken. (Always taking the cut above fails wherever the median is the largest value, as
-a most frequent category coded last is.) A column that cannot be cut gives way to the next widest.
+LeFevre, DeWitt and Ramakrishnan (2006), "Mondrian multidimensional k-anonymity". Records with equal
+values in the column are never parted, so a cut falls just below or just above the median's value;
+the better balanced of the two is taken. (Always taking the cut above fails wherever the median is
+the largest value, as a most frequent category coded last is.) A column that cannot be cut gives way
+to the next widest.
+
+A column is as wide in a part of the table as the dissimilarity says: what its lowest and its
+highest number add, or the two categories that add most. Under Gower's, widths are relative to the
+column's width in the whole table. Categories lie in the order of their frequency, the most frequent
+first: the ordinary ones part from the rare ones. A missing number lies with the lowest, a missing
+category with the most frequent.
 
 Columns are kept apart, and in each the records of a part lie side by side: O(n log n), by passes
 over contiguous memory that do not branch on the data.
@@ -18,114 +24,132 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.kernels.compile import njit
+from shoal.kernels.space.mixed_distance import Floats, Integers, Measure
+from shoal.kernels.space.mixed_records import MixedRecords
 
-Points = npt.NDArray[Any]
 Columns = npt.NDArray[Any]
 Values = npt.NDArray[Any]
-Floats = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int32]
-Places = npt.NDArray[np.int32]
-Integers = npt.NDArray[np.int64]
 
 _CELLS = 10_000_000  # looked at in about 50 ms
+_WAITING, _GROUPS, _DONE = 0, 1, 2
 
 
 class Mondrian:
-    """The partition of numeric or ordinal records into boxes of at least k.
+    """The partition of records into boxes of at least k; call ``advance`` until all have one.
 
-    Groups are numbered in the order of the cuts, lower values first. Small integers (int16,
-    say) are cut as they are, and faster than floats.
+    Groups are numbered in the order of the cuts, lower values first.
 
     Examples
     --------
-    >>> partition = Mondrian(np.array([[1, 0], [9, 0], [1, 5], [8, 0], [2, 0]]), 2)
-    >>> while partition.advance() < 5:
-    ...     pass
+    >>> from shoal.kernels.space.mixed_records import gower
+    >>> records = gower(np.array([[1.0], [2], [1], [2]]), np.array([[0], [1], [0], [1]]))
+    >>> partition = Mondrian(records, 2)
+    >>> partition.advance()
+    4
     >>> partition.labels.tolist()
-    [0, 1, 0, 1, 1]
+    [0, 1, 0, 1]
     """
 
-    def __init__(self, points: Points, k: int) -> None:
-        count = len(points)
-        self._columns = np.array(points.T, order="C")
-        self._k = k
+    def __init__(self, records: MixedRecords, k: int) -> None:
+        nominal, count = len(records.measure.levels), records.values.shape[1]
+        self._columns = np.empty((len(records.values) + nominal, count))
+        self._columns[: len(records.values)] = records.values
+        self._columns[len(records.values) :] = records.codes[:nominal]
+        self._k, self._measure = k, records.measure
         self._rows = np.arange(count, dtype=np.int32)
-        self._scales = _scales(self._columns)
-        # Parts on the stack are disjoint and have at least k records each.
         self._stack = np.empty((count // k + 2, 2), np.int64)
         self._stack[0] = 0, count
-        self._values = np.empty((3, count), self._columns.dtype)
+        self._values = np.empty((3, count))
         self._places = np.empty((2, count), np.int32)
-        self._state = np.array([1, 0, 0], np.int64)  # parts on the stack, groups, records done
-        self.labels = np.full(count, -1, np.int32)
+        self._present = np.zeros(int(records.measure.levels.max(initial=1)), np.bool_)
+        self._state = np.array([1, 0, 0], np.int64)
+        self.labels: Rows = np.full(count, -1, np.int32)
 
     def advance(self) -> int:
         """Do about 50 ms of work; give how many records have their group."""
         _advance(
             self._columns,
+            self._measure,
             self._rows,
             self._k,
-            self._scales,
             self._stack,
             self._values,
             self._places,
+            self._present,
             self._state,
             self.labels,
             _CELLS,
         )
-        return int(self._state[2])
-
-
-def _scales(columns: Columns) -> Floats:
-    """What a column's width is multiplied by: 1 / its width in the table, or 0."""
-    widths = np.subtract(columns.max(axis=1), columns.min(axis=1), dtype=np.float64)
-    return np.divide(1.0, widths, out=np.zeros(len(widths)), where=widths > 0)
+        return int(self._state[_DONE])
 
 
 @njit(cache=True)
 def _advance(
-    columns: Columns,
+    columns: Floats,
+    measure: Measure,
     rows: Rows,
     k: int,
-    scales: Floats,
     stack: Integers,
-    values: Columns,
-    places: Places,
+    values: Floats,
+    places: Rows,
+    present: npt.NDArray[np.bool_],
     state: Integers,
     labels: Rows,
     cells: int,
 ) -> None:
     """Cut parts until the stack is empty or about ``cells`` cells were looked at."""
-    widths = np.empty(len(columns))
-    top = state[0]
-    while top > 0 and cells > 0:
-        top -= 1
+    widths = np.zeros(len(columns) + 1)[:-1]  # a table without columns has one part
+    while state[_WAITING] > 0 and cells > 0:
+        state[_WAITING] -= 1
+        top = state[_WAITING]
         start, end = stack[top]
+        cells -= (end - start) * (len(columns) + 4)
         lower = 0
-        if end - start >= 2 * k:
-            cells -= (end - start) * (len(columns) + 4)
+        if end - start >= 2 * k and len(columns) > 0:
             for column in range(len(columns)):
-                widths[column] = scales[column] * _width(columns[column, start:end])
+                widths[column] = _width(columns[column, start:end], measure, column, present)
             lower = cut(columns, rows, start, end, k, widths, values, places)
         if lower > 0:
             stack[top, 0], stack[top, 1] = start + lower, end
             stack[top + 1, 0], stack[top + 1, 1] = start, start + lower
-            top += 2
+            state[_WAITING] += 2
             continue
         for place in range(start, end):
-            labels[rows[place]] = state[1]
-        state[1] += 1
-        state[2] += end - start
-    state[0] = top
+            labels[rows[place]] = state[_GROUPS]
+        state[_GROUPS] += 1
+        state[_DONE] += end - start
+
+
+@njit(cache=True)
+def _width(part: Floats, measure: Measure, column: int, present: npt.NDArray[np.bool_]) -> float:
+    """What two records of a part can differ by in a column."""
+    low, high = _ends(part)
+    numeric = len(measure.weights)
+    if column < numeric:
+        gap = high - low
+        return measure.weights[column] * (gap * gap if measure.squared else gap)
+    if len(measure.tables) == 0:
+        return 1.0 if high > low else 0.0
+    start, levels = measure.starts[column - numeric], measure.levels[column - numeric]
+    for code in part:
+        present[int(code)] = True
+    held = np.flatnonzero(present[:levels])
+    widest = 0.0
+    for one in held:
+        for two in held:
+            widest = max(widest, measure.tables[start + one * levels + two])
+    present[held] = False
+    return widest
 
 
 @njit(cache=True, fastmath={"nnan", "nsz"})
-def _width(values: Values) -> float:
+def _ends(values: Floats) -> tuple[float, float]:
     low = high = values[0]
     for place in range(1, len(values)):
         low = min(low, values[place])
         high = max(high, values[place])
-    return np.float64(high) - np.float64(low)
+    return low, high
 
 
 @njit(cache=True)
@@ -137,7 +161,7 @@ def cut(
     k: int,
     widths: Floats,
     values: Columns,
-    places: Places,
+    places: Rows,
 ) -> int:
     """Put the lower records first; give how many they are, 0 where no column can be cut.
 
@@ -202,7 +226,7 @@ def _median(part: Values, values: Columns) -> tuple[Any, int, int]:
 
 
 @njit(cache=True)
-def _misplaced(part: Values, median: Any, with_equal: bool, lower: int, places: Places) -> int:
+def _misplaced(part: Values, median: Any, with_equal: bool, lower: int, places: Rows) -> int:
     """List the records that must change sides: as many of one side as of the other."""
     left = right = 0
     for place in range(lower):

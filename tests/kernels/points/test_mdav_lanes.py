@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from numba import njit
 
+from shoal.kernels.lanes import first_lane
 from shoal.kernels.points.lanes import (
     FAR,
     LANES,
     aligned,
-    first_lane,
     highest,
     lowest,
     measure_far_boxes,

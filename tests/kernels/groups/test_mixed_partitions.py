@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.kernels.groups.mixed_mondrian import MixedMondrian
-from shoal.kernels.groups.mixed_v_mdav import MixedVMdav
+from shoal.kernels.groups.mondrian import Mondrian
+from shoal.kernels.groups.v_mdav import VMdav
 from shoal.kernels.space.ahmad_dey import ahmad_dey
 from shoal.kernels.space.mixed_records import gower
 from shoal.kernels.space.mixed_tree import dissimilarities
@@ -103,13 +103,13 @@ def v_mdav(records, k, gamma):
 def test_v_mdav_is_that_of_the_slow_version(kind, rows, k, gamma, seed, tied):
     k = min(k, rows)
     records = records_of(kind, rows, seed, tied=tied)
-    found = finished(MixedVMdav(records, k, gamma))
+    found = finished(VMdav(records, k, gamma))
     np.testing.assert_array_equal(found, v_mdav(records, k, gamma))
 
 
 def test_v_mdav_grows_trees_anew():
     records = records_of("gower", 900, 4, tied=False)
-    found = finished(MixedVMdav(records, 3, 0.9))
+    found = finished(VMdav(records, 3, 0.9))
     np.testing.assert_array_equal(found, v_mdav(records, 3, 0.9))
     assert np.bincount(found).max() > 3
 
@@ -157,7 +157,7 @@ def mondrian(records, rows, k):
 def test_mondrian_is_that_of_the_slow_version(kind, rows, k, seed, tied):
     k = min(k, rows)
     records = records_of(kind, rows, seed, tied=tied)
-    found = finished(MixedMondrian(records, k))
+    found = finished(Mondrian(records, k))
     groups = [frozenset(np.flatnonzero(found == g).tolist()) for g in range(found.max() + 1)]
     assert groups == mondrian(records, np.arange(rows), k)
 
@@ -166,7 +166,7 @@ def test_mondrian_is_that_of_the_slow_version(kind, rows, k, seed, tied):
 def test_no_columns_and_equal_records(rows):
     bare = gower(np.empty((rows, 0)), np.empty((rows, 0), np.int64))
     equal = gower(np.ones((rows, 1)), np.zeros((rows, 1), np.int64))
-    assert finished(MixedMondrian(bare, 2)).tolist() == [0] * rows
-    assert finished(MixedMondrian(equal, 2)).tolist() == [0] * rows
+    assert finished(Mondrian(bare, 2)).tolist() == [0] * rows
+    assert finished(Mondrian(equal, 2)).tolist() == [0] * rows
     for records in (bare, equal):
-        assert np.bincount(finished(MixedVMdav(records, 3, 0.5))).min() >= 3
+        assert np.bincount(finished(VMdav(records, 3, 0.5))).min() >= 3

@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from shoal.kernels.groups.mixed_mdav import MixedMdav, RandomStartMdav
+from shoal.kernels import compile as compiling
+from shoal.kernels.groups.mixed_mdav import MixedMdav, RandomStartMdav, mdav_of_few
 from shoal.kernels.lanes import WIDTH, store
 from shoal.kernels.linkage.mixed_linkage import NearestRecords
 from shoal.kernels.space.ahmad_dey import ahmad_dey, ahmad_dey_deltas, equal_width, significance
@@ -128,7 +129,9 @@ def check(case: Case, k: int, seed: int = 0) -> None:
     permutation = np.random.default_rng(seed).permutation(len(case.numeric))
     found = finished(RandomStartMdav(case.records, k, permutation))
     np.testing.assert_array_equal(found, random_start_mdav(case, k, permutation))
-    np.testing.assert_array_equal(finished(MixedMdav(case.records, k)), mdav(case, k))
+    expected = mdav(case, k)
+    np.testing.assert_array_equal(finished(MixedMdav(case.records, k)), expected)
+    np.testing.assert_array_equal(mdav_of_few(case.records, k), expected)
     sizes = np.bincount(found)
     assert (sizes[:-1] == k).all()
     assert k <= sizes[-1] < 2 * k
@@ -285,7 +288,11 @@ def test_more_than_32_columns_with_missing_values() -> None:
 @pytest.mark.parametrize("missing", [0.0, 0.1])
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("kind", ["normal", "digits", "mostly zero", "constant", "duplicated"])
-def test_nearest_records(kind: str, form: str, missing: float) -> None:
+@pytest.mark.parametrize("small_work", [0, math.inf])
+def test_nearest_records(
+    kind: str, form: str, missing: float, small_work: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compiling, "small_work", small_work)
     case = made(np.random.default_rng(9), kind, 500, missing=missing, form=form)
     rows, candidates = np.arange(0, 200, 3), np.arange(200, 500)
     link = NearestRecords(case.records, rows, candidates)

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.kernels.groups import mixed_mu_approx as _mixed_mu_approx
-from shoal.kernels.groups.mixed_mu_approx import MixedMuApprox
+from shoal.kernels.groups import mu_approx as _mu_approx
 from shoal.kernels.groups.mu_approx import MuApprox
 from shoal.kernels.space.ahmad_dey import ahmad_dey
 from shoal.kernels.space.mixed_records import gower, squared_euclidean
@@ -157,7 +156,7 @@ def stripped(edges, rows, subtrees, k, labels):
 
 
 def agrees(records, k):
-    labels = finished(MixedMuApprox(records, k))
+    labels = finished(MuApprox(records, k))
     sizes = np.bincount(labels)
     assert k <= sizes.min()
     assert sizes.max() < 2 * k
@@ -185,14 +184,6 @@ def test_many_records_equal_the_reference(kind, tied):
         agrees(records_of(kind, rows, k, tied=tied), k)
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_points_have_the_groups_of_squared_distances(seed):
-    """Sums over pairs and sums of squares about centres are the same thing."""
-    points = np.random.default_rng(seed).normal(size=(8 * 4, 3))
-    found = finished(MixedMuApprox(squared_euclidean(points), 4))
-    np.testing.assert_array_equal(found, finished(MuApprox(points, 4)))
-
-
 def optimum(gaps, k):
     """The least loss over all partitions into groups of k or more; there may be large ones."""
     best = {(): 0.0}
@@ -212,6 +203,7 @@ def optimum(gaps, k):
 
 
 BOUNDS = {
+    "points": lambda k: (2 * k - 1) * (3 * k - 1) * (3 * k - 2) / 2,
     "gower": lambda k: (2 * k - 1) * (3 * k - 1) / 2,
     "ahmad-dey": lambda k: (2 * k - 1) * (3 * k - 1) * (3 * k - 2) / 2,
     "squared": lambda k: (2 * k - 1) * (3 * k - 1) ** 2 * (3 * k - 2) / (2 * k),
@@ -225,7 +217,7 @@ def test_the_bounds_hold(kind, k, tied):
     for seed in range(3):
         records = records_of(kind, 9, seed, tied=tied)
         gaps = matrix(records)
-        labels = finished(MixedMuApprox(records, k))
+        labels = finished(MuApprox(records, k))
         found = sum(loss(gaps, np.flatnonzero(labels == own)) for own in range(labels.max() + 1))
         least = optimum(gaps, k)
         assert found <= BOUNDS[kind](k) * least + 1e-9
@@ -254,7 +246,7 @@ def test_with_missing_values_there_is_no_triangle_inequality():
 def test_no_edge_is_longer_than_the_proof_allows(kind):
     for k in (2, 7):
         records = records_of(kind, 120, k, tied=True)
-        partition = MixedMuApprox(records, k)
+        partition = MuApprox(records, k)
         while partition._joined < 120:
             partition.advance()
         target, gaps = partition._forest.target, matrix(records)
@@ -265,10 +257,10 @@ def test_no_edge_is_longer_than_the_proof_allows(kind):
 
 def test_pieces_make_no_difference(monkeypatch):
     records = records_of("gower", 200, 0, tied=True)
-    whole = finished(MixedMuApprox(records, 3))
-    monkeypatch.setattr(_mixed_mu_approx, "_STEP", 1)
-    monkeypatch.setattr(_mixed_mu_approx, "_PAIRS", 1)
-    np.testing.assert_array_equal(finished(MixedMuApprox(records, 3)), whole)
+    whole = finished(MuApprox(records, 3))
+    monkeypatch.setattr(_mu_approx, "_STEP", 1)
+    monkeypatch.setattr(_mu_approx, "_PAIRS", 1)
+    np.testing.assert_array_equal(finished(MuApprox(records, 3)), whole)
 
 
 @pytest.mark.parametrize("rows", [3, 11])

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from shoal.kernels.groups import v_mdav as _v_mdav
 from shoal.kernels.groups.v_mdav import VMdav
+from shoal.kernels.space.mixed_records import squared_euclidean
 
 Floats = npt.NDArray[np.float64]
 
@@ -68,7 +69,7 @@ def reference(points: Floats, k: int, gamma: float) -> npt.NDArray[np.int64]:
 
 
 def run(points: Floats, k: int, gamma: float) -> npt.NDArray[np.int32]:
-    partition = VMdav(points, k, gamma)
+    partition = VMdav(squared_euclidean(points), k, gamma * gamma)
     while partition.advance() < len(points):
         pass
     return partition.labels
@@ -104,7 +105,7 @@ def test_many_records_equal_the_reference(kind: str, k: int, gamma: float) -> No
 def test_pieces_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     points = make("ties", 300, 2, 0)
     whole = run(points, 4, 1.1)
-    monkeypatch.setattr(_v_mdav, "_RECORDS", 1)
+    monkeypatch.setattr(_v_mdav, "_STEP", 1)
     np.testing.assert_array_equal(run(points, 4, 1.1), whole)
 
 

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.kernels.groups import mondrian_groups as _mondrian_groups
-from shoal.kernels.groups.mondrian_groups import Mondrian
+from shoal.kernels.groups import mondrian as _mondrian
+from shoal.kernels.groups.mondrian import Mondrian
+from shoal.kernels.space.mixed_records import gower
 
 Points = npt.NDArray[Any]
 
@@ -53,8 +54,13 @@ def reference(points: Points, k: int) -> list[list[int]]:
     return cut(np.arange(len(points)))
 
 
+def mondrian_of(points: Points, k: int) -> Mondrian:
+    """Widths relative to those of the table are what Gower's dissimilarity adds."""
+    return Mondrian(gower(points.astype(np.float64), np.empty((len(points), 0), np.int64)), k)
+
+
 def agrees(points: Points, k: int) -> None:
-    partition = Mondrian(points, k)
+    partition = mondrian_of(points, k)
     while partition.advance() < len(points):
         pass
     expected = np.empty(len(points), int)
@@ -88,15 +94,15 @@ def test_many_records_equal_the_reference(kind: str, k: int) -> None:
 def test_the_cut_below_a_median_that_is_the_largest_value() -> None:
     # "At most the median" would leave nobody above, and the column uncut.
     points = np.array([[0], [1], [2], [9], [9], [9], [9]])
-    partition = Mondrian(points, 3)
+    partition = mondrian_of(points, 3)
     assert partition.advance() == 7
     assert partition.labels.tolist() == [0, 0, 0, 1, 1, 1, 1]
 
 
 def test_pieces_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_mondrian_groups, "_CELLS", 1)
+    monkeypatch.setattr(_mondrian, "_CELLS", 1)
     points = make("ties", 300, 3, 0)
-    partition = Mondrian(points, 4)
+    partition = mondrian_of(points, 4)
     seen = [partition.advance()]
     while seen[-1] < 300:
         seen.append(partition.advance())
