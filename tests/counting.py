@@ -13,13 +13,14 @@
 from __future__ import annotations
 
 import functools
-import gc
 import hashlib
 import importlib
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -167,22 +168,31 @@ def _watching(what: str, function: Callable[..., Any], work: Work, deep: list[st
     return counting
 
 
-def _replace(old: Any, new: Any) -> int:
-    """Put something in the place of a function wherever a module of Shoal has it by a name.
+def _namespaces() -> list[dict[str, Any]]:
+    """The names of all modules of Shoal.
 
-    A module that pytest imported for its examples is not in ``sys.modules`` any more.
+    A module that pytest imported a second time, for its examples, is not in ``sys.modules`` as its
+    functions know it: they are asked for theirs.
     """
-    modules = [
-        found
-        for found in gc.get_referrers(old)
-        if isinstance(found, dict) and str(found.get("__name__", "")).startswith("shoal")
-    ]
-    places = [
-        (module, name) for module in modules for name, thing in list(module.items()) if thing is old
-    ]
-    for module, name in places:
-        module[name] = new
-    return len(places)
+    found: dict[int, dict[str, Any]] = {}
+    for called, module in list(sys.modules.items()):
+        if called.partition(".")[0] != "shoal" or not isinstance(module, ModuleType):
+            continue
+        found[id(vars(module))] = vars(module)
+        for thing in list(vars(module).values()):
+            for one in (thing, *vars(thing).values()) if isinstance(thing, type) else (thing,):
+                names = getattr(one, "__globals__", {})
+                if isinstance(names, dict) and str(names.get("__name__")).startswith("shoal."):
+                    found[id(names)] = names
+    return list(found.values())
+
+
+def _replace(old: Any, new: Any) -> None:
+    """Put something in the place of a function wherever a module of Shoal has it by a name."""
+    for names in _namespaces():
+        for name, thing in list(names.items()):
+            if thing is old:
+                names[name] = new
 
 
 @contextmanager
