@@ -12,9 +12,8 @@ from shoal.table._provenance import OTHER, Course, Exchange
 from shoal.table._quantities import quantities, scale_name
 from shoal.table._read_table import read
 from shoal.table._released import (
-    ReleasedFields,
+    ReleasedFile,
     read_records,
-    read_released,
     records_as_parquet,
 )
 from shoal.table._released_column import ReleasedColumn, read_labels_of, released_column
@@ -66,7 +65,7 @@ __all__ = [
     "Missing",
     "Numbers",
     "ReleasedColumn",
-    "ReleasedFields",
+    "ReleasedFile",
     "RoleSuggestion",
     "Roles",
     "RoundEnds",
@@ -89,7 +88,6 @@ __all__ = [
     "read",
     "read_labels_of",
     "read_records",
-    "read_released",
     "records_as_parquet",
     "released_column",
     "released_text",

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import polars as pl
 
 from shoal.table._frames import kind_of
-from shoal.table.storage._infer import parse_datetime
+from shoal.table.storage._types import parse_datetime
 
 
 def positions(values: pl.Series, leaves: pl.Series) -> npt.NDArray[np.int64]:

@@ -12,7 +12,7 @@ import polars as pl
 
 from shoal.errors import ReadError
 from shoal.table.storage._arrow import frame_from_arrow
-from shoal.table.storage._recorded import check_names
+from shoal.table.storage._header import check_names
 
 _UNNAMED_INDEX: Final = re.compile(r"__index_level_\d+__")
 

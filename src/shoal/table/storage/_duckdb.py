@@ -10,7 +10,7 @@ import polars as pl
 from shoal.errors import MissingExtra
 from shoal.table.storage._arrow import frame_from_arrow
 from shoal.table.storage._database import Failure, QueryFailed, not_a_database
-from shoal.table.storage._recorded import check_names
+from shoal.table.storage._header import check_names
 
 
 class Duckdb:

@@ -11,8 +11,8 @@ from typing import Any, Final, Literal
 import polars as pl
 
 from shoal.errors import MissingExtra, ReadError, quoted
-from shoal.table.storage._header import check_header
-from shoal.table.storage._recorded import check_names
+from shoal.table._column import Column
+from shoal.table.storage._header import check_header, check_names
 from shoal.table.storage._sheet_extent import check_extent
 
 #: Whole numbers up to here are exact in a workbook, where every number is a float.
@@ -39,7 +39,7 @@ def read_excel(
     row = f"The first row of sheet {position + 1} of '{path}'"
     used = _used(names, body)
     if dtypes is None and not header:
-        check_header([name for name, _ in used], [column for _, column in used], row)
+        check_header([name for name, _ in used], [Column(column) for _, column in used], row)
     check_names([name for name, _ in used], f"'{path}'")
     frame = pl.DataFrame([column.alias(str(name)) for name, column in used])
     if dtypes is not None:

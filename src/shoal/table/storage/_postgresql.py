@@ -10,7 +10,7 @@ import polars as pl
 from shoal.errors import MissingExtra, ReadError
 from shoal.table.storage._arrow import frame_from_arrow
 from shoal.table.storage._database import Failure, QueryFailed
-from shoal.table.storage._recorded import check_names
+from shoal.table.storage._header import check_names
 
 _PATIENCE: Final = "connect_timeout=15"
 _KIND_OF: Final[dict[str, Failure]] = {

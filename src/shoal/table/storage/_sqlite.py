@@ -11,8 +11,8 @@ import polars as pl
 
 from shoal.errors import ReadError, quoted
 from shoal.table.storage._database import Failure, QueryFailed, not_a_database
+from shoal.table.storage._header import check_names
 from shoal.table.storage._infer import infer_dates
-from shoal.table.storage._recorded import check_names
 
 _BATCH: Final = 50_000
 _READING: Final = {

@@ -12,7 +12,7 @@ import polars as pl
 
 from shoal.errors import InputError, MissingExtra, quoted
 from shoal.table.storage._excel import EXACT_INTEGER
-from shoal.table.storage._plain_text import as_text
+from shoal.table.storage._types import as_text
 
 _MAX_ROWS: Final = 1_048_575  # without the header
 _MAX_COLUMNS: Final = 16_384

@@ -13,9 +13,8 @@ from shoal.errors import InputError, ReleaseError
 from shoal.table._scrub import scrubbed
 from shoal.table.storage._formats import DELIMITER_OF, check_format
 from shoal.table.storage._formulas import Formulas, neutralised
-from shoal.table.storage._plain_text import as_text
-from shoal.table.storage._records import DELIMITERS
-from shoal.table.storage._types import schema_of
+from shoal.table.storage._text import DELIMITERS
+from shoal.table.storage._types import as_text, schema_of
 from shoal.table.storage._workbook import check_fits, write_excel
 
 __all__ = ["schema_of", "write_frame"]
