@@ -191,7 +191,7 @@ def _normalise(data: pl.DataFrame) -> pl.DataFrame:
     changes = []
     for column in data:  # not pl.col, which would read a name like "*" as a pattern
         name, dtype = column.name, column.dtype
-        if not (dtype.is_numeric() or dtype.is_temporal() or dtype in _OTHER_PLAIN):
+        if not (dtype.is_numeric() or dtype.is_temporal() or isinstance(dtype, _OTHER_PLAIN)):
             raise InputError(
                 f"Column '{name}' holds values of type {type(dtype).__name__}; "
                 "a table holds numbers, text, booleans and dates."
@@ -199,7 +199,7 @@ def _normalise(data: pl.DataFrame) -> pl.DataFrame:
         refuse_beyond_calendar(column)
         if dtype.is_float():
             changes.append(plain_floats(column.cast(pl.Float64)))
-        elif dtype in (pl.Categorical, pl.Enum, pl.Null):
+        elif isinstance(dtype, (pl.Categorical, pl.Enum, pl.Null)):
             # unused categories would carry values of the original into the release
             changes.append(column.cast(pl.String))
         elif dtype in (pl.Int128, pl.UInt128):
@@ -305,11 +305,11 @@ def _to_own_polars(data: pl.DataFrame, types: Mapping[str, Any]) -> pl.DataFrame
         first = types.get(name, dtype)
         if first == dtype:
             continue
-        if first == pl.Enum and dtype == pl.String:
+        if isinstance(first, pl.Enum) and dtype == pl.String:
             present = set(data[name].alias("").unique())
             used = [category for category in first.categories if category in present]
             changes.append(data[name].cast(pl.Enum(used)))
-        elif first == pl.Categorical and dtype == pl.String:
+        elif isinstance(first, pl.Categorical) and dtype == pl.String:
             changes.append(data[name].cast(pl.Categorical))
         elif first == pl.Float32 and dtype == pl.Float64:
             changes.append(data[name].cast(pl.Float32))

@@ -112,14 +112,15 @@ class ReleasedFile:
         """
         fields = self._fields
         rows = len(fields[0].cells) if fields else 0
-        whose = pl.Series("whose", np.arange(rows) if persons is None else persons)
         # each value in its one way: as text, -0.0 is not 0.0, nor NaN a missing value
         columns = [_as_text(fields[place].cells).alias(str(place)) for place in places]
         if not columns:
-            return np.array([whose.n_unique()] if rows else [], dtype=np.int64)
-        count = pl.len() if persons is None else pl.col("whose").n_unique()
-        classes = pl.DataFrame([*columns, whose]).lazy().group_by(pl.exclude("whose"))
-        sizes = classes.agg(count.alias("size")).collect()
+            count = rows if persons is None else len(np.unique(persons))
+            return np.array([count] if rows else [], dtype=np.int64)
+        frame, names = pl.DataFrame(columns), [column.name for column in columns]
+        if persons is not None:  # each person once in each class
+            frame = frame.with_columns(pl.Series("whose", persons)).unique()
+        sizes = frame.lazy().group_by(names).agg(pl.len().alias("size")).collect()
         return np.sort(sizes["size"].to_numpy().astype(np.int64))
 
     def running(self, places: Sequence[int]) -> int:
@@ -134,7 +135,7 @@ class ReleasedFile:
 
 def _as_text(column: pl.Series) -> pl.Series:
     """A column as text; categories are texts already."""
-    return column if column.dtype == pl.Categorical else as_text(column)
+    return column if isinstance(column.dtype, pl.Categorical) else as_text(column)
 
 
 def records_as_parquet(

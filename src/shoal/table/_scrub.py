@@ -29,7 +29,7 @@ def scrubbed(frame: pl.DataFrame) -> pl.DataFrame:
 
 def scrubbed_column(column: pl.Series) -> pl.Series:
     """The same for one column."""
-    if column.dtype in (pl.Categorical, pl.Enum, pl.Null):
+    if isinstance(column.dtype, (pl.Categorical, pl.Enum, pl.Null)):
         column = column.cast(pl.String)
     if column.null_count():
         nothing = pl.lit(_NOTHING.get(column.dtype.base_type(), 0)).cast(column.dtype)

@@ -37,7 +37,7 @@ from shoal.table._provenance import Course, Exchange, Provenance
 from shoal.table._roles import Roles
 from shoal.table._sampling import Sampling
 from shoal.table.storage._formulas import Formulas, running
-from shoal.table.storage._write import schema_of, write_frame
+from shoal.table.storage._write import schema_of, write_columns
 from shoal.table.suggestion._owners import repeating_owners
 
 if TYPE_CHECKING:
@@ -420,7 +420,7 @@ class Table:
         In CSV and TSV an apostrophe keeps spreadsheets from running a text or a column name as a
         formula, unless ``formulas`` is ``"keep"``.
         """
-        write_frame(self._data, path, format=format, formulas=formulas)
+        write_columns(list(self._columns.values()), path, format=format, formulas=formulas)
 
     def running_cells(self) -> dict[str, int]:
         """The text columns that have cells a spreadsheet would run as formulas, and how many."""
