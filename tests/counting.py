@@ -50,7 +50,7 @@ WATCHED: dict[str, tuple[tuple[str, str], ...]] = {
     "read": (
         ("shoal.table.storage._read", "read_source"),
         ("shoal.table.storage._read", "read_columnar"),
-        ("shoal.table.storage._text", "shape_of"),
+        ("shoal.table.storage._records", "shape_of"),
     ),
 }
 #: The methods that are counted.

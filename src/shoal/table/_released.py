@@ -17,12 +17,12 @@ from shoal.errors import ReadError
 from shoal.table._roles import Roles
 from shoal.table._table import Table
 from shoal.table.storage._delimited import Fields, TextFile, recorded_columns
-from shoal.table.storage._excel import read_sheet_texts
 from shoal.table.storage._formats import DELIMITER_OF
 from shoal.table.storage._formulas import Formulas, running
 from shoal.table.storage._read import read_columnar, read_frame
 from shoal.table.storage._size import check_file_size, check_memory, check_table_size
 from shoal.table.storage._types import as_recorded_frame, as_text, dtypes_of
+from shoal.table.storage._workbook import read_sheet_texts
 
 
 class ReleasedFile:

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.errors import ReadError
-from shoal.table.storage import _text
+from shoal.table.storage import _records, _text
 from shoal.table.storage._read import read_frame
 
 Read = Callable[..., pl.DataFrame]
@@ -135,7 +135,7 @@ def test_an_open_mark_is_told(read: Read) -> None:
 def test_a_record_of_another_length_is_told(
     read: Read, monkeypatch: pytest.MonkeyPatch, text: str, line: int, fields: str
 ) -> None:
-    monkeypatch.setattr(_text, "_CHUNK", 1000)
+    monkeypatch.setattr(_records, "_CHUNK", 1000)
     with pytest.raises(ReadError, match=f"^Line {line} of .* has {fields} where the header has"):
         read(text)
 
@@ -197,6 +197,7 @@ def test_an_unreadable_encoding_is_told_without_the_text(read: Read) -> None:
 
 def test_a_wrong_byte_is_found_across_chunks(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_text, "_CHUNK", 3)
+    monkeypatch.setattr(_records, "_CHUNK", 3)
     assert columns(read("größe\n𝄞ñ\n")) == {"größe": ["𝄞ñ"]}
     with pytest.raises(ReadError, match="line 3 cannot be decoded"):
         read(b"name\nxyz\n\xff\n")
@@ -264,8 +265,8 @@ def test_the_same_cells_as_the_csv_module(
     quoting, end = style
     path = tmp_path_factory.mktemp("csv") / "t.csv"
     schema = dict.fromkeys(rows[0], "string")
-    size = _text._CHUNK
-    _text._CHUNK = chunk  # type: ignore[misc]
+    size = _records._CHUNK
+    _records._CHUNK = chunk  # type: ignore[misc]
     try:
         path.write_text(_written(rows, delimiter, quoting, end), "utf-8", newline="")
         read = read_frame(path, delimiter=delimiter, schema=schema)
@@ -278,7 +279,7 @@ def test_the_same_cells_as_the_csv_module(
             with pytest.raises(ReadError, match=f"Line {before.count(chr(10)) + 1} of"):
                 read_frame(path, delimiter=delimiter, schema=schema)
     finally:
-        _text._CHUNK = size  # type: ignore[misc]
+        _records._CHUNK = size  # type: ignore[misc]
 
 
 def _written(rows: list[list[str]], delimiter: str, quoting: Any, end: str) -> str:

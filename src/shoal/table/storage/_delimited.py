@@ -18,14 +18,8 @@ from shoal.table._frames import plain_floats
 from shoal.table.storage._formulas import Formulas, restored
 from shoal.table.storage._header import check_header, check_names
 from shoal.table.storage._infer import FIRST, first_texts, infer_types
-from shoal.table.storage._text import (
-    Shape,
-    Text,
-    load_text,
-    sample_rows,
-    shape_of,
-    without_blank_lines,
-)
+from shoal.table.storage._records import Shape, sample_rows, shape_of, without_blank_lines
+from shoal.table.storage._text import Text, load_text
 from shoal.table.storage._types import check_recorded_names, in_recorded_type
 
 #: What stands for a missing value in text, where nothing else is said.

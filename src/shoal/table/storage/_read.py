@@ -19,11 +19,10 @@ from shoal.table.storage._delimited import (
     read_delimited,
     recorded_columns,
 )
-from shoal.table.storage._excel import read_excel
 from shoal.table.storage._formats import DELIMITER_OF, check_format, format_of
 from shoal.table.storage._formulas import Formulas
-from shoal.table.storage._sql import read_sql
 from shoal.table.storage._types import as_recorded_frame, dtypes_of
+from shoal.table.storage._workbook import read_excel
 
 __all__ = ["DEFAULT_MISSING", "read_frame", "read_source"]
 
@@ -130,6 +129,8 @@ def read_source(
         raise ReadError("A table needs column names; add a line of names and leave header= out.")
     given = {name: value for name, value in options.items() if value is not None}
     if isinstance(source, str) and _URI.match(source):
+        from shoal.table.storage._sql import read_sql
+
         _refuse_others(given, ("query",), "a database")
         return _without_patterns(read_sql(source, query), "The query")
     path = _file(source)

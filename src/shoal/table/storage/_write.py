@@ -16,7 +16,7 @@ from shoal.table._encode import Codes, decode
 from shoal.table._scrub import scrubbed_column
 from shoal.table.storage._formats import DELIMITER_OF, check_format
 from shoal.table.storage._formulas import Formulas, neutralised
-from shoal.table.storage._text import DELIMITERS
+from shoal.table.storage._records import DELIMITERS
 from shoal.table.storage._types import as_text, schema_of
 from shoal.table.storage._workbook import check_fits, write_excel
 
