@@ -45,18 +45,20 @@ class Fields:
         self.cells = cells
         #: For each field the number of its text; None where the texts are as they come.
         self.labels: npt.NDArray[Any] | None = None
-        #: The texts that the labels stand for, a missing one last; or all of them.
+        #: The texts that the labels stand for; or all of them.
         self.texts = cells
         #: How many fields have each text.
         self.counts: npt.NDArray[np.int64] | None = None
         if isinstance(cells.dtype, pl.Categorical):
-            texts = cells.dtype.categories.to_series()
-            self.labels = cells.to_physical().fill_null(len(texts)).to_numpy()
-            self.counts = np.bincount(self.labels, minlength=len(texts) + 1)
-            self.texts = texts.extend_constant(None, 1).alias(cells.name)
-            unused = self.counts[:-1] == 0
+            texts, labels = cells.dtype.categories.to_series(), cells.to_physical()
+            if cells.null_count():
+                texts, labels = texts.extend_constant(None, 1), labels.fill_null(len(texts))
+            self.labels = labels.to_numpy()
+            self.counts = np.bincount(self.labels, minlength=len(texts))
+            unused = self.counts == 0
             if unused.any():  # of a piece that was parsed twice
-                self.texts = self.texts.set(pl.Series([*unused, False]), None)
+                texts = texts.set(pl.Series(unused), None)
+            self.texts = texts.alias(cells.name)
 
     def first_texts(self) -> pl.Series:
         """The first of them, in the order of the file."""

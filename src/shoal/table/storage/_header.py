@@ -88,7 +88,8 @@ def _is_word(name: str) -> bool:
 def _values(column: Column) -> pl.Series:
     """The values of a column, called by nothing that polars would read as a pattern."""
     values = column.codes.levels if column.is_coded else column.series
-    return values.alias("").drop_nulls()
+    values = values.alias("")
+    return values.drop_nulls() if values.null_count() else values
 
 
 def _repeats(name: str, values: pl.Series) -> bool:

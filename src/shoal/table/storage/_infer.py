@@ -7,6 +7,7 @@ is a key and not a quantity.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
@@ -17,6 +18,8 @@ from shoal.table.storage._types import parse_datetime
 #: So many rows are looked at before all of them, and so many of their texts.
 FIRST: Final = 2000
 _SAMPLE: Final = 200
+# what each reading wants of every text
+_MAY_BE_READ: Final = re.compile(r" *(?:[-+.,0-9]|true *$|false *$)", re.IGNORECASE)
 _DIGITS: Final = r"(?:0|[1-9][0-9]*)"
 _FLOAT: Final = rf"^-?(?:{_DIGITS}(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
 _COMMA_FLOAT: Final = _FLOAT.replace(r"\.", ",")
@@ -78,11 +81,14 @@ def _first_that_fits(
     name, column = column.name, column.alias("")  # polars reads a name such as ^a$ as a pattern
     if column.null_count() == len(column):
         return column.alias(name)
+    if len(sample) and _MAY_BE_READ.match(sample[0]) is None:
+        return column.alias(name)
     sample, trimmed = sample.alias(""), None
     if bool(sample.str.contains("^ | $").any()):
         trimmed, sample = column.str.strip_chars(" "), sample.str.strip_chars(" ")
+    short = len(column) <= FIRST
     for reading in readings:
-        if reading(sample) is not None:
+        if short or reading(sample) is not None:
             found = reading(column if trimmed is None else trimmed)
             if found is not None:
                 return found.alias(name)
