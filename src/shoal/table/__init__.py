@@ -42,6 +42,7 @@ from shoal.table.hierarchy._rule import ROOT, Unseen
 from shoal.table.storage._formats import DELIMITER_OF, FORMATS
 from shoal.table.storage._formulas import Formulas
 from shoal.table.storage._size import check_file_size
+from shoal.table.storage._text import source_digest
 from shoal.table.suggestion._suggest import (
     RoleSuggestion,
     identifying_columns,
@@ -96,6 +97,7 @@ __all__ = [
     "shared_crowds",
     "shared_persons",
     "signed_codes",
+    "source_digest",
     "stacked_codes",
     "stacked_numbers",
     "stacked_numbers_and_unit",

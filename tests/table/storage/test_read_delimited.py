@@ -105,9 +105,15 @@ def test_marks_that_open_no_field_are_characters(read: Read) -> None:
         ('a,b\n"x",1\n5" pipe,2\nz,"3"\n', 3),
         ('a,b\n"x",1\n"y" z,2\n', 3),
         ('a,b\n"x\n\n",1\n p"q",2\n', 5),
+        ('a,b\n5" pipe,1\n"x",2\n', 2),
+        ('a,b\n5" pipe,1\n' + "y,2\n" * 400 + '"x",2\n', 2),
     ],
 )
-def test_a_stray_mark_is_told_with_its_line(read: Read, text: str, line: int) -> None:
+@pytest.mark.parametrize("chunk", [64, 1 << 20])
+def test_a_stray_mark_is_told_with_its_line(
+    read: Read, monkeypatch: pytest.MonkeyPatch, text: str, line: int, chunk: int
+) -> None:
+    monkeypatch.setattr(_records, "_CHUNK", chunk)
     with pytest.raises(ReadError, match=f"on line {line} of .*stands inside a field"):
         read(text)
 

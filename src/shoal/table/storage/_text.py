@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import hashlib
 import io
 import mmap
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from shoal.table.storage._formats import COMPRESSIONS
 
 _CHUNK: Final = 1 << 23
 _HEAD: Final = 4096
+_MOST_DIGESTS: Final = 8
 # the marks of UTF-32 begin like those of UTF-16, so they come first
 _MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -162,3 +164,44 @@ def _from_first_line(text: Text) -> Text:
     if blank:
         content, whole = content[len(blank) :], False
     return Text(content, text.called, text.encoding, 1 + blank.count(b"\n"), whole)
+
+
+# -- the checksum of a file that was read
+
+
+@dataclass(frozen=True)
+class FileState:
+    """What the system says of a file: another state, another content."""
+
+    device: int
+    number: int
+    size: int
+    modified: int
+    changed: int
+
+    @classmethod
+    def of(cls, path: Path) -> FileState:
+        found = path.stat()
+        times = found.st_mtime_ns, found.st_ctime_ns
+        return cls(found.st_dev, found.st_ino, found.st_size, *times)
+
+
+#: The checksums of the files that were read last.
+_DIGESTS: dict[FileState, str] = {}
+
+
+def remember_digest(path: Path, state: FileState, digest: str) -> None:
+    """Keep the checksum of a file that was read, unless it has changed since it was opened."""
+    if FileState.of(path) == state:
+        _DIGESTS[state] = digest
+        while len(_DIGESTS) > _MOST_DIGESTS:
+            del _DIGESTS[next(iter(_DIGESTS))]
+
+
+def source_digest(path: Path) -> str:
+    """The SHA-256 of a file: the one found when it was read, if it is as it was then."""
+    known = _DIGESTS.get(FileState.of(path))
+    if known is not None:
+        return known
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
