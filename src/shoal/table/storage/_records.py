@@ -85,6 +85,7 @@ def shape_of(text: Text, *, delimiter: str | None, likely: str = ",") -> Shape:
             count = len(block.ends) - len(empty)
             blank += len(empty)
         records += count
+    text.let_go()
     made = None if digest is None else digest.hexdigest()
     return Shape(delimiter, bool(scan.quoted), names, records - 1, blank, made)
 

@@ -57,6 +57,11 @@ class Text:
         self.check(content)
         return content.decode()
 
+    def let_go(self) -> None:
+        """Free the memory that the pages of the file take; they can be read again."""
+        if isinstance(self.content, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+            self.content.madvise(mmap.MADV_DONTNEED)
+
     def line(self, position: int) -> int:
         """The line of the file that a position is on."""
         return self.first_line + self.content[:position].count(b"\n")
