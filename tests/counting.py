@@ -13,14 +13,13 @@
 from __future__ import annotations
 
 import functools
+import gc
 import hashlib
 import importlib
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -170,16 +169,20 @@ def _watching(what: str, function: Callable[..., Any], work: Work, deep: list[st
 
 
 def _replace(old: Any, new: Any) -> int:
-    """Put something in the place of a function wherever a module of Shoal has it by a name."""
+    """Put something in the place of a function wherever a module of Shoal has it by a name.
+
+    A module that pytest imported for its examples is not in ``sys.modules`` any more.
+    """
+    modules = [
+        found
+        for found in gc.get_referrers(old)
+        if isinstance(found, dict) and str(found.get("__name__", "")).startswith("shoal")
+    ]
     places = [
-        (module, name)
-        for called, module in list(sys.modules.items())
-        if called.partition(".")[0] == "shoal" and isinstance(module, ModuleType)
-        for name, thing in list(vars(module).items())
-        if thing is old
+        (module, name) for module in modules for name, thing in list(module.items()) if thing is old
     ]
     for module, name in places:
-        setattr(module, name, new)
+        module[name] = new
     return len(places)
 
 

@@ -7,6 +7,7 @@ from shoal.table._encode import Codes
 from shoal.table._features import features_of, frame_of_array, renamed, whole_as_floats
 from shoal.table._fingerprint import fingerprint
 from shoal.table._frames import Kind
+from shoal.table._pair import Outcomes, Pair, empty_cells, empty_codes, released_text
 from shoal.table._persons import owned_pairs
 from shoal.table._provenance import OTHER, Course, Exchange
 from shoal.table._quantities import quantities, scale_name
@@ -18,12 +19,7 @@ from shoal.table._released import (
 )
 from shoal.table._released_column import ReleasedColumn, read_labels_of, released_column
 from shoal.table._released_pairs import ends_of_members, usual_partners
-from shoal.table._released_texts import (
-    empty_cells,
-    ends_of_labels,
-    released_text,
-    stretches_of_labels,
-)
+from shoal.table._released_texts import ends_of_labels, stretches_of_labels
 from shoal.table._roles import Roles
 from shoal.table._sampling import Sampling, signed_codes, table_of_codes
 from shoal.table._stacked import (
@@ -65,6 +61,8 @@ __all__ = [
     "Kind",
     "Missing",
     "Numbers",
+    "Outcomes",
+    "Pair",
     "ReleasedColumn",
     "ReleasedFile",
     "RoleSuggestion",
@@ -76,6 +74,7 @@ __all__ = [
     "check_file_size",
     "check_reading",
     "empty_cells",
+    "empty_codes",
     "ends_of_labels",
     "ends_of_members",
     "features_of",

@@ -14,7 +14,7 @@ import polars as pl
 
 from shoal.errors import InputError
 from shoal.table._comparable import comparable
-from shoal.table._encode import Codes, decode, encode
+from shoal.table._encode import Codes, Keys, decode, encode, unordered
 from shoal.table._frames import Kind, kind_of
 from shoal.table._scrub import scrubbed_column
 
@@ -97,6 +97,11 @@ class Column:
         return "codes" in vars(self)
 
     @property
+    def _is_coarse(self) -> bool:
+        """Whether it is coded, and comparing its levels costs less than comparing its cells."""
+        return self.is_coded and 4 * self.codes.count <= len(self)
+
+    @property
     def kind(self) -> Kind:
         """Integer, float, boolean, text, date, datetime, time or duration."""
         return kind_of(self.dtype)
@@ -154,6 +159,32 @@ class Column:
         texts = codes.texts
         return {texts[code]: int(counts[code]) for code in order.tolist()}
 
+    def counts_between(self, edges: npt.NDArray[np.float64]) -> Integers:
+        """How many numbers lie from each edge to below the next; missing ones nowhere.
+
+        Examples
+        --------
+        >>> Column(pl.Series([1, 2, 2, None, 9])).counts_between(np.array([0.0, 2.0, 5.0])).tolist()
+        [1, 2]
+        """
+        if self.is_coded:
+            codes = self.codes
+            counts = np.bincount(codes.codes, minlength=codes.count)[: len(codes.levels)]
+            places = np.searchsorted(codes.levels.cast(pl.Float64).to_numpy(), edges)
+            return np.diff(np.append(0, np.cumsum(counts))[places])
+        values = self.numbers.values[self.present].astype(np.float64)
+        bins = np.searchsorted(edges, values, side="right")
+        return np.bincount(bins, minlength=len(edges) + 1)[1 : len(edges)]
+
+    @property
+    def keys(self) -> Keys:
+        """Numbers that are equal where cells are: the codes, or for floats labels in any order."""
+        return self._unordered if not self.is_coded and self.dtype == pl.Float64 else self.codes
+
+    @cached_property
+    def _unordered(self) -> Keys:
+        return unordered(self.series)
+
     def at(self, rows: npt.NDArray[Any]) -> Column:
         """The same for the marked rows, or for rows by their positions."""
         if self.is_coded:
@@ -189,7 +220,7 @@ class Column:
         """
         if self is other and rows is None:
             return np.zeros(len(self), np.bool_)
-        if self.is_coded and other.is_coded:
+        if self._is_coarse and other._is_coarse:
             mine, theirs = in_one_code(self, other)
             before = theirs[other.codes.codes]
             return mine[self.codes.codes] != (before if rows is None else before[rows])

@@ -252,7 +252,7 @@ class Table:
 
     def group(self, columns: Sequence[str]) -> Classes:
         """The rows grouped by equal values of any columns; sizes count rows."""
-        parts = (self.column(name).codes for name in columns)
+        parts = (self.column(name).keys for name in columns)
         return self._once(lambda: form_classes(parts, len(self)), "group", columns)
 
     def crowds(self, columns: Sequence[str]) -> Classes:
@@ -696,27 +696,34 @@ class Table:
         text = Column.of_labels(self.column(column).name, labels, codes)
         return self._with_columns([text], origin=self._origin.as_text(column))
 
-    def fill_numbers(self, columns: Mapping[str, npt.NDArray[np.float64]]) -> Table:
+    def fill_numbers(
+        self,
+        columns: Mapping[str, npt.NDArray[np.float64]],
+        groups: npt.NDArray[np.integer[Any]] | None = None,
+    ) -> Table:
         """New values for numeric columns, also where a cell was missing; NaN makes it missing.
 
         Whole numbers stay whole; dates and times take the count of units that they are kept in.
+        With ``groups``, the group of each row, there is one value for each group.
         """
         changed = []
         for name, values in columns.items():
-            old = self.column(name).series
-            new = pl.Series(name, values).fill_nan(None)
-            if kind_of(old.dtype) not in ("integer", "float"):
-                ticks = pl.Series(np.rint(np.nan_to_num(values)).astype(np.int64))
-                ticks = ticks.set(pl.Series(np.isnan(values)), None)
-                new = ticks.cast(old.to_physical().dtype).cast(old.dtype).alias(name)
-                changed.append(Column(new))
-                continue
-            if kind_of(old.dtype) == "integer":
-                wide = np.uint64 if old.dtype == pl.UInt64 else np.int64
-                # the largest float below the end of the type: the end itself is not one
-                ends = float(np.iinfo(wide).min), np.nextafter(float(np.iinfo(wide).max), 0)
-                whole = np.clip(np.rint(np.nan_to_num(values)), *ends).astype(wide)
-                gaps = pl.Series(np.isnan(values))
-                new = pl.Series(name, whole).set(gaps, None)
-            changed.append(Column(plain_floats(in_type_of(old, new))))
+            new = Column(_in_place_of(self.column(name).series, values))
+            changed.append(new if groups is None else Column(new.codes.at(groups)))
         return self._with_columns(changed)
+
+
+def _in_place_of(old: pl.Series, values: npt.NDArray[np.float64]) -> pl.Series:
+    """Numbers as cells of a column; NaN is a missing one."""
+    gaps = pl.Series(np.isnan(values))
+    if kind_of(old.dtype) not in ("integer", "float"):
+        ticks = pl.Series(np.rint(np.nan_to_num(values)).astype(np.int64)).set(gaps, None)
+        return ticks.cast(old.to_physical().dtype).cast(old.dtype).alias(old.name)
+    new = pl.Series(old.name, values).fill_nan(None)
+    if kind_of(old.dtype) == "integer":
+        wide = np.uint64 if old.dtype == pl.UInt64 else np.int64
+        # the largest float below the end of the type: the end itself is not one
+        ends = float(np.iinfo(wide).min), np.nextafter(float(np.iinfo(wide).max), 0)
+        whole = np.clip(np.rint(np.nan_to_num(values)), *ends).astype(wide)
+        new = pl.Series(old.name, whole).set(gaps, None)
+    return plain_floats(in_type_of(old, new))

@@ -6,6 +6,7 @@ import numpy as np
 
 from shoal.kernels.compile import njit
 from shoal.kernels.lanes import WIDTH, bits, load, store
+from shoal.kernels.space.few import Few, are_few
 from shoal.kernels.space.mixed_distance import (
     Floats,
     Integers,
@@ -81,11 +82,16 @@ class NearestRecords:
         self.alike = np.zeros(len(rows), np.int64)
         self._records, self._rows = records, rows
         self._labels = np.empty(0, np.int64) if labels is None else labels
-        self._tree = grow(records, candidates)
+        self._candidates = candidates
+        few = are_few(len(records.measure.presence), len(rows), len(candidates))
+        self._tree = None if few else grow(records, candidates)
         self._done = 0
 
     def advance(self) -> int:
         """Link rows for a fraction of a second; give how many have been linked."""
+        if self._tree is None:
+            self._link_few()
+            return self._done
         self._done = _link(
             self._tree,
             self._records,
@@ -98,6 +104,20 @@ class NearestRecords:
             self.alike,
         )
         return self._done
+
+    def _link_few(self) -> None:
+        """Link all rows, comparing each with every candidate."""
+        few, candidates = Few(self._records), self._candidates
+        for place, row in enumerate(self._rows):
+            few.ask(row)
+            distances = few.distances(candidates)
+            as_near = candidates[distances == distances.min(initial=np.inf)]
+            if len(as_near):
+                self.nearest[place], self.gaps[place] = as_near[0], distances.min()
+            self.ties[place] = len(as_near)
+            if len(self._labels) and self._labels[row] >= 0:
+                self.alike[place] = np.count_nonzero(self._labels[as_near] == self._labels[row])
+        self._done = len(self._rows)
 
 
 @njit(cache=True)
@@ -133,7 +153,7 @@ def _nearest_one(
     """
     query, queue, leaves, rows = tree.query, tree.queue, len(tree.values), tree.values.shape[1] - 3
     if len(measure.tables) > 0:
-        open_windows(query, measure, False)
+        open_windows(query, measure, np.bool_(False))
     best, best_row, ties, alike = np.inf, GONE, 0, 0
     queue[SCORE, 0], queue[ROW, 0], queue[ENTRY, 0] = np.inf, 0.0, tree.links.shape[1] - 1
     waiting, met = 1, 0
