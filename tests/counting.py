@@ -48,8 +48,9 @@ WATCHED: dict[str, tuple[tuple[str, str], ...]] = {
         ("shoal.table._released_texts", "stretches_of_labels"),
     ),
     "read": (
-        ("shoal.table.storage._read", "read_frame"),
-        ("shoal.table.storage._read", "read_fields"),
+        ("shoal.table.storage._read", "read_source"),
+        ("shoal.table.storage._read", "read_columnar"),
+        ("shoal.table.storage._records", "shape_of"),
     ),
 }
 #: The methods that are counted.

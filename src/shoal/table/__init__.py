@@ -13,9 +13,8 @@ from shoal.table._provenance import OTHER, Course, Exchange
 from shoal.table._quantities import quantities, scale_name
 from shoal.table._read_table import read
 from shoal.table._released import (
-    ReleasedFields,
+    ReleasedFile,
     read_records,
-    read_released,
     records_as_parquet,
 )
 from shoal.table._released_column import ReleasedColumn, read_labels_of, released_column
@@ -39,6 +38,7 @@ from shoal.table.hierarchy._rule import ROOT, Unseen
 from shoal.table.storage._formats import DELIMITER_OF, FORMATS
 from shoal.table.storage._formulas import Formulas
 from shoal.table.storage._size import check_file_size
+from shoal.table.storage._text import source_digest
 from shoal.table.suggestion._suggest import (
     RoleSuggestion,
     identifying_columns,
@@ -64,7 +64,7 @@ __all__ = [
     "Outcomes",
     "Pair",
     "ReleasedColumn",
-    "ReleasedFields",
+    "ReleasedFile",
     "RoleSuggestion",
     "Roles",
     "RoundEnds",
@@ -88,7 +88,6 @@ __all__ = [
     "read",
     "read_labels_of",
     "read_records",
-    "read_released",
     "records_as_parquet",
     "released_column",
     "released_text",
@@ -97,6 +96,7 @@ __all__ = [
     "shared_crowds",
     "shared_persons",
     "signed_codes",
+    "source_digest",
     "stacked_codes",
     "stacked_numbers",
     "stacked_numbers_and_unit",

@@ -109,14 +109,16 @@ class Column:
     @cached_property
     def numbers(self) -> Numbers:
         """A numeric column as arrays; infinite values are refused."""
-        series = self.series
         if self.kind not in ("integer", "float"):
             raise InputError(f"Column '{self.name}' is not numeric but {self.kind}.")
+        series = self.codes.levels if self._cells is None else self._cells
         if self.kind == "integer":
             series = series.cast(pl.UInt64 if series.dtype == pl.UInt64 else pl.Int64)
         else:
             series = series.cast(pl.Float64)
-        values = series.fill_null(0).to_numpy()
+        values = (series.fill_null(0) if series.null_count() else series).to_numpy()
+        if self._cells is None:
+            values = np.append(values, values.dtype.type(0))[self.codes.codes]
         infinite = 0 if self.kind == "integer" else int(np.isinf(values).sum())
         if infinite:
             raise InputError(
@@ -254,6 +256,9 @@ def _in_one_code(one: Column, other: Column) -> tuple[Integers, Integers]:
     if one is other:
         numbers = _with_missing(np.arange(len(one.codes.levels)), one.codes)
         return numbers, numbers
+    if one.dtype == other.dtype and one.codes.levels.equals(other.codes.levels):
+        numbers = np.arange(len(one.codes.levels))
+        return _with_missing(numbers, one.codes), _with_missing(numbers, other.codes)
     both = encode(pl.concat(comparable(one.codes.levels, other.codes.levels)))
     numbers = both.codes.astype(np.int64)
     first = len(one.codes.levels)

@@ -145,11 +145,12 @@ def encode(series: pl.Series) -> Codes:
         )
     series = plain_floats(series)
     labels, count = _labels(series)
-    distinct = series.gather(first_rows(labels, count))
+    # labels are numbered by first appearance: where each row has its own, its place is its label
+    distinct = series if count == len(series) else series.gather(first_rows(labels, count))
     order = distinct.arg_sort(nulls_last=True).to_numpy()
     code_of_label = np.empty(count, _narrowest(count))
     code_of_label[order] = np.arange(count, dtype=code_of_label.dtype)
-    levels = distinct.gather(order).drop_nulls()
+    levels = distinct.gather(order[: count - min(1, series.null_count())])
     return Codes(code_of_label[labels], levels, len(levels) if len(levels) < count else None)
 
 

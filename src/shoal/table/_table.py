@@ -19,7 +19,17 @@ from shoal.table._checks import check_roles
 from shoal.table._classes import Classes, agreement_of, form_classes, weight_sums, weights_by_class
 from shoal.table._column import Column, Numbers
 from shoal.table._encode import Codes
-from shoal.table._frames import Kind, Names, Origin, in_type_of, kind_of, plain_floats, to_polars
+from shoal.table._frames import (
+    Kind,
+    Names,
+    Origin,
+    check_names,
+    in_type_of,
+    kind_of,
+    plain_floats,
+    refuse_beyond_calendar,
+    to_polars,
+)
 from shoal.table._identifying import identifying_columns
 from shoal.table._persons import Owners, counting, histories, owned_pairs, pseudonyms
 from shoal.table._population import counted_in
@@ -27,7 +37,7 @@ from shoal.table._provenance import Course, Exchange, Provenance
 from shoal.table._roles import Roles
 from shoal.table._sampling import Sampling
 from shoal.table.storage._formulas import Formulas, running
-from shoal.table.storage._write import schema_of, write_frame
+from shoal.table.storage._write import schema_of, write_columns
 from shoal.table.suggestion._owners import repeating_owners
 
 if TYPE_CHECKING:
@@ -82,12 +92,28 @@ class Table:
         if isinstance(frame, Table):
             raise InputError("This is a Table already; use table.with_roles(...) for other roles.")
         data, origin = to_polars(frame)
-        roles = Roles() if roles is None else roles
         columns = {series.name: Column(series) for series in data}
-        check_roles(columns, data.height, roles)
-        past = Provenance(np.arange(data.height, dtype=np.int64), uuid.uuid4().hex, Owners())
+        self._begin(columns, data.height, origin, Roles() if roles is None else roles)
+
+    def _begin(self, columns: dict[str, Column], rows: int, origin: Origin, roles: Roles) -> None:
+        check_roles(columns, rows, roles)
+        past = Provenance(np.arange(rows, dtype=np.int64), uuid.uuid4().hex, Owners())
         vars(self).update(_columns=columns, _origin=origin, _roles=roles, _past=past, _kept={})
         vars(self)["_past"] = replace(past, owners=Owners().under(roles, self))
+
+    @classmethod
+    def of_columns(cls, columns: Sequence[Column], roles: Roles | None = None) -> Table:
+        """A table of columns that were read as such, and may be coded already."""
+        check_names([column.name for column in columns])
+        for column in columns:
+            if column.dtype.is_temporal():
+                refuse_beyond_calendar(column.series)
+        table = cls.__new__(cls)
+        named = {column.name: column for column in columns}
+        origin = Origin("polars", {column.name: column.dtype for column in columns})
+        rows = len(columns[0]) if columns else 0
+        table._begin(named, rows, origin, Roles() if roles is None else roles)
+        return table
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError("A Table is frozen; a step returns a new one.")
@@ -394,7 +420,7 @@ class Table:
         In CSV and TSV an apostrophe keeps spreadsheets from running a text or a column name as a
         formula, unless ``formulas`` is ``"keep"``.
         """
-        write_frame(self._data, path, format=format, formulas=formulas)
+        write_columns(list(self._columns.values()), path, format=format, formulas=formulas)
 
     def running_cells(self) -> dict[str, int]:
         """The text columns that have cells a spreadsheet would run as formulas, and how many."""

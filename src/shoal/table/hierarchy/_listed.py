@@ -16,7 +16,7 @@ import polars as pl
 from shoal.errors import InputError
 from shoal.table._frames import kind_of
 from shoal.table.hierarchy._rule import ROOT, Rule, Rung, Unseen, bounds_of_values, dense
-from shoal.table.storage._infer import parse_datetime
+from shoal.table.storage._types import parse_datetime
 
 
 def positions(values: pl.Series, leaves: pl.Series) -> npt.NDArray[np.int64]:
