@@ -7,14 +7,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from shoal.table._classes import (
-    classes_of,
-    form_classes,
-    weight_sums,
-    wildcard_sizes,
-    wildcard_weight_sums,
-)
+from shoal.table._classes import form_classes
 from shoal.table._encode import encode
+
+from ..grouping import classes_of, weight_sums, wildcard_sizes, wildcard_weight_sums
 
 # The example of Capobianchi, Polettini & Lucarelli (CASC deliverable 1.2-D1), `francdat` in
 # sdcMicro; keys, weights and the results without missing as printed in the sdcMicro guidelines,

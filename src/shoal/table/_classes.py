@@ -8,10 +8,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from shoal.table._agreement import Agreement
-from shoal.table._encode import Codes, Keys, combine, encode
+from shoal.table._encode import Codes, Keys, combine
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -22,7 +21,7 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 class Classes:
     """A partition of the records by equal quasi-identifiers.
 
-    A missing value is a value of its own here; :func:`wildcard_sizes` has the other reading.
+    A missing value is a value of its own here; :func:`agreement_of` has the other reading.
 
     Parameters
     ----------
@@ -35,7 +34,9 @@ class Classes:
 
     Examples
     --------
-    >>> classes = classes_of([pl.Series("zip", [1, 2, 1, None, 1, None])], 6)
+    >>> import polars as pl
+    >>> from shoal.table._encode import encode
+    >>> classes = form_classes([encode(pl.Series("zip", [1, 2, 1, None, 1, None]))], 6)
     >>> classes
     Classes(records=6, count=3, k=1)
     >>> classes.record_sizes.tolist()
@@ -116,65 +117,6 @@ def form_classes(parts: Iterable[Keys], rows: int) -> Classes:
     return Classes(*group(combine(parts, rows)))
 
 
-def classes_of(columns: Iterable[pl.Series], rows: int) -> Classes:
-    """Group the records by equal values, with only one encoded column in memory at a time.
-
-    Examples
-    --------
-    >>> classes_of([pl.Series([1, 1, 2]), pl.Series(["a", "a", "a"])], 3).sizes.tolist()
-    [2, 1]
-    """
-    return form_classes((encode(column) for column in columns), rows)
-
-
-def weight_sums(classes: Classes, weights: npt.ArrayLike) -> Floats:
-    """The sum of the sampling weights in the class of each record.
-
-    It estimates how many people of the population share the record's quasi-identifiers.
-
-    Examples
-    --------
-    >>> classes = classes_of([pl.Series([1, 1, 2])], 3)
-    >>> weight_sums(classes, [10, 2.5, 4]).tolist()
-    [12.5, 12.5, 4.0]
-    """
-    return classes.spread(weights_by_class(classes, weights))
-
-
-def wildcard_sizes(parts: Sequence[Codes], rows: int) -> Integers:
-    """For each record, how many agree with it wherever neither is missing, itself included.
-
-    This is the statistics offices' reading, where a missing value stands for any value: the
-    sample frequency counts of sdcMicro's ``freqCalc`` (Templ, Kowarik & Meindl 2015, "Statistical
-    Disclosure Control for Micro-Data Using the R Package sdcMicro", JSS 67(4), section 3). The
-    records that a record agrees with no longer form classes: agreement is not transitive.
-
-    Distinct tuples meet once per pair of patterns of missing, so the time grows with tuples ×
-    patterns (at most 2 to the number of columns with missing values), not with records².
-
-    Examples
-    --------
-    >>> wildcard_sizes([encode(pl.Series(["a", "a", None, "b"]))], 4).tolist()
-    [3, 3, 4, 2]
-    """
-    classes = form_classes(parts, rows)
-    # Counts are exact in floating point up to 2**53.
-    totals = _agreeing_weight(parts, classes, classes.sizes.astype(np.float64))
-    return classes.spread(totals.astype(np.int64))
-
-
-def wildcard_weight_sums(parts: Sequence[Codes], rows: int, weights: npt.ArrayLike) -> Floats:
-    """Like :func:`wildcard_sizes`, summing sampling weights instead of counting records.
-
-    Examples
-    --------
-    >>> wildcard_weight_sums([encode(pl.Series(["a", None, "b"]))], 3, [10, 2.5, 4]).tolist()
-    [12.5, 16.5, 6.5]
-    """
-    classes = form_classes(parts, rows)
-    return classes.spread(_agreeing_weight(parts, classes, weights_by_class(classes, weights)))
-
-
 def weights_by_class(classes: Classes, weights: npt.ArrayLike) -> Floats:
     """The sum of the sampling weights of each class."""
     from shoal.kernels.grouping import total_by
@@ -184,13 +126,17 @@ def weights_by_class(classes: Classes, weights: npt.ArrayLike) -> Floats:
     return totals
 
 
-def _agreeing_weight(parts: Sequence[Codes], classes: Classes, weights: Floats) -> Floats:
-    """For each class, the weight of the classes that agree with it, missing as a wildcard."""
-    return agreement_of(parts, classes).totals(weights)
-
-
 def agreement_of(parts: Sequence[Codes], classes: Classes) -> Agreement:
-    """Which of the classes that the parts form agree, missing as a wildcard."""
+    """Which of the classes that the parts form agree, missing as a wildcard.
+
+    This is the statistics offices' reading, where a missing value stands for any value: the
+    sample frequency counts of sdcMicro's ``freqCalc`` (Templ, Kowarik & Meindl 2015, "Statistical
+    Disclosure Control for Micro-Data Using the R Package sdcMicro", JSS 67(4), section 3). The
+    records that a record agrees with no longer form classes: agreement is not transitive.
+
+    Distinct tuples meet once per pair of patterns of missing, so the time grows with tuples ×
+    patterns (at most 2 to the number of columns with missing values), not with records².
+    """
     from shoal.kernels.grouping import first_rows
 
     rows = first_rows(classes.labels, classes.count)

@@ -16,7 +16,7 @@ import polars as pl
 from shoal.errors import InputError, did_you_mean, quoted
 from shoal.table._agreement import Agreement
 from shoal.table._checks import check_roles
-from shoal.table._classes import Classes, agreement_of, form_classes, weight_sums, weights_by_class
+from shoal.table._classes import Classes, agreement_of, form_classes, weights_by_class
 from shoal.table._column import Column, Numbers
 from shoal.table._encode import Codes
 from shoal.table._frames import (
@@ -376,8 +376,6 @@ class Table:
             )
         weights = self.column(self.roles.weight).series.cast(pl.Float64).to_numpy()
         weights = self._once_per_person(weights)
-        if missing == "own":
-            return weight_sums(self.classes, weights)
         totals = self.agreement(missing).totals(weights_by_class(self.classes, weights))
         return self.classes.spread(totals)
 
