@@ -18,7 +18,7 @@ import polars as pl
 
 from shoal.kernels.grouping import count_sizes, group
 from shoal.table._classes import Classes, agreement_of, form_classes
-from shoal.table._encode import encode
+from shoal.table.columns._encode import encode
 
 DATA = Path(os.environ.get("SHOAL_DATA") or Path(__file__).parents[2] / "shared" / "data")
 QUASI_IDENTIFIERS = ["ST", "AGEP", "COW", "SCHL", "MAR", "OCCP", "SEX", "RAC1P"]

@@ -28,7 +28,7 @@ import polars as pl
 
 #: The functions that are counted, by what they are counted as: module and name.
 WATCHED: dict[str, tuple[tuple[str, str], ...]] = {
-    "encode": (("shoal.table._encode", "encode"),),
+    "encode": (("shoal.table.columns._encode", "encode"),),
     "group": (("shoal.table._classes", "form_classes"),),
     "pass": (
         ("shoal.kernels.grouping", "group"),
@@ -36,16 +36,16 @@ WATCHED: dict[str, tuple[tuple[str, str], ...]] = {
         ("shoal.kernels.grouping", "count_sizes"),
     ),
     "parse": (
-        ("shoal.table._released_texts", "interval_of"),
-        ("shoal.table._released_texts", "number_of"),
-        ("shoal.table._released_texts", "end_of"),
-        ("shoal.table._released_texts", "moment_of"),
-        ("shoal.table._released_texts", "members_of"),
+        ("shoal.table.released._released_texts", "interval_of"),
+        ("shoal.table.released._released_texts", "number_of"),
+        ("shoal.table.released._released_texts", "end_of"),
+        ("shoal.table.released._released_texts", "moment_of"),
+        ("shoal.table.released._released_texts", "members_of"),
     ),
     "read labels": (
         ("shoal.table.hierarchy._read_labels", "read_labels"),
-        ("shoal.table._released_texts", "ends_of_labels"),
-        ("shoal.table._released_texts", "stretches_of_labels"),
+        ("shoal.table.released._released_texts", "ends_of_labels"),
+        ("shoal.table.released._released_texts", "stretches_of_labels"),
     ),
     "read": (
         ("shoal.table.storage._read", "read_source"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.table._classes import agreement_of, form_classes, weights_by_class
-from shoal.table._encode import encode
+from shoal.table.columns._encode import encode
 
 
 def classes_of(columns, rows):

@@ -11,8 +11,8 @@ import sys
 
 import pytest
 
-from shoal.workflow import _folder
-from shoal.workflow._folder import WORKSHOP, complete_files, complete_or_absent
+from shoal.workflow.release import _folder
+from shoal.workflow.release._folder import WORKSHOP, complete_files, complete_or_absent
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="file modes and locks of POSIX")
 
@@ -21,7 +21,7 @@ NAME = WORKSHOP + "0123456789abcdef"
 KILLED = """
 import os, sys
 from pathlib import Path
-from shoal.workflow import _folder
+from shoal.workflow.release import _folder
 
 def die(*_):
     os.kill(os.getpid(), 9)

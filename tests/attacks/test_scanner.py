@@ -21,7 +21,7 @@ from shoal import Plan, Roles, Table, protect
 from shoal.errors import ShoalWarning
 from shoal.masking import discover_maskers
 from shoal.table import FORMATS
-from shoal.workflow._release import _write_public
+from shoal.workflow.release._release import _write_public
 
 ROWS = 120
 #: The columns in which everybody has a value of their own.

@@ -19,7 +19,7 @@ import pytest
 from shoal import Generalize, Hierarchy, Plan, Roles, Sample, Suppress, Table, protect
 from shoal.errors import ShoalWarning
 from shoal.workflow import Limit
-from shoal.workflow._crowds import SMALLEST_CROWD, crowded_percent, share_step
+from shoal.workflow.release._crowds import SMALLEST_CROWD, crowded_percent, share_step
 
 FEW = range(1, SMALLEST_CROWD)
 

@@ -36,7 +36,8 @@ from shoal import (
     protect,
     verify,
 )
-from shoal.table import _classes, _column, _encode
+from shoal.table import _classes
+from shoal.table.columns import _column, _encode
 
 from ..counting import COUNTS, WATCHED, counted
 from ..snapshots.tables import people, survey

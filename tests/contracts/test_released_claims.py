@@ -17,7 +17,7 @@ from shoal.errors import ShoalWarning
 from shoal.models import LDiversity
 from shoal.table import FORMATS
 from shoal.workflow import discover_all_measures
-from shoal.workflow._release import public_facts
+from shoal.workflow.release._release import public_facts
 
 from ..fuzz.public_half import read_public
 from ..fuzz.recount import MEASURES, MODELS, NOT_PUBLIC, recount

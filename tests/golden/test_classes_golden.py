@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from shoal.table._classes import form_classes
-from shoal.table._encode import encode
+from shoal.table.columns._encode import encode
 
 from ..grouping import classes_of, weight_sums, wildcard_sizes, wildcard_weight_sums
 

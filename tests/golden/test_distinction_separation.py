@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.table._encode import encode
+from shoal.table.columns._encode import encode
 from shoal.table.suggestion._column_sets import measure_set, search_sets
 
 ROWS = [

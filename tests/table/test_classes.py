@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.table._classes import Classes, form_classes
-from shoal.table._encode import Codes, encode
+from shoal.table.columns._encode import Codes, encode
 
 from ..grouping import classes_of, weight_sums, wildcard_sizes, wildcard_weight_sums
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.errors import InputError
-from shoal.table._encode import Codes, combine, decode, encode
+from shoal.table.columns._encode import Codes, combine, decode, encode
 
 UTC = dt.UTC
 COLUMNS = {

@@ -17,7 +17,7 @@ from shoal.table import (
     released_text,
     usual_partners,
 )
-from shoal.table._encode import encode
+from shoal.table.columns._encode import encode
 from shoal.table.hierarchy._read_labels import read_labels
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from shoal.errors import ReleaseError
-from shoal.workflow import _folder
-from shoal.workflow._folder import complete_or_absent, write_private
+from shoal.workflow.release import _folder
+from shoal.workflow.release._folder import complete_or_absent, write_private
 
 posix = pytest.mark.skipif(os.name != "posix", reason="file modes and locks of POSIX")
 

@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal import Roles, Round, Suppress, Table
-from shoal.workflow._crowds import (
+from shoal.workflow.release._crowds import (
     SMALLEST_CROWD,
     crowded_count,
     crowded_percent,
     crowded_removals,
     share_step,
 )
-from shoal.workflow._profile import (
+from shoal.workflow.release._profile import (
     _crowded_spans,
     _round_edges,
     class_size_profile,

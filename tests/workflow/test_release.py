@@ -15,7 +15,7 @@ import pytest
 from shoal import KAnonymity, Plan, Round, Suppress, protect, verify
 from shoal.errors import InputError, ReleaseError, RequirementNotMet, VerificationFailed
 from shoal.table import FORMATS
-from shoal.workflow import _release, _verify
+from shoal.workflow.release import _release, _verify
 
 from .samples import COLUMNS, people, plan, thorough_plan
 

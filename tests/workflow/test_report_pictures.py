@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from shoal import Generalize, Plan, Roles, Swap, Table, assess, protect
-from shoal.workflow._profile import Bar
+from shoal.workflow.release._profile import Bar
 from shoal.workflow.report import _figures as figures
 from shoal.workflow.report import _words as words
 from shoal.workflow.report import assessment_page

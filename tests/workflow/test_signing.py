@@ -11,8 +11,8 @@ import pytest
 
 from shoal import protect, sign, verify
 from shoal.errors import InputError, ReleaseError, VerificationFailed
-from shoal.workflow import _signing
-from shoal.workflow._signature import Signature, armored
+from shoal.workflow.release import _signing
+from shoal.workflow.release._signature import Signature, armored
 
 from .samples import people, plan
 

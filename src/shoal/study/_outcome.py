@@ -21,7 +21,7 @@ from shoal.study.data._own_tables import tables_at
 from shoal.study.data._tables import TableSource
 from shoal.study.running._places import not_found
 from shoal.study.running._runner import Progress, Run, run
-from shoal.workflow._folder import complete_files
+from shoal.workflow.release._folder import complete_files
 from shoal.workflow.report._render import render
 
 _VERDICT = "verdict.json"

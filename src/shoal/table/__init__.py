@@ -1,25 +1,19 @@
 """Tables about people: the only folder that knows data frames."""
 
 from shoal.table._classes import Classes, form_classes, weights_by_class
-from shoal.table._column import Column, Numbers, in_one_code
-from shoal.table._crowds import shared_crowds, swapped_blocks, swapped_crowds
-from shoal.table._encode import Codes
 from shoal.table._features import features_of, frame_of_array, renamed, whole_as_floats
 from shoal.table._fingerprint import fingerprint
-from shoal.table._frames import Kind
 from shoal.table._pair import Outcomes, Pair, empty_cells, empty_codes, released_text
 from shoal.table._persons import owned_pairs
-from shoal.table._provenance import OTHER, Course, Exchange
-from shoal.table._quantities import quantities, scale_name
-from shoal.table._read_table import read
-from shoal.table._released import (
-    ReleasedFile,
-    read_records,
-    records_as_parquet,
+from shoal.table._provenance import (
+    OTHER,
+    Course,
+    Exchange,
+    shared_crowds,
+    swapped_blocks,
+    swapped_crowds,
 )
-from shoal.table._released_column import ReleasedColumn, read_labels_of, released_column
-from shoal.table._released_pairs import ends_of_members, usual_partners
-from shoal.table._released_texts import ends_of_labels, stretches_of_labels
+from shoal.table._read_table import read
 from shoal.table._roles import Roles
 from shoal.table._sampling import Sampling, signed_codes, table_of_codes
 from shoal.table._stacked import (
@@ -31,10 +25,22 @@ from shoal.table._stacked import (
     to_one_scale,
 )
 from shoal.table._table import Missing, Table, check_reading
+from shoal.table.columns._column import Column, Numbers, in_one_code
+from shoal.table.columns._encode import Codes
+from shoal.table.columns._frames import Kind
+from shoal.table.columns._quantities import quantities, scale_name
 from shoal.table.hierarchy._codes import HierarchyCodes
 from shoal.table.hierarchy._hierarchy import Hierarchy
 from shoal.table.hierarchy._round_ends import RoundEnds
 from shoal.table.hierarchy._rule import ROOT, Unseen
+from shoal.table.released._released_column import ReleasedColumn, read_labels_of, released_column
+from shoal.table.released._released_file import (
+    ReleasedFile,
+    read_records,
+    records_as_parquet,
+)
+from shoal.table.released._released_pairs import ends_of_members, usual_partners
+from shoal.table.released._released_texts import ends_of_labels, stretches_of_labels
 from shoal.table.storage._formats import DELIMITER_OF, FORMATS
 from shoal.table.storage._formulas import Formulas
 from shoal.table.storage._size import check_file_size

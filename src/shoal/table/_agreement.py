@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from shoal.table._encode import Codes, combine
+from shoal.table.columns._encode import Codes, combine
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -34,7 +34,7 @@ class Agreement:
 
     Examples
     --------
-    >>> from shoal.table._encode import encode
+    >>> from shoal.table.columns._encode import encode
     >>> crowds = Agreement.of([encode(pl.Series(["a", "b", None]))], 3)
     >>> crowds.totals(np.array([2.0, 1.0, 4.0])).tolist()  # a, b and missing: 2, 1 and 4 records
     [6.0, 5.0, 7.0]

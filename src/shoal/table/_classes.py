@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.table._agreement import Agreement
-from shoal.table._encode import Codes, Keys, combine
+from shoal.table.columns._encode import Codes, Keys, combine
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -35,7 +35,7 @@ class Classes:
     Examples
     --------
     >>> import polars as pl
-    >>> from shoal.table._encode import encode
+    >>> from shoal.table.columns._encode import encode
     >>> classes = form_classes([encode(pl.Series("zip", [1, 2, 1, None, 1, None]))], 6)
     >>> classes
     Classes(records=6, count=3, k=1)

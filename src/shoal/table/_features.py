@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from shoal.table._column import Column
+from shoal.table.columns._column import Column
 
 if TYPE_CHECKING:
     from shoal.table._table import Table

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from shoal.table._frames import kind_of
+from shoal.table.columns._frames import kind_of
 
 if TYPE_CHECKING:
     from shoal.table._table import Table

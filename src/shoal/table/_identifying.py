@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 import polars as pl
 
-from shoal.table._column import Column, in_one_code
 from shoal.table._roles import Roles
+from shoal.table.columns._column import Column, in_one_code
 from shoal.table.suggestion._owners import is_person_key
 from shoal.table.suggestion._patterns import looks_like_identifier
 

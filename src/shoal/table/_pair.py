@@ -9,8 +9,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from shoal.table._column import Column
-from shoal.table._encode import Codes
+from shoal.table.columns._column import Column
+from shoal.table.columns._encode import Codes
 from shoal.table.hierarchy._rule import ROOT
 
 if TYPE_CHECKING:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,6 +15,7 @@ from shoal.errors import InputError
 if TYPE_CHECKING:
     from shoal.table._persons import Owners
     from shoal.table._sampling import Sampling
+    from shoal.table._table import Table
 
 Integers = npt.NDArray[np.int64]
 State = Literal["raw", "sampled", "generalized", "other"]
@@ -158,3 +160,54 @@ class Provenance:
         at_key = np.zeros(highest - lowest + 1, np.int64)
         at_key[self.row_key - lowest] = np.arange(len(self.row_key))
         return lowest, at_key, None
+
+
+def swapped_blocks(table: Table, protected: Sequence[str]) -> list[Exchange]:
+    """The exchanges of some columns, if they cover all of them; none of them otherwise."""
+    blocks = [e for e in table.exchanges if set(e.columns) & set(protected)]
+    covered = {name for exchange in blocks for name in exchange.columns}
+    return blocks if set(protected) <= covered else []
+
+
+def swapped_crowds(table: Table, protected: Sequence[str]) -> npt.NDArray[np.int64]:
+    """The smallest group in which each record exchanged some of the columns; 1 where none did.
+
+    Of a person who has several records in a group each counts: a value of the group comes back to
+    the person so much more often.
+    """
+    blocks = swapped_blocks(table, protected)
+    sizes = [_crowd_of(exchange, table) for exchange in blocks]
+    return np.min(sizes, axis=0) if sizes else np.ones(len(table), np.int64)
+
+
+def shared_crowds(groups: npt.NDArray[Any], table: Table) -> npt.NDArray[np.int64]:
+    """Whoever takes any record of a group finds the person of a record with 1 in so many.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal.table import Roles, Table
+    >>> table = Table(pl.DataFrame({"who": [1, 1, 2, 3, 4]}), Roles(unit="who"))
+    >>> shared_crowds(np.zeros(5, np.int64), table).tolist()
+    [2, 2, 5, 5, 5]
+    """
+    _, labels, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+    crowds: npt.NDArray[np.int64] = sizes[labels].astype(np.int64)
+    if table.has_persons:
+        keys = labels.astype(np.int64) * table.person_count + table.persons
+        _, own, counts = np.unique(keys, return_inverse=True, return_counts=True)
+        crowds //= counts[own]
+    return crowds
+
+
+def _crowd_of(exchange: Exchange, table: Table) -> npt.NDArray[np.int64]:
+    """The size of each record's group; 1 where the exchange is no permutation within it.
+
+    Only records that are still in the table count: an intruder knows that the others are gone.
+    """
+    groups = exchange.groups
+    carried = np.lexsort((exchange.source, groups))
+    present = np.lexsort((table.row_key, groups))
+    wrong = exchange.source[carried] != table.row_key[present]
+    broken = np.isin(groups, groups[carried][wrong])
+    return np.where(broken, 1, shared_crowds(groups, table))

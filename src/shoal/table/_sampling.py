@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from shoal.table._encode import Codes
+from shoal.table.columns._encode import Codes
 
 if TYPE_CHECKING:
     from shoal.table._table import Table

@@ -15,11 +15,16 @@ import polars as pl
 
 from shoal.errors import InputError, did_you_mean, quoted
 from shoal.table._agreement import Agreement
-from shoal.table._checks import check_roles
 from shoal.table._classes import Classes, agreement_of, form_classes, weights_by_class
-from shoal.table._column import Column, Numbers
-from shoal.table._encode import Codes
-from shoal.table._frames import (
+from shoal.table._identifying import identifying_columns
+from shoal.table._persons import Owners, counting, histories, owned_pairs, pseudonyms
+from shoal.table._provenance import Course, Exchange, Provenance
+from shoal.table._roles import Roles, check_roles
+from shoal.table._sampling import Sampling
+from shoal.table._stacked import counted_in
+from shoal.table.columns._column import Column, Numbers
+from shoal.table.columns._encode import Codes
+from shoal.table.columns._frames import (
     Kind,
     Names,
     Origin,
@@ -30,12 +35,6 @@ from shoal.table._frames import (
     refuse_beyond_calendar,
     to_polars,
 )
-from shoal.table._identifying import identifying_columns
-from shoal.table._persons import Owners, counting, histories, owned_pairs, pseudonyms
-from shoal.table._population import counted_in
-from shoal.table._provenance import Course, Exchange, Provenance
-from shoal.table._roles import Roles
-from shoal.table._sampling import Sampling
 from shoal.table.storage._formulas import Formulas, running
 from shoal.table.storage._write import schema_of, write_columns
 from shoal.table.suggestion._owners import repeating_owners

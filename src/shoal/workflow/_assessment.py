@@ -15,12 +15,12 @@ import numpy as np
 from shoal.errors import did_you_mean
 from shoal.measurement import Measurement
 from shoal.table import Missing, Table
-from shoal.workflow._distributions import RiskDistribution, distributions_of
 from shoal.workflow._earlier import ATTACKS
 from shoal.workflow._measure_groups import by_reason, grouped_measures
-from shoal.workflow._profile import SIZE_LIMITS
 from shoal.workflow._require import discover_all_measures
 from shoal.workflow._swapping import Swapping
+from shoal.workflow.release._distributions import RiskDistribution, distributions_of
+from shoal.workflow.release._profile import SIZE_LIMITS
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from shoal.errors import quoted
-from shoal.workflow._crowds import crowded_percent
 from shoal.workflow._plan import StepRecord
+from shoal.workflow.release._crowds import crowded_percent
 
 
 def minimality_of(step: StepRecord) -> dict[str, Any] | None:

@@ -24,11 +24,11 @@ from shoal.randomness import SecretStream
 from shoal.table import Formulas, Table
 from shoal.workflow._assess import assess_release, check_assessable
 from shoal.workflow._assessment import Assessment
-from shoal.workflow._crowds import crowded_total
 from shoal.workflow._plan import Plan, StepRecord, in_released_domain
-from shoal.workflow._profile import Bar, ColumnProfile, class_size_profile, column_profiles
 from shoal.workflow._require import Claim, make_claim, told_claims, value_on_record
 from shoal.workflow._swapping import Swapping, refutes
+from shoal.workflow.release._crowds import crowded_total
+from shoal.workflow.release._profile import Bar, ColumnProfile, class_size_profile, column_profiles
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,7 @@ class Release:
         progress : callable, optional
             Called with what is being done and the share that is done.
         """
-        from shoal.workflow._release import save_release
+        from shoal.workflow.release._release import save_release
 
         return save_release(
             self,

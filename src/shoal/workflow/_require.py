@@ -16,7 +16,7 @@ from shoal.parameters import Real, parameters_of
 from shoal.risk import discover_risks
 from shoal.table import Hierarchy, Roles, Table
 from shoal.utility import discover_utilities
-from shoal.workflow._crowds import SOME, crowded_percent
+from shoal.workflow.release._crowds import SOME, crowded_percent
 
 #: What plans call a measure, where it is not the name of its function.
 _PLAN_NAMES = {"distance_linkage": "linkage_rate"}

@@ -18,9 +18,9 @@ from shoal.errors import quoted
 from shoal.measurement import Measurement
 from shoal.risk import distance_linkage, group_disclosure, own_values, rank_matching
 from shoal.table import Table, swapped_blocks, swapped_crowds
-from shoal.workflow._crowds import crowded_percent, share_step
 from shoal.workflow._left_in_place import other_columns
 from shoal.workflow._require import Claim
+from shoal.workflow.release._crowds import crowded_percent, share_step
 
 LeakKind = Literal["columns-left-in-place", "correlation", "groups-of-one-value"]
 

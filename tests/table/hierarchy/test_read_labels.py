@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from shoal import Hierarchy, Table
-from shoal.table._encode import encode
+from shoal.table.columns._encode import encode
 from shoal.table.hierarchy._read_labels import Runs, read_labels
 
 DAYS = [dt.date(1899, 12, 31) + dt.timedelta(days=29 * i) for i in range(60)]

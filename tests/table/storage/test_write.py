@@ -17,8 +17,8 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from shoal.errors import InputError, ReleaseError
-from shoal.table._column import Column
-from shoal.table._scrub import scrubbed_column
+from shoal.table.columns._column import Column
+from shoal.table.columns._scrub import scrubbed_column
 from shoal.table.storage._formats import FORMATS
 from shoal.table.storage._read import read_frame
 from shoal.table.storage._write import schema_of, write_columns, write_frame

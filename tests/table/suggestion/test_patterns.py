@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.table._column import Column
+from shoal.table.columns._column import Column
 from shoal.table.suggestion import _check_digits as check
 from shoal.table.suggestion import _patterns
 from shoal.table.suggestion._patterns import identifier_evidence

@@ -23,7 +23,7 @@ from shoal import (
     TopBottomCode,
     protect,
 )
-from shoal.workflow._release import public_facts
+from shoal.workflow.release._release import public_facts
 from shoal.workflow.report import release_page
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}

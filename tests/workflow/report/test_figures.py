@@ -16,7 +16,7 @@ from shoal import (
     Table,
     assess,
 )
-from shoal.workflow._profile import Bar, class_size_profile
+from shoal.workflow.release._profile import Bar, class_size_profile
 from shoal.workflow.report import _figures as figures
 from shoal.workflow.report import _words as words
 from shoal.workflow.report import assessment_fragment, assessment_page

@@ -27,8 +27,8 @@ from shoal import (
     assess,
     protect,
 )
-from shoal.workflow import _crowds as crowds
-from shoal.workflow._crowds import SMALLEST_CROWD
+from shoal.workflow.release import _crowds as crowds
+from shoal.workflow.release._crowds import SMALLEST_CROWD
 from shoal.workflow.report import _render as rendering
 from shoal.workflow.report import assessment_fragment, assessment_page, release_page
 

@@ -106,7 +106,7 @@ def protect(
 
 def check_place(out: Path, *, force: bool) -> None:
     """Refuse a place for the release before the long work, not after it."""
-    from shoal.workflow._release import check_target
+    from shoal.workflow.release._release import check_target
 
     check_target(Path(os.path.abspath(out)), force=force)
 

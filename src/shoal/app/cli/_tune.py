@@ -100,7 +100,7 @@ def tune(
     """
     from shoal.study.tuning import tune
     from shoal.workflow import Plan
-    from shoal.workflow._folder import complete_files
+    from shoal.workflow.release._folder import complete_files
 
     if max_risk is None and min_utility is None:
         raise InputError("Name what is wanted: --max-risk, --min-utility, or both.")

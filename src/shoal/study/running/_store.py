@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from shoal.errors import InputError
-from shoal.workflow._folder import make_parents
+from shoal.workflow.release._folder import make_parents
 
 Status = Literal["done", "failed"]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from shoal.table._encode import Codes
+from shoal.table.columns._encode import Codes
 from shoal.table.hierarchy._rule import ROOT, Floats, Rule, Rung, Unseen, bounds_of_values
 from shoal.table.storage._types import as_text
 

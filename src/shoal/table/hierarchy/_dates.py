@@ -11,7 +11,7 @@ import numpy.typing as npt
 import polars as pl
 
 from shoal.errors import InputError, did_you_mean
-from shoal.table._frames import kind_of
+from shoal.table.columns._frames import kind_of
 from shoal.table.hierarchy._rule import Rule, Rung, Unseen, dense, moments_of
 
 #: The units, fine to coarse; those of the second line nest in no month, quarter or year.

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import polars as pl
 
 from shoal.errors import InputError
-from shoal.table._encode import encode
+from shoal.table.columns._encode import encode
 from shoal.table.hierarchy._grid import exact_number, plain, written
 from shoal.table.hierarchy._round_ends import RoundEnds
 from shoal.table.hierarchy._rule import Rule, Rung, Unseen, dense, numbers_of

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import polars as pl
 
 from shoal.errors import InputError
-from shoal.table._frames import kind_of
+from shoal.table.columns._frames import kind_of
 from shoal.table.hierarchy._rule import ROOT, Rule, Rung, Unseen, bounds_of_values, dense
 from shoal.table.storage._types import parse_datetime
 

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import InputError
-from shoal.table._frames import kind_of
+from shoal.table.columns._frames import kind_of
 from shoal.table.hierarchy._rule import ROOT, Rule, Rung, Unseen
 
 _MASK: Final = "*"

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import polars as pl
 
 from shoal.errors import InputError, did_you_mean
-from shoal.table._frames import kind_of
+from shoal.table.columns._frames import kind_of
 from shoal.table.hierarchy._dates import Dates, calendar
 from shoal.table.hierarchy._edges import Edges, quantile_edges
 from shoal.table.hierarchy._grid import Grid, grid

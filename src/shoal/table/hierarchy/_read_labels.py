@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from shoal.table._encode import Codes
-from shoal.table._frames import kind_of
-from shoal.table._released_texts import end_of, interval_of, members_of, moment_of
+from shoal.table.columns._encode import Codes
+from shoal.table.columns._frames import kind_of
 from shoal.table.hierarchy._dates import UNITS, Dates
 from shoal.table.hierarchy._prefixes import Prefixes
 from shoal.table.hierarchy._rule import ROOT, Rung, bounds_of_values
+from shoal.table.released._released_texts import end_of, interval_of, members_of, moment_of
 from shoal.table.storage._types import as_text
 
 Floats = npt.NDArray[np.float64]
@@ -57,7 +57,7 @@ def read_labels(texts: Sequence[str], column: Codes) -> tuple[Runs, Integers]:
 
     Examples
     --------
-    >>> from shoal.table._encode import encode
+    >>> from shoal.table.columns._encode import encode
     >>> runs, unread = read_labels(["[20, 40)", "*", "young"], encode(pl.Series([23, 38, 41])))
     >>> runs.labels.tolist(), runs.low.tolist(), runs.high.tolist(), unread.tolist()
     ([0, 1], [0, 0], [1, 2], [2])

@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from shoal.table._encode import Codes
-from shoal.table._frames import kind_of
+from shoal.table.columns._encode import Codes
+from shoal.table.columns._frames import kind_of
 from shoal.table.hierarchy._grid import written
 from shoal.table.hierarchy._rule import bounds_of_values, moments_of
 
@@ -69,7 +69,7 @@ class RoundEnds:
 
     Examples
     --------
-    >>> from shoal.table._encode import encode
+    >>> from shoal.table.columns._encode import encode
     >>> ages = RoundEnds(encode(pl.Series([18, 23, 37, 40, 41])), np.array([1, 2, 1, 1, 1]))
     >>> cuts, found = ages.between(ages.line[[0, 1, 2, 3]], ages.line[[1, 2, 3, 4]])
     >>> ages.texts(cuts[found]), found.tolist()  # 41 is somebody's

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import polars as pl
 
 from shoal.errors import InputError
-from shoal.table._frames import kind_of
+from shoal.table.columns._frames import kind_of
 
 #: The label of the root: nothing is said about the value.
 ROOT: Final = "*"

@@ -12,9 +12,9 @@ import numpy.typing as npt
 import polars as pl
 
 from shoal.errors import ReadError
-from shoal.table._column import Column
-from shoal.table._encode import encode
-from shoal.table._frames import plain_floats
+from shoal.table.columns._column import Column
+from shoal.table.columns._encode import encode
+from shoal.table.columns._frames import plain_floats
 from shoal.table.storage._formulas import Formulas, restored
 from shoal.table.storage._header import check_header, check_names
 from shoal.table.storage._infer import FIRST, first_texts, infer_types

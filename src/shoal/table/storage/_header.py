@@ -19,7 +19,7 @@ from typing import Final
 import polars as pl
 
 from shoal.errors import ReadError, quoted
-from shoal.table._column import Column
+from shoal.table.columns._column import Column
 
 _FIRST_YEAR, _LAST_YEAR = 1800, 2199
 _YEAR: Final = r"^(?:1[89]|2[01])[0-9]{2}(?:[-/](?:[0-9]{2}|[0-9]{4}))?$"  # and 2019/20

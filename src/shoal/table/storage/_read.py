@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 import polars as pl
 
 from shoal.errors import ReadError, quoted
-from shoal.table._column import Column
+from shoal.table.columns._column import Column
 from shoal.table.storage._columnar import read_arrow, read_parquet
 from shoal.table.storage._delimited import (
     DEFAULT_MISSING,

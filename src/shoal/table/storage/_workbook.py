@@ -25,7 +25,7 @@ from xml.etree import ElementTree
 import polars as pl
 
 from shoal.errors import InputError, MissingExtra, ReadError, quoted
-from shoal.table._column import Column
+from shoal.table.columns._column import Column
 from shoal.table.storage._header import check_header, check_names
 from shoal.table.storage._types import as_text
 

@@ -11,9 +11,9 @@ from typing import BinaryIO, Final
 import polars as pl
 
 from shoal.errors import InputError, ReleaseError
-from shoal.table._column import Column
-from shoal.table._encode import Codes, decode
-from shoal.table._scrub import scrubbed_column
+from shoal.table.columns._column import Column
+from shoal.table.columns._encode import Codes, decode
+from shoal.table.columns._scrub import scrubbed_column
 from shoal.table.storage._formats import DELIMITER_OF, check_format
 from shoal.table.storage._formulas import Formulas, neutralised
 from shoal.table.storage._records import DELIMITERS

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.table._encode import Codes, combine
+from shoal.table.columns._encode import Codes, combine
 
 _ENOUGH = 0.99
 _LEAST_GAIN = 0.001

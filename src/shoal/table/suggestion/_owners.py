@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from shoal.table._classes import form_classes
-from shoal.table._column import Column
 from shoal.table._roles import Roles
+from shoal.table.columns._column import Column
 from shoal.table.suggestion._column_names import hints_of
 from shoal.table.suggestion._patterns import Evidence, looks_like_identifier
 

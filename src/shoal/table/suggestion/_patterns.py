@@ -11,8 +11,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import polars as pl
 
-from shoal.table._column import Column
-from shoal.table._frames import kind_of
+from shoal.table.columns._column import Column
+from shoal.table.columns._frames import kind_of
 from shoal.table.suggestion._column_names import NameHints, hints_of
 from shoal.table.suggestion._value_patterns import best_pattern
 

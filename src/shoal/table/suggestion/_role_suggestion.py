@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from shoal.table._frames import Kind
 from shoal.table._roles import Roles
+from shoal.table.columns._frames import Kind
 from shoal.table.suggestion._column_sets import ColumnSet
 from shoal.table.suggestion._patterns import Evidence
 

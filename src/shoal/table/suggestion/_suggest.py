@@ -11,9 +11,9 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import ParameterError, quoted
-from shoal.table._column import Column
 from shoal.table._roles import Roles
 from shoal.table._table import Table
+from shoal.table.columns._column import Column
 from shoal.table.suggestion._column_names import NameHints, hints_of
 from shoal.table.suggestion._column_sets import (
     ColumnSet,

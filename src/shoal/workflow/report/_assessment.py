@@ -9,8 +9,8 @@ from shoal.measurement import MeasureInfo, Measurement
 from shoal.workflow._assessment import bound_of
 from shoal.workflow._earlier import ATTACKS, MEANINGS
 from shoal.workflow._measure_groups import by_reason, grouped_measures
-from shoal.workflow._profile import Bar
 from shoal.workflow._require import discover_all_measures
+from shoal.workflow.release._profile import Bar
 from shoal.workflow.report import _figures, _words
 from shoal.workflow.report._marks import marks_of
 from shoal.workflow.report._render import clean, render

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from shoal.table import ROOT
-from shoal.workflow._profile import SIZE_LIMITS, Bar
+from shoal.workflow.release._profile import SIZE_LIMITS, Bar
 
 WIDTH = 330.0
 SMALL_WIDTH = 290.0

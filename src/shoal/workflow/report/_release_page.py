@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from shoal.workflow._crowds import share_step
-from shoal.workflow._profile import Bar, ColumnProfile
 from shoal.workflow._require import Claim, Limit
+from shoal.workflow.release._crowds import share_step
+from shoal.workflow.release._profile import Bar, ColumnProfile
 from shoal.workflow.report import _figures, _words
 from shoal.workflow.report._cautions import cautions_about_numbers, cautions_about_people
 from shoal.workflow.report._lattice import lattice_picture

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from shoal.workflow._crowds import share_step
+from shoal.workflow.release._crowds import share_step
 from shoal.workflow.report import _words
 
 if TYPE_CHECKING:

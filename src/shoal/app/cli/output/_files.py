@@ -38,7 +38,7 @@ def write_whole(path: Path, text: str, *, private: bool = False) -> None:
 
     Only its owner may read a private one.
     """
-    from shoal.workflow._folder import complete_files
+    from shoal.workflow.release._folder import complete_files
 
     with complete_files(path.parent, private=private) as aside:
         (aside / path.name).write_text(text, encoding="utf-8", newline="")

@@ -12,8 +12,10 @@ import numpy as np
 
 from shoal.errors import InputError
 from shoal.table import DELIMITER_OF, ReleasedFile, Roles, Table
-from shoal.workflow._release import PUBLIC_MEASURES, SAMPLING_FILE
-from shoal.workflow._release_files import (
+from shoal.workflow._require import discover_all_measures
+from shoal.workflow._swapping import swapping_of
+from shoal.workflow.release._release import PUBLIC_MEASURES, SAMPLING_FILE
+from shoal.workflow.release._release_files import (
     Audit,
     Place,
     data_file,
@@ -27,12 +29,10 @@ from shoal.workflow._release_files import (
     same_owners,
     untouched_columns,
 )
-from shoal.workflow._require import discover_all_measures
-from shoal.workflow._signature import SIGNATURE_FILE
-from shoal.workflow._signing import check_signature, read_signers
-from shoal.workflow._stated_claims import MORE_PERSONS, UNOWNED, check_claim, close
-from shoal.workflow._swapping import swapping_of
-from shoal.workflow._verification import (
+from shoal.workflow.release._signature import SIGNATURE_FILE
+from shoal.workflow.release._signing import check_signature, read_signers
+from shoal.workflow.release._stated_claims import MORE_PERSONS, UNOWNED, check_claim, close
+from shoal.workflow.release._verification import (
     AUTHENTICITY,
     CLAIM,
     SIGNATURE,

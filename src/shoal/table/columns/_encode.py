@@ -11,7 +11,7 @@ import numpy.typing as npt
 import polars as pl
 
 from shoal.errors import InputError
-from shoal.table._frames import plain_floats
+from shoal.table.columns._frames import plain_floats
 
 _NESTED = (pl.List, pl.Array, pl.Struct, pl.Object)
 _WIDE = (pl.String, pl.Binary, pl.Decimal, pl.Int128, pl.UInt128, pl.Categorical, pl.Null)

@@ -14,7 +14,7 @@ import polars as pl
 from shoal.errors import InputError, quoted
 
 if TYPE_CHECKING:
-    from shoal.table._column import Column
+    from shoal.table.columns._column import Column
 
 _OTHER_PLAIN = (pl.Boolean, pl.String, pl.Categorical, pl.Enum, pl.Null)
 

@@ -10,13 +10,13 @@ import numpy.typing as npt
 import polars as pl
 
 from shoal.errors import InputError
-from shoal.table._comparable import stacked
-from shoal.table._encode import Codes, encode
-from shoal.table._frames import kind_of
-from shoal.table._released_pairs import ends_of_members
 from shoal.table._sampling import signed_codes
+from shoal.table.columns._comparable import stacked
+from shoal.table.columns._encode import Codes, encode
+from shoal.table.columns._frames import kind_of
 from shoal.table.hierarchy._read_labels import Runs, read_labels
 from shoal.table.hierarchy._rule import ROOT
+from shoal.table.released._released_pairs import ends_of_members
 from shoal.table.storage._types import as_text
 
 if TYPE_CHECKING:

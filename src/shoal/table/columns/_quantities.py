@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InputError
-from shoal.table._encode import Codes
-from shoal.table._frames import Kind, kind_of
+from shoal.table.columns._encode import Codes
+from shoal.table.columns._frames import Kind, kind_of
 from shoal.table.hierarchy._rule import bounds_of_values
 
 #: Kinds that are compared with each other.
@@ -34,7 +34,7 @@ def quantities(
     Examples
     --------
     >>> import polars as pl
-    >>> from shoal.table._encode import encode
+    >>> from shoal.table.columns._encode import encode
     >>> days = pl.Series("since", [0, 365]).cast(pl.Date)
     >>> quantities(encode(days)).tolist() == quantities(encode(days.cast(pl.Datetime))).tolist()
     True

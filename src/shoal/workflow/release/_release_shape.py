@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from shoal.errors import ReleaseError
 from shoal.table import FORMATS
-from shoal.workflow._release import FORMAT_VERSION
-from shoal.workflow._verification import clean
+from shoal.workflow.release._release import FORMAT_VERSION
+from shoal.workflow.release._verification import clean
 
 #: More than these, no release has; what has more is not read.
 MOST_CLAIMS: Final = 200

@@ -10,7 +10,6 @@ from shoal.errors import ShoalError
 from shoal.models import KAnonymity, LDiversity, PopulationModel, PrivacyModel, discover_models
 from shoal.parameters import parameters_of
 from shoal.table import Table
-from shoal.workflow._release_files import Audit
 from shoal.workflow._require import (
     Limit,
     Requirement,
@@ -22,6 +21,7 @@ from shoal.workflow._require import (
     value_of,
 )
 from shoal.workflow._swapping import refutes, swapping_of
+from shoal.workflow.release._release_files import Audit
 
 Outcome = tuple[bool | None, str]
 

@@ -16,8 +16,8 @@ from typing import Final
 
 from shoal.errors import InputError, ReleaseError
 from shoal.masking import Progress
-from shoal.workflow._release_files import Place, read_plain
-from shoal.workflow._signature import (
+from shoal.workflow.release._release_files import Place, read_plain
+from shoal.workflow.release._signature import (
     KEY_KINDS,
     NAMESPACE,
     SIGNATURE_FILE,
@@ -81,7 +81,7 @@ def sign(
     VerificationFailed
         The release does not hold what it claims, so it was not signed.
     """
-    from shoal.workflow._verify import check_release
+    from shoal.workflow.release._verify import check_release
 
     place = Place.of(Path(folder))
     private_key = read_private_key(key, passphrase)

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.table import ROOT, Table, stretches_of_labels
-from shoal.workflow._crowds import SMALLEST_CROWD, crowded_percent
+from shoal.workflow.release._crowds import SMALLEST_CROWD, crowded_percent
 
 SIZE_LIMITS = (1, 2, 3, 5, 10, 20, 50, 100)
 _MOST_BARS = 20

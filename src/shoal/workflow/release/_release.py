@@ -23,11 +23,16 @@ from shoal.table import (
     records_as_parquet,
     source_digest,
 )
-from shoal.workflow._crowds import SMALLEST_CROWD, crowded_count, crowded_removals, crowded_total
-from shoal.workflow._folder import complete_or_absent, write_private
 from shoal.workflow._minimality import minimalities_of, minimality_in_words, minimality_of
 from shoal.workflow._plan import StepRecord
 from shoal.workflow._require import Claim, plain
+from shoal.workflow.release._crowds import (
+    SMALLEST_CROWD,
+    crowded_count,
+    crowded_removals,
+    crowded_total,
+)
+from shoal.workflow.release._folder import complete_or_absent, write_private
 
 if TYPE_CHECKING:
     from shoal.workflow._protect import Release
@@ -50,7 +55,7 @@ def save_release(
     progress: Progress | None = None,
 ) -> Path:
     """Write a release folder, verify it from its files, and put it in place in one step."""
-    from shoal.workflow._verify import verify
+    from shoal.workflow.release._verify import verify
 
     target = Path(os.path.abspath(out))
     check_target(target, force=force)

@@ -13,10 +13,10 @@ import numpy.typing as npt
 import polars as pl
 
 from shoal.errors import InputError
-from shoal.table._comparable import comparable
-from shoal.table._encode import Codes, Keys, decode, encode, unordered
-from shoal.table._frames import Kind, kind_of
-from shoal.table._scrub import scrubbed_column
+from shoal.table.columns._comparable import comparable
+from shoal.table.columns._encode import Codes, Keys, decode, encode, unordered
+from shoal.table.columns._frames import Kind, kind_of
+from shoal.table.columns._scrub import scrubbed_column
 
 Integers = npt.NDArray[np.int64]
 

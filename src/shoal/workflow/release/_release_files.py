@@ -28,9 +28,9 @@ from shoal.table import (
     owned_pairs,
     read_records,
 )
-from shoal.workflow._release import FORMAT_VERSION, SAMPLING_FILE
-from shoal.workflow._release_shape import AUDIT, FACTS, check_shape, parse_json
-from shoal.workflow._verification import clean
+from shoal.workflow.release._release import FORMAT_VERSION, SAMPLING_FILE
+from shoal.workflow.release._release_shape import AUDIT, FACTS, check_shape, parse_json
+from shoal.workflow.release._verification import clean
 
 #: The largest files that are read as JSON: nested lists take thirty times as much memory.
 _LARGEST_FACTS: Final = 1 << 24

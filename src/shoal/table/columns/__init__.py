@@ -1,0 +1,1 @@
+"""Columns: at the door, coded, compared, as quantities, and without leftovers."""

@@ -1,0 +1,1 @@
+"""What was released: files, texts, and which values each cell stands for."""
