@@ -125,10 +125,31 @@ class _Results(CompileResultCacheImpl):  # type: ignore[misc]
     _locator_classes = (_Place,)
 
 
+@cache
+def _leave_linear_algebra_out() -> None:
+    """Load what numba has for arrays without scipy.linalg, a third of a second of imports.
+
+    numba only looks whether it is there, and looks again where a kernel needs it.
+    """
+    from numba.np import linalg
+
+    look, linalg.ensure_blas = linalg.ensure_blas, lambda: None
+    try:
+        from numba.np import arraymath
+    finally:
+        linalg.ensure_blas = look
+    arraymath.ensure_blas = look
+
+
 class Kept(FunctionCache):  # type: ignore[misc]
     """What one kernel was compiled to."""
 
     _impl_class = _Results
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """What the kernel was compiled to for these types, or None."""
+        _leave_linear_algebra_out()
+        return super().load_overload(sig, target_context)
 
     def _load_overload(self, sig: Any, target_context: Any) -> Any:
         key = self._index_key(sig, target_context.codegen())
