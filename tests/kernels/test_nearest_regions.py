@@ -12,10 +12,9 @@ from shoal import Roles, Table
 from shoal.kernels.boxes.nearest_regions import fill_gaps, nearest_guesses, shared_neighbours
 from shoal.kernels.boxes.predicates import NOBODY, SEVERAL, indexed, isolated_rows, rows_to_look_at
 from shoal.kernels.uniques.intersections import common_members
-from shoal.risk._inference import _said
-from shoal.risk._linkability import overlap_chance
-from shoal.risk._released_regions import ground, joint_counts
-from shoal.risk._success import one_numbering
+from shoal.risk.attacks._inference import _said
+from shoal.risk.attacks._linkability import overlap_chance
+from shoal.risk.attacks._success import ground, joint_counts, one_numbering
 from shoal.table import released_column
 
 SETS = ["[0, 2]", "[1, 4]", "*", "3", "[2, 2]", None]

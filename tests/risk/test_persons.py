@@ -38,9 +38,9 @@ from shoal.risk import (
     unchanged_records,
     uniqueness,
 )
-from shoal.risk._bound import bound_of
 from shoal.risk._individual_risk import expected_risk
-from shoal.risk._intruder import drawn_rows, intruder
+from shoal.risk.linkage._intruder import drawn_rows, intruder
+from shoal.risk.linkage._right_links import bound_of
 from shoal.table import Exchange, Sampling, swapped_crowds
 
 ROLES = Roles(quasi_identifiers=["a", "b"], sensitive=["ill"], unit="who")

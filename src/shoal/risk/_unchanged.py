@@ -6,8 +6,8 @@ import numpy as np
 
 from shoal.errors import InputError
 from shoal.measurement import Measurement, measure
-from shoal.risk._intruder import rows_of
-from shoal.risk._links import about_renamed
+from shoal.risk.linkage._intruder import rows_of
+from shoal.risk.linkage._right_links import about_renamed
 from shoal.table import Table, stacked_codes
 
 
