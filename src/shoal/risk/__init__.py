@@ -1,7 +1,7 @@
 """Disclosure risk: one function per measure or attack, returning a Measurement."""
 
 from shoal.measurement import MeasureInfo, discover_measures
-from shoal.risk._before_sampling import journalist_risk_before_sampling
+from shoal.risk._before_sampling import counted_once, journalist_risk_before_sampling
 from shoal.risk._certainty import certainty
 from shoal.risk._classes import (
     journalist_risk,
@@ -34,6 +34,7 @@ __all__ = [
     "SpecialUniques",
     "attribute_inference",
     "certainty",
+    "counted_once",
     "dis_scores",
     "discover_risks",
     "distance_linkage",

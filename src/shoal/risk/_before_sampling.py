@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +15,6 @@ from shoal.errors import InputError, quoted
 from shoal.measurement import Measurement
 from shoal.risk._classes import population_sizes
 from shoal.risk.attacks._success import one_numbering
-from shoal.risk.linkage._intruder import rows_of
 from shoal.table import (
     Missing,
     ReleasedColumn,
@@ -57,10 +58,38 @@ class BeforeSampling:
     learned: bool = False
 
 
+#: What was counted for two tables, by these, the columns and the reading of missing values.
+_COUNTED: ContextVar[dict[tuple[Any, ...], BeforeSampling] | None]
+_COUNTED = ContextVar("counted before sampling", default=None)
+
+
+@contextmanager
+def counted_once() -> Iterator[None]:
+    """Within it, people before sampling are counted once for measures of the same tables."""
+    token = _COUNTED.set({})
+    try:
+        yield
+    finally:
+        _COUNTED.reset(token)
+
+
 def before_sampling(
     original: Table, masked: Table, columns: Sequence[str], missing: Missing = "own"
 ) -> BeforeSampling:
-    """Count, for each masked record, the people of the original with the same columns.
+    """Count, for each masked record, the people of the original with the same columns."""
+    counted = _COUNTED.get()
+    if counted is None:
+        return _counted(original, masked, columns, missing)
+    key = (original, masked, *columns, missing)
+    if key not in counted:
+        counted[key] = _counted(original, masked, columns, missing)
+    return counted[key]
+
+
+def _counted(
+    original: Table, masked: Table, columns: Sequence[str], missing: Missing
+) -> BeforeSampling:
+    """The same, each time anew.
 
     Where the columns were not changed, or the tables were read apart, people are compared with
     records as they are. Otherwise they are counted in the classes that the sample was drawn from,
@@ -73,7 +102,7 @@ def before_sampling(
         return _compared(sample, whole, missing)
     if len(masked) == len(original):
         return _compared(sample, sample, missing)  # nobody was left out
-    own = rows_of(masked.row_key, original)
+    own = original.rows_of_keys(masked.row_key)
     if (own < 0).any():
         raise InputError(
             f"{int((own < 0).sum())} of {len(masked)} masked records are not in the original."
@@ -135,7 +164,7 @@ def _recorded(
     record = masked.sampling
     if record is None or any(name not in record.codes for name in changed):
         return None
-    rows = rows_of(record.row_key, original)
+    rows = original.rows_of_keys(record.row_key)
     if (rows < 0).any():  # the original is itself a part of them
         return None
     codes = {
@@ -146,7 +175,7 @@ def _recorded(
     }
     whole = table_of_codes(codes, record.row_key, columns)
     whole = whole.owned_by(original.persons[rows] if original.has_persons else None)
-    return whole.reorder(rows_of(masked.row_key, whole)), whole
+    return whole.reorder(whole.rows_of_keys(masked.row_key)), whole
 
 
 def _learned(

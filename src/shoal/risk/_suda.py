@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from shoal.errors import InputError
 from shoal.measurement import Measurement, measure
-from shoal.risk._classes import check_share
+from shoal.risk._classes import check_share, mean_of_classes
 from shoal.table import Missing, Table, check_reading
 
 if TYPE_CHECKING:
@@ -184,20 +184,20 @@ def suda(
     if sampling_fraction is not None:
         check_share(sampling_fraction, "sampling fraction")
     found = special_uniques(table, size=size, missing=missing)
-    unique, scores = found.smallest > 0, table.of_persons(found.scores)
+    unique = found.smallest > 0
     persons = table.of_persons(unique)
     details: dict[str, Any] = {
         "size": int(size),
         "records": int(persons.sum()),
         "sets": {str(k): int(count) for k, count in enumerate(found.found, 1)},
         "highest_score": float(found.scores.max()),
-        "mean_score": math.fsum(scores) / len(scores),
+        "mean_score": mean_of_classes(table, found.scores),
         "columns": found.column_shares(),
     }
     if sampling_fraction is not None:
-        scores = table.of_persons(dis_scores(table, found, sampling_fraction))
+        scores = dis_scores(table, found, sampling_fraction)
         details["highest_dis"] = float(scores.max())
-        details["mean_dis"] = math.fsum(scores) / len(scores)
+        details["mean_dis"] = mean_of_classes(table, scores)
     return Measurement(
         "suda", float(persons.mean()), per_record=unique.astype(np.float64), details=details
     )

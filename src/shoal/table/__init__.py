@@ -28,6 +28,8 @@ from shoal.table._released_texts import (
 from shoal.table._roles import Roles
 from shoal.table._sampling import Sampling, signed_codes, table_of_codes
 from shoal.table._stacked import (
+    shared_codes,
+    shared_numbers,
     shared_persons,
     stacked_codes,
     stacked_numbers,
@@ -95,7 +97,9 @@ __all__ = [
     "released_text",
     "renamed",
     "scale_name",
+    "shared_codes",
     "shared_crowds",
+    "shared_numbers",
     "shared_persons",
     "signed_codes",
     "stacked_codes",

@@ -215,7 +215,8 @@ def in_one_code(one: Column, other: Column) -> tuple[Integers, Integers]:
     """
     kept = _IN_ONE_CODE.setdefault(one, WeakKeyDictionary())
     if other not in kept:
-        kept[other] = _in_one_code(one, other)
+        turned = _IN_ONE_CODE[other].get(one) if other in _IN_ONE_CODE else None
+        kept[other] = _in_one_code(one, other) if turned is None else (turned[1], turned[0])
     return kept[other]
 
 

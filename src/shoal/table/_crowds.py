@@ -43,8 +43,10 @@ def shared_crowds(groups: npt.NDArray[Any], table: Table) -> npt.NDArray[np.int6
     >>> shared_crowds(np.zeros(5, np.int64), table).tolist()
     [2, 2, 5, 5, 5]
     """
-    _, labels, sizes = np.unique(groups, return_inverse=True, return_counts=True)
-    crowds: npt.NDArray[np.int64] = sizes[labels].astype(np.int64)
+    from shoal.kernels.grouping import group
+
+    labels, sizes = group(groups.astype(np.int64).view(np.uint64))
+    crowds: npt.NDArray[np.int64] = sizes[labels]
     if table.has_persons:
         keys = labels.astype(np.int64) * table.person_count + table.persons
         _, own, counts = np.unique(keys, return_inverse=True, return_counts=True)

@@ -10,8 +10,9 @@ import numpy.typing as npt
 import polars as pl
 
 from shoal.errors import InputError, quoted
-from shoal.table._column import in_one_code
+from shoal.table._column import Column, Numbers, in_one_code
 from shoal.table._comparable import stacked
+from shoal.table._encode import Codes
 from shoal.table._quantities import quantities, scale_name
 
 if TYPE_CHECKING:
@@ -34,9 +35,26 @@ def stacked_codes(column: str, above: Table, below: Table) -> npt.NDArray[np.int
     >>> stacked_codes("x", above, below).tolist()
     [1, -1, 0, 1]
     """
-    upper, lower = above.column(column), below.column(column)
-    mine, theirs = in_one_code(upper, lower)
-    return np.concatenate([mine[upper.codes.codes], theirs[lower.codes.codes]])
+    upper, lower = shared_codes(column, above, below)
+    return np.concatenate([upper[above.codes(column).codes], lower[below.codes(column).codes]])
+
+
+def shared_codes(
+    column: str, above: Table, below: Table
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """For each code of a column of two tables a number, equal where the values are; missing: -1.
+
+    What :func:`stacked_codes` has by row this has by code.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal.table import Table
+    >>> above, below = (Table(pl.DataFrame({"x": x})) for x in (["b", None], ["a", "b"]))
+    >>> [numbers.tolist() for numbers in shared_codes("x", above, below)]
+    [[1, -1], [0, 1]]
+    """
+    return in_one_code(above.column(column), below.column(column))
 
 
 def stacked_numbers(column: str, above: Table, below: Table) -> npt.NDArray[np.float64]:
@@ -61,8 +79,40 @@ def stacked_numbers_and_unit(
 ) -> tuple[npt.NDArray[np.float64], float]:
     """The numbers of :func:`stacked_numbers`, and how much of their scale a difference of 1 is."""
     if above.kind(column) not in _NUMERIC:
-        return _to_one_scale(_stacked_quantities(column, above, below))
-    both = [table.numbers(column) for table in (above, below)]
+        both = [table.codes(column) for table in (above, below)]
+        rows = [numbers[c.codes] for numbers, c in zip(_quantities(both), both, strict=True)]
+        return _to_one_scale(np.concatenate(rows))
+    return _joined([table.numbers(column) for table in (above, below)])
+
+
+def shared_numbers(
+    column: str, above: Table, below: Table
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], float]:
+    """The numbers of :func:`stacked_numbers` for each code of the two tables, and their unit.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal.table import Table
+    >>> above, below = (Table(pl.DataFrame({"x": x})) for x in ([2**62, None], [2**62 + 6]))
+    >>> [part.tolist() for part in shared_numbers("x", above, below)[:2]]
+    [[0.0, nan], [0.75]]
+    """
+    both = [table.codes(column) for table in (above, below)]
+    if above.kind(column) not in _NUMERIC:
+        values, unit = _to_one_scale(np.concatenate(_quantities(both)))
+        return values[: both[0].count], values[both[0].count :], unit
+    values, unit = _joined([Column(codes.levels).numbers for codes in both])
+    first = len(both[0].levels)
+    upper, lower = (
+        part if codes.missing is None else np.append(part, np.nan)
+        for part, codes in zip((values[:first], values[first:]), both, strict=True)
+    )
+    return upper, lower, unit
+
+
+def _joined(both: Sequence[Numbers]) -> tuple[npt.NDArray[np.float64], float]:
+    """Two columns of numbers, one after the other, in one scale; and its unit."""
     present = np.concatenate([numbers.present for numbers in both])
     values: npt.NDArray[Any]
     if all(numbers.values.dtype.kind in "iu" for numbers in both):
@@ -91,10 +141,9 @@ def _to_one_scale(
         return np.ldexp(values, power), float(np.ldexp(1.0, power))
 
 
-def _stacked_quantities(column: str, above: Table, below: Table) -> npt.NDArray[np.float64]:
-    both = [table.codes(column) for table in (above, below)]
-    scale = scale_name(both[0])
-    return np.concatenate([quantities(one, scale)[one.codes] for one in both])
+def _quantities(both: Sequence[Codes]) -> list[npt.NDArray[np.float64]]:
+    """The quantities of the codes of two columns, in the scale of the first."""
+    return [quantities(codes, scale_name(both[0])) for codes in both]
 
 
 def stacked_table(above: Table, below: Table, columns: Sequence[str]) -> Table:

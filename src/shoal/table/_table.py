@@ -371,13 +371,14 @@ class Table:
         """How many persons of ``population`` share the quasi-identifiers of each record."""
         names = self.roles.quasi_identifiers
         population = population.owned_like(self)
-        return counted_in(
+        people = counted_in(
             [self.column(name) for name in names],
             [population.column(name) for name in names],
-            (len(self), len(population)),
+            (self.group(names), population.group(names)),
             wildcard=missing == "wildcard",
             persons=population._past.owners.persons,
         )
+        return self.group(names).spread(people)
 
     # -- what the release asks
 
@@ -512,6 +513,12 @@ class Table:
         self.check_pairs_with(original)
         rows = original._past.positions_of(self.row_key)
         return np.arange(len(self)) if rows is None else rows
+
+    def rows_of_keys(self, row_key: Integers) -> Integers:
+        """The row that has each key; -1 where none has it."""
+        if row_key is self.row_key:
+            return np.arange(len(self))
+        return self._past.positions.of(row_key)
 
     def paired(self, original: Table, row_key: Integers | None = None) -> Table:
         """The same rows declared to descend from ``original``, for measures that pair rows.

@@ -29,7 +29,6 @@ from shoal.risk.linkage._intruder import (
     Intruder,
     Known,
     one_row_each,
-    rows_of,
 )
 from shoal.risk.linkage._linked_labels import Linkage, label_chances
 from shoal.risk.linkage._right_links import (
@@ -233,7 +232,7 @@ def _by_ranks(who: Intruder, name: str) -> _Guessed:
     found = rank_matching(who.original, who.masked, name, known=list(who.released))
     assert found.per_record is not None
     assert found.baseline is not None
-    persons = rows_of(who.masked.row_key, who.original)
+    persons = who.original.rows_of_keys(who.masked.row_key)
     order = np.argsort(persons)
     about = replace(who, persons=persons[order], own=order)
     return _Guessed(about, found.per_record[order], found.baseline, {"released": True})

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from shoal.errors import DoesNotApply, InputError, quoted
 from shoal.measurement import Measurement, measure
 from shoal.risk.linkage._compared import is_quantity
-from shoal.risk.linkage._intruder import Floats, Integers, rows_of
+from shoal.risk.linkage._intruder import Floats, Integers
 from shoal.risk.linkage._right_links import about_renamed, about_sampled
 from shoal.table import Table, stacked_numbers
 
@@ -103,7 +103,7 @@ def interval_disclosure(
     """
     _check_options(original, masked, interval, percent)
     names, left_out = _numeric(original, masked, columns)
-    own = rows_of(original.row_key, masked)
+    own = masked.rows_of_keys(original.row_key)
     found = {name: _told(name, original, masked, own, interval, float(percent)) for name in names}
     persons = original.of_persons
     per_record = np.mean([one.close for one in found.values()], axis=0)

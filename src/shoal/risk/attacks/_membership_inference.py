@@ -157,7 +157,7 @@ def _gaps(people: People, hints: Sequence[str], rows: Integers) -> Floats:
     from shoal.kernels.linkage.mixed_linkage import NearestRecords
 
     records = _records(people, hints, rows)
-    candidates = np.arange(len(rows), len(rows) + len(people.masked))
+    candidates = np.arange(len(rows), records.values.shape[1])
     link = NearestRecords(records, np.arange(len(rows)), candidates)
     while link.advance() < len(rows):
         pass  # in portions, so that ctrl-C stops it
@@ -165,11 +165,13 @@ def _gaps(people: People, hints: Sequence[str], rows: Integers) -> Floats:
 
 
 def _records(people: People, hints: Sequence[str], rows: Integers) -> MixedRecords:
-    """The people, then all masked records, under Gower's distance with the original's ranges."""
+    """The people, then the masked records, equal ones once, by Gower with the original's ranges."""
+    from shoal.kernels.grouping import first_rows
     from shoal.kernels.space.mixed_records import mixed_records
 
     values, codes, weights = [], [], []
-    taken = np.concatenate([rows, len(people.own) + np.arange(len(people.masked))])
+    crowds = people.masked.group(hints)
+    taken = np.concatenate([rows, len(people.own) + first_rows(crowds.labels, crowds.count)])
     for name in hints:
         if is_quantity(name, people.table, people.masked):
             column = stacked_numbers(name, people.table, people.masked)

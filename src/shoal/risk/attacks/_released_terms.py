@@ -10,7 +10,7 @@ import numpy as np
 
 from shoal.errors import InputError
 from shoal.risk.attacks._success import check_control
-from shoal.risk.linkage._intruder import Integers, Intruder, Known, intruder, known_columns, rows_of
+from shoal.risk.linkage._intruder import Integers, Intruder, Known, intruder, known_columns
 from shoal.table import Table, read_labels_of, stacked_codes, stacked_table, usual_partners
 
 #: Kinds whose values have an order that means something.
@@ -79,7 +79,7 @@ def people_of(
     """The original above a control group, with the record of each person where it is known."""
     own = np.full(len(original), -1)
     if masked.pairs_with(original):
-        own = rows_of(original.row_key, masked)
+        own = masked.rows_of_keys(original.row_key)
     if control is None:
         return People(original, masked, len(original), own, original.persons)
     check_control(control, original, columns)
@@ -100,7 +100,7 @@ def released_terms(name: str, people: People, *, exactly: bool = True) -> Terms:
     ordered = (before == after and before in _ORDERED) or {before, after} <= set(_NUMBERS)
     both = stacked_codes(name, people.table, people.masked)
     known, records = both[: len(people.own)], both[len(people.own) :]
-    if ordered or np.isin(records[records >= 0], known[: people.members]).all():
+    if ordered or _has_all(known[: people.members], records):
         return Terms(known, records, ordered, coarser=False)
     if not (people.own >= 0).any():
         return Terms(*read_labels_of(name, people.table, people.masked), False, coarser=True)
@@ -108,6 +108,14 @@ def released_terms(name: str, people: People, *, exactly: bool = True) -> Terms:
     if exactly:
         mapped = np.where(people.own >= 0, records[people.own], mapped)
     return Terms(mapped, records, ordered=False, coarser=True)
+
+
+def _has_all(known: Integers, records: Integers) -> bool:
+    """Whether every code of the records, but for missing ones, is among the known ones."""
+    has = np.zeros(int(max(known.max(initial=-1), records.max(initial=-1))) + 2, np.bool_)
+    has[known] = True
+    has[-1] = True  # of missing ones, which are -1
+    return bool(has[records].all())
 
 
 def _usual_labels(name: str, people: People, records: Integers) -> Integers:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from shoal.errors import InputError
 from shoal.measurement import Measurement
 from shoal.risk.linkage._compared import is_quantity
-from shoal.risk.linkage._intruder import Floats, Integers, rows_of
+from shoal.risk.linkage._intruder import Floats, Integers
 from shoal.risk.linkage._right_links import independent_trials, repeated, wilson
 from shoal.table import Exchange, Table, owned_pairs, stacked_codes, stacked_numbers
 
@@ -188,7 +188,7 @@ def _owners(masked: Table, chain: Sequence[Exchange]) -> Integers:
     """The key of the row that each row's value was in at first; -1 where a link is gone."""
     owners = chain[0].source
     for exchange in chain[1:]:
-        at = rows_of(exchange.source, masked)
+        at = masked.rows_of_keys(exchange.source)
         owners = np.where(at >= 0, owners[at], -1)
     return owners
 
@@ -205,7 +205,7 @@ def _blind_shares(masked: Table, groups: Sequence[Integers]) -> Floats:
 
 def _persons_of(keys: Integers, masked: Table) -> Integers:
     """The persons of the rows with these keys; somebody else for each row that is gone."""
-    rows = rows_of(keys, masked)
+    rows = masked.rows_of_keys(keys)
     return np.where(rows >= 0, masked.persons[rows], masked.person_count + np.arange(len(rows)))
 
 
@@ -277,7 +277,7 @@ def _runs(groups: Integers, values: Floats) -> tuple[Integers, Integers]:
 
 def _predicted(original: Table, masked: Table, target: Floats, known: Sequence[str]) -> Floats:
     """The secret of the person of each row, predicted as the masked table would have it."""
-    persons = rows_of(masked.row_key, original)
+    persons = original.rows_of_keys(masked.row_key)
     if (persons < 0).any():
         raise InputError("The two tables do not come from the same rows.")
     learnt_from = np.unique(np.linspace(0, len(masked) - 1, _LEARNT_FROM).astype(np.int64))

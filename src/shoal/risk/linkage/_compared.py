@@ -1,4 +1,4 @@
-"""What an intruder compares: known values of persons, and records, equal ones once."""
+"""What an intruder compares: known values of persons and of records, equal ones once."""
 
 from __future__ import annotations
 
@@ -9,29 +9,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import InputError
 from shoal.risk.linkage._intruder import Floats, Integers, Intruder
-from shoal.risk.linkage._right_links import known_codes
-from shoal.table import Table, scale_name
+from shoal.table import Table, read_labels_of, scale_name, shared_codes, shared_numbers
 
 if TYPE_CHECKING:
     from shoal.kernels.linkage.best_scores import BestScores, Scored, Scoring
 
-_NUMERIC = ("integer", "float")
-_QUANTITIES = ("date", "datetime", "time", "duration")
 #: So many persons are compared with all records, unless the caller wants more: ± 2 percent at 0.2.
 SCORED_SAMPLE = 2_000
+
+_NUMERIC = ("integer", "float")
+_QUANTITIES = ("date", "datetime", "time", "duration")
 
 
 def is_numeric(name: str, original: Table, masked: Table) -> bool:
     """Whether a column is of finite numbers in both tables; infinite ones have no distance."""
-    if original.kind(name) not in _NUMERIC or masked.kind(name) not in _NUMERIC:
-        return False
-    try:
-        original.numbers(name), masked.numbers(name)
-    except InputError:
-        return False
-    return True
+    both = (original.codes(name).levels, masked.codes(name).levels)
+    kinds = original.kind(name), masked.kind(name)
+    return all(kind in _NUMERIC for kind in kinds) and not any(
+        levels.dtype.is_float() and levels.is_infinite().any() for levels in both
+    )
 
 
 def is_quantity(name: str, original: Table, masked: Table) -> bool:
@@ -39,6 +36,86 @@ def is_quantity(name: str, original: Table, masked: Table) -> bool:
     if original.kind(name) in _QUANTITIES and masked.kind(name) in _QUANTITIES:
         return scale_name(original.codes(name)) == scale_name(masked.codes(name))
     return is_numeric(name, original, masked)
+
+
+@dataclass(frozen=True, eq=False)
+class KnownCodes:
+    """A column in one code for persons and groups of equal records; -1 where a value is missing.
+
+    ``coarser`` says that the masked table has values which the original has not. An intruder maps
+    what is known to them, and is taken to find the one that the person got.
+    """
+
+    persons: Integers
+    records: Integers
+    coarser: bool = False
+
+
+def known_codes(who: Intruder, name: str, *, coarsened: bool = True) -> KnownCodes:
+    """What is known of the persons in a column, and what each of ``who.crowds`` has there.
+
+    ``coarsened=False`` is for numbers: masked ones are others, and none is a class of values.
+    """
+    before, after = shared_codes(name, who.original, who.masked)
+    released = who.masked.codes(name).codes
+    records = after[released[who.first_rows]]
+    if not coarsened or np.isin(after[after >= 0], before).all():
+        return KnownCodes(before[who.original.codes(name).codes[who.persons]], records)
+    if not who.masked.pairs_with(who.original):
+        persons, cells = read_labels_of(name, who.original, who.masked)
+        return KnownCodes(persons[who.persons], cells[who.first_rows], coarser=True)
+    own = np.where(who.own >= 0, after[released[who.own]], -1)
+    return KnownCodes(own, records, coarser=True)
+
+
+@dataclass(frozen=True, eq=False)
+class KnownNumbers:
+    """A column of quantities in one scale for persons and groups of equal records.
+
+    NaN where a value is missing. ``levels`` are the different values of the original, and ``unit``
+    is how much of the scale a difference of 1 is.
+    """
+
+    persons: Floats
+    records: Floats
+    levels: Floats
+    unit: float
+
+
+def known_numbers(who: Intruder, name: str) -> KnownNumbers:
+    """What is known of the persons in a column, and what each of ``who.crowds`` has there."""
+    before, after, unit = shared_numbers(name, who.original, who.masked)
+    persons = before[who.original.codes(name).codes[who.persons]]
+    records = after[who.masked.codes(name).codes[who.first_rows]]
+    return KnownNumbers(persons, records, before[~np.isnan(before)], unit)
+
+
+def values_before(who: Intruder, name: str) -> Floats:
+    """The values of a column of quantities in all rows of the original, missing ones left out."""
+    before, _, _ = shared_numbers(name, who.original, who.masked)
+    values = before[who.original.codes(name).codes]
+    return values[~np.isnan(values)]
+
+
+def numbered_tuples(keys: Sequence[Integers], rows: int) -> tuple[Integers, Integers]:
+    """Equal rows of some columns of codes from -1 on have equal numbers, from 0 by appearance.
+
+    Beside them, the first row of each number.
+
+    Examples
+    --------
+    >>> keys = [np.array([3, -1, 3, 3]), np.array([0, 0, 0, 1])]
+    >>> [numbers.tolist() for numbers in numbered_tuples(keys, 4)]
+    [[0, 1, 0, 2], [0, 1, 3]]
+    """
+    from shoal.kernels.grouping import first_rows, group
+
+    labels, count = np.zeros(rows, np.int64), 1
+    for codes in keys:
+        words = (labels.astype(np.uint64) << np.uint64(32)) | (codes + 1).astype(np.uint64)
+        found, sizes = group(words)
+        labels, count = found.astype(np.int64), len(sizes)
+    return labels, first_rows(labels, count)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,38 +140,38 @@ class Compared:
         return np.diff(self.starts)
 
 
-def compared(who: Intruder, values: Sequence[tuple[str, Floats]] = ()) -> Compared:
-    """What is known and was released, as codes; some columns as the values given with them.
-
-    The values are those of the rows of the original, then of the masked table.
-    """
+def compared(who: Intruder, values: Sequence[str] = ()) -> Compared:
+    """What is known and was released, as codes; some columns as values."""
     from shoal.kernels.linkage.best_scores import Scored
 
-    own_values = {name for name, _ in values}
-    names = [name for name in who.released if name not in own_values]
+    names = [name for name in who.released if name not in values]
     sides = [
         known_codes(who, name, coarsened=not is_numeric(name, who.original, who.masked))
         for name in names
     ]
-    keys = [side.records for side in sides]
-    keys += [_value_codes(column[len(who.original) :]) for _, column in values]
-    tuples = _numbered(keys, len(who.masked))
-    sizes = np.bincount(tuples)
-    rows = np.argsort(tuples, kind="stable")
-    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    first = rows[starts[:-1]]
+    numbers = [known_numbers(who, name) for name in values]
+    keys = [side.records for side in sides] + [_value_codes(side.records) for side in numbers]
+    # different cells may be read alike
+    alike, first = numbered_tuples(keys, who.crowds.count)
+    tuples = alike[who.crowds.labels]
+    sizes = np.bincount(alike, weights=who.crowds.rows).astype(np.int64)
     persons = Scored(
         _by_column([side.persons for side in sides], np.int32, len(who.persons)),
-        _by_column([column[who.persons] for _, column in values], np.float64, len(who.persons)),
+        _by_column([side.persons for side in numbers], np.float64, len(who.persons)),
     )
     records = Scored(
         _by_column([side.records[first] for side in sides], np.int32, len(first)),
-        _by_column(
-            [column[len(who.original) + first] for _, column in values], np.float64, len(first)
-        ),
+        _by_column([side.records[first] for side in numbers], np.float64, len(first)),
     )
     coarser = tuple(name for name, side in zip(names, sides, strict=True) if side.coarser)
-    return Compared(persons, records, tuples, rows, starts, coarser)
+    return Compared(
+        persons,
+        records,
+        tuples,
+        np.argsort(tuples, kind="stable"),
+        np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        coarser,
+    )
 
 
 def best_scores(
@@ -120,17 +197,6 @@ def best_scores(
     while found.advance() < len(both.sizes):
         pass  # in portions, so that ctrl-C stops it
     return found
-
-
-def _numbered(keys: Sequence[Integers], rows: int) -> Integers:
-    """Equal rows of some columns of codes from -1 on have equal numbers, from 0 on."""
-    from shoal.kernels.grouping import group
-
-    labels = np.zeros(rows, np.int64)
-    for codes in keys:
-        words = (labels.astype(np.uint64) << np.uint64(32)) | (codes + 1).astype(np.uint64)
-        labels = group(words)[0].astype(np.int64)
-    return labels
 
 
 def _value_codes(values: Floats) -> Integers:

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
 from shoal.errors import InputError, quoted
 from shoal.measurement import Measurement, measure
-from shoal.risk.linkage._compared import is_quantity
+from shoal.risk.linkage._compared import (
+    is_quantity,
+    known_codes,
+    known_numbers,
+    numbered_tuples,
+    values_before,
+)
 from shoal.risk.linkage._intruder import SAMPLE, Floats, Integers, Intruder, intruder
 from shoal.risk.linkage._right_links import (
     Links,
     about_coarser,
     blind_links,
-    known_codes,
     right_links,
 )
-from shoal.table import Table, stacked_numbers
+from shoal.table import Table
 
 if TYPE_CHECKING:
     from shoal.kernels.space.mixed_records import MixedRecords
@@ -105,8 +110,6 @@ def distance_links(
     dissimilarity: LinkageDissimilarity = "gower",
 ) -> Links:
     """The chance that the nearest record, ties at random, has the person's label."""
-    from shoal.kernels.linkage.mixed_linkage import NearestRecords
-
     _check_dissimilarity(dissimilarity)
     if not who.released:
         return blind_links(who, person_labels, record_labels)
@@ -117,57 +120,89 @@ def distance_links(
             f"Euclidean distance compares numbers, but {quoted(nominal)} is not numeric in both "
             "tables; choose the dissimilarity 'gower', or name other columns as known."
         )
-    records, coarser = _records(who, numeric, nominal, squared=dissimilarity == "euclidean")
-    persons = np.arange(len(who.persons))
-    labels = np.concatenate([person_labels, record_labels]).astype(np.int64)
-    link = NearestRecords(records, persons, np.arange(len(persons), len(labels)), labels)
-    while link.advance() < len(persons):
+    sides = _sides(who, numeric, nominal, squared=dissimilarity == "euclidean")
+    chances = _nearest(who, sides, person_labels, record_labels)
+    return Links(chances, warnings=(*about_coarser(sides.coarser), *_about_gaps(who)))
+
+
+class _Sides(NamedTuple):
+    """Persons, equal ones once, then records, equal ones once, in the scale of the original.
+
+    ``person`` has for each person the number of the one that stands for it.
+    """
+
+    records: MixedRecords
+    person: Integers
+    persons: int
+    coarser: list[str]
+
+
+def _sides(
+    who: Intruder, numeric: Sequence[str], nominal: Sequence[str], *, squared: bool
+) -> _Sides:
+    from shoal.kernels.space.mixed_records import mixed_records
+
+    numbers = [known_numbers(who, name) for name in numeric]
+    sides = [known_codes(who, name) for name in nominal]
+    keys = [who.original.codes(name).codes[who.persons].astype(np.int64) for name in numeric]
+    person, first = numbered_tuples([*keys, *(side.persons for side in sides)], len(who.persons))
+    rows = len(first) + who.crowds.count
+    values, codes = np.empty((rows, len(numeric))), np.empty((rows, len(nominal)), np.int64)
+    for place, column in enumerate(numbers):
+        values[:, place] = np.concatenate([column.persons[first], column.records])
+    for place, side in enumerate(sides):
+        codes[:, place] = np.concatenate([side.persons[first], side.records])
+    scales = [
+        float(values_before(who, name).var() if squared else np.ptp(column.levels))
+        if len(column.levels)
+        else 0.0
+        for name, column in zip(numeric, numbers, strict=True)
+    ]
+    # a column that is constant in the original counts for nothing
+    weights = np.array([1.0 / scale if scale > 0 else 0.0 for scale in scales])
+    coarser = [name for name, side in zip(nominal, sides, strict=True) if side.coarser]
+    records = mixed_records(values, codes, weights=weights, squared=squared)
+    return _Sides(records, person, len(first), coarser)
+
+
+def _nearest(
+    who: Intruder, sides: _Sides, person_labels: Integers, record_labels: Integers
+) -> Floats:
+    """For each person the chance that one of the nearest records, any of them, has the label."""
+    from shoal.kernels.linkage.mixed_linkage import NearestRecords, behind
+
+    rows = np.arange(sides.persons)
+    candidates = np.arange(sides.persons, sides.persons + who.crowds.count)
+    whom = behind(
+        np.concatenate([np.ones(sides.persons, np.int64), who.crowds.rows]),
+        sides.persons + who.crowds.labels,
+        record_labels,
+        person_labels,
+    )
+    order = np.argsort(sides.person, kind="stable")
+    starts = np.searchsorted(sides.person[order], np.arange(sides.persons + 1))
+    link = NearestRecords(sides.records, rows, candidates, whom, starts, person_labels[order])
+    while link.advance() < len(rows):
         pass  # in portions, so that ctrl-C stops it
-    return Links(link.alike / link.ties, warnings=(*about_coarser(coarser), *_about_gaps(who)))
+    chances = np.empty(len(order))
+    chances[order] = link.alike
+    return chances / link.ties[sides.person]
 
 
 def _about_gaps(who: Intruder) -> tuple[str, ...]:
     """That records with missing values are near to everybody, which hides the right ones."""
-    whole = np.logical_and.reduce([who.masked.present(name) for name in who.released])
-    gaps = int(len(whole) - whole.sum())
-    if gaps == 0:
+    columns = [who.masked.codes(name) for name in who.released]
+    missing = [c.codes[who.first_rows] == c.missing for c in columns if c.missing is not None]
+    if not missing:
         return ()
+    gaps = int(who.crowds.rows[np.logical_or.reduce(missing)].sum())
     return (
-        f"In {gaps:,} of {len(whole):,} released records a known value is missing; this attack "
-        "takes a gap to agree with any value, so whoever prefers records without gaps links more.",
+        f"In {gaps:,} of {len(who.masked):,} released records a known value is missing; this "
+        "attack takes a gap to agree with any value, so whoever prefers records without gaps "
+        "links more.",
     )
 
 
 def _check_dissimilarity(dissimilarity: str) -> None:
     if dissimilarity not in ("gower", "euclidean"):
         raise InputError("The dissimilarity of a linkage must be 'gower' or 'euclidean'.")
-
-
-def _records(
-    who: Intruder, numeric: Sequence[str], nominal: Sequence[str], *, squared: bool
-) -> tuple[MixedRecords, list[str]]:
-    """The persons, then all masked records, in the scale of the original; and what is coarser."""
-    from shoal.kernels.space.mixed_records import mixed_records
-
-    rows = np.concatenate([who.persons, len(who.original) + np.arange(len(who.masked))])
-    values = np.empty((len(rows), len(numeric)))
-    weights = np.zeros(len(numeric))
-    for place, name in enumerate(numeric):
-        column = stacked_numbers(name, who.original, who.masked)
-        before = column[: len(who.original)]
-        weights[place] = _weight(before[~np.isnan(before)], squared)
-        values[:, place] = column[rows]
-    both = [known_codes(who, name) for name in nominal]
-    codes = np.empty((len(rows), len(nominal)), np.int64)
-    for place, side in enumerate(both):
-        codes[:, place] = np.concatenate([side.persons, side.records])
-    coarser = [name for name, side in zip(nominal, both, strict=True) if side.coarser]
-    return mixed_records(values, codes, weights=weights, squared=squared), coarser
-
-
-def _weight(before: Floats, squared: bool) -> float:
-    """One over the range, or the variance; 0 for a column that is constant in the original."""
-    if len(before) == 0:
-        return 0.0
-    scale = float(before.var()) if squared else float(np.ptp(before))
-    return 1.0 / scale if scale > 0 else 0.0

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from shoal.errors import InputError, quoted
 from shoal.randomness import SecretStream
-from shoal.table import Table
+from shoal.table import Classes, Table
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -62,6 +62,19 @@ class Intruder:
         numbers = self.original.persons[self.persons]
         return np.where(np.isin(numbers, records), numbers, -1), records
 
+    @cached_property
+    def crowds(self) -> Classes:
+        """The masked records grouped by what is known and was released: equal ones are one."""
+        return self.masked.group(self.released)
+
+    @cached_property
+    def first_rows(self) -> Integers:
+        """A masked record of each of these groups, the first."""
+        from shoal.kernels.grouping import first_rows
+
+        rows: Integers = first_rows(self.crowds.labels, self.crowds.count)
+        return rows
+
     @property
     def there(self) -> npt.NDArray[np.bool_]:
         """Who has a record in the masked table."""
@@ -84,7 +97,8 @@ def intruder(
     names = known_columns(original, masked, known)
     check_sample(sample, random_state, "link")
     persons = drawn_rows(original, int(sample), random_state)
-    return Intruder(original, masked, names, persons, rows_of(original.row_key[persons], masked))
+    own = masked.rows_of_keys(original.row_key[persons])
+    return Intruder(original, masked, names, persons, own)
 
 
 def known_columns(original: Table, masked: Table, known: Known) -> tuple[str, ...]:
@@ -168,7 +182,9 @@ def drawn_persons(row_key: Integers, sample: int, random_state: int | None) -> I
         return np.arange(len(row_key))
     purpose = ("persons",) if random_state is None else ("persons", str(int(random_state)))
     stream = SecretStream.from_key_hex(PUBLIC_KEY).derive(*purpose)
-    return np.sort(np.argsort(row_key)[stream.choose(len(row_key), sample)])
+    drawn = stream.choose(len(row_key), sample)
+    in_order = (row_key[1:] > row_key[:-1]).all()
+    return np.sort(drawn if in_order else np.argsort(row_key)[drawn])
 
 
 def drawn_rows(table: Table, sample: int, random_state: int | None = None) -> Integers:
@@ -205,13 +221,6 @@ def one_row_each(persons: Integers, row_key: Integers, random_state: int | None 
 
 def persons_of_records(original: Table, masked: Table) -> Integers:
     """The number in the original of the person of each masked record."""
-    rows = rows_of(masked.row_key, original)
+    rows = original.rows_of_keys(masked.row_key)
     strangers = original.person_count + np.arange(len(rows))
     return np.where(rows >= 0, original.persons[rows], strangers)
-
-
-def rows_of(keys: Integers, table: Table) -> Integers:
-    """The rows of a table that have these keys; -1 where none has."""
-    order = np.argsort(table.row_key)
-    at = np.minimum(np.searchsorted(table.row_key[order], keys), len(order) - 1)
-    return np.where(table.row_key[order[at]] == keys, order[at], -1)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from shoal.errors import quoted
 from shoal.measurement import Measurement
 from shoal.risk.linkage._intruder import Floats, Integers, Intruder
-from shoal.table import Table, read_labels_of, shared_crowds, stacked_codes, swapped_crowds
+from shoal.table import Table, shared_crowds, swapped_crowds
 
 _Z = 1.959963984540054  # of 95 %
 
@@ -87,34 +87,6 @@ class Links:
     warnings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
-class KnownCodes:
-    """A column in one code for both sides; -1 where a value is missing.
-
-    ``coarser`` says that the masked table has values which the original has not. An intruder maps
-    what is known to them, and is taken to find the one that the person got.
-    """
-
-    persons: Integers
-    records: Integers
-    coarser: bool
-
-
-def known_codes(who: Intruder, name: str, *, coarsened: bool = True) -> KnownCodes:
-    """What is known of the persons in a column, and what the masked records have there.
-
-    ``coarsened=False`` is for numbers: masked ones are others, and none is a class of values.
-    """
-    both = stacked_codes(name, who.original, who.masked)
-    before, released = both[: len(who.original)], both[len(who.original) :]
-    if not coarsened or np.isin(released[released >= 0], before).all():
-        return KnownCodes(before[who.persons], released, coarser=False)
-    if not who.masked.pairs_with(who.original):
-        persons, records = read_labels_of(name, who.original, who.masked)
-        return KnownCodes(persons[who.persons], records, coarser=True)
-    return KnownCodes(np.where(who.own >= 0, released[who.own], -1), released, coarser=True)
-
-
 def blind_links(who: Intruder, person_labels: Integers, record_labels: Integers) -> Links:
     """Where nothing that is known was released: any record is as good as another."""
     values, counts = np.unique(record_labels, return_counts=True)
@@ -174,6 +146,8 @@ def bound_of(who: Intruder) -> Bound | None:
         k = int(shared_crowds(np.zeros(len(who.masked), np.int64), who.masked).min())
         return Bound(k, "nothing known was released") if k > 1 else None
     classes = who.masked.crowds(names)
+    if not who.masked.exchanges and not who.masked.has_persons:
+        return Bound(classes.k, "equal records") if classes.k > 1 else None
     equal = np.minimum(classes.record_sizes, shared_crowds(classes.labels, who.masked))
     swapped = swapped_crowds(who.masked, names)
     k = int(np.maximum(equal, swapped).min())

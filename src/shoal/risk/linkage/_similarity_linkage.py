@@ -11,10 +11,17 @@ import numpy as np
 
 from shoal.errors import InputError
 from shoal.measurement import Measurement, measure
-from shoal.risk.linkage._compared import SCORED_SAMPLE, best_scores, compared, is_quantity
+from shoal.risk.linkage._compared import (
+    SCORED_SAMPLE,
+    best_scores,
+    compared,
+    is_quantity,
+    known_numbers,
+    values_before,
+)
 from shoal.risk.linkage._intruder import Floats, Integers, Intruder, intruder
 from shoal.risk.linkage._right_links import Links, about_coarser, blind_links, right_links, wilson
-from shoal.table import Table, stacked_numbers_and_unit
+from shoal.table import Table
 
 Comparator = Literal["exact", "linear", "gauss"]
 Units = Literal["raw", "sd"]
@@ -123,13 +130,12 @@ def similarity_links(
         for name in who.released
         if comparator != "exact" and is_quantity(name, who.original, who.masked)
     ]
-    scaled = {name: _scaled(who, name, scale, units) for name in numeric}
+    halves = {name: _half_similar(who, name, scale, units) for name in numeric}
     # A scale of 0, of a column that is constant in the original, leaves equal or not.
-    columns = [(name, values) for name, (values, size) in scaled.items() if size > 0]
-    both = compared(who, columns)
+    halves = {name: difference for name, difference in halves.items() if difference > 0}
+    both = compared(who, list(halves))
     ones = np.ones(len(both.persons.codes))
-    sizes = np.array([size for _, size in scaled.values() if size > 0])
-    how = scoring(ones, 0 * ones, sizes, gauss=comparator == "gauss")
+    how = scoring(ones, 0 * ones, np.array(list(halves.values())), gauss=comparator == "gauss")
     found = best_scores(who, both, how, person_labels, record_labels)
     best_match = found.alike / found.ties
     # Sums are exact; a share of a number of columns, such as 0.7 times 30, is not quite.
@@ -148,14 +154,12 @@ def similarity_links(
     return Links(chances, details, tuple(warnings))
 
 
-def _scaled(who: Intruder, name: str, scale: float, units: Units) -> tuple[Floats, float]:
-    """A column of both tables, and the difference at which two numbers are half similar."""
-    values, unit = stacked_numbers_and_unit(name, who.original, who.masked)
+def _half_similar(who: Intruder, name: str, scale: float, units: Units) -> float:
+    """The difference at which two numbers of a column are half similar."""
     if units == "raw":
-        return values, scale * unit
-    before = values[: len(who.original)]
-    before = before[~np.isnan(before)]
-    return values, scale * float(before.std()) if len(before) else 0.0
+        return scale * known_numbers(who, name).unit
+    before = values_before(who, name)
+    return scale * float(before.std()) if len(before) else 0.0
 
 
 def _blind(
