@@ -107,16 +107,18 @@ def _counted(
         raise InputError(
             f"{int((own < 0).sum())} of {len(masked)} masked records are not in the original."
         )
-    changed = [name for name in columns if masked.changed_cells(name, original).any()]
-    if not changed:
+    changed = (name for name in columns if masked.changed_cells(name, original).any())
+    if (first := next(changed, None)) is None:
         return _compared(sample, whole, missing)
-    recorded = _recorded(original, masked, columns, changed)
-    if recorded is not None:
-        return _compared(*recorded, missing)
-    sources = {name: _sources(name, original, masked, own) for name in columns}
-    if any(rows is None for rows in sources.values()):
-        return _covered(sample, whole, own, changed, missing)
-    known = {name: rows for name, rows in sources.items() if rows is not None}
+    if masked.sampling is not None:
+        recorded = _recorded(original, masked, columns, [first, *changed])
+        if recorded is not None:
+            return _compared(*recorded, missing)
+    became = {name: _became(name, original, masked, own) for name in columns}
+    different = [name for name, labels in became.items() if labels is None]
+    if different:
+        return _covered(sample, whole, own, different, missing)
+    known = {name: labels for name, labels in became.items() if labels is not None}
     return _learned(sample, whole, known, missing)
 
 
@@ -142,7 +144,8 @@ def _by(table: Table, columns: Sequence[str]) -> Table:
             f"The original has no column {quoted(lacking)}, so classes before sampling cannot be "
             "counted."
         )
-    return table.with_roles(Roles(quasi_identifiers=columns), released=True)
+    table = table.with_roles(Roles(quasi_identifiers=columns), released=True)
+    return table.drop(name for name in table.columns if name not in columns)
 
 
 def _compared(
@@ -179,16 +182,21 @@ def _recorded(
 
 
 def _learned(
-    sample: Table, original: Table, sources: dict[str, Integers], missing: Missing
+    sample: Table, original: Table, became: dict[str, Integers], missing: Missing
 ) -> BeforeSampling:
     """People with the values that the release has for them."""
-    everyone = np.all([rows >= 0 for rows in sources.values()], axis=0)
-    placed = np.flatnonzero(everyone)
-    # the rows are there to be overwritten: as many as were placed, which includes all masked ones
-    rows = sample.reorder(np.minimum(np.arange(len(placed)), len(sample) - 1))
-    whole = rows.with_cells_of({name: rows_[placed] for name, rows_ in sources.items()})
-    whole = whole.owned_by(original.persons[placed] if original.has_persons else None)
-    unplaced = int(original.of_persons(~everyone).sum())
+    labels = {name: known[original.codes(name).codes] for name, known in became.items()}
+    everyone = np.ones(len(original), np.bool_)
+    for name, known in became.items():
+        if (known < 0).any():
+            everyone &= labels[name] >= 0
+    unplaced = 0
+    whole = original
+    if not everyone.all():
+        unplaced = int(original.of_persons(~everyone).sum())
+        whole = original.keep(everyone)
+        labels = {name: codes[everyone] for name, codes in labels.items()}
+    whole = whole.with_codes({name: (sample.codes(name), labels[name]) for name in labels})
     return _compared(sample, whole, missing, unplaced=unplaced, learned=True)
 
 
@@ -211,24 +219,23 @@ def _covered(
     )
 
 
-def _sources(name: str, original: Table, masked: Table, own: Integers) -> Integers | None:
-    """For each original record a masked one that has what its value became; -1 if unknown.
+def _became(name: str, original: Table, masked: Table, own: Integers) -> Integers | None:
+    """For each code of the original the one that its value became; -1 if unknown.
 
     None where equal values became different ones.
     """
-    values = original.codes(name)
-    codes = values.codes.astype(np.int64)
-    became = np.full(values.count, -1)
-    became[codes[own]] = np.arange(len(own))
-    released = masked.codes(name).codes
-    if (released[became[codes[own]]] != released).any():
+    values, released = original.codes(name), masked.codes(name).codes
+    codes = values.codes[own]
+    became = np.full(values.count, -1, np.int64)
+    became[codes] = released
+    if (became[codes] != released).any():
         return None
     if original.kind(name) in _ORDERED:
-        became[: len(values.levels)] = _between(became[: len(values.levels)], released)
-    return became[codes]
+        became[: len(values.levels)] = _between(became[: len(values.levels)])
+    return became
 
 
-def _between(became: Integers, released: npt.NDArray[np.unsignedinteger]) -> Integers:
+def _between(became: Integers) -> Integers:
     """An ordered value between two that became the same became the same too."""
     places = np.arange(len(became))
     seen = became >= 0
@@ -236,7 +243,7 @@ def _between(became: Integers, released: npt.NDArray[np.unsignedinteger]) -> Int
     above = np.minimum.accumulate(np.where(seen, places, len(became))[::-1])[::-1]
     inside = ~seen & (below >= 0) & (above < len(became))
     low, high = became[below[inside]], became[above[inside]]
-    became[inside] = np.where(released[low] == released[high], low, -1)
+    became[inside] = np.where(low == high, low, -1)
     return became
 
 

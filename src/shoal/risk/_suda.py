@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy.typing as npt
 from shoal.errors import InputError
 from shoal.measurement import Measurement, measure
 from shoal.risk._classes import check_share, mean_of_classes
-from shoal.table import Missing, Table, check_reading
+from shoal.table import Classes, Missing, Table, check_reading
 
 if TYPE_CHECKING:
     from shoal.kernels.uniques.minimal_uniques import MinimalUniques
@@ -31,23 +32,39 @@ _WILDCARD_WORK = 4
 class SpecialUniques:
     """The SUDA scores of the records of a table. All arrays are private: a value per person.
 
-    ``columns`` are the quasi-identifiers. Of each record, ``scores`` has the SUDA score,
+    ``columns`` are the quasi-identifiers; ``by_class`` is what was found for each of the
+    ``classes``. Of each record, ``scores`` has the SUDA score,
     ``smallest`` the number of columns of its smallest set (0 where it has none), and
     ``contributions`` the part of the score in which each column takes part. ``found`` counts the
     sets of each size over all records, from size 1 on. ``missing`` is how a missing value counted.
     """
 
     columns: tuple[str, ...]
-    scores: Floats
-    smallest: Integers
-    contributions: Floats
-    found: Integers
+    classes: Classes
+    by_class: MinimalUniques
     missing: Missing = "own"
+
+    @cached_property
+    def scores(self) -> Floats:
+        return self.classes.spread(self.by_class.scores)
+
+    @cached_property
+    def smallest(self) -> Integers:
+        return self.classes.spread(self.by_class.smallest)
+
+    @property
+    def contributions(self) -> Floats:
+        spread: Floats = self.by_class.contributions[self.classes.labels]
+        return spread
+
+    @property
+    def found(self) -> Integers:
+        return self.by_class.found[1:]
 
     def column_shares(self) -> dict[str, float]:
         """The share of the scores of all records in which each column takes part."""
-        total = math.fsum(self.scores)
-        sums = self.contributions.sum(axis=0)
+        total = math.fsum(self.by_class.scores * self.classes.rows)
+        sums = self.classes.rows @ self.by_class.contributions
         return {
             name: float(part / total) if total > 0 else 0.0
             for name, part in zip(self.columns, sums, strict=True)
@@ -107,14 +124,7 @@ def special_uniques(table: Table, *, size: int = 3, missing: Missing = "own") ->
             "or declare fewer quasi-identifiers."
         )
     found = _minimal_uniques(table, largest, wildcard=gaps)
-    return SpecialUniques(
-        names,
-        classes.spread(found.scores),
-        classes.spread(found.smallest),
-        found.contributions[classes.labels],
-        found.found[1:],
-        missing,
-    )
+    return SpecialUniques(names, classes, found, missing)
 
 
 def _minimal_uniques(table: Table, size: int, *, wildcard: bool) -> MinimalUniques:

@@ -187,13 +187,18 @@ class Column:
         """
         if self is other and rows is None:
             return np.zeros(len(self), np.bool_)
-        if self.is_coded and other.is_coded:
+        if self.is_coded and other.is_coded and self._has_few_levels_beside(other):
             mine, theirs = in_one_code(self, other)
-            before = theirs[other.codes.codes]
-            return mine[self.codes.codes] != (before if rows is None else before[rows])
+            before = other.codes.codes if rows is None else other.codes.codes[rows]
+            return mine[self.codes.codes] != theirs[before]
         old = other.series if rows is None else other.series.gather(rows)
         old, new = comparable(old, self.series)
         return old.ne_missing(new).to_numpy()
+
+    def _has_few_levels_beside(self, other: Column) -> bool:
+        """Whether it is less work to compare the levels of two columns than their cells."""
+        texts = pl.String in (self.dtype, other.dtype)
+        return texts or self.codes.count + other.codes.count <= len(self)
 
 
 #: What two columns are in one code, made once for each pair that lives.

@@ -98,21 +98,22 @@ def shared_numbers(
     >>> [part.tolist() for part in shared_numbers("x", above, below)[:2]]
     [[0.0, nan], [0.75]]
     """
-    both = [table.codes(column) for table in (above, below)]
-    if above.kind(column) not in _NUMERIC:
+    alone = above.column(column) is below.column(column)  # a table beside itself
+    both = [table.codes(column) for table in ((above,) if alone else (above, below))]
+    if above.kind(column) in _NUMERIC:
+        values, unit = _joined([Column(codes.levels).numbers for codes in both])
+        parts = np.split(values, [len(both[0].levels)])
+        for place, codes in enumerate(both):
+            if codes.missing is not None:
+                parts[place] = np.append(parts[place], np.nan)
+    else:
         values, unit = _to_one_scale(np.concatenate(_quantities(both)))
-        return values[: both[0].count], values[both[0].count :], unit
-    values, unit = _joined([Column(codes.levels).numbers for codes in both])
-    first = len(both[0].levels)
-    upper, lower = (
-        part if codes.missing is None else np.append(part, np.nan)
-        for part, codes in zip((values[:first], values[first:]), both, strict=True)
-    )
-    return upper, lower, unit
+        parts = np.split(values, [both[0].count])
+    return parts[0], parts[0 if alone else 1], unit
 
 
 def _joined(both: Sequence[Numbers]) -> tuple[npt.NDArray[np.float64], float]:
-    """Two columns of numbers, one after the other, in one scale; and its unit."""
+    """Columns of numbers, one after the other, in one scale; and its unit."""
     present = np.concatenate([numbers.present for numbers in both])
     values: npt.NDArray[Any]
     if all(numbers.values.dtype.kind in "iu" for numbers in both):
@@ -137,6 +138,8 @@ def _to_one_scale(
 ) -> tuple[npt.NDArray[np.float64], float]:
     largest = np.nanmax(np.abs(values), initial=0.0)
     power = -int(np.frexp(largest)[1])
+    if abs(power) < 1000:  # then the power of two is itself a number, and a product is exact
+        return values * 2.0**power, 2.0**power
     with np.errstate(over="ignore"):  # beside the smallest numbers there are, 1 is infinite
         return np.ldexp(values, power), float(np.ldexp(1.0, power))
 

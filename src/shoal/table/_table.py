@@ -677,6 +677,15 @@ class Table:
         text = Column.of_labels(self.column(column).name, labels, codes)
         return self._with_columns([text], origin=self._origin.as_text(column))
 
+    def with_codes(self, columns: Mapping[str, tuple[Codes, npt.NDArray[Any]]]) -> Table:
+        """The named columns with, in each row, the value of a code of another column."""
+        changed = []
+        for name, (values, codes) in columns.items():
+            each = values.with_codes(np.arange(values.count, dtype=values.codes.dtype))
+            changed.append(Column(each.at(codes)))
+            assert changed[-1].name == name
+        return self._with_columns(changed)
+
     def fill_numbers(self, columns: Mapping[str, npt.NDArray[np.float64]]) -> Table:
         """New values for numeric columns, also where a cell was missing; NaN makes it missing.
 

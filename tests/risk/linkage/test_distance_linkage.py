@@ -25,7 +25,7 @@ from shoal import (
 )
 from shoal.errors import InputError, ParameterError, PlanError, RequirementNotMet
 from shoal.risk import distance_linkage
-from shoal.risk.linkage import _right_links
+from shoal.risk.linkage import _distance_linkage, _right_links
 from shoal.risk.linkage._intruder import intruder
 from shoal.risk.linkage._right_links import Links, independent_trials, wilson
 from shoal.workflow import assess, verify
@@ -378,3 +378,67 @@ class TestInPlans:
         assert "cannot be paired" in apart.left_out["distance_linkage"]
         nobody = assess(swapped, original=original.with_roles(Roles()))
         assert "no quasi-identifiers" in nobody.failed["distance_linkage"]
+
+
+class TestExactMatches:
+    """Whose own record is exactly as they are known is linked without a search."""
+
+    @staticmethod
+    def search_counted(monkeypatch):
+        """The numbers of persons that a search is made for."""
+        asked = []
+        nearest = _distance_linkage._nearest
+
+        def counting(sides, persons, labels, whom):
+            asked.append(len(persons))
+            return nearest(sides, persons, labels, whom)
+
+        monkeypatch.setattr(_distance_linkage, "_nearest", counting)
+        return asked
+
+    @settings(max_examples=40)
+    @given(st.integers(1, 60), st.integers(0, 2**32), st.booleans())
+    def test_a_search_finds_the_same(self, rows, seed, euclidean):
+        draw = np.random.default_rng(seed)
+        original = table(draw.integers(0, 5, rows), draw.integers(0, 9, rows) / 8)
+        changed = np.where(draw.random(rows) < 0.5, original.numbers("x").values, 2)
+        masked = original.with_numbers({"x": changed}).keep(np.arange(rows) < max(1, rows - 3))
+        how = "euclidean" if euclidean else "gower"
+        found = distance_linkage(original, masked, dissimilarity=how)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(_distance_linkage._Sides, "tells_apart", lambda self: False)
+            searched = distance_linkage(original, masked, dissimilarity=how)
+        assert found.per_record.tolist() == searched.per_record.tolist()
+        assert found.to_dict() == searched.to_dict()
+
+    def test_a_table_beside_itself_needs_none(self, monkeypatch):
+        asked = self.search_counted(monkeypatch)
+        one = table([1, 1, 2, 3], [0.5, 0.5, 0.5, 0.25], list("aabb"))
+        assert distance_linkage(one, one).per_record.tolist() == [0.5, 0.5, 1.0, 1.0]
+        assert asked == []
+
+    def test_a_coarser_column_needs_none(self, monkeypatch):
+        asked = self.search_counted(monkeypatch)
+        original = table(list(range(20)))
+        masked = Generalize("mondrian", k=5).fit_transform(original)
+        assert distance_linkage(original, masked).value == pytest.approx(masked.classes.count / 20)
+        assert asked == []
+
+    def test_gaps_are_near_to_all(self, monkeypatch):
+        asked = self.search_counted(monkeypatch)
+        one = table([1, 2, None], [0.5, 0.5, 0.5])
+        assert distance_linkage(one, one).per_record.tolist() == [0.5, 0.5, 1 / 3]
+        assert asked == [3]
+
+    def test_whole_numbers_that_are_one_float_tie(self, monkeypatch):
+        asked = self.search_counted(monkeypatch)
+        one = table([2**60, 2**60 + 1, 0])
+        assert distance_linkage(one, one).per_record.tolist() == [0.5, 0.5, 1.0]
+        assert asked == [3]
+
+    def test_a_column_that_was_constant_tells_nothing(self, monkeypatch):
+        asked = self.search_counted(monkeypatch)
+        original = table([7, 7, 7], [1.0, 2.0, 3.0])
+        masked = original.with_numbers({"x": np.array([7, 8, 9]), "y": np.array([1.0, 1.0, 3.0])})
+        assert distance_linkage(original, masked).per_record.tolist() == [0.5, 1 / 3, 1.0]
+        assert asked == [3]

@@ -73,6 +73,22 @@ def behind(sizes: Integers, records: Integers, labels: Integers, asked: Integers
     return Behind(sizes, np.searchsorted(of_label, np.arange(span + 1)), holders, counts)
 
 
+def with_label(whom: Behind, labels: Integers, records: Integers) -> Integers:
+    """How many of those behind each record have the label beside it.
+
+    Examples
+    --------
+    >>> whom = behind(np.array([1, 2]), np.array([0, 1, 1]), np.array([5, 2, 2]), np.array([2, 5]))
+    >>> with_label(whom, np.array([2, 5, -1]), np.array([1, 1, 0])).tolist()
+    [2, 0, 0]
+    """
+    of_label = np.repeat(np.arange(len(whom.starts) - 1), np.diff(whom.starts))
+    held = np.append(of_label * len(whom.sizes) + whom.holders, -1)
+    asked = labels * len(whom.sizes) + records
+    at = np.searchsorted(held[:-1], asked)
+    return np.where((labels >= 0) & (held[at] == asked), np.append(whom.counts, 0)[at], 0)
+
+
 class NearestRecords:
     """The nearest candidates of some rows; call ``advance`` until it gives their number.
 

@@ -72,13 +72,14 @@ def known_codes(who: Intruder, name: str, *, coarsened: bool = True) -> KnownCod
 class KnownNumbers:
     """A column of quantities in one scale for persons and groups of equal records.
 
-    NaN where a value is missing. ``levels`` are the different values of the original, and ``unit``
-    is how much of the scale a difference of 1 is.
+    NaN where a value is missing. ``levels`` and ``released`` are the different values of the
+    original and of the masked table, and ``unit`` is how much of the scale a difference of 1 is.
     """
 
     persons: Floats
     records: Floats
     levels: Floats
+    released: Floats
     unit: float
 
 
@@ -87,7 +88,8 @@ def known_numbers(who: Intruder, name: str) -> KnownNumbers:
     before, after, unit = shared_numbers(name, who.original, who.masked)
     persons = before[who.original.codes(name).codes[who.persons]]
     records = after[who.masked.codes(name).codes[who.first_rows]]
-    return KnownNumbers(persons, records, before[~np.isnan(before)], unit)
+    levels, released = (part[~np.isnan(part)] for part in (before, after))
+    return KnownNumbers(persons, records, levels, released, unit)
 
 
 def values_before(who: Intruder, name: str) -> Floats:

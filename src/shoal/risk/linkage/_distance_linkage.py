@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from shoal.errors import InputError, quoted
 from shoal.measurement import Measurement, measure
 from shoal.risk.linkage._compared import (
+    KnownCodes,
+    KnownNumbers,
     is_quantity,
     known_codes,
     known_numbers,
@@ -26,7 +30,11 @@ from shoal.risk.linkage._right_links import (
 from shoal.table import Table
 
 if TYPE_CHECKING:
+    from shoal.kernels.linkage.mixed_linkage import Behind
     from shoal.kernels.space.mixed_records import MixedRecords
+
+#: Numbers of about 1 in size that differ by less may be at distance 0.
+_LEAST_GAP = 1e-100
 
 LinkageDissimilarity = Literal["gower", "euclidean"]
 
@@ -121,37 +129,57 @@ def distance_links(
             "tables; choose the dissimilarity 'gower', or name other columns as known."
         )
     sides = _sides(who, numeric, nominal, squared=dissimilarity == "euclidean")
-    chances = _nearest(who, sides, person_labels, record_labels)
-    return Links(chances, warnings=(*about_coarser(sides.coarser), *_about_gaps(who)))
+    chances = _chances(who, sides, person_labels, record_labels)
+    coarser = [name for name, codes in zip(nominal, sides.codes, strict=True) if codes.coarser]
+    return Links(chances, warnings=(*about_coarser(coarser), *_about_gaps(who)))
 
 
-class _Sides(NamedTuple):
-    """Persons, equal ones once, then records, equal ones once, in the scale of the original.
+@dataclass(frozen=True, eq=False)
+class _Sides:
+    """Known columns of persons and of groups of equal records, and what a difference weighs."""
 
-    ``person`` has for each person the number of the one that stands for it.
-    """
+    numbers: list[KnownNumbers]
+    codes: list[KnownCodes]
+    weights: Floats
+    squared: bool
 
-    records: MixedRecords
-    person: Integers
-    persons: int
-    coarser: list[str]
+    def tells_apart(self) -> bool:
+        """Whether records with other numbers than a record are not at distance 0 from it."""
+        return all(
+            len(column.released) < 2
+            or (0 < weight < np.inf and float(np.diff(column.released).min()) > _LEAST_GAP)
+            for column, weight in zip(self.numbers, self.weights, strict=True)
+        )
+
+    def equal(self, persons: Integers, records: Integers) -> npt.NDArray[np.bool_]:
+        """Whether some persons have exactly the known values of the records beside them."""
+        same = np.ones(len(persons), np.bool_)
+        columns: list[KnownNumbers | KnownCodes] = [*self.numbers, *self.codes]
+        for column in columns:
+            same &= column.persons[persons] == column.records[records]
+        return same
+
+    def records(self, persons: Integers) -> MixedRecords:
+        """The groups of records, then some persons, in the scale of the original."""
+        from shoal.kernels.space.mixed_records import mixed_records
+
+        values, codes = (
+            [np.concatenate([column.records, column.persons[persons]]) for column in columns]
+            for columns in (self.numbers, self.codes)
+        )
+        rows = len((values or codes)[0])
+        return mixed_records(
+            np.array(values, np.float64).reshape(len(values), rows).T,
+            np.array(codes, np.int64).reshape(len(codes), rows).T,
+            weights=self.weights,
+            squared=self.squared,
+        )
 
 
 def _sides(
     who: Intruder, numeric: Sequence[str], nominal: Sequence[str], *, squared: bool
 ) -> _Sides:
-    from shoal.kernels.space.mixed_records import mixed_records
-
     numbers = [known_numbers(who, name) for name in numeric]
-    sides = [known_codes(who, name) for name in nominal]
-    keys = [who.original.codes(name).codes[who.persons].astype(np.int64) for name in numeric]
-    person, first = numbered_tuples([*keys, *(side.persons for side in sides)], len(who.persons))
-    rows = len(first) + who.crowds.count
-    values, codes = np.empty((rows, len(numeric))), np.empty((rows, len(nominal)), np.int64)
-    for place, column in enumerate(numbers):
-        values[:, place] = np.concatenate([column.persons[first], column.records])
-    for place, side in enumerate(sides):
-        codes[:, place] = np.concatenate([side.persons[first], side.records])
     scales = [
         float(values_before(who, name).var() if squared else np.ptp(column.levels))
         if len(column.levels)
@@ -160,33 +188,60 @@ def _sides(
     ]
     # a column that is constant in the original counts for nothing
     weights = np.array([1.0 / scale if scale > 0 else 0.0 for scale in scales])
-    coarser = [name for name, side in zip(nominal, sides, strict=True) if side.coarser]
-    records = mixed_records(values, codes, weights=weights, squared=squared)
-    return _Sides(records, person, len(first), coarser)
+    return _Sides(numbers, [known_codes(who, name) for name in nominal], weights, squared)
 
 
-def _nearest(
+def _chances(
     who: Intruder, sides: _Sides, person_labels: Integers, record_labels: Integers
 ) -> Floats:
     """For each person the chance that one of the nearest records, any of them, has the label."""
-    from shoal.kernels.linkage.mixed_linkage import NearestRecords, behind
+    from shoal.kernels.linkage.mixed_linkage import behind, with_label
 
-    rows = np.arange(sides.persons)
-    candidates = np.arange(sides.persons, sides.persons + who.crowds.count)
-    whom = behind(
-        np.concatenate([np.ones(sides.persons, np.int64), who.crowds.rows]),
-        sides.persons + who.crowds.labels,
-        record_labels,
-        person_labels,
+    crowds = who.crowds
+    whom = behind(crowds.rows, crowds.labels, record_labels, person_labels)
+    alike, ties = np.zeros(len(who.persons), np.int64), np.ones(len(who.persons), np.int64)
+    searched = np.arange(len(who.persons))
+    # A record that is exactly as a person is known is nearer than any other one, without gaps.
+    if sides.tells_apart() and all(who.masked.codes(n).missing is None for n in who.released):
+        there = np.flatnonzero(who.own >= 0)
+        there = there[sides.equal(there, crowds.labels[who.own[there]])]
+        own = crowds.labels[who.own[there]]
+        alike[there] = with_label(whom, person_labels[there], own)
+        ties[there] = crowds.rows[own]
+        searched = np.setdiff1d(searched, there, assume_unique=True)
+    if len(searched):
+        alike[searched], ties[searched] = _nearest(sides, searched, person_labels[searched], whom)
+    return alike / ties
+
+
+def _nearest(
+    sides: _Sides, persons: Integers, labels: Integers, whom: Behind
+) -> tuple[Integers, Integers]:
+    """How many of the nearest records have the label of each of some persons, and of how many.
+
+    Persons with equal values are linked once.
+    """
+    from shoal.kernels.linkage.mixed_linkage import NearestRecords
+
+    keys = [np.unique(column.persons[persons], return_inverse=True)[1] for column in sides.numbers]
+    keys += [column.persons[persons] for column in sides.codes]
+    kind, first = numbered_tuples(keys, len(persons))
+    groups, kinds = len(whom.sizes), len(first)
+    order = np.argsort(kind, kind="stable")
+    starts = np.searchsorted(kind[order], np.arange(kinds + 1))
+    link = NearestRecords(
+        sides.records(persons[first]),
+        np.arange(groups, groups + kinds),
+        np.arange(groups),
+        whom,
+        starts,
+        labels[order],
     )
-    order = np.argsort(sides.person, kind="stable")
-    starts = np.searchsorted(sides.person[order], np.arange(sides.persons + 1))
-    link = NearestRecords(sides.records, rows, candidates, whom, starts, person_labels[order])
-    while link.advance() < len(rows):
+    while link.advance() < kinds:
         pass  # in portions, so that ctrl-C stops it
-    chances = np.empty(len(order))
-    chances[order] = link.alike
-    return chances / link.ties[sides.person]
+    alike = np.empty(len(order), np.int64)
+    alike[order] = link.alike
+    return alike, link.ties[kind]
 
 
 def _about_gaps(who: Intruder) -> tuple[str, ...]:
