@@ -17,7 +17,7 @@ from shoal import (
 )
 from shoal.errors import InputError
 from shoal.risk import attribute_inference
-from shoal.risk.attacks._released_terms import secret_labels
+from shoal.risk.attacks._coded_columns import secret_labels
 
 from .crowds import ROLES, crowd, table
 
@@ -102,13 +102,13 @@ class TestSecrets:
 
     def test_parts_are_of_the_ranks_in_their_middle(self):
         """Against a plain count, on values with ties, for released values that nobody had too."""
-        from shoal.risk.attacks._released_terms import people_of
+        from shoal.risk.attacks._coded_columns import members_and_control
 
         random = np.random.default_rng(4)
         values = np.round(random.exponential(20, 90)).tolist()
         released = [*values[:40], *(np.arange(50) - 5.5).tolist()]
         original, masked = table(range(90), values), table(range(90), released)
-        labels = secret_labels("ill", people_of(original, masked, None, ["ill"]), 1 / 7)
+        labels = secret_labels("ill", members_and_control(original, masked, None, ["ill"]), 1 / 7)
         for found, given in ((labels.people, values), (labels.records, released)):
             below = np.array([sum(v < one for v in values) for one in given])
             equal = np.array([sum(v == one for v in values) for one in given])
@@ -116,11 +116,11 @@ class TestSecrets:
             assert found.tolist() == np.minimum(np.floor(7 * middle + 1e-12), 6).tolist()
 
     def test_parts_keep_equal_values_together(self):
-        from shoal.risk.attacks._released_terms import people_of
+        from shoal.risk.attacks._coded_columns import members_and_control
 
         values = [0] * 60 + list(range(1, 41))
         original = table(range(100), values)
-        labels = secret_labels("ill", people_of(original, original, None, ["ill"]), 0.1)
+        labels = secret_labels("ill", members_and_control(original, original, None, ["ill"]), 0.1)
         assert len(set(labels.people[:60].tolist())) == 1
         assert labels.people[60:].min() > labels.people[0]
         assert np.bincount(labels.people).max() == 60

@@ -11,8 +11,8 @@ import pytest
 from shoal import Hierarchy, Roles, Table
 from shoal.errors import InputError
 from shoal.risk.attacks import _learnt_guesses
+from shoal.risk.attacks._coded_columns import CodedColumn, coded_column, members_and_control
 from shoal.risk.attacks._learnt_guesses import features_of, learn, learnt_rows
-from shoal.risk.attacks._released_terms import Terms, people_of, released_terms
 
 
 def table(**columns):
@@ -20,7 +20,7 @@ def table(**columns):
 
 
 def terms_of(original, masked, name="x", control=None, **options):
-    return released_terms(name, people_of(original, masked, control, [name]), **options)
+    return coded_column(name, members_and_control(original, masked, control, [name]), **options)
 
 
 class TestReleasedTerms:
@@ -98,7 +98,7 @@ class TestReleasedTerms:
 
 
 def terms(people, records, *, ordered):
-    return Terms(np.array(people), np.array(records), ordered, coarser=False)
+    return CodedColumn(np.array(people), np.array(records), ordered, coarser=False)
 
 
 class TestFeatures:

@@ -9,7 +9,7 @@ import pytest
 
 from shoal import Table
 from shoal.errors import InputError
-from shoal.risk.attacks._success import Rate, check_tables, judged, risk_above
+from shoal.risk.attacks._success import Rate, attack_measurement, check_tables, risk_above
 
 
 def test_the_risk_is_what_the_baseline_leaves():
@@ -74,15 +74,15 @@ def test_it_stays_between_0_and_1(share, baseline, trials):
 
 def test_the_higher_baseline_counts_and_is_named():
     attack, blind = Rate(0.5, 100), Rate(0.1, 100)
-    found = judged("x", attack, blind=blind, control=Rate(0.4, 100), details={})
+    found = attack_measurement("x", attack, blind=blind, control=Rate(0.4, 100), details={})
     assert found.value == pytest.approx(1 / 6)
     assert found.details["control"] == 0.4
     assert found.baseline == 0.0
     assert any("not in the table" in said for said in found.warnings) == (found.interval[0] == 0)
-    found = judged("x", attack, blind=blind, control=Rate(0.05, 100), details={})
+    found = attack_measurement("x", attack, blind=blind, control=Rate(0.05, 100), details={})
     assert found.value == pytest.approx(4 / 9)
     assert found.warnings == ()
-    found = judged("x", attack, blind=Rate(0.5, 100), control=None, details={})
+    found = attack_measurement("x", attack, blind=Rate(0.5, 100), control=None, details={})
     assert found.value == 0.0
     assert "No control persons" in found.warnings[0]
     assert "no better than blind guessing" in found.warnings[1]

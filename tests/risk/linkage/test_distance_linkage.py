@@ -26,7 +26,7 @@ from shoal import (
 from shoal.errors import InputError, ParameterError, PlanError, RequirementNotMet
 from shoal.risk import distance_linkage
 from shoal.risk.linkage import _distance_linkage, _right_links
-from shoal.risk.linkage._intruder import intruder
+from shoal.risk.linkage._intruder import intruder_of
 from shoal.risk.linkage._right_links import Links, independent_trials, wilson
 from shoal.workflow import assess, verify
 
@@ -161,10 +161,10 @@ class TestWorkedByHand:
         original = table(np.arange(1000) // 2)
         promised = SimpleNamespace(k=2, by="equal records")
         sample = original.keep(np.arange(1000) < 400)
-        monkeypatch.setattr(_right_links, "bound_of", lambda who: promised)
+        monkeypatch.setattr(_right_links, "bound_of", lambda intruder: promised)
         links = Links((np.arange(1000) < 400).astype(np.float64))
-        who = intruder(original, sample, known=None, sample=1000, random_state=None)
-        said = _right_links.right_links("distance_linkage", who, links).warnings
+        intruder = intruder_of(original, sample, known=None, sample=1000, random_state=None)
+        said = _right_links.right_links("distance_linkage", intruder, links).warnings
         assert any("more often than 1 in 2" in one for one in said)
 
     def test_a_column_that_was_taken_out_links_nobody(self):

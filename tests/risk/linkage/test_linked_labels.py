@@ -9,7 +9,7 @@ import pytest
 from shoal import Hierarchy, Roles, Round, Table
 from shoal.errors import InputError
 from shoal.risk import distance_linkage, probabilistic_linkage, similarity_linkage
-from shoal.risk.linkage._intruder import intruder
+from shoal.risk.linkage._intruder import intruder_of
 from shoal.risk.linkage._linked_labels import label_chances
 
 MEASURES = {
@@ -36,47 +36,47 @@ def tables():
 
 
 def whom(tables, sample=1000):
-    return intruder(*tables, known=None, sample=sample, random_state=None)
+    return intruder_of(*tables, known=None, sample=sample, random_state=None)
 
 
-def secrets(who):
-    before = who.original.frame["secret"].to_numpy()[who.persons]
-    return before, who.masked.frame["secret"].to_numpy()
+def secrets(intruder):
+    before = intruder.original.frame["secret"].to_numpy()[intruder.persons]
+    return before, intruder.masked.frame["secret"].to_numpy()
 
 
 @pytest.mark.parametrize("linkage", MEASURES)
 def test_rows_as_labels_are_record_linkage(tables, linkage):
-    who = whom(tables, sample=100)
-    chances = label_chances(who, who.own, np.arange(220), linkage=linkage)
-    measured = MEASURES[linkage](*tables, sample=100).per_record[who.persons]
+    intruder = whom(tables, sample=100)
+    chances = label_chances(intruder, intruder.own, np.arange(220), linkage=linkage)
+    measured = MEASURES[linkage](*tables, sample=100).per_record[intruder.persons]
     assert chances.tolist() == measured.tolist()
     assert len(chances) == 100
 
 
 def test_a_secret_is_told_by_the_share_of_the_nearest_that_have_it(tables):
-    who = whom(tables)
-    before, after = secrets(who)
-    x, c = (who.original.frame[name].to_numpy() for name in "xc")
-    mx, mc = (who.masked.frame[name].to_numpy() for name in "xc")
+    intruder = whom(tables)
+    before, after = secrets(intruder)
+    x, c = (intruder.original.frame[name].to_numpy() for name in "xc")
+    mx, mc = (intruder.masked.frame[name].to_numpy() for name in "xc")
     expected = []
     for row in range(300):
         gaps = np.abs(mx - x[row]) / (x.max() - x.min()) + (mc != c[row])
         nearest = np.isclose(gaps, gaps.min(), 1e-12, 1e-12)
         expected.append((after[nearest] == before[row]).mean())
-    assert label_chances(who, before, after).tolist() == pytest.approx(expected)
+    assert label_chances(intruder, before, after).tolist() == pytest.approx(expected)
 
 
 def test_a_secret_is_told_by_the_records_of_the_best_score(tables):
-    who = whom(tables)
-    before, after = secrets(who)
-    x, c = (who.original.frame[name].to_numpy() for name in "xc")
-    mx, mc = (who.masked.frame[name].to_numpy() for name in "xc")
+    intruder = whom(tables)
+    before, after = secrets(intruder)
+    x, c = (intruder.original.frame[name].to_numpy() for name in "xc")
+    mx, mc = (intruder.masked.frame[name].to_numpy() for name in "xc")
     expected = []
     for row in range(300):
         scores = (mx == x[row]).astype(int) + (mc == c[row])
         best = scores == scores.max()
         expected.append((after[best] == before[row]).mean())
-    found = label_chances(who, before, after, linkage="similarity", threshold=None)
+    found = label_chances(intruder, before, after, linkage="similarity", threshold=None)
     assert found.tolist() == pytest.approx(expected)
 
 
@@ -85,26 +85,26 @@ def test_a_secret_is_told_by_equal_records_at_random(options):
     """Two kinds of people: by whatever weights, a person is linked to one of the same kind."""
     frame = pl.DataFrame({"x": [1, 1, 1, 2, 2]})
     table = Table(frame, Roles(quasi_identifiers=["x"]))
-    who = whom((table, table))
+    intruder = whom((table, table))
     labels = np.array([7, 7, 8, 9, -1])
-    found = label_chances(who, labels, labels, linkage="probabilistic", **options)
+    found = label_chances(intruder, labels, labels, linkage="probabilistic", **options)
     assert found.tolist() == pytest.approx([2 / 3, 2 / 3, 1 / 3, 1 / 2, 0])
 
 
 @pytest.mark.parametrize("linkage", MEASURES)
 def test_a_negative_label_is_never_right(tables, linkage):
-    who = whom(tables, sample=20)
+    intruder = whom(tables, sample=20)
     nothing = np.full(20, -1), np.full(220, -1)
-    assert label_chances(who, *nothing, linkage=linkage).tolist() == [0] * 20
+    assert label_chances(intruder, *nothing, linkage=linkage).tolist() == [0] * 20
 
 
 @pytest.mark.parametrize("linkage", ["distance", "probabilistic"])
 def test_where_nothing_known_was_released_all_records_are_alike(tables, linkage):
     original, masked = tables
-    who = whom((original, masked.drop(["x", "c"])))
-    before, after = secrets(who)
+    intruder = whom((original, masked.drop(["x", "c"])))
+    before, after = secrets(intruder)
     shares = np.bincount(after, minlength=4) / 220
-    found = label_chances(who, before, after, linkage=linkage)
+    found = label_chances(intruder, before, after, linkage=linkage)
     assert found.tolist() == pytest.approx(shares[before].tolist())
 
 
@@ -114,10 +114,10 @@ def test_who_was_taken_out_has_no_released_value(linkage):
     frame = pl.DataFrame({"x": [1, 2, 11, 12, 3]})
     original = Table(frame, Roles(quasi_identifiers=["x"]))
     masked = Hierarchy.intervals([10]).generalize(original, "x", 1).keep(np.arange(5) < 4)
-    who = whom((original, masked))
+    intruder = whom((original, masked))
     labels = np.array([5, 5, 6, 6, 6])
     options = {"threshold": None} if linkage == "similarity" else {}
-    found = label_chances(who, labels, labels[:4], linkage=linkage, **options)
+    found = label_chances(intruder, labels, labels[:4], linkage=linkage, **options)
     assert found.tolist() == [1, 1, 1, 1, 0.5]
 
 

@@ -12,15 +12,15 @@ import numpy as np
 
 from shoal.errors import InputError, quoted
 from shoal.measurement import Measurement, measure
-from shoal.risk.attacks._learnt_guesses import check_learner, features_of, learn, learnt_rows
-from shoal.risk.attacks._released_terms import (
-    People,
+from shoal.risk.attacks._coded_columns import (
+    MembersAndControl,
     SecretLabels,
-    people_of,
-    released_terms,
+    coded_column,
+    members_and_control,
     secret_labels,
     unpaired_intruder,
 )
+from shoal.risk.attacks._learnt_guesses import check_learner, features_of, learn, learnt_rows
 from shoal.risk.attacks._swapped_groups import rank_matching
 from shoal.risk.linkage._intruder import (
     SAMPLE,
@@ -48,7 +48,7 @@ Attack = Literal["model", "distance", "probabilistic", "similarity", "rank-match
 class _Guessed:
     """What an attack on one secret achieved; ``right`` is the chance of each person's guess."""
 
-    who: Intruder
+    intruder: Intruder
     right: Floats
     blind: float
     facts: dict[str, Any] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class _Guessed:
     @cached_property
     def rate(self) -> Measurement:
         """The share as a linkage has it: with its interval, and per record."""
-        return right_links("attribute_inference", self.who, Links(self.right))
+        return right_links("attribute_inference", self.intruder, Links(self.right))
 
     @property
     def lift(self) -> float:
@@ -151,66 +151,74 @@ def attribute_inference(
     _check_options(attack, tolerance, control)
     if attack == "model":
         check_learner(learner)
-    who = unpaired_intruder(original, masked, known=known, sample=sample, random_state=random_state)
+    intruder = unpaired_intruder(
+        original, masked, known=known, sample=sample, random_state=random_state
+    )
     secrets = _secrets(original, secret)
     found: dict[str, _Guessed] = {}
     for name in secrets:
-        hints = tuple(hint for hint in who.known if hint != name)
+        hints = tuple(hint for hint in intruder.known if hint != name)
         if not hints:
             raise InputError(
                 f"The intruder knows nothing but the secret '{name}' itself; name other columns "
                 "as known."
             )
-        about = replace(who, known=hints)
+        about = replace(intruder, known=hints)
         if name not in masked.columns:
-            found[name] = _Guessed(about, np.zeros(len(who.persons)), 0.0, {"released": False})
+            found[name] = _Guessed(about, np.zeros(len(intruder.persons)), 0.0, {"released": False})
         elif attack == "rank-matching":
             found[name] = _by_ranks(about, name)
         else:
-            people = people_of(original, masked, control, [*about.released, name])
+            people = members_and_control(original, masked, control, [*about.released, name])
             labels = secret_labels(name, people, tolerance)
             if attack != "model" or not about.released:
                 found[name] = _linked(about, people, labels, attack)
             else:
                 taught = learnt_rows(masked, about.own, len(secrets))
                 found[name] = _by_model(about, people, labels, learner, taught)
-    return _judged(found, attack, len(masked))
+    return _attack_measurement(found, attack, len(masked))
 
 
-def _linked(who: Intruder, people: People, labels: SecretLabels, attack: Attack) -> _Guessed:
+def _linked(
+    intruder: Intruder, people: MembersAndControl, labels: SecretLabels, attack: Attack
+) -> _Guessed:
     """The secret of the record that a linkage finds, or a blind guess where none can."""
-    secrets, blind, facts = _of_persons(who, people, labels)
-    if not who.released:
-        frequent = _frequent(who, labels)
+    secrets, blind, facts = _of_persons(intruder, people, labels)
+    if not intruder.released:
+        frequent = _frequent(intruder, labels)
         right = secrets.right(frequent) / len(frequent)
         warning = "Nothing that the intruder knows was released: the guess is blind."
-        return _Guessed(who, right, blind, facts, (warning,))
+        return _Guessed(intruder, right, blind, facts, (warning,))
     # raises where a coarser column cannot be mapped
-    told = about_coarser(hint for hint in who.released if released_terms(hint, people).coarser)
-    each = replace(who, persons=who.persons[secrets.of], own=who.own[secrets.of])
+    told = about_coarser(hint for hint in intruder.released if coded_column(hint, people).coarser)
+    each = replace(intruder, persons=intruder.persons[secrets.of], own=intruder.own[secrets.of])
     right = label_chances(each, secrets.labels, labels.records, linkage=cast(Linkage, attack))
-    return _Guessed(who, secrets.summed(right), blind, facts, told)
+    return _Guessed(intruder, secrets.summed(right), blind, facts, told)
 
 
 def _by_model(
-    who: Intruder, people: People, labels: SecretLabels, learner: Any, taught: Integers
+    intruder: Intruder,
+    people: MembersAndControl,
+    labels: SecretLabels,
+    learner: Any,
+    taught: Integers,
 ) -> _Guessed:
     """The guess of a model that learnt from some of the records."""
-    _, blind, facts = _of_persons(who, people, labels)
+    _, blind, facts = _of_persons(intruder, people, labels)
     others = np.arange(people.members, len(people.own))
     others = others[one_row_each(people.persons[others], others)]
-    rows = np.append(who.persons, others)
+    rows = np.append(intruder.persons, others)
     # Where a control group is compared, both must be mapped to coarser values in the same way.
     columns = {
-        hint: released_terms(hint, people, exactly=len(others) == 0).of(rows)
-        for hint in sorted(who.released)
+        hint: coded_column(hint, people, exactly=len(others) == 0).of(rows)
+        for hint in sorted(intruder.released)
     }
     records, everybody = features_of(list(columns.values()), learner)
     told = about_coarser(hint for hint, terms in columns.items() if terms.coarser)
-    model = learn(learner, records[taught], labels.records[taught], who.masked.persons[taught])
+    model = learn(learner, records[taught], labels.records[taught], intruder.masked.persons[taught])
     found = _Secrets.of_rows(rows, people, labels).right(model.guesses(everybody)[:, None])
     facts |= {"learnt_from": len(taught), "own_accuracy": model.own_accuracy}
-    right, of_others = found[: len(who.persons)], found[len(who.persons) :]
+    right, of_others = found[: len(intruder.persons)], found[len(intruder.persons) :]
     if len(others):
         share = float(of_others.mean())
         facts["control"] = {
@@ -219,31 +227,31 @@ def _by_model(
             "interval": list(wilson(share, len(others))),
             "above_control": _above(float(right.mean()), share),
         }
-    return _Guessed(who, right, blind, facts, (*told, *model.warnings))
+    return _Guessed(intruder, right, blind, facts, (*told, *model.warnings))
 
 
-def _by_ranks(who: Intruder, name: str) -> _Guessed:
+def _by_ranks(intruder: Intruder, name: str) -> _Guessed:
     """Matching ranks inside the groups of a swap, for the persons whose records are released."""
-    if not who.masked.pairs_with(who.original):
+    if not intruder.masked.pairs_with(intruder.original):
         raise InputError(
             "Matching by rank needs the groups of a swap and the rows of the two tables in pairs; "
             "mask the original with Shoal, and measure before the release is read again."
         )
-    found = rank_matching(who.original, who.masked, name, known=list(who.released))
+    found = rank_matching(intruder.original, intruder.masked, name, known=list(intruder.released))
     assert found.per_record is not None
     assert found.baseline is not None
-    persons = who.original.rows_of_keys(who.masked.row_key)
+    persons = intruder.original.rows_of_keys(intruder.masked.row_key)
     order = np.argsort(persons)
-    about = replace(who, persons=persons[order], own=order)
+    about = replace(intruder, persons=persons[order], own=order)
     return _Guessed(about, found.per_record[order], found.baseline, {"released": True})
 
 
-def _judged(found: dict[str, _Guessed], attack: Attack, records: int) -> Measurement:
+def _attack_measurement(found: dict[str, _Guessed], attack: Attack, records: int) -> Measurement:
     worst = max(found, key=lambda name: _how_bad(found[name]))
     guessed = found[worst]
     rate = guessed.rate
-    original, masked = guessed.who.original, guessed.who.masked
-    renamed = about_renamed(original, masked, [*guessed.who.known, *found])
+    original, masked = guessed.intruder.original, guessed.intruder.masked
+    renamed = about_renamed(original, masked, [*guessed.intruder.known, *found])
     warnings = [*guessed.warnings, *renamed, *about_sampled(original, masked)]
     if rate.interval is not None and rate.interval[0] <= guessed.blind:
         warnings.append("The guesses are no better than the most frequent value.")
@@ -254,10 +262,10 @@ def _judged(found: dict[str, _Guessed], attack: Attack, records: int) -> Measure
         baseline=guessed.blind,
         per_record=rate.per_record,
         details={
-            "persons": len(np.unique(original.persons[guessed.who.persons])),
+            "persons": len(np.unique(original.persons[guessed.intruder.persons])),
             "records": records,
             "attack": attack,
-            "known": list(guessed.who.released),
+            "known": list(guessed.intruder.released),
             "secret": worst,
             "above_baseline": guessed.accuracy - guessed.blind,
             "lift": guessed.lift,
@@ -289,9 +297,9 @@ def _above(share: float, blind: float) -> float:
     return (share - blind) / (1 - blind) if blind < 1 else 0.0
 
 
-def _frequent(who: Intruder, labels: SecretLabels) -> Integers:
+def _frequent(intruder: Intruder, labels: SecretLabels) -> Integers:
     """The labels that most persons have: several where they are equally frequent."""
-    counts = np.bincount(owned_pairs(labels.records, who.masked.persons)[0])
+    counts = np.bincount(owned_pairs(labels.records, intruder.masked.persons)[0])
     return np.flatnonzero(counts == counts.max())
 
 
@@ -304,7 +312,7 @@ class _Secrets:
     persons: int
 
     @classmethod
-    def of_rows(cls, rows: Integers, people: People, labels: SecretLabels) -> _Secrets:
+    def of_rows(cls, rows: Integers, people: MembersAndControl, labels: SecretLabels) -> _Secrets:
         """Those of the persons of some rows, each of another person."""
         if len(np.unique(people.persons)) == len(people.persons):
             return cls(np.arange(len(rows)), labels.people[rows], len(rows))
@@ -327,11 +335,11 @@ class _Secrets:
 
 
 def _of_persons(
-    who: Intruder, people: People, labels: SecretLabels
+    intruder: Intruder, people: MembersAndControl, labels: SecretLabels
 ) -> tuple[_Secrets, float, dict[str, Any]]:
     """The persons' labels, what the most frequent released value gets of them, and plain facts."""
-    secrets = _Secrets.of_rows(who.persons, people, labels)
-    frequent = _frequent(who, labels)
+    secrets = _Secrets.of_rows(intruder.persons, people, labels)
+    frequent = _frequent(intruder, labels)
     blind = float(secrets.right(frequent).mean() / len(frequent))
     return secrets, blind, {"released": True, "values": labels.values, "parts": labels.parts}
 

@@ -13,18 +13,18 @@ from shoal.measurement import Measurement, measure
 from shoal.risk.attacks._success import (
     SAMPLE,
     Floats,
-    Ground,
     Integers,
     Rate,
-    attacked,
+    ReleasedRegions,
+    attack_measurement,
     check_tables,
-    ground,
     higher,
     joint_counts,
-    judged,
     nothing_found,
+    readable_columns,
+    released_regions,
     risk_above,
-    understood,
+    rows_to_attack,
 )
 from shoal.risk.linkage._intruder import check_sample, known_columns
 from shoal.risk.linkage._right_links import about_sampled
@@ -112,7 +112,7 @@ def inference(
     names = [name for name in known_columns(original, masked, known) if name not in secrets]
     if not names:
         raise InputError("The intruder knows nothing but the secret; name other columns as known.")
-    read, said = understood([*names, *secrets], original, masked, control)
+    read, said = readable_columns([*names, *secrets], original, masked, control)
     said += about_sampled(original, masked)
     targets = [column for column in read if column.name in secrets]
     steps = [column for column in read if column.name not in secrets]
@@ -120,8 +120,8 @@ def inference(
     if not targets or not steps:
         said.append("Nothing was released that the sensitive values could be guessed from.")
         return nothing_found("inference", control, details | {"persons": 0}, said)
-    place = ground(steps, masked)
-    groups = attacked(original, control, int(sample), random_state)
+    place = released_regions(steps, masked)
+    groups = rows_to_attack(original, control, int(sample), random_state)
     owners = original.persons
     if control is not None:
         owners = np.append(owners, original.person_count + control.persons)
@@ -134,7 +134,7 @@ def inference(
     }
     worst = max(risks, key=lambda name: (risks[name], name))
     attack, blind, others = rates[worst]
-    return judged(
+    return attack_measurement(
         "inference",
         attack,
         blind=blind,
@@ -159,7 +159,7 @@ def _secrets(original: Table, secret: str | None) -> tuple[str, ...]:
 
 def _rates(
     target: ReleasedColumn,
-    place: Ground,
+    place: ReleasedRegions,
     groups: tuple[Integers, Integers | None],
     owners: Integers,
     closeness: float,
@@ -167,14 +167,15 @@ def _rates(
     """How often the secret is guessed: of persons in the table, blindly, and of control persons."""
     from shoal.kernels.boxes.nearest_regions import nearest_guesses
 
-    secrets = _said(target, closeness)
+    secrets = _label_secrets(target, closeness)
     members = joint_counts(place.classes, target.labels)
     rates: list[Rate | None] = []
     for persons in groups:
         if persons is None:
             rates.append(None)
             continue
-        told, own = _told(target, persons, owners)  # the others have nothing to be guessed
+        # the others have nothing to be guessed
+        told, own = _places_and_secrets(target, persons, owners)
         if not len(own):
             rates.append(Rate(0.0))
             continue
@@ -182,10 +183,12 @@ def _rates(
         rates.append(Rate.of(_of_any(target, told, found)))
     attack, control = rates
     assert attack is not None
-    return attack, _blind(target, secrets, *_told(target, groups[0], owners)), control
+    return attack, _blind(target, secrets, *_places_and_secrets(target, groups[0], owners)), control
 
 
-def _told(target: ReleasedColumn, persons: Integers, owners: Integers) -> tuple[Integers, Integers]:
+def _places_and_secrets(
+    target: ReleasedColumn, persons: Integers, owners: Integers
+) -> tuple[Integers, Integers]:
     """The places of the persons and, beside each, the secrets that they have in their records."""
     if len(np.unique(owners)) == len(owners):
         own = target.values[persons]
@@ -204,7 +207,7 @@ def _of_any(target: ReleasedColumn, persons: Integers, chances: Floats) -> Float
     return np.minimum(found, 1.0)
 
 
-def _said(target: ReleasedColumn, closeness: float) -> Secrets:
+def _label_secrets(target: ReleasedColumn, closeness: float) -> Secrets:
     """What each released label says of the secret."""
     from shoal.kernels.boxes.nearest_regions import Secrets
 

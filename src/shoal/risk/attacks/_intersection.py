@@ -129,7 +129,7 @@ def intersection(
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class RecordsInAll:
     """The records that are in all releases, and the row and class of each in each of them."""
 
     first: Table  # the records themselves, as the first release has them
@@ -170,7 +170,7 @@ def _check_releases(releases: Any, original: Any) -> None:
         raise InputError(f"{bare} of the releases have no quasi-identifiers; declare them.")
 
 
-def _persons(releases: Sequence[Table]) -> Seen:
+def _persons(releases: Sequence[Table]) -> RecordsInAll:
     keys = reduce(np.intersect1d, [release.row_key for release in releases])
     if len(keys) == 0:
         raise InputError("Nobody is in all of the releases, so there is nothing to intersect.")
@@ -181,7 +181,7 @@ def _persons(releases: Sequence[Table]) -> Seen:
     labels = [one.classes.labels[at] for one, at in zip(releases, rows, strict=True)]
     counts = tuple(release.classes.sizes for release in releases)
     first = releases[0].reorder(rows[0])
-    return Seen(first, keys, np.stack(rows), np.stack(labels).astype(np.int64), counts)
+    return RecordsInAll(first, keys, np.stack(rows), np.stack(labels).astype(np.int64), counts)
 
 
 def _secrets(releases: Sequence[Table], secret: Any, *, needed: bool) -> tuple[str, ...]:
@@ -213,7 +213,7 @@ def _terms(release: Table, name: str) -> str:
     return "number" if kind in ("integer", "float") else kind
 
 
-def _crowds(seen: Seen) -> Integers:
+def _crowds(seen: RecordsInAll) -> Integers:
     """How many persons are in the same class as each one, in every release."""
     labels = np.unique(seen.classes, axis=1, return_inverse=True)[1].ravel()
     same, _ = owned_pairs(labels, seen.first.persons)
@@ -221,7 +221,9 @@ def _crowds(seen: Seen) -> Integers:
     return crowds
 
 
-def _disclosed(seen: Seen, releases: Sequence[Table], name: str) -> tuple[Booleans, list[Booleans]]:
+def _disclosed(
+    seen: RecordsInAll, releases: Sequence[Table], name: str
+) -> tuple[Booleans, list[Booleans]]:
     """For whom one value of a column is left and is theirs: from all releases, and from each.
 
     In one release it is a value that every person of the class has.
@@ -261,7 +263,7 @@ def _ends(releases: Sequence[Table]) -> Integers:
     return np.cumsum([len(release) for release in releases])[:-1].astype(np.int64)
 
 
-def _per_record(seen: Seen, exposed: Booleans, table: Table) -> npt.NDArray[np.float64]:
+def _per_record(seen: RecordsInAll, exposed: Booleans, table: Table) -> npt.NDArray[np.float64]:
     found = np.full(len(table), np.nan)
     at = np.searchsorted(seen.keys, table.row_key).clip(0, len(seen.keys) - 1)
     there = seen.keys[at] == table.row_key
@@ -269,7 +271,9 @@ def _per_record(seen: Seen, exposed: Booleans, table: Table) -> npt.NDArray[np.f
     return found
 
 
-def _warnings(seen: Seen, releases: Sequence[Table], details: dict[str, Any]) -> tuple[str, ...]:
+def _warnings(
+    seen: RecordsInAll, releases: Sequence[Table], details: dict[str, Any]
+) -> tuple[str, ...]:
     said = []
     left = max(len(release) for release in releases) - len(seen.keys)
     if left:

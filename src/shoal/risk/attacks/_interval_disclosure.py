@@ -21,7 +21,7 @@ Interval = Literal["ranks", "deviations", "groups"]
 
 
 @dataclass(frozen=True, eq=False)
-class _Told:
+class _ColumnDisclosure:
     """What a release tells of one column: for each person whether it is close, and how wide.
 
     Widths are in standard deviations of the original, NaN where nothing is told. ``blind`` is the
@@ -104,7 +104,10 @@ def interval_disclosure(
     _check_options(original, masked, interval, percent)
     names, left_out = _numeric(original, masked, columns)
     own = masked.rows_of_keys(original.row_key)
-    found = {name: _told(name, original, masked, own, interval, float(percent)) for name in names}
+    found = {
+        name: _column_disclosure(name, original, masked, own, interval, float(percent))
+        for name in names
+    }
     persons = original.of_persons
     per_record = np.mean([one.close for one in found.values()], axis=0)
     blind = [one.blind for one in found.values() if one.blind is not None]
@@ -134,11 +137,11 @@ def interval_disclosure(
     )
 
 
-def _told(
+def _column_disclosure(
     name: str, original: Table, masked: Table, own: Integers, interval: Interval, percent: float
-) -> _Told:
+) -> _ColumnDisclosure:
     if name not in masked.columns:
-        return _Told(np.zeros(len(own)), np.full(len(own), np.nan), 0.0)
+        return _ColumnDisclosure(np.zeros(len(own)), np.full(len(own), np.nan), 0.0)
     both = stacked_numbers(name, original, masked)
     before, after = both[: len(own)], both[len(own) :]
     deviation, blind = _deviation(before), None
@@ -157,7 +160,7 @@ def _told(
     widths = np.where(np.isnan(before), np.nan, high - low)
     # a column that was constant has no deviation to count in: a width is 0, or has no number
     scaled = widths / deviation if deviation > 0 else np.where(widths == 0, 0.0, np.nan)
-    return _Told(close.astype(np.float64), scaled, blind)
+    return _ColumnDisclosure(close.astype(np.float64), scaled, blind)
 
 
 def _of_people(own: Integers, low: Floats, high: Floats) -> tuple[Floats, Floats]:

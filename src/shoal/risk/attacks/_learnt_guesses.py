@@ -15,9 +15,9 @@ import numpy as np
 
 from shoal.errors import InputError
 from shoal.randomness import SecretStream
-from shoal.risk.attacks._released_terms import Terms
+from shoal.risk.attacks._coded_columns import CodedColumn
 from shoal.risk.linkage._intruder import Floats, Integers, drawn_persons
-from shoal.risk.linkage._right_links import repeated
+from shoal.risk.linkage._right_links import clusters_if_repeated
 from shoal.table import Table
 
 #: Models learn from so many records at most, all models of one attack together.
@@ -89,7 +89,7 @@ def learn(
     estimator, regresses = _estimator(learner)
     rows = np.lexsort((labels, *features.T[::-1]))
     features, labels = features[rows], labels[rows]
-    whose = [] if persons is None else repeated(persons[rows])
+    whose = [] if persons is None else clusters_if_repeated(persons[rows])
     taught = _frequent_or_rest(labels)
     classes = np.unique(taught)
     if len(classes) == 1:
@@ -142,7 +142,7 @@ def _estimator(learner: Any) -> tuple[Any, bool]:
     if isinstance(learner, type) or not (hasattr(learner, "fit") and hasattr(learner, "predict")):
         raise InputError(
             "The learner must be 'random-forest' or a classifier or regressor of scikit-learn, "
-            f"made with its parameters; got {_said(learner)} instead."
+            f"made with its parameters; got {_learner_in_words(learner)} instead."
         )
     estimator = _protected(clone, learner)
     if "random_state" in (given := estimator.get_params()) and given["random_state"] is None:
@@ -155,7 +155,7 @@ def check_learner(learner: Any) -> None:
     _estimator(learner)
 
 
-def _said(learner: Any) -> str:
+def _learner_in_words(learner: Any) -> str:
     return f"'{learner}'" if isinstance(learner, str) else f"something of type {_type(learner)}"
 
 
@@ -226,7 +226,7 @@ def _as_labels(guessed: Any, classes: Integers, regresses: bool) -> Integers:
     return classes[np.searchsorted(middles, np.nan_to_num(np.ravel(guessed)))]
 
 
-def features_of(columns: Sequence[Terms], learner: Any) -> tuple[Floats, Floats]:
+def features_of(columns: Sequence[CodedColumn], learner: Any) -> tuple[Floats, Floats]:
     """The records and the people as numbers: all that is learnt about a value is from records.
 
     A value is its rank among those released, one between two of them lies between their ranks,
@@ -252,7 +252,7 @@ def _is_tree(learner: Any) -> bool:
     return isinstance(learner, str) or module.startswith(("sklearn.tree", "sklearn.ensemble"))
 
 
-def _ranks(terms: Terms) -> tuple[Floats, Floats]:
+def _ranks(terms: CodedColumn) -> tuple[Floats, Floats]:
     levels = np.unique(terms.records[terms.records >= 0])
     if len(levels) == 0:
         return np.full(len(terms.records), -1.0), np.full(len(terms.people), -1.0)

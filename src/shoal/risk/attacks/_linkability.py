@@ -11,16 +11,16 @@ from shoal.measurement import Measurement, measure
 from shoal.risk.attacks._success import (
     SAMPLE,
     Floats,
-    Ground,
     Integers,
     Rate,
-    attacked,
+    ReleasedRegions,
+    attack_measurement,
     check_tables,
-    ground,
     joint_counts,
-    judged,
     nothing_found,
-    understood,
+    readable_columns,
+    released_regions,
+    rows_to_attack,
 )
 from shoal.risk.linkage._intruder import check_sample, check_whole, known_columns
 from shoal.risk.linkage._right_links import about_sampled
@@ -97,7 +97,7 @@ def linkability(
     check_sample(sample, random_state, "attack")
     check_tables(original, masked, control)
     sources = _sources(original, masked, left, right)
-    read, said = understood([*sources[0], *sources[1]], original, masked, control)
+    read, said = readable_columns([*sources[0], *sources[1]], original, masked, control)
     said += about_sampled(original, masked)
     sides = [[column for column in read if column.name in source] for source in sources]
     details = {
@@ -109,13 +109,13 @@ def linkability(
         said.append("Of one of the two sources no column was released, so that nothing links them.")
         return nothing_found("linkability", control, details | {"persons": 0}, said)
     taken = min(int(neighbours), len(masked))
-    grounds = ground(sides[0], masked), ground(sides[1], masked)
-    persons, others = attacked(original, control, int(sample), random_state)
-    return judged(
+    regions = released_regions(sides[0], masked), released_regions(sides[1], masked)
+    persons, others = rows_to_attack(original, control, int(sample), random_state)
+    return attack_measurement(
         "linkability",
-        Rate.of(_chances(grounds, persons, taken)),
+        Rate.of(_chances(regions, persons, taken)),
         blind=Rate(_blind(len(masked), taken)),
-        control=None if others is None else Rate.of(_chances(grounds, others, taken)),
+        control=None if others is None else Rate.of(_chances(regions, others, taken)),
         details=details | {"persons": len(persons), "records": len(masked)},
         warnings=said,
     )
@@ -144,11 +144,13 @@ def _sources(
     return tuple(ranked[::2]), tuple(ranked[1::2])
 
 
-def _chances(grounds: tuple[Ground, Ground], persons: Integers, neighbours: int) -> Floats:
+def _chances(
+    regions: tuple[ReleasedRegions, ReleasedRegions], persons: Integers, neighbours: int
+) -> Floats:
     """For each person the chance that the records taken on the two sides share one."""
     from shoal.kernels.boxes.nearest_regions import shared_neighbours
 
-    left, right = grounds
+    left, right = regions
     counts = shared_neighbours(
         left.regions,
         right.regions,

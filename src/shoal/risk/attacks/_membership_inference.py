@@ -9,14 +9,14 @@ import numpy as np
 
 from shoal.errors import InputError, did_you_mean, quoted
 from shoal.measurement import Measurement, measure
-from shoal.risk.attacks._learnt_guesses import features_of, learn, learnt_rows
-from shoal.risk.attacks._released_terms import (
-    People,
-    people_of,
-    released_terms,
+from shoal.risk.attacks._coded_columns import (
+    MembersAndControl,
+    coded_column,
+    members_and_control,
     secret_labels,
     unpaired_intruder,
 )
+from shoal.risk.attacks._learnt_guesses import features_of, learn, learnt_rows
 from shoal.risk.attacks._separation import Separation
 from shoal.risk.linkage._compared import is_quantity
 from shoal.risk.linkage._intruder import SAMPLE, Floats, Integers, Known, drawn_rows
@@ -111,19 +111,21 @@ def membership_inference(
         raise InputError(
             "Membership is judged against persons who were not in the table; give them as control."
         )
-    who = unpaired_intruder(original, masked, known=known, sample=sample, random_state=random_state)
+    intruder = unpaired_intruder(
+        original, masked, known=known, sample=sample, random_state=random_state
+    )
     goal = _target(original, masked, control, target) if attack == "model" else None
-    hints = [name for name in who.released if name != goal]
-    people = people_of(original, masked, control, [*hints, *([goal] if goal else [])])
+    hints = [name for name in intruder.released if name != goal]
+    people = members_and_control(original, masked, control, [*hints, *([goal] if goal else [])])
     others = drawn_rows(control, sample, random_state)
-    rows = np.concatenate([who.persons, len(original) + others])
+    rows = np.concatenate([intruder.persons, len(original) + others])
     if not hints:
         scores, warnings = np.zeros(len(rows)), ["Nothing that the intruder knows was released."]
     elif goal is None:
         scores, warnings = -_gaps(people, hints, rows), []
     else:
         scores, warnings = _confidence(people, hints, goal, learner, rows)
-    found = Separation(scores[: len(who.persons)], scores[len(who.persons) :])
+    found = Separation(scores[: len(intruder.persons)], scores[len(intruder.persons) :])
     if found.interval[0] <= 0.5:
         warnings.append("Members are told from others no better than by guessing.")
     if found.interval[1] < 0.5:
@@ -132,7 +134,7 @@ def membership_inference(
             "often than by guessing."
         )
     per_record = np.full(len(original), np.nan)
-    per_record[who.persons] = found.shares_below
+    per_record[intruder.persons] = found.shares_below
     return Measurement(
         "membership_inference",
         found.area,
@@ -140,7 +142,7 @@ def membership_inference(
         baseline=0.5,
         per_record=per_record,
         details={
-            "persons": len(who.persons),
+            "persons": len(intruder.persons),
             "control": len(others),
             "records": len(masked),
             "attack": attack,
@@ -152,7 +154,7 @@ def membership_inference(
     )
 
 
-def _gaps(people: People, hints: Sequence[str], rows: Integers) -> Floats:
+def _gaps(people: MembersAndControl, hints: Sequence[str], rows: Integers) -> Floats:
     """How unlike the nearest released record is to each of some people."""
     from shoal.kernels.linkage.mixed_linkage import NearestRecords
 
@@ -164,7 +166,7 @@ def _gaps(people: People, hints: Sequence[str], rows: Integers) -> Floats:
     return link.gaps
 
 
-def _records(people: People, hints: Sequence[str], rows: Integers) -> MixedRecords:
+def _records(people: MembersAndControl, hints: Sequence[str], rows: Integers) -> MixedRecords:
     """The people, then the masked records, equal ones once, by Gower with the original's ranges."""
     from shoal.kernels.grouping import first_rows
     from shoal.kernels.space.mixed_records import mixed_records
@@ -180,7 +182,7 @@ def _records(people: People, hints: Sequence[str], rows: Integers) -> MixedRecor
             values.append(column[taken])
         else:
             # members and others are mapped to coarser values alike: no label gives members away
-            terms = released_terms(name, people, exactly=False)
+            terms = coded_column(name, people, exactly=False)
             codes.append(np.concatenate([terms.people, terms.records])[taken])
     return mixed_records(
         np.array(values, np.float64).reshape(len(values), len(taken)).T,
@@ -194,11 +196,11 @@ def _present(values: Floats) -> Floats:
 
 
 def _confidence(
-    people: People, hints: Sequence[str], goal: str, learner: Any, rows: Integers
+    people: MembersAndControl, hints: Sequence[str], goal: str, learner: Any, rows: Integers
 ) -> tuple[Floats, list[str]]:
     """How sure a model that was trained on the release is of each person's own target."""
     labels = secret_labels(goal, people, _TOLERANCE)
-    columns = [released_terms(name, people, exactly=False) for name in sorted(hints)]
+    columns = [coded_column(name, people, exactly=False) for name in sorted(hints)]
     records, everybody = features_of([terms.of(rows) for terms in columns], learner)
     taught = learnt_rows(people.masked, people.own[rows])
     model = learn(learner, records[taught], labels.records[taught], people.masked.persons[taught])

@@ -16,15 +16,15 @@ from shoal.risk.attacks._success import (
     Floats,
     Integers,
     Rate,
+    attack_measurement,
     check_tables,
-    judged,
     nothing_found,
     one_numbering,
     public_stream,
-    understood,
+    readable_columns,
 )
 from shoal.risk.linkage._intruder import check_whole, drawn_rows, known_columns, persons_of_records
-from shoal.risk.linkage._right_links import independent_trials, repeated
+from shoal.risk.linkage._right_links import clusters_if_repeated, independent_trials
 from shoal.table import ReleasedColumn, Table, owned_pairs
 
 if TYPE_CHECKING:
@@ -129,20 +129,20 @@ def singling_out(
             "One column alone isolates a value and no record, unless rows are paired, and the two "
             "tables do not come from one input; choose the mode 'multivariate'."
         )
-    read, said = understood(names, original, masked, control)
+    read, said = readable_columns(names, original, masked, control)
     details = {"known": [column.name for column in read], "mode": mode}
     if not any((column.labels >= 0).any() for column in read):
         said.append("Nothing was released that a condition could be about.")
         return nothing_found("singling_out", control, details | {"attacks": 0}, said)
     read = [column.near() if numbers == "near" else column.beyond() for column in read]
-    arena, short = _arena(read, original, masked, control, random_state)
+    space, short = _predicate_space(read, original, masked, control, random_state)
     stream = public_stream("predicates", random_state)
     if mode == "multivariate":
         width = len(read) if columns is None else min(int(columns), len(read))
-        outcome = _multivariate(arena, original, masked, width, int(attacks), stream)
+        outcome = _multivariate(space, original, masked, width, int(attacks), stream)
     else:
-        outcome = _univariate(arena, original, masked, int(attacks), stream)
-    return judged(
+        outcome = _univariate(space, original, masked, int(attacks), stream)
+    return attack_measurement(
         "singling_out",
         outcome.attack,
         blind=outcome.blind,
@@ -153,7 +153,7 @@ def singling_out(
 
 
 @dataclass(frozen=True, eq=False)
-class Arena:
+class PredicateSpace:
     """The persons and what released labels stand for, all columns in one numbering."""
 
     columns: Sequence[ReleasedColumn]
@@ -181,7 +181,7 @@ class Arena:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class AttackRates:
     """The rates of an attack."""
 
     attack: Rate
@@ -190,13 +190,13 @@ class Outcome:
     facts: dict[str, Any]
 
 
-def _arena(
+def _predicate_space(
     read: Sequence[ReleasedColumn],
     original: Table,
     masked: Table,
     control: Table | None,
     random_state: int | None,
-) -> tuple[Arena, list[str]]:
+) -> tuple[PredicateSpace, list[str]]:
     from shoal.kernels.boxes.predicates import indexed
 
     values = np.stack([column.values for column in read])
@@ -221,7 +221,7 @@ def _arena(
     labels, *numbered = one_numbering(read)
     runs = numbered[0], numbered[1], numbered[2]
     inside = indexed(values[:, persons], counts, original.persons[persons])
-    return Arena(read, labels, runs, sources, persons, inside, outside), said
+    return PredicateSpace(read, labels, runs, sources, persons, inside, outside), said
 
 
 def _all_rows(table: Table, rows: Integers) -> Integers:
@@ -239,69 +239,69 @@ def _about_control(others: int, people: int, paired: bool) -> str:
 
 
 def _multivariate(
-    arena: Arena,
+    space: PredicateSpace,
     original: Table,
     masked: Table,
     width: int,
     attacks: int,
     stream: SecretStream,
-) -> Outcome:
-    count, records = min(attacks, len(arena.sources)), len(masked)
+) -> AttackRates:
+    count, records = min(attacks, len(space.sources)), len(masked)
     # by what they say, so that the order of rows and columns does not matter
-    order = np.lexsort(arena.labels[::-1])
-    sources = order if len(arena.sources) == records else order[np.isin(order, arena.sources)]
+    order = np.lexsort(space.labels[::-1])
+    sources = order if len(space.sources) == records else order[np.isin(order, space.sources)]
     source = sources[stream.derive("records").choose(len(sources), count)]
-    ranks = stream.derive("columns").uniform(count * len(arena.columns)).reshape(count, -1)
+    ranks = stream.derive("columns").uniform(count * len(space.columns)).reshape(count, -1)
     columns = np.argsort(ranks, axis=1)[:, :width].astype(np.int64)
     mixed = order[stream.derive("mixed").integers_below(np.full(count * width, records))]
-    predicates = arena.labels[columns, source[:, None]]
-    strangers = arena.labels[columns, mixed.reshape(count, width)]
-    count = arena.affordable(columns, predicates, strangers)
+    predicates = space.labels[columns, source[:, None]]
+    strangers = space.labels[columns, mixed.reshape(count, width)]
+    count = space.affordable(columns, predicates, strangers)
     source, columns = source[:count], columns[:count]
     predicates, strangers = predicates[:count], strangers[:count]
-    found = arena.isolated(arena.inside, columns, predicates)
-    blind = arena.isolated(arena.inside, columns, strangers) >= 0
-    alike = masked.group([column.name for column in arena.columns]).labels[source]
-    persons = repeated(masked.persons[source])
+    found = space.isolated(space.inside, columns, predicates)
+    blind = space.isolated(space.inside, columns, strangers) >= 0
+    alike = masked.group([column.name for column in space.columns]).labels[source]
+    persons = clusters_if_repeated(masked.persons[source])
     facts = {"attacks": count, "conditions": width, "isolated": int((found >= 0).sum())}
     if masked.pairs_with(original):
         owners = persons_of_records(original, masked)[source]
-        own = original.persons[arena.persons[found.clip(0)]] == owners
+        own = original.persons[space.persons[found.clip(0)]] == owners
         facts["isolated_by_own_record"] = int((own & (found >= 0)).sum())
-    return Outcome(
+    return AttackRates(
         _rate(found >= 0, alike.astype(np.int64), *persons),
         _rate(blind),
-        _control_rate(arena, columns, predicates),
+        _control_rate(space, columns, predicates),
         facts,
     )
 
 
 def _univariate(
-    arena: Arena, original: Table, masked: Table, attacks: int, stream: SecretStream
-) -> Outcome:
+    space: PredicateSpace, original: Table, masked: Table, attacks: int, stream: SecretStream
+) -> AttackRates:
     """The rarest released values; the one person counts who has a record with the value."""
-    there = arena.labels >= 0
-    cells = arena.labels[there]
+    there = space.labels >= 0
+    cells = space.labels[there]
     if masked.has_persons:  # a value counts once for each person who has it
         cells, _ = owned_pairs(cells, masked.persons[np.nonzero(there)[1]])
     counts = np.bincount(cells)
     column_of = np.zeros(len(counts), np.int64)
-    for place, labels in enumerate(arena.labels):
+    for place, labels in enumerate(space.labels):
         column_of[labels[labels >= 0]] = place
-    shown = np.unique(arena.labels[:, arena.sources])
+    shown = np.unique(space.labels[:, space.sources])
     shown = shown[shown >= 0]
     luck = stream.derive("rarest").permutation(len(shown))
     rarest = shown[np.lexsort((luck, counts[shown]))[:attacks]]
     columns, labels = column_of[rarest][:, None], rarest[:, None]
-    found = arena.isolated(arena.inside, columns, labels)
-    own = (found >= 0) & _have(arena, original, masked, rarest, arena.persons[found.clip(0)])
+    found = space.isolated(space.inside, columns, labels)
+    own = (found >= 0) & _have(space, original, masked, rarest, space.persons[found.clip(0)])
     isolated = int((found >= 0).sum())
     chance = np.where(found >= 0, counts[rarest] / masked.person_count, 0.0)
-    control = _control_rate(arena, columns, labels)
+    control = _control_rate(space, columns, labels)
     if control is not None:  # nobody there has a record: right as often as with those who have
         right = int(own.sum()) / max(isolated, 1)
         control = replace(control, share=control.share * right)
-    return Outcome(
+    return AttackRates(
         _rate(own),
         Rate(float(chance.mean())),
         control,
@@ -310,15 +310,15 @@ def _univariate(
 
 
 def _have(
-    arena: Arena, original: Table, masked: Table, labels: Integers, rows: Integers
+    space: PredicateSpace, original: Table, masked: Table, labels: Integers, rows: Integers
 ) -> npt.NDArray[np.bool_]:
     """Whether the person of each row of the original has a record with the label beside it."""
-    asked = np.zeros(int(arena.labels.max()) + 1, np.bool_)
+    asked = np.zeros(int(space.labels.max()) + 1, np.bool_)
     asked[labels] = True
-    column, record = np.nonzero((arena.labels >= 0) & asked[arena.labels])
+    column, record = np.nonzero((space.labels >= 0) & asked[space.labels])
     owners = persons_of_records(original, masked)
     width = max(int(owners.max()) + 1, original.person_count)
-    held = arena.labels[column, record] * width + owners[record]
+    held = space.labels[column, record] * width + owners[record]
     return np.isin(labels * width + original.persons[rows], held)
 
 
@@ -327,7 +327,7 @@ def _rate(hits: npt.NDArray[np.bool_], *together: Integers) -> Rate:
     return Rate(float(outcomes.mean()), independent_trials(outcomes, *together))
 
 
-def _control_rate(arena: Arena, columns: Integers, labels: Integers) -> Rate | None:
-    if arena.outside is None:
+def _control_rate(space: PredicateSpace, columns: Integers, labels: Integers) -> Rate | None:
+    if space.outside is None:
         return None
-    return _rate(arena.isolated(arena.outside, columns, labels) >= 0)
+    return _rate(space.isolated(space.outside, columns, labels) >= 0)

@@ -100,7 +100,7 @@ def higher(blind: Rate, control: Rate | None) -> Rate:
     return blind if control is None or control.share <= blind.share else control
 
 
-def judged(
+def attack_measurement(
     name: str,
     attack: Rate,
     *,
@@ -139,7 +139,9 @@ def nothing_found(
     """The measurement of an attack that has nothing to work with."""
     none = Rate(0.0)
     others = None if control is None else none
-    return judged(name, none, blind=none, control=others, details=details, warnings=warnings)
+    return attack_measurement(
+        name, none, blind=none, control=others, details=details, warnings=warnings
+    )
 
 
 def check_tables(original: Table, masked: Table, control: Table | None) -> None:
@@ -156,7 +158,7 @@ def public_stream(purpose: str, random_state: int | None) -> SecretStream:
     return SecretStream.from_key_hex(PUBLIC_KEY).derive(purpose, *chosen)
 
 
-def understood(
+def readable_columns(
     names: Sequence[str], original: Table, masked: Table, control: Table | None
 ) -> tuple[list[ReleasedColumn], list[str]]:
     """The released columns among these that can be read, by name, and what is to be said."""
@@ -226,7 +228,7 @@ def check_control(control: Any, original: Table, columns: Sequence[str] = ()) ->
 
 
 @dataclass(frozen=True, eq=False)
-class Ground:
+class ReleasedRegions:
     """Some columns: the different records that were released in them, and the persons' values."""
 
     regions: Regions
@@ -238,7 +240,7 @@ class Ground:
         return np.ascontiguousarray(self.values[:, persons])
 
 
-def ground(columns: Sequence[ReleasedColumn], masked: Table) -> Ground:
+def released_regions(columns: Sequence[ReleasedColumn], masked: Table) -> ReleasedRegions:
     """The released records in some columns, equal ones once."""
     from shoal.kernels.boxes.nearest_regions import Regions
     from shoal.kernels.grouping import first_rows
@@ -257,10 +259,10 @@ def ground(columns: Sequence[ReleasedColumn], masked: Table) -> Ground:
         np.cumsum([0, *counts[:-1]], dtype=np.int64),
         np.array([column.ordered for column in columns]),
     )
-    return Ground(regions, classes, np.stack([column.values for column in columns]))
+    return ReleasedRegions(regions, classes, np.stack([column.values for column in columns]))
 
 
-def attacked(
+def rows_to_attack(
     original: Table, control: Table | None, sample: int, random_state: int | None
 ) -> tuple[Integers, Integers | None]:
     """A row of each person to attack and, numbered after the original's, of control persons."""

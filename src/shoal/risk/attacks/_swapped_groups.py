@@ -16,7 +16,7 @@ from shoal.errors import InputError
 from shoal.measurement import Measurement
 from shoal.risk.linkage._compared import is_quantity
 from shoal.risk.linkage._intruder import Floats, Integers
-from shoal.risk.linkage._right_links import independent_trials, repeated, wilson
+from shoal.risk.linkage._right_links import clusters_if_repeated, independent_trials, wilson
 from shoal.table import Exchange, Table, owned_pairs, stacked_codes, stacked_numbers
 
 _LEARNT_FROM = 20_000  # records at most: enough for a line, and never a matrix of the table
@@ -74,7 +74,9 @@ def rank_matching(
     return Measurement(
         "rank_matching",
         value,
-        interval=wilson(value, independent_trials(chances, groups, *repeated(masked.persons))),
+        interval=wilson(
+            value, independent_trials(chances, groups, *clusters_if_repeated(masked.persons))
+        ),
         baseline=float((1.0 / np.bincount(groups)[groups]).mean()),
         per_record=chances,
         details={"persons": len(masked), "secret": secret, "known": list(known)},
@@ -173,7 +175,7 @@ def own_values(masked: Table, exchanges: Sequence[Exchange]) -> Measurement:
     groups = [_labels(chain[-1]) for chain in followed]
     starts = np.cumsum([0, *(int(labels.max()) + 1 for labels in groups)])[:-1]
     draws = np.concatenate([labels + start for labels, start in zip(groups, starts, strict=True)])
-    together = [np.tile(persons, len(followed)) for persons in repeated(masked.persons)]
+    together = [np.tile(persons, len(followed)) for persons in clusters_if_repeated(masked.persons)]
     value = float(own.mean())
     return Measurement(
         "own_values",

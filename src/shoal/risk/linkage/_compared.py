@@ -51,20 +51,20 @@ class KnownCodes:
     coarser: bool = False
 
 
-def known_codes(who: Intruder, name: str, *, coarsened: bool = True) -> KnownCodes:
-    """What is known of the persons in a column, and what each of ``who.crowds`` has there.
+def known_codes(intruder: Intruder, name: str, *, coarsened: bool = True) -> KnownCodes:
+    """What is known of the persons in a column, and what each of ``intruder.crowds`` has there.
 
     ``coarsened=False`` is for numbers: masked ones are others, and none is a class of values.
     """
-    before, after = shared_codes(name, who.original, who.masked)
-    released = who.masked.codes(name).codes
-    records = after[released[who.first_rows]]
+    before, after = shared_codes(name, intruder.original, intruder.masked)
+    released = intruder.masked.codes(name).codes
+    records = after[released[intruder.first_rows]]
     if not coarsened or np.isin(after[after >= 0], before).all():
-        return KnownCodes(before[who.original.codes(name).codes[who.persons]], records)
-    if not who.masked.pairs_with(who.original):
-        persons, cells = read_labels_of(name, who.original, who.masked)
-        return KnownCodes(persons[who.persons], cells[who.first_rows], coarser=True)
-    own = np.where(who.own >= 0, after[released[who.own]], -1)
+        return KnownCodes(before[intruder.original.codes(name).codes[intruder.persons]], records)
+    if not intruder.masked.pairs_with(intruder.original):
+        persons, cells = read_labels_of(name, intruder.original, intruder.masked)
+        return KnownCodes(persons[intruder.persons], cells[intruder.first_rows], coarser=True)
+    own = np.where(intruder.own >= 0, after[released[intruder.own]], -1)
     return KnownCodes(own, records, coarser=True)
 
 
@@ -83,19 +83,19 @@ class KnownNumbers:
     unit: float
 
 
-def known_numbers(who: Intruder, name: str) -> KnownNumbers:
-    """What is known of the persons in a column, and what each of ``who.crowds`` has there."""
-    before, after, unit = shared_numbers(name, who.original, who.masked)
-    persons = before[who.original.codes(name).codes[who.persons]]
-    records = after[who.masked.codes(name).codes[who.first_rows]]
+def known_numbers(intruder: Intruder, name: str) -> KnownNumbers:
+    """What is known of the persons in a column, and what each of ``intruder.crowds`` has there."""
+    before, after, unit = shared_numbers(name, intruder.original, intruder.masked)
+    persons = before[intruder.original.codes(name).codes[intruder.persons]]
+    records = after[intruder.masked.codes(name).codes[intruder.first_rows]]
     levels, released = (part[~np.isnan(part)] for part in (before, after))
     return KnownNumbers(persons, records, levels, released, unit)
 
 
-def values_before(who: Intruder, name: str) -> Floats:
+def values_before(intruder: Intruder, name: str) -> Floats:
     """The values of a column of quantities in all rows of the original, missing ones left out."""
-    before, _, _ = shared_numbers(name, who.original, who.masked)
-    values = before[who.original.codes(name).codes]
+    before, _, _ = shared_numbers(name, intruder.original, intruder.masked)
+    values = before[intruder.original.codes(name).codes]
     return values[~np.isnan(values)]
 
 
@@ -142,24 +142,26 @@ class Compared:
         return np.diff(self.starts)
 
 
-def compared(who: Intruder, values: Sequence[str] = ()) -> Compared:
+def compared(intruder: Intruder, values: Sequence[str] = ()) -> Compared:
     """What is known and was released, as codes; some columns as values."""
     from shoal.kernels.linkage.best_scores import Scored
 
-    names = [name for name in who.released if name not in values]
+    names = [name for name in intruder.released if name not in values]
     sides = [
-        known_codes(who, name, coarsened=not is_numeric(name, who.original, who.masked))
+        known_codes(
+            intruder, name, coarsened=not is_numeric(name, intruder.original, intruder.masked)
+        )
         for name in names
     ]
-    numbers = [known_numbers(who, name) for name in values]
+    numbers = [known_numbers(intruder, name) for name in values]
     keys = [side.records for side in sides] + [_value_codes(side.records) for side in numbers]
     # different cells may be read alike
-    alike, first = numbered_tuples(keys, who.crowds.count)
-    tuples = alike[who.crowds.labels]
-    sizes = np.bincount(alike, weights=who.crowds.rows).astype(np.int64)
+    alike, first = numbered_tuples(keys, intruder.crowds.count)
+    tuples = alike[intruder.crowds.labels]
+    sizes = np.bincount(alike, weights=intruder.crowds.rows).astype(np.int64)
     persons = Scored(
-        _by_column([side.persons for side in sides], np.int32, len(who.persons)),
-        _by_column([side.persons for side in numbers], np.float64, len(who.persons)),
+        _by_column([side.persons for side in sides], np.int32, len(intruder.persons)),
+        _by_column([side.persons for side in numbers], np.float64, len(intruder.persons)),
     )
     records = Scored(
         _by_column([side.records[first] for side in sides], np.int32, len(first)),
@@ -177,7 +179,7 @@ def compared(who: Intruder, values: Sequence[str] = ()) -> Compared:
 
 
 def best_scores(
-    who: Intruder,
+    intruder: Intruder,
     both: Compared,
     how: Scoring,
     person_labels: Integers,
@@ -186,7 +188,7 @@ def best_scores(
     """Every person compared with every record."""
     from shoal.kernels.linkage.best_scores import BestScores
 
-    own = np.where(who.own >= 0, both.tuples[who.own], -1)
+    own = np.where(intruder.own >= 0, both.tuples[intruder.own], -1)
     found = BestScores(
         both.persons,
         both.records,

@@ -20,7 +20,7 @@ from shoal.risk.linkage._compared import (
     numbered_tuples,
     values_before,
 )
-from shoal.risk.linkage._intruder import SAMPLE, Floats, Integers, Intruder, intruder
+from shoal.risk.linkage._intruder import SAMPLE, Floats, Integers, Intruder, intruder_of
 from shoal.risk.linkage._right_links import (
     Links,
     about_coarser,
@@ -105,13 +105,13 @@ def distance_linkage(
     [0.5, 0.5, 1.0]
     """
     _check_dissimilarity(dissimilarity)
-    who = intruder(original, masked, known=known, sample=sample, random_state=random_state)
-    links = distance_links(who, *who.people, dissimilarity=dissimilarity)
-    return right_links("distance_linkage", who, links)
+    intruder = intruder_of(original, masked, known=known, sample=sample, random_state=random_state)
+    links = distance_links(intruder, *intruder.people, dissimilarity=dissimilarity)
+    return right_links("distance_linkage", intruder, links)
 
 
 def distance_links(
-    who: Intruder,
+    intruder: Intruder,
     person_labels: Integers,
     record_labels: Integers,
     *,
@@ -119,19 +119,21 @@ def distance_links(
 ) -> Links:
     """The chance that the nearest record, ties at random, has the person's label."""
     _check_dissimilarity(dissimilarity)
-    if not who.released:
-        return blind_links(who, person_labels, record_labels)
-    numeric = [name for name in who.released if is_quantity(name, who.original, who.masked)]
-    nominal = [name for name in who.released if name not in numeric]
+    if not intruder.released:
+        return blind_links(intruder, person_labels, record_labels)
+    numeric = [
+        name for name in intruder.released if is_quantity(name, intruder.original, intruder.masked)
+    ]
+    nominal = [name for name in intruder.released if name not in numeric]
     if nominal and dissimilarity == "euclidean":
         raise InputError(
             f"Euclidean distance compares numbers, but {quoted(nominal)} is not numeric in both "
             "tables; choose the dissimilarity 'gower', or name other columns as known."
         )
-    sides = _sides(who, numeric, nominal, squared=dissimilarity == "euclidean")
-    chances = _chances(who, sides, person_labels, record_labels)
+    sides = _sides(intruder, numeric, nominal, squared=dissimilarity == "euclidean")
+    chances = _chances(intruder, sides, person_labels, record_labels)
     coarser = [name for name, codes in zip(nominal, sides.codes, strict=True) if codes.coarser]
-    return Links(chances, warnings=(*about_coarser(coarser), *_about_gaps(who)))
+    return Links(chances, warnings=(*about_coarser(coarser), *_about_gaps(intruder)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,35 +179,40 @@ class _Sides:
 
 
 def _sides(
-    who: Intruder, numeric: Sequence[str], nominal: Sequence[str], *, squared: bool
+    intruder: Intruder, numeric: Sequence[str], nominal: Sequence[str], *, squared: bool
 ) -> _Sides:
-    numbers = [known_numbers(who, name) for name in numeric]
+    numbers = [known_numbers(intruder, name) for name in numeric]
     scales = [
-        float(values_before(who, name).var() if squared else np.ptp(column.levels))
+        float(values_before(intruder, name).var() if squared else np.ptp(column.levels))
         if len(column.levels)
         else 0.0
         for name, column in zip(numeric, numbers, strict=True)
     ]
     # a column that is constant in the original counts for nothing
     weights = np.array([1.0 / scale if scale > 0 else 0.0 for scale in scales])
-    return _Sides(numbers, [known_codes(who, name) for name in nominal], weights, squared)
+    return _Sides(numbers, [known_codes(intruder, name) for name in nominal], weights, squared)
 
 
 def _chances(
-    who: Intruder, sides: _Sides, person_labels: Integers, record_labels: Integers
+    intruder: Intruder, sides: _Sides, person_labels: Integers, record_labels: Integers
 ) -> Floats:
     """For each person the chance that one of the nearest records, any of them, has the label."""
     from shoal.kernels.linkage.mixed_linkage import behind, with_label
 
-    crowds = who.crowds
+    crowds = intruder.crowds
     whom = behind(crowds.rows, crowds.labels, record_labels, person_labels)
-    alike, ties = np.zeros(len(who.persons), np.int64), np.ones(len(who.persons), np.int64)
-    searched = np.arange(len(who.persons))
+    alike, ties = (
+        np.zeros(len(intruder.persons), np.int64),
+        np.ones(len(intruder.persons), np.int64),
+    )
+    searched = np.arange(len(intruder.persons))
     # A record that is exactly as a person is known is nearer than any other one, without gaps.
-    if sides.tells_apart() and all(who.masked.codes(n).missing is None for n in who.released):
-        there = np.flatnonzero(who.own >= 0)
-        there = there[sides.equal(there, crowds.labels[who.own[there]])]
-        own = crowds.labels[who.own[there]]
+    if sides.tells_apart() and all(
+        intruder.masked.codes(n).missing is None for n in intruder.released
+    ):
+        there = np.flatnonzero(intruder.own >= 0)
+        there = there[sides.equal(there, crowds.labels[intruder.own[there]])]
+        own = crowds.labels[intruder.own[there]]
         alike[there] = with_label(whom, person_labels[there], own)
         ties[there] = crowds.rows[own]
         searched = np.setdiff1d(searched, there, assume_unique=True)
@@ -244,15 +251,15 @@ def _nearest(
     return alike, link.ties[kind]
 
 
-def _about_gaps(who: Intruder) -> tuple[str, ...]:
+def _about_gaps(intruder: Intruder) -> tuple[str, ...]:
     """That records with missing values are near to everybody, which hides the right ones."""
-    columns = [who.masked.codes(name) for name in who.released]
-    missing = [c.codes[who.first_rows] == c.missing for c in columns if c.missing is not None]
+    columns = [intruder.masked.codes(name) for name in intruder.released]
+    missing = [c.codes[intruder.first_rows] == c.missing for c in columns if c.missing is not None]
     if not missing:
         return ()
-    gaps = int(who.crowds.rows[np.logical_or.reduce(missing)].sum())
+    gaps = int(intruder.crowds.rows[np.logical_or.reduce(missing)].sum())
     return (
-        f"In {gaps:,} of {len(who.masked):,} released records a known value is missing; this "
+        f"In {gaps:,} of {len(intruder.masked):,} released records a known value is missing; this "
         "attack takes a gap to agree with any value, so whoever prefers records without gaps "
         "links more.",
     )

@@ -82,7 +82,7 @@ class Intruder:
         return found
 
 
-def intruder(
+def intruder_of(
     original: Table,
     masked: Table,
     *,
@@ -114,7 +114,7 @@ def known_columns(original: Table, masked: Table, known: Known) -> tuple[str, ..
     [('shoe',), ('age', 'wage')]
     """
     if known is None or (isinstance(known, str) and known in KNOWN_WORDS):
-        return _meant(original, masked, known or "quasi-identifiers")
+        return _columns_of_word(original, masked, known or "quasi-identifiers")
     if not isinstance(known, (list, tuple)) or not all(isinstance(name, str) for name in known):
         raise InputError(
             "What an intruder knows must be a list of column names, or one of "
@@ -130,7 +130,7 @@ def known_columns(original: Table, masked: Table, known: Known) -> tuple[str, ..
     return tuple(dict.fromkeys(known))
 
 
-def _meant(original: Table, masked: Table, word: str) -> tuple[str, ...]:
+def _columns_of_word(original: Table, masked: Table, word: str) -> tuple[str, ...]:
     """The columns that a word stands for."""
     roles = original.roles
     quasi, sensitive = roles.quasi_identifiers, roles.sensitive

@@ -22,7 +22,7 @@ _LINKAGES: dict[str, Callable[..., Links]] = {
 
 
 def label_chances(
-    who: Intruder,
+    intruder: Intruder,
     person_labels: Integers,
     record_labels: Integers,
     *,
@@ -36,10 +36,10 @@ def label_chances(
 
     Parameters
     ----------
-    who : Intruder
+    intruder : Intruder
         The persons, what is known of them, and the masked table.
     person_labels : array of int
-        The label of each of ``who.persons``; one that is negative is never right.
+        The label of each of ``intruder.persons``; one that is negative is never right.
     record_labels : array of int
         The label of each masked record.
     linkage : {"distance", "probabilistic", "similarity"}
@@ -52,11 +52,11 @@ def label_chances(
     >>> import numpy as np
     >>> import polars as pl
     >>> from shoal import Roles, Table
-    >>> from shoal.risk.linkage._intruder import intruder
+    >>> from shoal.risk.linkage._intruder import intruder_of
     >>> table = Table(pl.DataFrame({"age": [30, 30, 48]}), Roles(quasi_identifiers=["age"]))
-    >>> who = intruder(table, table, known=None, sample=10, random_state=None)
+    >>> intruder = intruder_of(table, table, known=None, sample=10, random_state=None)
     >>> secrets = np.array([4, 4, 7])
-    >>> label_chances(who, secrets, secrets).tolist()
+    >>> label_chances(intruder, secrets, secrets).tolist()
     [1.0, 1.0, 1.0]
     """
     if linkage not in _LINKAGES:
@@ -64,4 +64,4 @@ def label_chances(
             "The linkage must be 'distance', 'probabilistic' or 'similarity'; got "
             f"{linkage!r} instead."
         )
-    return _LINKAGES[linkage](who, person_labels, record_labels, **options).chances
+    return _LINKAGES[linkage](intruder, person_labels, record_labels, **options).chances

@@ -12,7 +12,7 @@ from shoal.measurement import Measurement, measure
 from shoal.randomness import SecretStream
 from shoal.risk.linkage._compared import SCORED_SAMPLE, Compared, best_scores, compared
 from shoal.risk.linkage._fellegi_sunter import MOST_STEPS, Estimate, Learnt, learn_weights
-from shoal.risk.linkage._intruder import PUBLIC_KEY, Floats, Integers, Intruder, intruder
+from shoal.risk.linkage._intruder import PUBLIC_KEY, Floats, Integers, Intruder, intruder_of
 from shoal.risk.linkage._right_links import Links, about_coarser, blind_links, right_links
 from shoal.table import Table
 
@@ -86,13 +86,15 @@ def probabilistic_linkage(
     >>> probabilistic_linkage(table, table).value
     1.0
     """
-    who = intruder(original, masked, known=known, sample=sample, random_state=random_state)
-    links = probabilistic_links(who, *who.people, one_to_one=one_to_one, estimate=estimate)
-    return right_links("probabilistic_linkage", who, links)
+    intruder = intruder_of(original, masked, known=known, sample=sample, random_state=random_state)
+    links = probabilistic_links(
+        intruder, *intruder.people, one_to_one=one_to_one, estimate=estimate
+    )
+    return right_links("probabilistic_linkage", intruder, links)
 
 
 def probabilistic_links(
-    who: Intruder,
+    intruder: Intruder,
     person_labels: Integers,
     record_labels: Integers,
     *,
@@ -102,42 +104,42 @@ def probabilistic_links(
     """The chance that the record with the greatest weight has the person's label."""
     from shoal.kernels.linkage.best_scores import scoring
 
-    _check(who, one_to_one, estimate)
-    if not who.released:
-        return blind_links(who, person_labels, record_labels)
-    both = compared(who)
+    _check(intruder, one_to_one, estimate)
+    if not intruder.released:
+        return blind_links(intruder, person_labels, record_labels)
+    both = compared(intruder)
     learnt = learn_weights(
         both.persons.codes,
         both.records.codes,
         both.sizes,
-        presence=min(1.0, who.masked.person_count / who.original.person_count),
+        presence=min(1.0, intruder.masked.person_count / intruder.original.person_count),
         estimate=estimate,
     )
     how = scoring(learnt.agreeing, learnt.differing, np.empty(0), gauss=False)
     if one_to_one:
-        chances = one_to_one_chances(both, how, who.released, person_labels, record_labels)
+        chances = one_to_one_chances(both, how, intruder.released, person_labels, record_labels)
     else:
-        found = best_scores(who, both, how, person_labels, record_labels)
+        found = best_scores(intruder, both, how, person_labels, record_labels)
         chances = found.alike / found.ties
     warnings = (*about_coarser(both.coarser), *_about_learning(learnt))
-    details = {"one_to_one": one_to_one, "estimate": estimate, **_details(who, both, learnt)}
+    details = {"one_to_one": one_to_one, "estimate": estimate, **_details(intruder, both, learnt)}
     return Links(chances, details, warnings)
 
 
-def _check(who: Intruder, one_to_one: bool, estimate: str) -> None:
+def _check(intruder: Intruder, one_to_one: bool, estimate: str) -> None:
     if not isinstance(one_to_one, (bool, np.bool_)):
         raise InputError("The option 'one_to_one' of a linkage must be true or false.")
     if estimate not in ("by-person", "by-pair"):
         raise InputError("The estimate of a linkage must be 'by-person' or 'by-pair'.")
-    if one_to_one and len(who.persons) > MOST_PERSONS:
+    if one_to_one and len(intruder.persons) > MOST_PERSONS:
         raise InputError(
             f"One-to-one linkage is for at most {MOST_PERSONS:,} persons; got "
-            f"{len(who.persons):,}: give a smaller sample."
+            f"{len(intruder.persons):,}: give a smaller sample."
         )
 
 
-def _details(who: Intruder, both: Compared, learnt: Learnt) -> dict[str, object]:
-    names = who.released
+def _details(intruder: Intruder, both: Compared, learnt: Learnt) -> dict[str, object]:
+    names = intruder.released
     return {
         "m": dict(zip(names, learnt.m.tolist(), strict=True)),
         "u": dict(zip(names, learnt.u.tolist(), strict=True)),

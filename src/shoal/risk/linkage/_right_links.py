@@ -42,7 +42,7 @@ def wilson(share: float, trials: float) -> tuple[float, float]:
     return max(0.0, min(low, share)), min(1.0, max(high, share))
 
 
-def repeated(numbers: npt.NDArray[np.int64]) -> list[npt.NDArray[np.int64]]:
+def clusters_if_repeated(numbers: npt.NDArray[np.int64]) -> list[npt.NDArray[np.int64]]:
     """The numbers as clusters, if one of them comes twice; none otherwise."""
     return [numbers] if len(np.unique(numbers)) < len(numbers) else []
 
@@ -87,12 +87,12 @@ class Links:
     warnings: tuple[str, ...] = ()
 
 
-def blind_links(who: Intruder, person_labels: Integers, record_labels: Integers) -> Links:
+def blind_links(intruder: Intruder, person_labels: Integers, record_labels: Integers) -> Links:
     """Where nothing that is known was released: any record is as good as another."""
     values, counts = np.unique(record_labels, return_counts=True)
     at = np.minimum(np.searchsorted(values, person_labels), len(values) - 1)
     there = (values[at] == person_labels) & (person_labels >= 0)
-    return Links(np.where(there, counts[at] / len(who.masked), 0.0))
+    return Links(np.where(there, counts[at] / len(intruder.masked), 0.0))
 
 
 def about_coarser(names: Iterable[str]) -> tuple[str, ...]:
@@ -134,22 +134,22 @@ class Bound(NamedTuple):
     by: str
 
 
-def bound_of(who: Intruder) -> Bound | None:
+def bound_of(intruder: Intruder) -> Bound | None:
     """The bound for what the intruder knows; None where a record is alone.
 
     Records that are equal in all known columns hide each other from any link. Records that
     exchanged them uniformly within a group hide each other under the draw. The more of them are of
     one person, the less they hide that person.
     """
-    names = list(who.released)
+    names = list(intruder.released)
     if not names:
-        k = int(shared_crowds(np.zeros(len(who.masked), np.int64), who.masked).min())
+        k = int(shared_crowds(np.zeros(len(intruder.masked), np.int64), intruder.masked).min())
         return Bound(k, "nothing known was released") if k > 1 else None
-    classes = who.masked.crowds(names)
-    if not who.masked.exchanges and not who.masked.has_persons:
+    classes = intruder.masked.crowds(names)
+    if not intruder.masked.exchanges and not intruder.masked.has_persons:
         return Bound(classes.k, "equal records") if classes.k > 1 else None
-    equal = np.minimum(classes.record_sizes, shared_crowds(classes.labels, who.masked))
-    swapped = swapped_crowds(who.masked, names)
+    equal = np.minimum(classes.record_sizes, shared_crowds(classes.labels, intruder.masked))
+    swapped = swapped_crowds(intruder.masked, names)
     k = int(np.maximum(equal, swapped).min())
     if k < 2:
         return None
@@ -158,16 +158,16 @@ def bound_of(who: Intruder) -> Bound | None:
     return Bound(k, "swapped groups" if swapped.min() >= k else "equal records or swapped groups")
 
 
-def right_links(name: str, who: Intruder, links: Links) -> Measurement:
+def right_links(name: str, intruder: Intruder, links: Links) -> Measurement:
     """The measurement of a linkage, from the chance of each person's link to be right."""
-    per_record = np.full(len(who.original), np.nan)
-    per_record[who.persons] = links.chances
-    together = _together(who)
+    per_record = np.full(len(intruder.original), np.nan)
+    per_record[intruder.persons] = links.chances
+    together = _together(intruder)
     value, interval = _rate(links.chances, *together)
     # whoever picks any record for any person: most persons of a small sample have none
-    blind = 1.0 / max(who.original.person_count, who.masked.person_count)
-    warnings = [*links.warnings, *about_renamed(who.original, who.masked, who.known)]
-    there = who.there
+    blind = 1.0 / max(intruder.original.person_count, intruder.masked.person_count)
+    warnings = [*links.warnings, *about_renamed(intruder.original, intruder.masked, intruder.known)]
+    there = intruder.there
     of_released = interval if there.all() else (0.0, 0.0)
     facts: dict[str, Any] = {}
     if not there.all():
@@ -177,10 +177,10 @@ def right_links(name: str, who: Intruder, links: Links) -> Measurement:
             chances = links.chances[there]
             share, of_released = _rate(chances, *(clusters[there] for clusters in together))
             facts["of_released"] = share
-        warnings.append(_about_the_released(who, facts["of_released"]))
+        warnings.append(_about_the_released(intruder, facts["of_released"]))
     if interval[0] <= blind:
         warnings.append("The links are no better than blind guessing.")
-    bound = bound_of(who)
+    bound = bound_of(intruder)
     if bound is not None and of_released[0] > 1 / bound.k:
         warnings.append(
             f"The links are right more often than 1 in {bound.k}, which is what the masked table "
@@ -193,9 +193,9 @@ def right_links(name: str, who: Intruder, links: Links) -> Measurement:
         baseline=blind,
         per_record=per_record,
         details={
-            "persons": len(who.persons),
-            "records": len(who.masked),
-            "known": list(who.released),
+            "persons": len(intruder.persons),
+            "records": len(intruder.masked),
+            "known": list(intruder.released),
             **facts,
             **({} if bound is None else {"bound": 1 / bound.k, "bound_by": bound.by}),
             **links.details,
@@ -209,21 +209,23 @@ def _rate(chances: Floats, *together: Integers) -> tuple[float, tuple[float, flo
     return share, wilson(share, independent_trials(chances, *together))
 
 
-def _about_the_released(who: Intruder, share: float | None) -> str:
+def _about_the_released(intruder: Intruder, share: float | None) -> str:
     """A sample that hides most people does not hide those who are in it."""
-    gone = f"{(~who.there).sum():,} of {len(who.own):,} persons are not in the masked table"
+    gone = (
+        f"{(~intruder.there).sum():,} of {len(intruder.own):,} persons are not in the masked table"
+    )
     if share is None:
         return f"{gone}, so that none could be linked; give a larger sample of persons."
     return f"{gone} and cannot be linked; of those who are, {100 * share:.3g} % are."
 
 
-def _together(who: Intruder) -> list[Integers]:
+def _together(intruder: Intruder) -> list[Integers]:
     """What links go together by: one draw of a swap, and one person with several of them."""
     found = []
-    for exchange in who.masked.exchanges:
-        if set(exchange.columns) & set(who.known):
+    for exchange in intruder.masked.exchanges:
+        if set(exchange.columns) & set(intruder.known):
             groups = exchange.groups.astype(np.int64)
-            alone = -1 - np.arange(len(who.own))  # who is gone is a group of one
-            found.append(np.where(who.own >= 0, groups[who.own], alone))
+            alone = -1 - np.arange(len(intruder.own))  # who is gone is a group of one
+            found.append(np.where(intruder.own >= 0, groups[intruder.own], alone))
             break
-    return found + repeated(who.original.persons[who.persons])
+    return found + clusters_if_repeated(intruder.original.persons[intruder.persons])

@@ -19,7 +19,7 @@ from shoal.risk.linkage._compared import (
     known_numbers,
     values_before,
 )
-from shoal.risk.linkage._intruder import Floats, Integers, Intruder, intruder
+from shoal.risk.linkage._intruder import Floats, Integers, Intruder, intruder_of
 from shoal.risk.linkage._right_links import Links, about_coarser, blind_links, right_links, wilson
 from shoal.table import Table
 
@@ -97,20 +97,20 @@ def similarity_linkage(
     >>> similarity_linkage(table, masked, comparator="gauss", threshold=None).per_record.tolist()
     [0.5, 0.5, 1.0]
     """
-    who = intruder(original, masked, known=known, sample=sample, random_state=random_state)
+    intruder = intruder_of(original, masked, known=known, sample=sample, random_state=random_state)
     links = similarity_links(
-        who,
-        *who.people,
+        intruder,
+        *intruder.people,
         comparator=comparator,
         scale=scale,
         units=units,
         threshold=threshold,
     )
-    return right_links("similarity_linkage", who, links)
+    return right_links("similarity_linkage", intruder, links)
 
 
 def similarity_links(
-    who: Intruder,
+    intruder: Intruder,
     person_labels: Integers,
     record_labels: Integers,
     *,
@@ -123,23 +123,23 @@ def similarity_links(
     from shoal.kernels.linkage.best_scores import scoring
 
     _check(comparator, scale, units, threshold)
-    if not who.released:
-        return _blind(who, person_labels, record_labels, threshold)
+    if not intruder.released:
+        return _blind(intruder, person_labels, record_labels, threshold)
     numeric = [
         name
-        for name in who.released
-        if comparator != "exact" and is_quantity(name, who.original, who.masked)
+        for name in intruder.released
+        if comparator != "exact" and is_quantity(name, intruder.original, intruder.masked)
     ]
-    halves = {name: _half_similar(who, name, scale, units) for name in numeric}
+    halves = {name: _half_similar(intruder, name, scale, units) for name in numeric}
     # A scale of 0, of a column that is constant in the original, leaves equal or not.
     halves = {name: difference for name, difference in halves.items() if difference > 0}
-    both = compared(who, list(halves))
+    both = compared(intruder, list(halves))
     ones = np.ones(len(both.persons.codes))
     how = scoring(ones, 0 * ones, np.array(list(halves.values())), gauss=comparator == "gauss")
-    found = best_scores(who, both, how, person_labels, record_labels)
+    found = best_scores(intruder, both, how, person_labels, record_labels)
     best_match = found.alike / found.ties
     # Sums are exact; a share of a number of columns, such as 0.7 times 30, is not quite.
-    enough = (THRESHOLD if threshold is None else threshold) * len(who.known) - 1e-9
+    enough = (THRESHOLD if threshold is None else threshold) * len(intruder.known) - 1e-9
     reached = found.best >= enough
     details = {
         "comparator": comparator,
@@ -154,19 +154,19 @@ def similarity_links(
     return Links(chances, details, tuple(warnings))
 
 
-def _half_similar(who: Intruder, name: str, scale: float, units: Units) -> float:
+def _half_similar(intruder: Intruder, name: str, scale: float, units: Units) -> float:
     """The difference at which two numbers of a column are half similar."""
     if units == "raw":
-        return scale * known_numbers(who, name).unit
-    before = values_before(who, name)
+        return scale * known_numbers(intruder, name).unit
+    before = values_before(intruder, name)
     return scale * float(before.std()) if len(before) else 0.0
 
 
 def _blind(
-    who: Intruder, person_labels: Integers, record_labels: Integers, threshold: float | None
+    intruder: Intruder, person_labels: Integers, record_labels: Integers, threshold: float | None
 ) -> Links:
     """Nothing that is known was released: every score is 0, and every record the best."""
-    links = blind_links(who, person_labels, record_labels)
+    links = blind_links(intruder, person_labels, record_labels)
     return links if threshold is None else Links(0 * links.chances)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from shoal.errors import InputError
 from shoal.risk.attacks._success import check_control
-from shoal.risk.linkage._intruder import Integers, Intruder, Known, intruder, known_columns
+from shoal.risk.linkage._intruder import Integers, Intruder, Known, intruder_of, known_columns
 from shoal.table import Table, read_labels_of, stacked_codes, stacked_table, usual_partners
 
 #: Kinds whose values have an order that means something.
@@ -21,7 +21,7 @@ MOST_CLASSES = 20
 
 
 @dataclass(frozen=True, eq=False)
-class People:
+class MembersAndControl:
     """Persons of the original, and after them those of a control group, if there is one.
 
     ``table`` has both; the first ``members`` rows are the original's. ``own`` is for each row
@@ -37,7 +37,7 @@ class People:
 
 
 @dataclass(frozen=True, eq=False)
-class Terms:
+class CodedColumn:
     """One column of people and of records in one code; -1 where a value is missing.
 
     ``ordered`` says that codes follow the order of the values. ``coarser`` says that the records
@@ -49,7 +49,7 @@ class Terms:
     ordered: bool
     coarser: bool
 
-    def of(self, rows: Integers) -> Terms:
+    def of(self, rows: Integers) -> CodedColumn:
         """The same for some of the people."""
         return replace(self, people=self.people[rows])
 
@@ -65,31 +65,31 @@ def unpaired_intruder(
     """An intruder as for a linkage, also where nothing says which record is whose."""
     options: dict[str, Any] = {"sample": sample, "random_state": random_state}
     if masked.pairs_with(original):
-        return intruder(original, masked, known=known, **options)
+        return intruder_of(original, masked, known=known, **options)
     if len(masked) == 0:
         raise InputError("The masked table has no records.")
     names = list(known_columns(original, masked, known))
-    alone = intruder(original, original, known=names, **options)
+    alone = intruder_of(original, original, known=names, **options)
     return replace(alone, masked=masked, own=np.full(len(alone.persons), -1))
 
 
-def people_of(
+def members_and_control(
     original: Table, masked: Table, control: Table | None, columns: Sequence[str]
-) -> People:
+) -> MembersAndControl:
     """The original above a control group, with the record of each person where it is known."""
     own = np.full(len(original), -1)
     if masked.pairs_with(original):
         own = masked.rows_of_keys(original.row_key)
     if control is None:
-        return People(original, masked, len(original), own, original.persons)
+        return MembersAndControl(original, masked, len(original), own, original.persons)
     check_control(control, original, columns)
     both = stacked_table(original, control, columns)
     persons = np.append(original.persons, original.person_count + control.persons)
     own = np.append(own, np.full(len(control), -1))
-    return People(both, masked, len(original), own, persons)
+    return MembersAndControl(both, masked, len(original), own, persons)
 
 
-def released_terms(name: str, people: People, *, exactly: bool = True) -> Terms:
+def coded_column(name: str, people: MembersAndControl, *, exactly: bool = True) -> CodedColumn:
     """A column of the people in the terms of the release.
 
     Where a column was made coarser, the intruder maps what is known to the label that most
@@ -101,13 +101,13 @@ def released_terms(name: str, people: People, *, exactly: bool = True) -> Terms:
     both = stacked_codes(name, people.table, people.masked)
     known, records = both[: len(people.own)], both[len(people.own) :]
     if ordered or _has_all(known[: people.members], records):
-        return Terms(known, records, ordered, coarser=False)
+        return CodedColumn(known, records, ordered, coarser=False)
     if not (people.own >= 0).any():
-        return Terms(*read_labels_of(name, people.table, people.masked), False, coarser=True)
+        return CodedColumn(*read_labels_of(name, people.table, people.masked), False, coarser=True)
     mapped = _usual_labels(name, people, records)
     if exactly:
         mapped = np.where(people.own >= 0, records[people.own], mapped)
-    return Terms(mapped, records, ordered=False, coarser=True)
+    return CodedColumn(mapped, records, ordered=False, coarser=True)
 
 
 def _has_all(known: Integers, records: Integers) -> bool:
@@ -118,7 +118,7 @@ def _has_all(known: Integers, records: Integers) -> bool:
     return bool(has[records].all())
 
 
-def _usual_labels(name: str, people: People, records: Integers) -> Integers:
+def _usual_labels(name: str, people: MembersAndControl, records: Integers) -> Integers:
     """For each person the label that most records of the same value have; the lowest of ties.
 
     A value that no released person had is taken for the next lower one that somebody had, or
@@ -149,9 +149,9 @@ class SecretLabels:
     parts: int | None
 
 
-def secret_labels(name: str, people: People, tolerance: float) -> SecretLabels:
+def secret_labels(name: str, people: MembersAndControl, tolerance: float) -> SecretLabels:
     """The labels of a secret: its values, or parts of the original's ranks for a quantity."""
-    terms = released_terms(name, people)
+    terms = coded_column(name, people)
     parts = None
     members = terms.people[: people.members]
     if terms.ordered and len(np.unique(members[members >= 0])) > MOST_CLASSES:
@@ -162,7 +162,7 @@ def secret_labels(name: str, people: People, tolerance: float) -> SecretLabels:
     return SecretLabels(labels[0], labels[1], len(np.unique(labels[1])), parts)
 
 
-def _in_parts(terms: Terms, members: Integers, parts: int) -> Terms:
+def _in_parts(terms: CodedColumn, members: Integers, parts: int) -> CodedColumn:
     """Each value as the part of the original's ranks that it lies in; equal values stay together.
 
     A value stands in the middle of the ranks of those who have it.
@@ -174,4 +174,4 @@ def _in_parts(terms: Terms, members: Integers, parts: int) -> Terms:
         at = (low + high) * parts // (2 * len(ordered))
         return np.where(codes < 0, -1, np.minimum(at, parts - 1))
 
-    return Terms(part(terms.people), part(terms.records), terms.ordered, terms.coarser)
+    return CodedColumn(part(terms.people), part(terms.records), terms.ordered, terms.coarser)
