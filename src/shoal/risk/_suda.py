@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import numbers
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,26 +39,18 @@ class SpecialUniques:
     """
 
     columns: tuple[str, ...]
+    scores: Floats
+    smallest: Integers
+    found: Integers
     classes: Classes
     by_class: MinimalUniques
     missing: Missing = "own"
 
-    @cached_property
-    def scores(self) -> Floats:
-        return self.classes.spread(self.by_class.scores)
-
-    @cached_property
-    def smallest(self) -> Integers:
-        return self.classes.spread(self.by_class.smallest)
-
     @property
     def contributions(self) -> Floats:
+        """The part of each record's score in which each column takes part."""
         spread: Floats = self.by_class.contributions[self.classes.labels]
         return spread
-
-    @property
-    def found(self) -> Integers:
-        return self.by_class.found[1:]
 
     def column_shares(self) -> dict[str, float]:
         """The share of the scores of all records in which each column takes part."""
@@ -124,7 +115,15 @@ def special_uniques(table: Table, *, size: int = 3, missing: Missing = "own") ->
             "or declare fewer quasi-identifiers."
         )
     found = _minimal_uniques(table, largest, wildcard=gaps)
-    return SpecialUniques(names, classes, found, missing)
+    return SpecialUniques(
+        names,
+        classes.spread(found.scores),
+        classes.spread(found.smallest),
+        found.found[1:],
+        classes,
+        found,
+        missing,
+    )
 
 
 def _minimal_uniques(table: Table, size: int, *, wildcard: bool) -> MinimalUniques:

@@ -68,10 +68,11 @@ class Run:
             notes += self.found["certainty"].warnings
         swapping = None
         if self.original is not None and with_swapping:
-            swapping = swapping_of(self.original, self.table)
+            by_quasi = self._links_by_quasi_identifiers
+            swapping = swapping_of(self.original, self.table, by_quasi)
             notes += swapping.sentences if swapping is not None else []
             told = [leak.columns for leak in swapping.leaks] if swapping is not None else []
-            linking = linking_columns(self.original, self.table, self._links_by_quasi_identifiers)
+            linking = linking_columns(self.original, self.table, by_quasi)
             notes += [one.sentence for one in linking if one.columns not in told]
         missing = self.shared["missing"]
         classes = class_facts(self.table, missing)

@@ -424,6 +424,13 @@ class TestExactMatches:
         assert distance_linkage(original, masked).value == pytest.approx(masked.classes.count / 20)
         assert asked == []
 
+    def test_nobody_is_searched_for_who_was_taken_out(self, monkeypatch):
+        asked = self.search_counted(monkeypatch)
+        one = table([1, 2, 2, 3])
+        masked = one.keep(np.array([True, False, True, True]))
+        assert distance_linkage(one, masked).per_record.tolist() == [1.0, 0.0, 1.0, 1.0]
+        assert asked == []
+
     def test_gaps_are_near_to_all(self, monkeypatch):
         asked = self.search_counted(monkeypatch)
         one = table([1, 2, None], [0.5, 0.5, 0.5])

@@ -201,15 +201,12 @@ def _chances(
 
     crowds = intruder.crowds
     whom = behind(crowds.rows, crowds.labels, record_labels, person_labels)
-    alike, ties = (
-        np.zeros(len(intruder.persons), np.int64),
-        np.ones(len(intruder.persons), np.int64),
-    )
-    searched = np.arange(len(intruder.persons))
+    alike = np.zeros(len(intruder.persons), np.int64)
+    ties = np.ones(len(intruder.persons), np.int64)
+    searched = np.flatnonzero(person_labels >= 0)  # whoever has no record is never found
     # A record that is exactly as a person is known is nearer than any other one, without gaps.
-    if sides.tells_apart() and all(
-        intruder.masked.codes(n).missing is None for n in intruder.released
-    ):
+    gaps = any(intruder.masked.codes(name).missing is not None for name in intruder.released)
+    if sides.tells_apart() and not gaps:
         there = np.flatnonzero(intruder.own >= 0)
         there = there[sides.equal(there, crowds.labels[intruder.own[there]])]
         own = crowds.labels[intruder.own[there]]
