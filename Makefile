@@ -23,7 +23,9 @@ SAY := @printf '\n== %s\n'
 help: ## List what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
 
+# What large tables need is compiled while the developer reads on; where that fails, on first use.
 install: $(VENV)/.installed ## Prepare .venv with everything a developer needs
+	@nohup nice $(BIN)/shoal warm >$(VENV)/warm.log 2>&1 </dev/null &
 
 demo: $(VENV)/.installed ## The whole job on a small table: ends with a release and its report
 	$(SAY) "Running shoal demo"
@@ -57,18 +59,11 @@ test-all: $(VENV)/.installed ## Tests and doctests, with every extra
 	$(SAY) "Testing with every extra"
 	@$(BIN)/pytest $(PYTEST_JOBS)
 
-# numba knows what it compiled by the time and the size of the file: where the wheel has the same
-# file, it gets the same time, and with it what the tests with every extra compiled. Not once a
-# kernel was edited: numba does not see that one which calls it, in another file, changed too.
+# What was compiled belongs to one state of all kernels: where the wheel has the same ones, it is
+# not compiled again, and else it is not used.
 IN_WHEEL := ../../../$(CORE)/lib/python*/site-packages/shoal/kernels
-KEEP_COMPILED = cd src/shoal/kernels; \
-	kept() { find . -name '*.nb[ic]' "$$@"; }; \
-	oldest=$$(kept -printf '%T@ %p\n' | sort -n | head -n 1 | cut -d ' ' -f 2); \
-	if [ -n "$$oldest" ] && [ -z "$$(find . -name '*.py' -newer "$$oldest")" ]; then \
-		for folder in $(IN_WHEEL); do \
-			find . -name '*.py' | while read file; do if cmp -s $$file $$folder/$$file; then \
-				touch -r $$file $$folder/$$file; fi; done; \
-			kept | tar -cf - -T - | tar -xf - -C $$folder; done; fi
+KEEP_COMPILED = cd src/shoal/kernels; for folder in $(IN_WHEEL); do \
+	find . -name '*.nb[ic]' | tar -cf - -T - | tar -xf - -C $$folder; done
 
 # Methods, models, measures and kernels know nothing of extras, and were tested a minute ago; that
 # they are all in the wheel is shown by their doctests. Studies are an extra as a whole.

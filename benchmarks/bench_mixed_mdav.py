@@ -24,7 +24,7 @@ from numba import njit
 
 from shoal.kernels.groups import mixed_mdav as _mixed_mdav
 from shoal.kernels.groups.mixed_mdav import MixedMdav, RandomStartMdav
-from shoal.kernels.groups.mixed_mu_approx import MixedMuApprox
+from shoal.kernels.groups.mu_approx import MuApprox
 from shoal.kernels.linkage.mixed_linkage import NearestRecords
 from shoal.kernels.space.ahmad_dey import ahmad_dey
 from shoal.kernels.space.mixed_records import MixedRecords, gower
@@ -183,7 +183,7 @@ def bench(rows: int, *, plain: bool) -> None:
         ),
         "Ahmad-Dey, two groups per round": lambda: finish(MixedMdav(ahmad_dey(numeric, codes), K)),
     }
-    partitions["Gower, mu-approx"] = lambda: finish(MixedMuApprox(gower(numeric, codes), K))
+    partitions["Gower, mu-approx"] = lambda: finish(MuApprox(gower(numeric, codes), K))
     both = gower(np.vstack([numeric, numeric]), np.vstack([codes, codes]))
     partitions["Gower, nearest record of each in a copy"] = lambda: linked(both)
     loop = None

@@ -20,12 +20,13 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.kernels.groups.individual_ranking import individual_ranking, labels_of, stable_argsort
-from shoal.kernels.groups.mondrian_groups import Mondrian
+from shoal.kernels.groups.mondrian import Mondrian
 from shoal.kernels.groups.mu_approx import MuApprox
 from shoal.kernels.groups.optimal_univariate import OptimalUnivariate
 from shoal.kernels.groups.v_mdav import VMdav
 from shoal.kernels.refine.group_lists import WORDS_PER_KICK
 from shoal.kernels.refine.refine import Refinement
+from shoal.kernels.space.mixed_records import gower, squared_euclidean
 from shoal.randomness import SecretStream
 
 DATA = Path(os.environ.get("SHOAL_DATA") or Path(__file__).parents[2] / "shared" / "data")
@@ -104,6 +105,15 @@ def mdav(points: Floats, k: int) -> Labels:
     return labels
 
 
+def v_mdav(points: Floats, k: int, gamma: float) -> VMdav:
+    return VMdav(squared_euclidean(points), k, gamma * gamma)
+
+
+def mondrian(points: npt.NDArray[Any], k: int) -> Mondrian:
+    none = np.empty((len(points), 0), np.int64)
+    return Mondrian(gower(points.astype(np.float64), none), k)
+
+
 def bench_ranking() -> None:
     random = np.random.default_rng(0)
     print("individual ranking, k = 3".ljust(44) + "argsort  with labels  numpy argsort")
@@ -136,7 +146,7 @@ def bench_mondrian() -> None:
             "8 normal columns, float64": random.normal(size=(rows, 8)),
         }
         for name, points in tables.items():
-            taken = seconds(lambda points=points: finished(Mondrian(points, 5), len(points)))
+            taken = seconds(lambda points=points: finished(mondrian(points, 5), len(points)))
             print(f"Mondrian, {rows:>9,} × {name:26} k = 5 {taken:8.3f}", flush=True)
 
 
@@ -148,9 +158,9 @@ def bench_groups() -> None:
             n = len(points)
             cells = [f"{loss(points, mdav(points, k)):.4f}  "]
             makers: list[Callable[[], Partition]] = [
-                lambda points=points, k=k: VMdav(points, k, 0.2),
-                lambda points=points, k=k: VMdav(points, k, 1.1),
-                lambda points=points, k=k: MuApprox(points, k),
+                lambda points=points, k=k: v_mdav(points, k, 0.2),
+                lambda points=points, k=k: v_mdav(points, k, 1.1),
+                lambda points=points, k=k: MuApprox(squared_euclidean(points), k),
             ]
             for maker in makers:
                 taken = seconds(lambda maker=maker, n=n: finished(maker(), n))
@@ -160,8 +170,8 @@ def bench_groups() -> None:
     points = np.random.default_rng(0).normal(size=(100_000, 6))
     for k in (5, 10):
         for label, maker in {
-            "V-MDAV, gamma = 0.2": lambda k=k: VMdav(points, k, 0.2),
-            "μ-Approx": lambda k=k: MuApprox(points, k),
+            "V-MDAV, gamma = 0.2": lambda k=k: v_mdav(points, k, 0.2),
+            "μ-Approx": lambda k=k: MuApprox(squared_euclidean(points), k),
         }.items():
             taken = seconds(lambda maker=maker: finished(maker(), len(points)))
             print(f"{label}, 100,000 × 6, k = {k}: {taken:.2f}", flush=True)
@@ -193,7 +203,7 @@ def bench_large() -> None:
     stream = SecretStream.from_state(None)
     points = np.random.default_rng(0).normal(size=(100_000, 6))
     for k in (5, 20):
-        labels = finished(VMdav(points, k, 0.0), len(points)).labels
+        labels = finished(v_mdav(points, k, 0.0), len(points)).labels
         refinement = Refinement(points, labels, k)
         start, longest = time.process_time(), 0.0
         reached = 0

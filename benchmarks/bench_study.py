@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from shoal.study import Study
-from shoal.study._runner import run
+from shoal.study.running._runner import run
 
 COLUMNS = [f"x{number}" for number in range(8)]
 SMALL, TASKS = 50, 200

@@ -48,8 +48,9 @@ WATCHED: dict[str, tuple[tuple[str, str], ...]] = {
         ("shoal.table._released_texts", "stretches_of_labels"),
     ),
     "read": (
-        ("shoal.table.storage._read", "read_frame"),
-        ("shoal.table.storage._read", "read_fields"),
+        ("shoal.table.storage._read", "read_source"),
+        ("shoal.table.storage._read", "read_columnar"),
+        ("shoal.table.storage._records", "shape_of"),
     ),
 }
 #: The methods that are counted.
@@ -168,18 +169,31 @@ def _watching(what: str, function: Callable[..., Any], work: Work, deep: list[st
     return counting
 
 
-def _replace(old: Any, new: Any) -> int:
+def _namespaces() -> list[dict[str, Any]]:
+    """The names of all modules of Shoal.
+
+    A module that pytest imported a second time, for its examples, is not in ``sys.modules`` as its
+    functions know it: they are asked for theirs.
+    """
+    found: dict[int, dict[str, Any]] = {}
+    for called, module in list(sys.modules.items()):
+        if called.partition(".")[0] != "shoal" or not isinstance(module, ModuleType):
+            continue
+        found[id(vars(module))] = vars(module)
+        for thing in list(vars(module).values()):
+            for one in (thing, *vars(thing).values()) if isinstance(thing, type) else (thing,):
+                names = getattr(one, "__globals__", {})
+                if isinstance(names, dict) and str(names.get("__name__")).startswith("shoal."):
+                    found[id(names)] = names
+    return list(found.values())
+
+
+def _replace(old: Any, new: Any) -> None:
     """Put something in the place of a function wherever a module of Shoal has it by a name."""
-    places = [
-        (module, name)
-        for called, module in list(sys.modules.items())
-        if called.partition(".")[0] == "shoal" and isinstance(module, ModuleType)
-        for name, thing in list(vars(module).items())
-        if thing is old
-    ]
-    for module, name in places:
-        setattr(module, name, new)
-    return len(places)
+    for names in _namespaces():
+        for name, thing in list(names.items()):
+            if thing is old:
+                names[name] = new
 
 
 @contextmanager

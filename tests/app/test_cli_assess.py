@@ -183,7 +183,8 @@ def test_a_name_in_a_reason_steers_no_terminal(shoal, tmp_path):
 def test_progress_names_each_measure(shoal, people, monkeypatch):
     said = []
     monkeypatch.setattr(
-        "shoal.app.cli._progress.Working.__call__", lambda self, label, share: said.append(label)
+        "shoal.app.cli.output._progress.Working.__call__",
+        lambda self, label, share: said.append(label),
     )
     shoal("assess", people, *ROLES, "--measure", "uniqueness,suda")
     assert said == [

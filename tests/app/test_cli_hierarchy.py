@@ -9,7 +9,7 @@ import tomllib
 import pytest
 
 from shoal import Hierarchy, read
-from shoal.app.cli._hierarchy_files import in_plan, propose_hierarchies
+from shoal.app.cli._hierarchy import in_plan, propose_hierarchies
 from shoal.app.demo import PEOPLE
 
 

@@ -11,9 +11,10 @@ import warnings
 import pytest
 
 from shoal import __version__
-from shoal.app.cli import _errors, _show, app
-from shoal.app.cli._progress import Working
+from shoal.app.cli import app
 from shoal.app.cli._sources import Reading, kind_of_source, split_names
+from shoal.app.cli.output import _errors, _show
+from shoal.app.cli.output._progress import Working
 from shoal.errors import ReadError, ShoalError, ShoalWarning
 
 COMMANDS = ["demo", "roles", "init", "hierarchy", "assess", "protect", "verify", "methods"]
@@ -202,7 +203,7 @@ def test_progress_never_goes_back():
 
 
 def test_progress_is_silent_outside_a_terminal(capsys, monkeypatch):
-    monkeypatch.setattr("shoal.app.cli._progress._PATIENCE", 0.0)
+    monkeypatch.setattr("shoal.app.cli.output._progress._PATIENCE", 0.0)
     with Working("Reading") as working:
         working("Masking", 0.5)
     assert capsys.readouterr() == ("", "")

@@ -13,7 +13,7 @@ import pytest
 
 from shoal.study import Finding, built_in_studies
 from shoal.study._conclusion import Claim, Conclusion
-from shoal.study._store import Store
+from shoal.study.running._store import Store
 
 FILE = """
 title = "Rounding and swapping"
@@ -213,7 +213,7 @@ def test_what_is_missing_is_said_beside_what_was_found(shoal, study_file, tmp_pa
 # The program, which says when it is in the middle of a task and then waits to be killed there.
 WAITING = """
 import sys, time
-from shoal.study import _runner
+from shoal.study.running import _runner
 real, count = _runner._measured, []
 def measured(*given):
     count.append(1)

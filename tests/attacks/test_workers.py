@@ -20,7 +20,7 @@ PATIENCE = 120.0  # seconds; the machine may be busy
 WORKING = """
 import os, sys, threading, time
 from pathlib import Path
-from shoal.study._workers import on_this_machine
+from shoal.study.running._workers import on_this_machine
 
 def work(folder, seconds):
     (folder / str(os.getpid())).touch()
@@ -170,7 +170,7 @@ def test_the_library_leaves_signals_alone(tmp_path):
         "names = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]\n"
         "before = [signal.getsignal(n) for n in names], signal.pthread_sigmask(0, [])\n"
         "import shoal.app.cli, shoal.study, shoal.workflow\n"
-        "from shoal.study._workers import on_this_machine\n"
+        "from shoal.study.running._workers import on_this_machine\n"
         "assert list(on_this_machine(abs, iter([(-1,), (-2,)]), 2)).sort() is None\n"
         "after = [signal.getsignal(n) for n in names], signal.pthread_sigmask(0, [])\n"
         "assert before == after, (before, after)\n"

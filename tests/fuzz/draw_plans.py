@@ -6,8 +6,8 @@ import random
 from typing import Any
 
 from shoal.masking import discover_maskers
-from shoal.masking._groups_satisfy import PrivacyModels
 from shoal.masking.generalization._hierarchies import Hierarchies, Levels
+from shoal.masking.grouping._groups_satisfy import PrivacyModels
 from shoal.models import discover_models
 from shoal.parameters import (
     ColumnNames,

@@ -8,9 +8,9 @@ import pytest
 
 from shoal import Table
 from shoal.kernels.groups.mixed_mdav import MixedMdav
-from shoal.masking import _estimate as estimate
 from shoal.masking._base import StepLog
-from shoal.masking._dissimilarity import Space, space_of
+from shoal.masking.grouping import _estimate as estimate
+from shoal.masking.grouping._dissimilarity import Space, space_of
 from shoal.randomness import SecretStream
 
 
@@ -38,7 +38,7 @@ def space(rows):
     return Space(rows, points=np.arange(rows, dtype=np.float64)[:, None])
 
 
-def test_the_time_of_a_part_is_scaled_up(stream, clock):
+def test_the_time_of_a_part_is_scaled_up(clock):
     """Compiling counts in the first run only: 9 s, and 2 s without."""
     seen = []
 
@@ -47,30 +47,30 @@ def test_the_time_of_a_part_is_scaled_up(stream, clock):
         assert log.progress is None
         clock.now += 9.0 if len(seen) == 1 else 2.0
 
-    found = estimate.estimated_seconds(space(100_000), form, stream)
-    assert seen == [5_000, 5_000]
+    found = estimate.estimated_seconds(space(100_000), form)
+    assert seen == [200, 5_000]
     assert found == pytest.approx(2.0 * 20**1.3)
 
 
-def test_a_short_run_is_not_tried(stream):
+def test_a_short_run_is_not_tried():
     def form(part, log):
         raise AssertionError("nobody waits for this")
 
-    assert estimate.estimated_seconds(space(49_999), form, stream) is None
+    assert estimate.estimated_seconds(space(49_999), form) is None
     log = StepLog(progress=lambda label, share: None)
-    assert estimate.with_estimate(log, space(49_999), form, stream) is log
+    assert estimate.with_estimate(log, space(49_999), form) is log
     nobody_listens = StepLog()
-    assert estimate.with_estimate(nobody_listens, space(60_000), form, stream) is nobody_listens
+    assert estimate.with_estimate(nobody_listens, space(60_000), form) is nobody_listens
 
 
 @pytest.mark.parametrize(("seconds", "told"), [(1.0, ": about 50 s"), (0.01, "")])
-def test_the_estimate_stands_beside_what_is_done(stream, clock, seconds, told):
+def test_the_estimate_stands_beside_what_is_done(clock, seconds, told):
     def form(part, log):
         clock.now += seconds
 
     said = []
     log = StepLog(progress=lambda label, share: said.append((label, share)))
-    informed = estimate.with_estimate(log, space(60_000), form, stream)
+    informed = estimate.with_estimate(log, space(60_000), form)
     informed.tell("Forming groups", 0.25)
     assert said == [(f"Forming groups{told}", 0.25)]
     informed.touched.append("age")

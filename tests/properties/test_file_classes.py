@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from shoal import Roles, Table
 from shoal.errors import InputError
-from shoal.table import FORMATS, ReleasedFields
+from shoal.table import FORMATS, ReleasedFile
 
 from .tables import TRICKY, tables
 
@@ -117,7 +117,7 @@ def test_one_class_in_memory_is_one_in_the_file(tmp_path_factory, format, table)
     labels = table.classes.labels.tolist()
     assert len(rows) == len(labels)
     assert len(set(zip(rows, labels, strict=True))) == len(set(rows)) == len(set(labels))
-    counted = ReleasedFields(path, format).sizes(range(len(table.columns))).tolist()
+    counted = ReleasedFile(path, format).sizes(range(len(table.columns))).tolist()
     assert counted == sorted(Counter(rows).values()) == sorted(table.classes.sizes.tolist())
 
 
@@ -129,7 +129,7 @@ def test_what_is_written_in_two_ways_is_two_classes(tmp_path, format):
     path = tmp_path / f"data.{format}"
     frame = pl.DataFrame({"x": [0.0, -0.0, 0.0, 1.5], "y": ["a", "a", "a", "a"]})
     write_frame(frame, path, format=format)
-    fields = ReleasedFields(path, format)
+    fields = ReleasedFile(path, format)
     assert fields.sizes([0]).tolist() == [1, 1, 2]
     assert fields.sizes([1]).tolist() == [4]
     assert fields.sizes([]).tolist() == [4]

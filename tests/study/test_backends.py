@@ -11,10 +11,10 @@ import pytest
 
 from shoal import __version__
 from shoal.errors import InputError, MissingExtra
-from shoal.study import _clusters, _runner, _workers
 from shoal.study._design import Study
-from shoal.study._runner import keys_of, run
-from shoal.study._store import Store
+from shoal.study.running import _clusters, _runner, _workers
+from shoal.study.running._runner import keys_of, run
+from shoal.study.running._store import Store
 
 
 @pytest.fixture

@@ -15,10 +15,11 @@ import polars as pl
 import pytest
 
 from shoal.errors import InputError, PlanError
-from shoal.study import Study, TableSource, _fetching, built_in, run_study
-from shoal.study._places import not_found
-from shoal.study._runner import keys_of
+from shoal.study import Study, TableSource, built_in, run_study
 from shoal.study.builtin import _sampling
+from shoal.study.data import _fetching
+from shoal.study.running._places import not_found
+from shoal.study.running._runner import keys_of
 
 ARFF = """@relation people
 @attribute age numeric

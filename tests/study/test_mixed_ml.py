@@ -10,7 +10,6 @@ import polars as pl
 import pytest
 
 from shoal.study import DATA_VARIABLE, Results, Row, built_in
-from shoal.study._runner import run
 from shoal.study.builtin._mixed_ml_claims import claims_of
 from shoal.study.builtin._mixed_ml_figures import figures_of
 from shoal.study.builtin._mixed_ml_readings import (
@@ -28,6 +27,7 @@ from shoal.study.builtin._mixed_ml_readings import (
     parted,
 )
 from shoal.study.builtin._mixed_ml_verdict import compared, findings_of, notes_of
+from shoal.study.running._runner import run
 
 STUDY = built_in("mixed-ml")
 TABLES = ("cmc", "mammographic", "heart_cleveland", "cardiotocography", "adult", "german")

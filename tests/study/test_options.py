@@ -6,9 +6,10 @@ import polars as pl
 import pytest
 
 from shoal.errors import InputError, PlanError
-from shoal.study import Results, Study, TableSource, _tables
+from shoal.study import Results, Study, TableSource
 from shoal.study._options import meant
-from shoal.study._runner import run
+from shoal.study.data import _tables
+from shoal.study.running._runner import run
 
 
 def source(people_file, **more):

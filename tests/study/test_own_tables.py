@@ -9,8 +9,8 @@ import pytest
 from shoal import Roles
 from shoal.errors import InputError, PlanError
 from shoal.study import Study, TableSource, built_in, built_in_studies, run_study, tables_at
-from shoal.study._own_tables import sources_of
 from shoal.study.builtin import _sampling, _swap_correlations
+from shoal.study.data._own_tables import sources_of
 from shoal.study.figures import _style
 
 

@@ -12,9 +12,9 @@ import pytest
 
 from shoal.errors import InputError, PlanError
 from shoal.study._design import Study
-from shoal.study._runner import keys_of, run
-from shoal.study._store import Store
-from shoal.study._tables import TableSource
+from shoal.study.data._tables import TableSource
+from shoal.study.running._runner import keys_of, run
+from shoal.study.running._store import Store
 
 
 def design(people_file, **more):
@@ -126,7 +126,7 @@ def test_what_is_done_after_any_time_is_balanced(people_file):
 
 KILLED = """
 import sys, time
-from shoal.study import _runner
+from shoal.study.running import _runner
 from shoal.study._design import Study
 import shoal.study._measures as measures
 

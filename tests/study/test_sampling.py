@@ -11,11 +11,11 @@ import pytest
 
 import shoal as sh
 from shoal.study import Results, Row, Study, built_in
-from shoal.study._runner import _Masked
 from shoal.study._sampled import SHARES, sampled_chi_square, sampled_risk
-from shoal.study._tables import TableSource
 from shoal.study.builtin import _sampling
 from shoal.study.builtin import _sampling_verdict as verdict
+from shoal.study.data._tables import TableSource
+from shoal.study.running._runner import _Masked
 from shoal.workflow._plan import in_released_domain
 
 

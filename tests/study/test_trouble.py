@@ -13,11 +13,11 @@ import pytest
 
 from shoal.errors import InputError, PlanError
 from shoal.study import Finding, Results, Study, run_study
-from shoal.study import _keys as naming
-from shoal.study import _runner as running
-from shoal.study._runner import keys_of, run
-from shoal.study._store import Result, Store
-from shoal.study._survival import DIED, in_spite_of_deaths
+from shoal.study.running import _keys as naming
+from shoal.study.running import _runner as running
+from shoal.study.running._runner import keys_of, run
+from shoal.study.running._store import Result, Store
+from shoal.study.running._survival import DIED, in_spite_of_deaths
 
 
 def design(path, *, folder=None, **more):
@@ -211,7 +211,7 @@ def test_a_worker_that_dies_takes_no_other_task_with_it(people_file, tmp_path):
     def deadly(cell, todo, folder, target, until=None):
         import os
 
-        from shoal.study import _runner
+        from shoal.study.running import _runner
 
         if cell.variant.name == "round base=10":
             os._exit(9)

@@ -11,8 +11,8 @@ import pytest
 
 import shoal as sh
 from shoal.errors import InputError, UnreachableLevel
-from shoal.study._store import Store
-from shoal.study._tables import chosen_rows
+from shoal.study.data._tables import chosen_rows
+from shoal.study.running._store import Store
 from shoal.study.tuning import Family, default_space, tune
 from shoal.study.tuning import _judge as judging
 from shoal.study.tuning._goal import Goal

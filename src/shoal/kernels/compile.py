@@ -1,46 +1,176 @@
-"""Compiled once and kept on disk; where nothing can be kept, compiled anew in each process."""
+"""Kernels: compiled on first use and kept on disk, and for small work not compiled at all.
+
+To compile a kernel takes seconds, which a small table does not pay back. So what Python calls can
+be marked :func:`python_if_small`: Python runs the very same function until its calls have taken
+about as long as compiling it would. There is one source for both, so that both give the same.
+"""
 
 from __future__ import annotations
 
-import os
-import tempfile
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from time import monotonic
+from types import FunctionType
+from typing import Any, Self
 
 import numba
+import numpy as np
+from numba.core.dispatcher import Dispatcher
+from numba.core.event import Listener, register, unregister
 
-_PROBE = bytes(1 << 16)
+from shoal.kernels.kept import Kept
 
+small_work = 1_000_000
+"""How many steps of a kernel are left to Python, which does them in about a second.
 
-def _can_be_kept() -> bool:
-    """Whether the folder that the caller chose for compiled kernels takes files."""
-    folder = os.environ.get("NUMBA_CACHE_DIR")
-    if not folder:
-        return True
-    try:
-        os.makedirs(folder, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder) as file:
-            file.write(_PROBE)
-            file.flush()
-    except OSError:
-        return False
-    return True
-
-
-_KEPT = _can_be_kept()
+Compiling takes longer. 0 compiles every kernel, however small the work.
+"""
 
 
 def njit(*, cache: bool, **options: Any) -> Callable[[Any], Any]:
-    """numba's ``njit``, which also works where the cache has no place to be.
-
-    A read-only package in a container without a home folder is such a place: numba refuses to
-    decorate a function there.
-    """
+    """numba's ``njit``; with ``cache``, what is compiled is :class:`~shoal.kernels.kept.Kept`."""
 
     def compiled(function: Any) -> Any:
-        try:
-            return numba.njit(cache=cache and _KEPT, **options)(function)
-        except RuntimeError:
-            return numba.njit(**options)(function)
+        kernel = numba.njit(**options)(function)
+        if cache:
+            kernel._cache = Kept(function)
+        return kernel
 
     return compiled
+
+
+def is_small(steps: float) -> bool:
+    """Whether work of so many steps is not worth compiling for."""
+    return steps < small_work
+
+
+@contextmanager
+def always_compiled() -> Iterator[None]:
+    """Within it every kernel is compiled, however small the work.
+
+    Examples
+    --------
+    >>> with always_compiled():
+    ...     is_small(1)
+    False
+    """
+    global small_work
+    before, small_work = small_work, 0
+    try:
+        yield
+    finally:
+        small_work = before
+
+
+class Compiling(Listener):  # type: ignore[misc]
+    """How many kernels are compiled within its ``with``, and for how many seconds.
+
+    Parameters
+    ----------
+    patience : float
+        The number of seconds after which ``tell`` is called, once, at the next kernel.
+    tell : callable, optional
+        Says that compiling is why things take long.
+
+    Examples
+    --------
+    >>> with Compiling() as compiling:
+    ...     pass
+    >>> compiling.kernels, compiling.seconds
+    (0, 0.0)
+    """
+
+    def __init__(self, patience: float = 0.0, tell: Callable[[], None] | None = None) -> None:
+        self.kernels = 0
+        self._patience, self._tell = patience, tell
+        self._depth, self._start, self._spent = 0, 0.0, 0.0
+
+    def __enter__(self) -> Self:
+        register("numba:compile", self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        unregister("numba:compile", self)
+
+    @property
+    def seconds(self) -> float:
+        """How long kernels have been compiled so far."""
+        return self._spent + (monotonic() - self._start if self._depth else 0.0)
+
+    def on_start(self, event: Any) -> None:
+        """A kernel begins to be compiled, maybe while one that calls it is."""
+        if self._depth == 0:
+            self._start = monotonic()
+        self._depth += 1
+        self._speak()
+
+    def on_end(self, event: Any) -> None:
+        """A kernel is compiled."""
+        if event.data["dispatcher"].py_func.__module__.startswith("shoal."):
+            self.kernels += 1
+        self._speak()
+        if self._depth == 1:
+            self._spent = self.seconds
+        self._depth = max(0, self._depth - 1)
+
+    def _speak(self) -> None:
+        if self._tell is not None and self.seconds > self._patience:
+            tell, self._tell = self._tell, None
+            tell()
+
+
+def python_if_small(steps: Callable[..., float]) -> Callable[[Any], Any]:
+    """A kernel that Python runs itself as long as all calls together are not worth compiling it.
+
+    It is for what Python calls: other kernels cannot call what this gives.
+
+    Parameters
+    ----------
+    steps : callable
+        Gets what the kernel gets, and gives about how many values a call reads or writes.
+
+    Examples
+    --------
+    >>> @python_if_small(len)
+    ... @njit(cache=False)
+    ... def total(values):
+    ...     found = 0
+    ...     for value in values:
+    ...         found += value
+    ...     return found
+    >>> total([1, 2, 3]), len(total.kernel.signatures)
+    (6, 0)
+    """
+
+    def chosen(kernel: Any) -> Any:
+        spent = 0.0
+
+        @wraps(kernel.py_func)
+        def run(*given: Any) -> Any:
+            nonlocal spent
+            spent += steps(*given)
+            if not is_small(spent):
+                return kernel(*given)
+            with np.errstate(all="ignore"):  # numbers wrap around, as in compiled code
+                return as_python(kernel)(*given)
+
+        run.kernel = kernel  # type: ignore[attr-defined]
+        return run
+
+    return chosen
+
+
+_PYTHON: dict[Any, FunctionType] = {}
+
+
+def as_python(kernel: Any) -> Any:
+    """What a kernel is compiled from, which calls no kernels but what they are compiled from."""
+    if kernel not in _PYTHON:
+        source = kernel.py_func
+        scope = dict(source.__globals__)
+        _PYTHON[kernel] = FunctionType(source.__code__, scope, source.__name__)
+        for name, value in scope.items():
+            if isinstance(value, Dispatcher):
+                scope[name] = as_python(value)
+    return _PYTHON[kernel]

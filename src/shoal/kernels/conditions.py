@@ -87,10 +87,11 @@ def code_width(conditions: Any) -> int:
 @njit(cache=True)
 def holds(conditions: Any, size: int, population: int, counts: Any) -> bool:
     """Whether a group satisfies every condition."""
+    # Numbers are of one type, whoever asks: else all that follows is compiled for each of them.
     if size < conditions.smallest:
         return False
     for i in range(len(conditions.kinds)):
-        if shortfall(conditions, i, size, population, counts) > 0.0:
+        if shortfall(conditions, i, np.int64(size), np.int64(population), counts) > 0.0:
             return False
     return True
 
@@ -103,7 +104,7 @@ def total_shortfall(conditions: Any, size: int, population: int, counts: Any) ->
     """
     missing = max(0.0, (conditions.smallest - size) / max(1, conditions.smallest))
     for i in range(len(conditions.kinds)):
-        missing += shortfall(conditions, i, size, population, counts)
+        missing += shortfall(conditions, i, np.int64(size), np.int64(population), counts)
     return missing
 
 

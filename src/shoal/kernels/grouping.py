@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.kernels.compile import njit
+from shoal.kernels.compile import is_small, njit
 
 Keys = npt.NDArray[np.uint64]
 Labels = npt.NDArray[np.signedinteger[Any]]
@@ -34,6 +34,7 @@ _TAG = np.uint64(2**64 - 2**40)
 _ONE = np.uint64(1)
 _FIRST_SLOTS = 2**12
 _SMALL_RANGE = 2**16
+_SORT_COST = 16  # what one key costs that numpy sorts, in steps of :func:`is_small`
 _HASH_COST = 8  # what one hashed tuple costs, in comparisons of two tuples
 
 
@@ -87,6 +88,9 @@ def _label_type(rows: int) -> type[np.signedinteger[Any]]:
 def _group_into(keys: Keys, labels: Labels | None) -> Integers:
     """Fill ``labels``, if given, and return the sizes."""
     rows = len(keys)
+    if is_small(_SORT_COST * rows):
+        return _group_sorted(keys, labels)
+    keys = _read_only(keys)
     # As long as there can be groups: pages that are never written cost no memory.
     sizes = np.zeros(rows, np.int64)
     largest = int(keys.max()) if rows else 0
@@ -104,6 +108,26 @@ def _group_into(keys: Keys, labels: Labels | None) -> Integers:
         _refill(slots, group_keys, count, _SALT)
 
 
+def _group_sorted(keys: Keys, labels: Labels | None) -> Integers:
+    """The same by sorting, where keys are few."""
+    _, first, inverse, sizes = np.unique(
+        keys, return_index=True, return_inverse=True, return_counts=True
+    )
+    order = np.argsort(first)
+    if labels is not None:
+        number = np.empty(len(order), np.int64)
+        number[order] = np.arange(len(order))
+        labels[:] = number[inverse]
+    return sizes[order].astype(np.int64)
+
+
+def _read_only(array: Any) -> Any:
+    """The same array under one type: numba compiles again for what can be written to."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
 def _trimmed(sizes: Integers, count: int) -> Integers:
     """The first ``count`` sizes; copied where that frees more than it takes."""
     return sizes[:count] if 2 * count > len(sizes) else sizes[:count].copy()
@@ -114,9 +138,29 @@ def _grown(slots: int, most_groups: int) -> int:
     return slots * 2 if slots * 2 // 8 * 5 >= most_groups else slots * 4
 
 
-@njit(cache=True)
 def first_rows(labels: Labels, count: int) -> Integers:
-    """The first row of each group, for labels numbered by first appearance."""
+    """The first row of each group, for labels numbered by first appearance.
+
+    Examples
+    --------
+    >>> first_rows(np.array([0, 0, 1, 0, 2]), 3)
+    array([0, 2, 4])
+    """
+    if is_small(len(labels)):
+        new = np.diff(np.maximum.accumulate(labels), prepend=-1)
+        return np.flatnonzero(new)[:count]
+    rows: Integers = _first_rows(_read_only(labels), count)
+    return rows
+
+
+def total_by(labels: Labels, count: int, values: Floats) -> Floats:
+    """The sum of the values of each group."""
+    totals: Floats = np.bincount(labels, values, count).astype(np.float64)
+    return totals
+
+
+@njit(cache=True)
+def _first_rows(labels: Labels, count: int) -> Integers:
     rows = np.empty(count, np.int64)
     found = 0
     for row in range(len(labels)):
@@ -124,15 +168,6 @@ def first_rows(labels: Labels, count: int) -> Integers:
             rows[found] = row
             found += 1
     return rows
-
-
-@njit(cache=True)
-def total_by(labels: Labels, count: int, values: Floats) -> Floats:
-    """The sum of the values of each group."""
-    totals = np.zeros(count, np.float64)
-    for row in range(len(labels)):
-        totals[labels[row]] += values[row]
-    return totals
 
 
 @njit(cache=True)

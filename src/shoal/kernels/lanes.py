@@ -89,6 +89,49 @@ def store(typing: Any, lanes: Any, array: Any, first: Any, second: Any) -> Any:
 
 
 @intrinsic
+def load_row(typing: Any, array: Any, start: Any) -> Any:
+    """Lanes of ``array[start : start + 16]``."""
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.load(_start(context, builder, array, *args), align=_size(array))
+
+    return Lanes(array.dtype)(array, types.intp), emit
+
+
+@intrinsic
+def store_row(typing: Any, lanes: Any, array: Any, start: Any) -> Any:
+    """``array[start : start + 16] = lanes``."""
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        builder.store(args[0], _start(context, builder, array, *args[1:]), align=_size(array))
+        return context.get_dummy_value()
+
+    return types.void(lanes, array, types.intp), emit
+
+
+@intrinsic
+def singles(typing: Any, number: Any) -> Any:
+    """A number 16 times, as floats of 32 bits."""
+    result = Lanes(types.float32)
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return _as_lanes(context, builder, args[0], number, result)
+
+    return result(number), emit
+
+
+@intrinsic
+def add_product(typing: Any, total: Any, left: Any, right: Any) -> Any:
+    """``total + left * right`` of floats, rounded once where the processor can, else twice."""
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        product = builder.fmul(args[1], args[2], flags=("contract",))
+        return builder.fadd(args[0], product, flags=("contract",))
+
+    return total(total, left, right), emit
+
+
+@intrinsic
 def floats(typing: Any, source: Any) -> Any:
     """A number 16 times; or any lanes, as floats of 64 bits."""
     result = Lanes(types.float64)
@@ -190,6 +233,22 @@ def bits(typing: Any, condition: Any) -> Any:
         return builder.zext(builder.bitcast(args[0], ir.IntType(WIDTH)), ir.IntType(64))
 
     return types.int64(condition), emit
+
+
+@intrinsic
+def first_lane(typing: Any, hits: Any) -> Any:
+    """The number of the lowest bit that is set."""
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.cttz(args[0], ir.IntType(1)(1))
+
+    return types.int64(types.uint64), emit
+
+
+def _start(context: Any, builder: Any, array: Any, value: Any, start: Any) -> Any:
+    """Where ``array[start]`` lies in a contiguous array, as a pointer to lanes."""
+    data = context.make_array(array)(context, builder, value).data
+    return builder.bitcast(builder.gep(data, [start]), Lanes(array.dtype).vector.as_pointer())
 
 
 def _place(context: Any, builder: Any, array: Any, value: Any, indices: Any) -> Any:

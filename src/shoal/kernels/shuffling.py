@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from shoal.kernels.compile import njit
+from shoal.kernels.compile import njit, python_if_small
 
 Words = npt.NDArray[np.uint64]
 Integers = npt.NDArray[np.int64]
@@ -44,6 +44,7 @@ def pick(word: np.uint64, bound: np.uint64) -> np.int64:
     return np.int64(high)
 
 
+@python_if_small(lambda results, *_: 8 * results.size)
 @njit(cache=True)
 def fill_below(results: Integers, bounds: Integers, words: Words, start: int) -> tuple[int, int]:
     """results[i] uniform in 0 … bounds[i]-1, from ``start`` on; gives (next start, words used)."""
@@ -59,6 +60,7 @@ def fill_below(results: Integers, bounds: Integers, words: Words, start: int) ->
     return results.size, used
 
 
+@python_if_small(lambda items, *_: 8 * items.size)
 @njit(cache=True)
 def shuffle_within(
     items: Integers, offsets: Integers, words: Words, group: int, start: int
@@ -83,6 +85,7 @@ def shuffle_within(
     return group, items.size, used
 
 
+@python_if_small(lambda chosen, population, *_: 8 * population)
 @njit(cache=True)
 def select(
     chosen: Integers, population: int, words: Words, taken: int, start: int
@@ -168,6 +171,7 @@ def _laplace_draw(scale: int, words: Words, used: int) -> tuple[np.int64, int]:
             return (-magnitude if negative == 1 else magnitude), used
 
 
+@python_if_small(lambda noise, *_: 64 * noise.size)
 @njit(cache=True)
 def discrete_laplace(
     noise: Integers, scales: Integers, words: Words, start: int
@@ -192,6 +196,7 @@ def _rotated(word: np.uint64, bits: int) -> np.uint64:
     return (word << np.uint64(bits)) | (word >> np.uint64(64 - bits))
 
 
+@python_if_small(lambda keys, *_: 128 * keys.size)
 @njit(cache=True)
 def siphash(keys: Integers, secret_low: np.uint64, secret_high: np.uint64) -> Words:
     """SipHash-2-4 of each key as 8 little-endian bytes (Aumasson and Bernstein, 2012)."""

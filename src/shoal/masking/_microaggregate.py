@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from shoal.errors import InputError, quoted
 from shoal.masking._base import Masker, StepLog
-from shoal.masking._dissimilarity import DISSIMILARITIES
-from shoal.masking._groups_satisfy import Models, PrivacyModels, masked_and_asked
-from shoal.masking._partitions import PARTITIONS, form_groups
+from shoal.masking.grouping._dissimilarity import DISSIMILARITIES
+from shoal.masking.grouping._groups_satisfy import Models, PrivacyModels, masked_and_asked
+from shoal.masking.grouping._partitions import PARTITIONS, form_groups
 from shoal.parameters import ColumnNames, Flag, Integer, OneOf, Real
 from shoal.randomness import SecretStream
 from shoal.table import Table, ends_of_members, owned_pairs
@@ -125,13 +125,13 @@ def aggregate(
             picked[name] = _modes(table, name, groups, least)
         else:
             numbers[name] = _means(table, name, groups, least)
-    return table.fill_numbers(numbers).with_cells_of(picked)
+    return table.fill_numbers(numbers, groups).with_cells_of(picked)
 
 
 def _means(
     table: Table, name: str, groups: npt.NDArray[np.int32], least: int
 ) -> npt.NDArray[np.float64]:
-    """The mean of each record's group; NaN where too few persons of the group have a value."""
+    """The mean of each group; NaN where too few persons of the group have a value."""
     if table.kind(name) in ("integer", "float"):
         column = table.numbers(name)
         present, values = column.present, column.values[column.present].astype(np.float64)
@@ -140,16 +140,19 @@ def _means(
         present = table.present(name)
         values = coded.numbers[coded.codes[present]]
     inside, count = groups[present], int(groups.max()) + 1
-    # of each person the mean, so that nobody with many records is the mean of a group
-    pairs, pair = np.unique(
-        inside.astype(np.int64) * table.person_count + table.persons[present], return_inverse=True
-    )
-    having = (pairs // table.person_count).astype(np.int32)
-    means = _group_means(_group_means(values, pair, len(pairs)), having, count)
+    having, each = inside, values
+    if table.has_persons:  # the mean of each, so that nobody with many records is that of a group
+        pairs, pair = np.unique(
+            inside.astype(np.int64) * table.person_count + table.persons[present],
+            return_inverse=True,
+        )
+        having = (pairs // table.person_count).astype(np.int32)
+        each = _group_means(values, pair, len(pairs))
+    means = _group_means(each, having, count)
     # rounding does not lead out of what the group has
     means = np.clip(means, *ends_of_members(inside, values, count).T)
     means[np.bincount(having, minlength=count) < least] = np.nan
-    return means[groups]
+    return means
 
 
 def _group_means(

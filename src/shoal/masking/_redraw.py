@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from shoal.errors import InputError, RequirementNotMet, quoted
 from shoal.masking._base import Masker, StepLog
-from shoal.masking._groups_satisfy import Models, PrivacyModels
+from shoal.masking.grouping._groups_satisfy import Models, PrivacyModels
 from shoal.models import PrivacyModel
 from shoal.parameters import Secret
 from shoal.randomness import SecretStream

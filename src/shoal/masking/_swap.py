@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from shoal.errors import InputError
 from shoal.masking._base import Masker, StepLog
-from shoal.masking._blocks import blocks_by_information
-from shoal.masking._dissimilarity import DISSIMILARITIES
-from shoal.masking._groups_satisfy import Models, PrivacyModels
-from shoal.masking._partitions import PARTITIONS, check_size, form_groups, rank_groups
+from shoal.masking.grouping._blocks import blocks_by_information
+from shoal.masking.grouping._dissimilarity import DISSIMILARITIES
+from shoal.masking.grouping._groups_satisfy import Models, PrivacyModels
+from shoal.masking.grouping._partitions import PARTITIONS, check_size, form_groups, rank_groups
 from shoal.parameters import ColumnNames, Flag, Integer, OneOf, Real, Secret
 from shoal.randomness import SecretStream
 from shoal.table import Exchange, Table

@@ -6,15 +6,15 @@ from shoal.models._base import Condition, PrivacyModel, counted, discover_models
 from shoal.models._beta_likeness import BetaLikeness
 from shoal.models._conditions import conditions_of, population_of, table_conditions
 from shoal.models._delta_disclosure import DeltaDisclosure
-from shoal.models._delta_presence import DeltaPresence
-from shoal.models._differential_privacy import DifferentialPrivacy
+from shoal.models._differential_privacy import (
+    DifferentialPrivacy,
+    delta_for_class,
+    smallest_class_for,
+)
 from shoal.models._k_anonymity import KAnonymity
-from shoal.models._k_map import KMap
 from shoal.models._l_diversity import LDiversity
-from shoal.models._population_model import PopulationModel
-from shoal.models._population_uniqueness import PopulationUniqueness
+from shoal.models._population import DeltaPresence, KMap, PopulationModel, PopulationUniqueness
 from shoal.models._probabilistic_k_anonymity import ProbabilisticKAnonymity
-from shoal.models._random_sampling import delta_for_class, smallest_class_for
 from shoal.models._t_closeness import TCloseness
 
 __all__ = [

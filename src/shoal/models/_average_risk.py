@@ -9,8 +9,7 @@ from typing import Annotated
 import numpy as np
 
 from shoal.errors import UnreachableLevel
-from shoal.models._base import counted
-from shoal.models._partition_model import Integers, PartitionModel
+from shoal.models._base import Integers, PartitionModel, counted
 from shoal.parameters import Real
 from shoal.table import Table
 

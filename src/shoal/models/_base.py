@@ -1,4 +1,4 @@
-"""What every privacy model answers: how far a table goes, whether it suffices, and who fails."""
+"""What a privacy model is: an amount that classes must reach, and how a search asks for it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from shoal.discovery import concrete_subclasses
 from shoal.errors import UnreachableLevel
 from shoal.parameters import Parametrized, parameters_of
-from shoal.table import Table
+from shoal.table import Table, owned_pairs
 
 #: Sums of shares are rounded; a level that misses its bound by less than this meets it.
 HAIR = 1e-9
@@ -124,3 +124,41 @@ def discover_models() -> dict[str, type[PrivacyModel]]:
     """Every privacy model by its name in plans."""
     found = concrete_subclasses("shoal.models", PrivacyModel)  # type: ignore[type-abstract]
     return {cls.model: cls for cls in sorted(found, key=lambda cls: cls.model)}
+
+
+Integers = npt.NDArray[np.int64]
+
+
+class PartitionModel(PrivacyModel):
+    """Base of the models that read nothing but the sizes of the classes, all at once.
+
+    No single record violates such a model: where it does not hold, all of them do.
+    """
+
+    direction = "lower"
+
+    @abstractmethod
+    def level_of_sizes(
+        self, sizes: Integers, classes: Integers | None = None, persons: Integers | None = None
+    ) -> float:
+        """The level of a partition into classes of these sizes.
+
+        Where a person may be in several, ``classes`` and ``persons`` are the pairs of the two.
+        """
+
+    def holds_for_sizes(
+        self, sizes: Integers, classes: Integers | None = None, persons: Integers | None = None
+    ) -> bool:
+        """Whether a partition into classes of these sizes is accepted, for searches."""
+        return bool(self.accepts(self.level_of_sizes(sizes, classes, persons)))
+
+    def level(self, table: Table) -> float:
+        """The level of the partition by equal quasi-identifiers; 0 without records."""
+        if not len(table):
+            return 0.0
+        pairs = owned_pairs(table.classes.labels, table.persons) if table.has_persons else ()
+        return self.level_of_sizes(table.classes.sizes, *pairs)
+
+    def violations(self, table: Table) -> npt.NDArray[np.bool_]:
+        """All records where the model does not hold, else none."""
+        return np.full(len(table), not self.accepts(self.level(table)))

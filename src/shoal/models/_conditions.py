@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InputError
-from shoal.models._base import Condition, PrivacyModel
-from shoal.models._partition_model import PartitionModel
-from shoal.models._population_model import PopulationModel
+from shoal.models._base import Condition, PartitionModel, PrivacyModel
+from shoal.models._population import PopulationModel
 from shoal.table import Table, owned_pairs
 
 if TYPE_CHECKING:

@@ -144,8 +144,7 @@ def _by(table: Table, columns: Sequence[str]) -> Table:
             f"The original has no column {quoted(lacking)}, so classes before sampling cannot be "
             "counted."
         )
-    table = table.with_roles(Roles(quasi_identifiers=columns), released=True)
-    return table.drop(name for name in table.columns if name not in columns)
+    return table.with_roles(Roles(quasi_identifiers=columns), released=True)
 
 
 def _compared(
@@ -194,7 +193,8 @@ def _learned(
     whole = original
     if not everyone.all():
         unplaced = int(original.of_persons(~everyone).sum())
-        whole = original.keep(everyone)
+        others = [name for name in original.columns if name not in became]
+        whole = original.drop(others).keep(everyone)
         labels = {name: codes[everyone] for name, codes in labels.items()}
     whole = whole.with_codes({name: (sample.codes(name), labels[name]) for name in labels})
     return _compared(sample, whole, missing, unplaced=unplaced, learned=True)

@@ -3,10 +3,7 @@
 from shoal.study._conclusion import Claim, Conclusion, Finding
 from shoal.study._design import Cell, MeasureSpec, Study, Variant
 from shoal.study._outcome import Outcome, read_verdict, run_study
-from shoal.study._own_tables import tables_at
-from shoal.study._places import DATA_VARIABLE
 from shoal.study._results import Results, Row
-from shoal.study._runner import Run
 from shoal.study._statistics import (
     Friedman,
     SignTest,
@@ -19,8 +16,11 @@ from shoal.study._statistics import (
     signed_rank,
     spearman,
 )
-from shoal.study._tables import TableSource
 from shoal.study.builtin import PRESETS, BuiltIn, built_in, built_in_studies
+from shoal.study.data._own_tables import tables_at
+from shoal.study.data._tables import TableSource
+from shoal.study.running._places import DATA_VARIABLE
+from shoal.study.running._runner import Run
 
 __all__ = [
     "DATA_VARIABLE",

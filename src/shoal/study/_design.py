@@ -14,9 +14,9 @@ from typing import Any
 
 from shoal.errors import PlanError, did_you_mean
 from shoal.study._measures import options_of, study_measures
-from shoal.study._own_tables import sources_of
 from shoal.study._shape import check_shape
-from shoal.study._tables import TableSource
+from shoal.study.data._own_tables import sources_of
+from shoal.study.data._tables import TableSource
 from shoal.workflow import Plan
 
 _PARTS = (

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import InputError
-from shoal.study._tables import TableSource
+from shoal.study.data._tables import TableSource
 from shoal.table import Table
 
 _TAKE_ROWS = ("control", "holdout")

@@ -15,12 +15,12 @@ from shoal.errors import InputError, quoted
 from shoal.study import _generic
 from shoal.study._conclusion import Conclusion
 from shoal.study._design import Study
-from shoal.study._own_tables import tables_at
-from shoal.study._places import not_found
 from shoal.study._results import Results
-from shoal.study._runner import Progress, Run, run
-from shoal.study._tables import TableSource
 from shoal.study.builtin import PRESETS, BuiltIn, built_in
+from shoal.study.data._own_tables import tables_at
+from shoal.study.data._tables import TableSource
+from shoal.study.running._places import not_found
+from shoal.study.running._runner import Progress, Run, run
 from shoal.workflow._folder import complete_files
 from shoal.workflow.report._render import render
 

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.study._design import Study
-from shoal.study._keys import keys_of
-from shoal.study._store import Result, Status, Store
+from shoal.study.running._keys import keys_of
+from shoal.study.running._store import Result, Status, Store
 from shoal.table import records_as_parquet
 
 Floats = npt.NDArray[np.float64]

@@ -7,24 +7,19 @@ from shoal.table._encode import Codes
 from shoal.table._features import features_of, frame_of_array, renamed, whole_as_floats
 from shoal.table._fingerprint import fingerprint
 from shoal.table._frames import Kind
+from shoal.table._pair import Outcomes, Pair, empty_cells, empty_codes, released_text
 from shoal.table._persons import owned_pairs
 from shoal.table._provenance import OTHER, Course, Exchange
 from shoal.table._quantities import quantities, scale_name
 from shoal.table._read_table import read
 from shoal.table._released import (
-    ReleasedFields,
+    ReleasedFile,
     read_records,
-    read_released,
     records_as_parquet,
 )
 from shoal.table._released_column import ReleasedColumn, read_labels_of, released_column
 from shoal.table._released_pairs import ends_of_members, usual_partners
-from shoal.table._released_texts import (
-    empty_cells,
-    ends_of_labels,
-    released_text,
-    stretches_of_labels,
-)
+from shoal.table._released_texts import ends_of_labels, stretches_of_labels
 from shoal.table._roles import Roles
 from shoal.table._sampling import Sampling, signed_codes, table_of_codes
 from shoal.table._stacked import (
@@ -45,6 +40,7 @@ from shoal.table.hierarchy._rule import ROOT, Unseen
 from shoal.table.storage._formats import DELIMITER_OF, FORMATS
 from shoal.table.storage._formulas import Formulas
 from shoal.table.storage._size import check_file_size
+from shoal.table.storage._text import source_digest
 from shoal.table.suggestion._suggest import (
     RoleSuggestion,
     identifying_columns,
@@ -67,8 +63,10 @@ __all__ = [
     "Kind",
     "Missing",
     "Numbers",
+    "Outcomes",
+    "Pair",
     "ReleasedColumn",
-    "ReleasedFields",
+    "ReleasedFile",
     "RoleSuggestion",
     "Roles",
     "RoundEnds",
@@ -78,6 +76,7 @@ __all__ = [
     "check_file_size",
     "check_reading",
     "empty_cells",
+    "empty_codes",
     "ends_of_labels",
     "ends_of_members",
     "features_of",
@@ -91,7 +90,6 @@ __all__ = [
     "read",
     "read_labels_of",
     "read_records",
-    "read_released",
     "records_as_parquet",
     "released_column",
     "released_text",
@@ -102,6 +100,7 @@ __all__ = [
     "shared_numbers",
     "shared_persons",
     "signed_codes",
+    "source_digest",
     "stacked_codes",
     "stacked_numbers",
     "stacked_numbers_and_unit",

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import polars as pl
 
 from shoal.table._agreement import Agreement
-from shoal.table._encode import Codes, combine, encode
+from shoal.table._encode import Codes, Keys, combine, encode
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -96,12 +96,12 @@ class Classes:
         return f"Classes(records={self.records}, count={self.count}, k={self.k})"
 
 
-def form_classes(parts: Iterable[Codes], rows: int) -> Classes:
+def form_classes(parts: Iterable[Keys], rows: int) -> Classes:
     """Group the records by equal codes in all parts.
 
     Parameters
     ----------
-    parts : iterable of Codes
+    parts : iterable of Keys
         The quasi-identifiers; without any, all records are one class.
     rows : int
         The number of records.

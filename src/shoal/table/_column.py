@@ -14,7 +14,7 @@ import polars as pl
 
 from shoal.errors import InputError
 from shoal.table._comparable import comparable
-from shoal.table._encode import Codes, decode, encode
+from shoal.table._encode import Codes, Keys, decode, encode, unordered
 from shoal.table._frames import Kind, kind_of
 from shoal.table._scrub import scrubbed_column
 
@@ -97,6 +97,11 @@ class Column:
         return "codes" in vars(self)
 
     @property
+    def _is_coarse(self) -> bool:
+        """Whether it is coded, and comparing its levels costs less than comparing its cells."""
+        return self.is_coded and 4 * self.codes.count <= len(self)
+
+    @property
     def kind(self) -> Kind:
         """Integer, float, boolean, text, date, datetime, time or duration."""
         return kind_of(self.dtype)
@@ -104,14 +109,16 @@ class Column:
     @cached_property
     def numbers(self) -> Numbers:
         """A numeric column as arrays; infinite values are refused."""
-        series = self.series
         if self.kind not in ("integer", "float"):
             raise InputError(f"Column '{self.name}' is not numeric but {self.kind}.")
+        series = self.codes.levels if self._cells is None else self._cells
         if self.kind == "integer":
             series = series.cast(pl.UInt64 if series.dtype == pl.UInt64 else pl.Int64)
         else:
             series = series.cast(pl.Float64)
-        values = series.fill_null(0).to_numpy()
+        values = (series.fill_null(0) if series.null_count() else series).to_numpy()
+        if self._cells is None:
+            values = np.append(values, values.dtype.type(0))[self.codes.codes]
         infinite = 0 if self.kind == "integer" else int(np.isinf(values).sum())
         if infinite:
             raise InputError(
@@ -152,6 +159,32 @@ class Column:
         texts = codes.texts
         return {texts[code]: int(counts[code]) for code in order.tolist()}
 
+    def counts_between(self, edges: npt.NDArray[np.float64]) -> Integers:
+        """How many numbers lie from each edge to below the next; missing ones nowhere.
+
+        Examples
+        --------
+        >>> Column(pl.Series([1, 2, 2, None, 9])).counts_between(np.array([0.0, 2.0, 5.0])).tolist()
+        [1, 2]
+        """
+        if self.is_coded:
+            codes = self.codes
+            counts = np.bincount(codes.codes, minlength=codes.count)[: len(codes.levels)]
+            places = np.searchsorted(codes.levels.cast(pl.Float64).to_numpy(), edges)
+            return np.diff(np.append(0, np.cumsum(counts))[places])
+        values = self.numbers.values[self.present].astype(np.float64)
+        bins = np.searchsorted(edges, values, side="right")
+        return np.bincount(bins, minlength=len(edges) + 1)[1 : len(edges)]
+
+    @property
+    def keys(self) -> Keys:
+        """Numbers that are equal where cells are: the codes, or for floats labels in any order."""
+        return self._unordered if not self.is_coded and self.dtype == pl.Float64 else self.codes
+
+    @cached_property
+    def _unordered(self) -> Keys:
+        return unordered(self.series)
+
     def at(self, rows: npt.NDArray[Any]) -> Column:
         """The same for the marked rows, or for rows by their positions."""
         if self.is_coded:
@@ -187,18 +220,13 @@ class Column:
         """
         if self is other and rows is None:
             return np.zeros(len(self), np.bool_)
-        if self.is_coded and other.is_coded and self._has_few_levels_beside(other):
+        if self._is_coarse and other._is_coarse:
             mine, theirs = in_one_code(self, other)
             before = other.codes.codes if rows is None else other.codes.codes[rows]
             return mine[self.codes.codes] != theirs[before]
         old = other.series if rows is None else other.series.gather(rows)
         old, new = comparable(old, self.series)
         return old.ne_missing(new).to_numpy()
-
-    def _has_few_levels_beside(self, other: Column) -> bool:
-        """Whether it is less work to compare the levels of two columns than their cells."""
-        texts = pl.String in (self.dtype, other.dtype)
-        return texts or self.codes.count + other.codes.count <= len(self)
 
 
 #: What two columns are in one code, made once for each pair that lives.
@@ -229,6 +257,9 @@ def _in_one_code(one: Column, other: Column) -> tuple[Integers, Integers]:
     if one is other:
         numbers = _with_missing(np.arange(len(one.codes.levels)), one.codes)
         return numbers, numbers
+    if one.dtype == other.dtype and one.codes.levels.equals(other.codes.levels):
+        numbers = np.arange(len(one.codes.levels))
+        return _with_missing(numbers, one.codes), _with_missing(numbers, other.codes)
     both = encode(pl.concat(comparable(one.codes.levels, other.codes.levels)))
     numbers = both.codes.astype(np.int64)
     first = len(one.codes.levels)

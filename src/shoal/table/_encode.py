@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -145,11 +145,12 @@ def encode(series: pl.Series) -> Codes:
         )
     series = plain_floats(series)
     labels, count = _labels(series)
-    distinct = series.gather(first_rows(labels, count))
+    # labels are numbered by first appearance: where each row has its own, its place is its label
+    distinct = series if count == len(series) else series.gather(first_rows(labels, count))
     order = distinct.arg_sort(nulls_last=True).to_numpy()
     code_of_label = np.empty(count, _narrowest(count))
     code_of_label[order] = np.arange(count, dtype=code_of_label.dtype)
-    levels = distinct.gather(order).drop_nulls()
+    levels = distinct.gather(order[: count - min(1, series.null_count())])
     return Codes(code_of_label[labels], levels, len(levels) if len(levels) < count else None)
 
 
@@ -167,13 +168,42 @@ def decode(column: Codes) -> pl.Series:
     return levels.gather(column.codes)
 
 
-def combine(parts: Iterable[Codes], rows: int) -> npt.NDArray[np.uint64]:
+class Keys(Protocol):
+    """A column as numbers below ``count`` that are equal where its cells are."""
+
+    @property
+    def name(self) -> str:
+        """The name of the column."""
+
+    @property
+    def codes(self) -> npt.NDArray[np.integer[Any]]:
+        """The number of each record."""
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Labels:
+    name: str
+    codes: npt.NDArray[np.integer[Any]]
+    count: int
+
+
+def unordered(series: pl.Series) -> Keys:
+    """Equal numbers for equal cells, without the order of the values, which sorting would cost."""
+    return _Labels(series.name, *_labels(series))
+
+
+def combine(parts: Iterable[Keys], rows: int) -> npt.NDArray[np.uint64]:
     """One 64-bit key per record: equal keys where the records have equal codes in all parts.
 
     Parameters
     ----------
-    parts : iterable of Codes
-        The columns. They are taken one at a time, so a generator need not hold them all.
+    parts : iterable of Keys
+        The columns. They are taken one at a time, so a generator need not hold them all; once all
+        records differ, no more are taken.
     rows : int
         The number of records; without any column all of them have the key 0.
 
@@ -196,8 +226,10 @@ def combine(parts: Iterable[Codes], rows: int) -> npt.NDArray[np.uint64]:
         if bound * part.count > 2**64:
             labels, bound = dense_labels(keys)
             keys[:] = labels
+        if part.count == rows:
+            return part.codes.astype(np.uint64)
         keys *= np.uint64(part.count)
-        keys += part.codes
+        keys += part.codes.astype(np.uint64, copy=False)
         bound *= max(part.count, 1)
     return keys
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
@@ -109,6 +110,9 @@ def to_polars(frame: Any) -> tuple[pl.DataFrame, Origin]:
     """
     if isinstance(frame, pl.LazyFrame):
         frame = frame.collect()
+    if isinstance(frame, pl.DataFrame):  # taken as it is: nobody can change it in place unseen
+        check_names(frame.columns)
+        return _normalise(frame), Origin("polars", dict(frame.schema))
     try:
         native = nw.from_native(frame, eager_only=True)
     except TypeError:
@@ -123,7 +127,7 @@ def to_polars(frame: Any) -> tuple[pl.DataFrame, Origin]:
     library = native.implementation.value
     if library not in _RESTORE:
         raise InputError(f"A frame of {library} is not supported; use polars, pandas or pyarrow.")
-    _check_names(list(native.columns))
+    check_names(list(native.columns))
     if library == "pandas":
         # polars would share its memory, and a pandas frame can be changed in place
         native = native.clone()
@@ -155,7 +159,8 @@ def _inconvertible(native: Any, types: Mapping[str, Any]) -> str:
     return f"column {', '.join(shown)}{more}" if odd else ""
 
 
-def _check_names(names: list[Any]) -> None:
+def check_names(names: list[Any]) -> None:
+    """InputError unless the names are those of different columns."""
     if not all(isinstance(name, str) for name in names):
         raise InputError("Column names must be text; rename the columns that are numbers.")
     if any(not name.strip() for name in names):
@@ -169,7 +174,7 @@ def _check_names(names: list[Any]) -> None:
             "patterns of names; rename these columns."
         )
     if len(set(names)) != len(names):
-        twice = sorted({name for name in names if names.count(name) > 1})
+        twice = sorted(name for name, count in Counter(names).items() if count > 1)
         raise InputError(f"The frame has column names twice: {quoted(twice)}; rename them.")
 
 
@@ -184,17 +189,17 @@ def _original_types(frame: Any, library: str) -> dict[str, Any]:
 def _normalise(data: pl.DataFrame) -> pl.DataFrame:
     """Plain types only: NaN is missing, -0.0 is 0.0, categories are text, no nested values."""
     changes = []
-    for name, dtype in data.schema.items():
-        column = data[name]  # not pl.col, which would read a name like "*" as a pattern
-        if not (dtype.is_numeric() or dtype.is_temporal() or dtype in _OTHER_PLAIN):
+    for column in data:  # not pl.col, which would read a name like "*" as a pattern
+        name, dtype = column.name, column.dtype
+        if not (dtype.is_numeric() or dtype.is_temporal() or isinstance(dtype, _OTHER_PLAIN)):
             raise InputError(
                 f"Column '{name}' holds values of type {type(dtype).__name__}; "
                 "a table holds numbers, text, booleans and dates."
             )
-        _refuse_beyond_calendar(column)
+        refuse_beyond_calendar(column)
         if dtype.is_float():
             changes.append(plain_floats(column.cast(pl.Float64)))
-        elif dtype in (pl.Categorical, pl.Enum, pl.Null):
+        elif isinstance(dtype, (pl.Categorical, pl.Enum, pl.Null)):
             # unused categories would carry values of the original into the release
             changes.append(column.cast(pl.String))
         elif dtype in (pl.Int128, pl.UInt128):
@@ -202,7 +207,7 @@ def _normalise(data: pl.DataFrame) -> pl.DataFrame:
     return data.with_columns(changes) if changes else data
 
 
-def _refuse_beyond_calendar(column: pl.Series) -> None:
+def refuse_beyond_calendar(column: pl.Series) -> None:
     """Dates of a year that has not four digits, and stretches of time that no unit can hold.
 
     A type can hold them, but neither a text, nor Python, nor a step that counts in days.
@@ -300,11 +305,11 @@ def _to_own_polars(data: pl.DataFrame, types: Mapping[str, Any]) -> pl.DataFrame
         first = types.get(name, dtype)
         if first == dtype:
             continue
-        if first == pl.Enum and dtype == pl.String:
+        if isinstance(first, pl.Enum) and dtype == pl.String:
             present = set(data[name].alias("").unique())
             used = [category for category in first.categories if category in present]
             changes.append(data[name].cast(pl.Enum(used)))
-        elif first == pl.Categorical and dtype == pl.String:
+        elif isinstance(first, pl.Categorical) and dtype == pl.String:
             changes.append(data[name].cast(pl.Categorical))
         elif first == pl.Float32 and dtype == pl.Float64:
             changes.append(data[name].cast(pl.Float32))

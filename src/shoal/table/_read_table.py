@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+import polars as pl
+
 from shoal.table._roles import Roles
 from shoal.table._table import Table
-from shoal.table.storage._read import DEFAULT_MISSING, read_frame
+from shoal.table.storage._read import DEFAULT_MISSING, read_source
 
 
 def read(
@@ -53,7 +55,7 @@ def read(
     >>> read(path).frame.to_dicts()
     [{'age': 31, 'zip': '01234'}]
     """
-    frame = read_frame(
+    found = read_source(
         source,
         query=query,
         format=format,
@@ -64,4 +66,6 @@ def read(
         sheet=sheet,
         header=header,
     )
-    return Table(frame, roles)
+    if isinstance(found, pl.DataFrame):
+        return Table(found, roles)
+    return Table.of_columns(found, roles)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -13,72 +13,129 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from shoal.errors import ReadError
 from shoal.table._roles import Roles
 from shoal.table._table import Table
+from shoal.table.storage._delimited import Fields, TextFile, recorded_columns
 from shoal.table.storage._formats import DELIMITER_OF
 from shoal.table.storage._formulas import Formulas, running
-from shoal.table.storage._plain_text import as_text
-from shoal.table.storage._read import read_fields, read_frame
-from shoal.table.storage._size import check_memory
+from shoal.table.storage._read import read_columnar, read_frame
+from shoal.table.storage._size import check_file_size, check_memory, check_table_size
+from shoal.table.storage._types import as_recorded_frame, as_text, dtypes_of
+from shoal.table.storage._workbook import read_sheet_texts
 
 
-def read_released(
-    path: str | os.PathLike[str],
-    format: str,
-    schema: Mapping[str, str],
-    roles: Roles,
-    *,
-    formulas: Formulas = "keep",
-) -> Table:
-    """The released data with the types that the release recorded; not if memory cannot hold it."""
-    check_memory(Path(path), format)
-    formulas = formulas if format in DELIMITER_OF else "keep"
-    frame = read_frame(path, format=format, schema=dict(schema), formulas=formulas)
-    return Table(frame).with_roles(roles, released=True)
+class ReleasedFile:
+    """The data of a release as they lie in a file: read once, and seen in two ways.
 
+    As a table, with the types that the release recorded; and as a reader of the file sees it,
+    with nothing parsed or made equal. Fields of text are one where their characters are the same,
+    values of other formats where they are written alike.
 
-@dataclass(frozen=True)
-class ReleasedFields:
-    """The fields of a released file as its reader sees them; nothing is parsed or made equal.
-
-    Fields of text are one where their characters are the same, values of other formats where they
-    are written alike.
+    Parameters
+    ----------
+    path : path
+        The file.
+    format : str
+        Its format.
 
     Examples
     --------
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "data.csv"
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "data.csv"
     >>> _ = path.write_text("balance,sex\\n0.0,f\\n-0.0,f\\n0.0,f\\n")
-    >>> ReleasedFields(path, "csv").sizes([0, 1]).tolist()
+    >>> file = ReleasedFile(path, "csv")
+    >>> file.sizes([0, 1]).tolist()
     [1, 2]
+    >>> file.table({"balance": "float64", "sex": "string"}, Roles()).group(["balance"]).k
+    3
     """
 
-    path: str | os.PathLike[str]
-    format: str
+    def __init__(self, path: str | os.PathLike[str], format: str) -> None:
+        self.path, self.format = Path(path), format
 
     @cached_property
-    def _read(self) -> tuple[list[str], pl.DataFrame]:
-        return read_fields(self.path, self.format)
+    def sha256(self) -> str:
+        """The checksum of the file; ReadError where it is so large that it is there to harm."""
+        check_file_size(self.path)
+        if self.format in DELIMITER_OF:
+            try:
+                found = self._text.shape.sha256
+            except ReadError:  # of its shape, which those say who want the fields
+                found = None
+            if found is not None:
+                return found
+        with self.path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+
+    @cached_property
+    def _text(self) -> TextFile:
+        return TextFile.open(self.path, "utf-8", DELIMITER_OF[self.format])
+
+    @cached_property
+    def _frame(self) -> pl.DataFrame:
+        check_memory(self.path, self.format)
+        return read_columnar(self.path, self.format)
+
+    @cached_property
+    def _fields(self) -> list[Fields]:
+        """The columns as a reader sees them; not if memory cannot hold them."""
+        if self.format in DELIMITER_OF:
+            check_file_size(self.path)
+            check_table_size(self.path, self._text.shape.records, len(self._text.names))
+            return self._text.fields()
+        if self.format != "xlsx":
+            return [Fields(column) for column in self._frame]
+        check_memory(self.path, self.format)
+        return [Fields(column) for column in read_sheet_texts(self.path)]
+
+    def table(
+        self, schema: Mapping[str, str], roles: Roles, *, formulas: Formulas = "keep"
+    ) -> Table:
+        """The data with the types that the release recorded; not if memory cannot hold them."""
+        if self.format in DELIMITER_OF:
+            columns = recorded_columns(self._text, self._fields, dtypes_of(schema), formulas)
+            return Table.of_columns(columns).with_roles(roles, released=True)
+        if self.format == "xlsx":
+            check_memory(self.path, self.format)
+            frame = read_frame(self.path, format="xlsx", schema=dict(schema))
+        else:
+            frame = as_recorded_frame(self._frame, dtypes_of(schema), f"'{self.path}'")
+        return Table(frame).with_roles(roles, released=True)
 
     def sizes(
         self, places: Sequence[int], persons: npt.NDArray[np.int64] | None = None
     ) -> npt.NDArray[np.int64]:
-        """How many rows, or ``persons`` with such rows, share the fields at some places, sorted."""
-        _, fields = self._read
-        whose = pl.Series("whose", np.arange(fields.height) if persons is None else persons)
+        """How many rows, or ``persons`` with such rows, share the fields at some places, sorted.
+
+        Counted by polars from the fields, and not from the codes that a table has of them.
+        """
+        fields = self._fields
+        rows = len(fields[0].cells) if fields else 0
         # each value in its one way: as text, -0.0 is not 0.0, nor NaN a missing value
-        columns = [as_text(fields[:, place]).alias(str(place)) for place in places]
+        columns = [_as_text(fields[place].cells).alias(str(place)) for place in places]
         if not columns:
-            return np.array([whose.n_unique()] if fields.height else [], dtype=np.int64)
-        classes = pl.DataFrame([*columns, whose]).lazy().group_by(pl.exclude("whose"))
-        sizes = classes.agg(pl.col("whose").n_unique().alias("size")).collect()
+            count = rows if persons is None else len(np.unique(persons))
+            return np.array([count] if rows else [], dtype=np.int64)
+        frame, names = pl.DataFrame(columns), [column.name for column in columns]
+        if persons is not None:  # each person once in each class
+            frame = frame.with_columns(pl.Series("whose", persons)).unique()
+        sizes = frame.lazy().group_by(names).agg(pl.len().alias("size")).collect()
         return np.sort(sizes["size"].to_numpy().astype(np.int64))
 
     def running(self, places: Sequence[int]) -> int:
         """How many names, and fields at some places, a spreadsheet would run as formulas."""
-        names, fields = self._read
-        columns = [pl.Series(names, dtype=pl.String), *(fields[:, place] for place in places)]
-        return sum(int(running(column).sum()) for column in columns)
+        names = self._text.names if self.format in DELIMITER_OF else []
+        count = int(running(pl.Series(names, dtype=pl.String)).sum())
+        for fields in (self._fields[place] for place in places):
+            runs = running(fields.texts).fill_null(False).to_numpy()
+            count += int(runs.sum() if fields.counts is None else fields.counts[runs].sum())
+        return count
+
+
+def _as_text(column: pl.Series) -> pl.Series:
+    """A column as text; categories are texts already."""
+    return column if isinstance(column.dtype, pl.Categorical) else as_text(column)
 
 
 def records_as_parquet(

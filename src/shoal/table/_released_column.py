@@ -17,7 +17,7 @@ from shoal.table._released_pairs import ends_of_members
 from shoal.table._sampling import signed_codes
 from shoal.table.hierarchy._read_labels import Runs, read_labels
 from shoal.table.hierarchy._rule import ROOT
-from shoal.table.storage._plain_text import as_text
+from shoal.table.storage._types import as_text
 
 if TYPE_CHECKING:
     from shoal.table._table import Table

@@ -9,15 +9,11 @@ import datetime as dt
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.table.hierarchy._rule import ROOT
-
-if TYPE_CHECKING:
-    from shoal.table._table import Table
 
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _SINGLE = re.compile(_NUMBER)
@@ -185,31 +181,3 @@ def _numbers_of(text: str) -> tuple[float, float] | None:
     low = -np.inf if interval.low is None else end_of(interval.low)
     high = np.inf if interval.high is None else end_of(interval.high)
     return None if low is None or high is None else (low, high)
-
-
-def empty_cells(original: Table, masked: Table, name: str) -> npt.NDArray[np.bool_]:
-    """Where a released column says nothing: missing, or ``*`` that the original has not.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from shoal import Table
-    >>> ages, bands = (Table(pl.DataFrame({"x": x})) for x in ([20, 31], ["[20, 30)", "*"]))
-    >>> empty_cells(ages, bands, "x").tolist()
-    [False, True]
-    """
-    empty = ~masked.present(name)
-    if masked.kind(name) != "text":
-        return empty
-    column = masked.codes(name)
-    texts = column.texts
-    if ROOT in texts and ROOT not in original.codes(name).texts:
-        empty |= column.codes == texts.index(ROOT)
-    return empty
-
-
-def released_text(original: Table, masked: Table, name: str) -> bool:
-    """Whether a column was generalized: it is text, with values that the original has not."""
-    if masked.kind(name) != "text":
-        return False
-    return not set(masked.codes(name).texts) <= {*original.codes(name).texts, ROOT}

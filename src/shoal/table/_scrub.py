@@ -1,4 +1,4 @@
-"""Frames without leftovers: nothing in memory but the values that the cells show.
+"""Columns without leftovers: nothing in memory but the values that the cells show.
 
 A column keeps more than it shows. Where a cell was made missing, the old value still stands in the
 buffer under the mark; a column of texts refers to buffers that hold texts of rows long gone; and a
@@ -15,21 +15,15 @@ import polars as pl
 _NOTHING: Final[dict[type[pl.DataType], Any]] = {pl.String: "", pl.Boolean: False}
 
 
-def scrubbed(frame: pl.DataFrame) -> pl.DataFrame:
+def scrubbed_column(column: pl.Series) -> pl.Series:
     """The same values in new buffers that hold nothing else; categories become text.
 
     Examples
     --------
-    >>> frame = pl.DataFrame({"sex": ["f", "m", None]}, schema={"sex": pl.Enum(["f", "m", "x"])})
-    >>> scrubbed(frame).schema
-    Schema([('sex', String)])
+    >>> scrubbed_column(pl.Series("sex", ["f", None], dtype=pl.Enum(["f", "m", "x"]))).dtype
+    String
     """
-    return pl.DataFrame(height=frame.height).hstack([scrubbed_column(column) for column in frame])
-
-
-def scrubbed_column(column: pl.Series) -> pl.Series:
-    """The same for one column."""
-    if column.dtype in (pl.Categorical, pl.Enum, pl.Null):
+    if isinstance(column.dtype, (pl.Categorical, pl.Enum, pl.Null)):
         column = column.cast(pl.String)
     if column.null_count():
         nothing = pl.lit(_NOTHING.get(column.dtype.base_type(), 0)).cast(column.dtype)

@@ -19,7 +19,17 @@ from shoal.table._checks import check_roles
 from shoal.table._classes import Classes, agreement_of, form_classes, weight_sums, weights_by_class
 from shoal.table._column import Column, Numbers
 from shoal.table._encode import Codes
-from shoal.table._frames import Kind, Names, Origin, in_type_of, kind_of, plain_floats, to_polars
+from shoal.table._frames import (
+    Kind,
+    Names,
+    Origin,
+    check_names,
+    in_type_of,
+    kind_of,
+    plain_floats,
+    refuse_beyond_calendar,
+    to_polars,
+)
 from shoal.table._identifying import identifying_columns
 from shoal.table._persons import Owners, counting, histories, owned_pairs, pseudonyms
 from shoal.table._population import counted_in
@@ -27,7 +37,7 @@ from shoal.table._provenance import Course, Exchange, Provenance
 from shoal.table._roles import Roles
 from shoal.table._sampling import Sampling
 from shoal.table.storage._formulas import Formulas, running
-from shoal.table.storage._write import schema_of, write_frame
+from shoal.table.storage._write import schema_of, write_columns
 from shoal.table.suggestion._owners import repeating_owners
 
 if TYPE_CHECKING:
@@ -82,12 +92,28 @@ class Table:
         if isinstance(frame, Table):
             raise InputError("This is a Table already; use table.with_roles(...) for other roles.")
         data, origin = to_polars(frame)
-        roles = Roles() if roles is None else roles
         columns = {series.name: Column(series) for series in data}
-        check_roles(columns, data.height, roles)
-        past = Provenance(np.arange(data.height, dtype=np.int64), uuid.uuid4().hex, Owners())
+        self._begin(columns, data.height, origin, Roles() if roles is None else roles)
+
+    def _begin(self, columns: dict[str, Column], rows: int, origin: Origin, roles: Roles) -> None:
+        check_roles(columns, rows, roles)
+        past = Provenance(np.arange(rows, dtype=np.int64), uuid.uuid4().hex, Owners())
         vars(self).update(_columns=columns, _origin=origin, _roles=roles, _past=past, _kept={})
         vars(self)["_past"] = replace(past, owners=Owners().under(roles, self))
+
+    @classmethod
+    def of_columns(cls, columns: Sequence[Column], roles: Roles | None = None) -> Table:
+        """A table of columns that were read as such, and may be coded already."""
+        check_names([column.name for column in columns])
+        for column in columns:
+            if column.dtype.is_temporal():
+                refuse_beyond_calendar(column.series)
+        table = cls.__new__(cls)
+        named = {column.name: column for column in columns}
+        origin = Origin("polars", {column.name: column.dtype for column in columns})
+        rows = len(columns[0]) if columns else 0
+        table._begin(named, rows, origin, Roles() if roles is None else roles)
+        return table
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError("A Table is frozen; a step returns a new one.")
@@ -226,7 +252,7 @@ class Table:
 
     def group(self, columns: Sequence[str]) -> Classes:
         """The rows grouped by equal values of any columns; sizes count rows."""
-        parts = (self.column(name).codes for name in columns)
+        parts = (self.column(name).keys for name in columns)
         return self._once(lambda: form_classes(parts, len(self)), "group", columns)
 
     def crowds(self, columns: Sequence[str]) -> Classes:
@@ -395,7 +421,7 @@ class Table:
         In CSV and TSV an apostrophe keeps spreadsheets from running a text or a column name as a
         formula, unless ``formulas`` is ``"keep"``.
         """
-        write_frame(self._data, path, format=format, formulas=formulas)
+        write_columns(list(self._columns.values()), path, format=format, formulas=formulas)
 
     def running_cells(self) -> dict[str, int]:
         """The text columns that have cells a spreadsheet would run as formulas, and how many."""
@@ -686,27 +712,34 @@ class Table:
             assert changed[-1].name == name
         return self._with_columns(changed)
 
-    def fill_numbers(self, columns: Mapping[str, npt.NDArray[np.float64]]) -> Table:
+    def fill_numbers(
+        self,
+        columns: Mapping[str, npt.NDArray[np.float64]],
+        groups: npt.NDArray[np.integer[Any]] | None = None,
+    ) -> Table:
         """New values for numeric columns, also where a cell was missing; NaN makes it missing.
 
         Whole numbers stay whole; dates and times take the count of units that they are kept in.
+        With ``groups``, the group of each row, there is one value for each group.
         """
         changed = []
         for name, values in columns.items():
-            old = self.column(name).series
-            new = pl.Series(name, values).fill_nan(None)
-            if kind_of(old.dtype) not in ("integer", "float"):
-                ticks = pl.Series(np.rint(np.nan_to_num(values)).astype(np.int64))
-                ticks = ticks.set(pl.Series(np.isnan(values)), None)
-                new = ticks.cast(old.to_physical().dtype).cast(old.dtype).alias(name)
-                changed.append(Column(new))
-                continue
-            if kind_of(old.dtype) == "integer":
-                wide = np.uint64 if old.dtype == pl.UInt64 else np.int64
-                # the largest float below the end of the type: the end itself is not one
-                ends = float(np.iinfo(wide).min), np.nextafter(float(np.iinfo(wide).max), 0)
-                whole = np.clip(np.rint(np.nan_to_num(values)), *ends).astype(wide)
-                gaps = pl.Series(np.isnan(values))
-                new = pl.Series(name, whole).set(gaps, None)
-            changed.append(Column(plain_floats(in_type_of(old, new))))
+            new = Column(_in_place_of(self.column(name).series, values))
+            changed.append(new if groups is None else Column(new.codes.at(groups)))
         return self._with_columns(changed)
+
+
+def _in_place_of(old: pl.Series, values: npt.NDArray[np.float64]) -> pl.Series:
+    """Numbers as cells of a column; NaN is a missing one."""
+    gaps = pl.Series(np.isnan(values))
+    if kind_of(old.dtype) not in ("integer", "float"):
+        ticks = pl.Series(np.rint(np.nan_to_num(values)).astype(np.int64)).set(gaps, None)
+        return ticks.cast(old.to_physical().dtype).cast(old.dtype).alias(old.name)
+    new = pl.Series(old.name, values).fill_nan(None)
+    if kind_of(old.dtype) == "integer":
+        wide = np.uint64 if old.dtype == pl.UInt64 else np.int64
+        # the largest float below the end of the type: the end itself is not one
+        ends = float(np.iinfo(wide).min), np.nextafter(float(np.iinfo(wide).max), 0)
+        whole = np.clip(np.rint(np.nan_to_num(values)), *ends).astype(wide)
+        new = pl.Series(old.name, whole).set(gaps, None)
+    return plain_floats(in_type_of(old, new))

@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal.errors import InputError
 from shoal.measurement import Measurement, measure
 from shoal.table import (
+    Column,
+    Outcomes,
+    Pair,
     Table,
-    empty_cells,
+    empty_codes,
     ends_of_labels,
     ends_of_members,
     quantities,
     released_text,
 )
-from shoal.utility._columns import (
-    Floats,
-    Integers,
-    paired_rows,
-    quasi_identifiers_to_compare,
-)
-
-if TYPE_CHECKING:
-    from shoal.table import Codes
+from shoal.utility._columns import Floats, quasi_identifiers_to_compare
 
 
 @measure(
@@ -71,18 +65,17 @@ def normalized_certainty_penalty(
     0.1875
     """
     names = quasi_identifiers_to_compare(original, masked, columns)
-    rows = paired_rows(original, masked)
+    pair = Pair.of(original, masked)
     each, released = {}, {}
     gone = max(0, len(original) - len(masked))
     for name in names:
-        there = original.present(name)
-        costs = np.ones(len(masked))
+        there = len(original) - original.missing_count(name)
+        kept = int(original.present(name)[pair.rows].sum()) if gone else there
+        cost = float(kept)
         if name in masked.columns:
-            costs = _costs(original, masked, name, rows)
-        costs = np.where(there[rows], costs, 0.0)
-        lost = int(there.sum() - there[rows].sum()) if gone else 0
-        each[name] = float((costs.sum() + lost) / len(original))
-        released[name] = float(costs.mean())
+            cost = _cost(pair, name)
+        each[name] = float((cost + there - kept) / len(original))
+        released[name] = cost / len(masked)
     return Measurement(
         "normalized_certainty_penalty",
         min(1.0, float(np.mean(list(each.values())))),
@@ -94,44 +87,48 @@ def normalized_certainty_penalty(
     )
 
 
-def _costs(original: Table, masked: Table, name: str, rows: Integers) -> Floats:
-    """What each cell of a released column costs."""
-    column, values = masked.codes(name), original.codes(name)
-    costs = np.zeros(column.count)
-    if released_text(original, masked, name):
-        costs = np.append(_widths(original, masked, name, rows, values), 0.0)
-    return np.where(empty_cells(original, masked, name), 1.0, costs[column.codes])
+def _cost(pair: Pair, name: str) -> float:
+    """What the cells of a released column cost that had a value before, together."""
+    before, after = pair.original.column(name), pair.masked.column(name)
+    coarser = released_text(pair.original, pair.masked, name)
+    if not coarser and not after.missing_count and after.kind != "text":
+        return 0.0
+    values, labels = before.codes, after.codes
+    costs = np.zeros(labels.count)
+    outcomes = pair.outcomes(name)
+    if coarser:
+        costs[: len(labels.levels)] = _widths(before, after, outcomes)
+    costs[empty_codes(before, after)] = 1.0
+    present = outcomes.values != (-1 if values.missing is None else values.missing)
+    return float(outcomes.records[present] @ costs[outcomes.labels[present]])
 
 
-def _widths(original: Table, masked: Table, name: str, rows: Integers, values: Codes) -> Floats:
+def _widths(before: Column, after: Column, outcomes: Outcomes) -> Floats:
     """The share of the column that each released text spans."""
-    column = masked.codes(name)
-    at = _numbers(original, name, values)
-    ends = None
-    if at is not None and original.kind(name) in ("integer", "float"):
-        ends = ends_of_labels(column.texts)
-    under = values.codes[rows].astype(np.int64)
+    values, labels = before.codes, after.codes
+    at = _numbers(before)
+    present = outcomes.values != (-1 if values.missing is None else values.missing)
     if at is None:
-        pairs = np.unique(column.codes.astype(np.int64) * values.count + under)
-        pairs = pairs[pairs % values.count != (-1 if values.missing is None else values.missing)]
-        held = np.bincount(pairs // values.count, minlength=column.count)
-        return np.maximum(held[: len(column.levels)] - 1, 0) / max(1, len(values.levels) - 1)
+        held = np.bincount(outcomes.labels[present], minlength=labels.count)
+        return np.maximum(held[: len(labels.levels)] - 1, 0) / max(1, len(values.levels) - 1)
     low, high = np.nanmin(at), np.nanmax(at)
+    ends = ends_of_labels(labels.texts) if before.kind in ("integer", "float") else None
     if ends is None:
-        known = ~np.isnan(at[under])
-        members = ends_of_members(column.codes[known], at[under][known], column.count)
-        ends = members[: len(column.levels)]
+        members = ends_of_members(
+            outcomes.labels[present], at[outcomes.values[present]], labels.count
+        )
+        ends = members[: len(labels.levels)]
     reach = np.clip(ends, low, high) / 2  # halves, since a range can be too large for a float
     half = high / 2 - low / 2
     width = np.maximum(reach[:, 1] - reach[:, 0], 0.0)
     return np.nan_to_num(width / half) if half > 0 else np.zeros(len(width))
 
 
-def _numbers(original: Table, name: str, values: Codes) -> Floats | None:
+def _numbers(column: Column) -> Floats | None:
     """The values of a column as finite numbers by code, or None where they are none."""
-    if original.kind(name) in ("text", "boolean") or not len(values.levels):
+    if column.kind in ("text", "boolean") or not len(column.codes.levels):
         return None
     try:
-        return quantities(values)
+        return quantities(column.codes)
     except InputError:
         return None

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import InputError
-from shoal.table import Table, empty_cells, released_text, stacked_codes, stacked_numbers
-from shoal.utility._columns import Floats, Integers, rows_if_paired
-
-if TYPE_CHECKING:
-    from shoal.table import Codes
+from shoal.table import (
+    Column,
+    Pair,
+    Table,
+    empty_codes,
+    released_text,
+    stacked_codes,
+    stacked_numbers,
+)
+from shoal.utility._columns import Floats, Integers
 
 #: Numbers with more different values than this are put into as many bins.
 BINS = 20
@@ -37,16 +40,15 @@ class Counted:
 
 def each_counted(original: Table, masked: Table, names: Sequence[str]) -> Iterator[Counted]:
     """The columns that both tables have, one by one."""
-    rows = rows_if_paired(original, masked)
+    pair = Pair.of(original, masked) if masked.pairs_with(original) else None
     for name in names:
         if name in masked.columns:
-            yield _counted(original, masked, name, rows)
+            yield _counted(original, masked, name, pair)
 
 
-def _counted(original: Table, masked: Table, name: str, rows: Integers | None) -> Counted:
-    if rows is not None and released_text(original, masked, name):
-        silent = empty_cells(original, masked, name)
-        before, after = _as_released(original.codes(name), masked.codes(name), silent, rows)
+def _counted(original: Table, masked: Table, name: str, pair: Pair | None) -> Counted:
+    if pair is not None and released_text(original, masked, name):
+        before, after = _as_released(original.column(name), masked.column(name), pair)
         return Counted(name, before, after, coarser=True)
     both = _bins(original, masked, name)
     if both is None:
@@ -75,28 +77,26 @@ def _bins(original: Table, masked: Table, name: str) -> Integers | None:
     return np.where(np.isnan(values), -1, np.searchsorted(edges, values, side="right"))
 
 
-def _as_released(
-    original: Codes, masked: Codes, silent: npt.NDArray[np.bool_], rows: Integers
-) -> tuple[Floats, Floats]:
+def _as_released(original: Column, masked: Column, pair: Pair) -> tuple[Floats, Floats]:
     """The records of each released value, and how many the original would have of it.
 
     Each value of the original is spread over the released ones as its own records were. Cells
     that say nothing teach nothing of this, so that they count as moved; so does a value of the
     original whose cells are all like that, or were taken out.
     """
-    gap = len(masked.levels)
-    labels = np.where(silent, gap, masked.codes).astype(np.int64)
-    values = original.codes.astype(np.int64)
-    teaches = labels != gap
-    if original.missing is not None and masked.missing is not None:
-        teaches |= (values[rows] == original.missing) & (masked.codes == masked.missing)
-    pairs, counts = np.unique(
-        values[rows][teaches] * (gap + 1) + labels[teaches], return_counts=True
-    )
-    of_value, of_label = np.divmod(pairs, gap + 1)
-    known = np.bincount(of_value, weights=counts, minlength=original.count)
-    records = np.bincount(values, minlength=original.count).astype(np.float64)
+    values, labels, outcomes = original.codes, masked.codes, pair.outcomes(original.name)
+    gap = len(labels.levels)
+    shown = np.arange(labels.count)
+    shown[empty_codes(original, masked)] = gap
+    shown = np.minimum(shown, gap)
+    teaches = shown[outcomes.labels] != gap
+    if values.missing is not None and labels.missing is not None:
+        teaches |= (outcomes.values == values.missing) & (outcomes.labels == labels.missing)
+    of_value, of_label = outcomes.values[teaches], shown[outcomes.labels[teaches]]
+    counts = outcomes.records[teaches]
+    known = np.bincount(of_value, weights=counts, minlength=values.count)
+    records = np.bincount(values.codes, minlength=values.count).astype(np.float64)
     shares = counts * (records[of_value] / known[of_value])
     before = np.bincount(of_label, weights=shares, minlength=gap + 1)
-    after = np.bincount(labels, minlength=gap + 1).astype(np.float64)
+    after = np.bincount(shown[outcomes.labels], weights=outcomes.records, minlength=gap + 1)
     return np.append(before, records[known == 0].sum()), np.append(after, 0.0)

@@ -102,11 +102,11 @@ def _profile(original: Table, masked: Table, name: str) -> ColumnProfile:
 
 def _numeric_bars(original: Table | None, masked: Table, name: str) -> tuple[Bar, ...]:
     column = masked.numbers(name)
-    released = column.values[column.present].astype(np.float64)
-    if len(released) == 0:
+    if not column.present.any():
         return (Bar("missing", None, 100.0),)
+    released = column.values[column.present]
     edges = _round_edges(float(released.min()), float(released.max()))
-    after = np.histogram(released, bins=_open(edges))[0]
+    after = masked.column(name).counts_between(_open(edges))
     return _bars_between(edges, after, original, masked, name)
 
 
@@ -169,8 +169,7 @@ def _bars_between(
     """Bars over ranges of numbers, then those of cells that tell no number."""
     before = None
     if original is not None:
-        old = original.numbers(name)
-        before = np.histogram(old.values[old.present].astype(np.float64), bins=_open(edges))[0]
+        before = original.column(name).counts_between(_open(edges))
     spans = _crowded_spans(before if before is not None else np.full(len(after), SMALLEST_CROWD))
     ranges = [(float(edges[first]), float(edges[last + 1])) for first, last in spans]
     labels = [f"{_number(low)} to {_number(high)}" for low, high in ranges]

@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Any
 from shoal.errors import InputError, ReleaseError
 from shoal.masking import Progress
 from shoal.models import PrivacyModel
-from shoal.table import DELIMITER_OF, FORMATS, Formulas, Sampling, Table, records_as_parquet
+from shoal.table import (
+    DELIMITER_OF,
+    FORMATS,
+    Formulas,
+    Sampling,
+    Table,
+    records_as_parquet,
+    source_digest,
+)
 from shoal.workflow._crowds import SMALLEST_CROWD, crowded_count, crowded_removals, crowded_total
 from shoal.workflow._folder import complete_or_absent, write_private
 from shoal.workflow._minimality import minimalities_of, minimality_in_words, minimality_of
@@ -222,7 +230,7 @@ def _write_private(
     audit = {
         "format_version": FORMAT_VERSION,
         "warning": "Whoever has this half can link the release to the original. Keep it apart.",
-        "source_sha256": None if source is None else _digest(Path(source)),
+        "source_sha256": None if source is None else source_digest(Path(source)),
         "release_sha256": facts_digest,
         "records_sha256": hashlib.sha256(records).hexdigest(),
         "sampling": sampling,

@@ -20,14 +20,13 @@ from shoal.table import (
     Course,
     Exchange,
     Formulas,
-    ReleasedFields,
+    ReleasedFile,
     Roles,
     Sampling,
     Table,
     check_file_size,
     owned_pairs,
     read_records,
-    read_released,
 )
 from shoal.workflow._release import FORMAT_VERSION, SAMPLING_FILE
 from shoal.workflow._release_shape import AUDIT, FACTS, check_shape, parse_json
@@ -167,9 +166,10 @@ def read_release(
 def _checked_data(place: Place, facts: Mapping[str, Any]) -> Table:
     """The data of a release; what was changed or damaged is refused."""
     try:
-        same, detail = same_digest(place, facts["data"])
+        file = data_file(place, facts)
+        same, detail = same_digest(file.path, facts["data"], lambda: file.sha256)
         if same:
-            return read_masked(place, facts)
+            return read_masked(file, facts)
     except Exception:  # damaged files raise whatever their readers raise
         detail = "the data cannot be read as recorded"
     raise ReleaseError(
@@ -200,7 +200,12 @@ def _read_json(path: Path, largest: int) -> Any:
         raise ReleaseError(f"{path.name} cannot be read; it is damaged") from None
 
 
-def read_masked(place: Place, facts: Mapping[str, Any]) -> Table:
+def data_file(place: Place, facts: Mapping[str, Any]) -> ReleasedFile:
+    """The file of the data, which is read when something in it is asked for, and once."""
+    return ReleasedFile(file_of(place, facts["data"]), facts["data"]["format"])
+
+
+def read_masked(file: ReleasedFile, facts: Mapping[str, Any]) -> Table:
     """The released table, with the types and roles on record."""
     columns = facts["data"]["columns"]
     schema = {column["name"]: column["type"] for column in columns}
@@ -211,16 +216,9 @@ def read_masked(place: Place, facts: Mapping[str, Any]) -> Table:
             roles[role] = column["name"]
         elif role is not None:
             roles.setdefault(role, []).append(column["name"])
-    path, format = file_of(place, facts["data"]), facts["data"]["format"]
-    if path.name != f"data.{format}":
+    if file.path.name != f"data.{file.format}":
         raise ReleaseError("the recorded format is not that of the recorded file")
-    kept = formulas_of(facts)
-    return read_released(path, format, schema, Roles.from_dict(roles), formulas=kept)
-
-
-def fields_of(place: Place, facts: Mapping[str, Any]) -> ReleasedFields:
-    """What a reader of the released file sees."""
-    return ReleasedFields(file_of(place, facts["data"]), facts["data"]["format"])
+    return file.table(schema, Roles.from_dict(roles), formulas=formulas_of(facts))
 
 
 def formulas_of(facts: Mapping[str, Any]) -> Formulas:
@@ -290,15 +288,16 @@ def file_of(place: Place, entry: Mapping[str, Any]) -> Path:
     return place.public / name
 
 
-def same_digest(place: Place, entry: Mapping[str, Any]) -> tuple[bool, str]:
+def same_digest(
+    path: Path, entry: Mapping[str, Any], digest: Callable[[], str] | None = None
+) -> tuple[bool, str]:
     """Whether a recorded file is the one that was written, and what there is to say."""
-    path = file_of(place, entry)
     name = clean(path.name)
     if not os.path.lexists(path):
         return False, f"the file '{name}' is missing"
     if not is_plain(path, stat.S_ISREG):
         return False, f"'{name}' is a link or something else than a file"
-    same = digest_of(path) == entry["sha256"]
+    same = (digest_of(path) if digest is None else digest()) == entry["sha256"]
     state = "has the recorded checksum" if same else "does not have the recorded checksum"
     return same, f"'{name}' {state}"
 

@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import InputError
-from shoal.table import DELIMITER_OF, ReleasedFields, Roles, Table
+from shoal.table import DELIMITER_OF, ReleasedFile, Roles, Table
 from shoal.workflow._release import PUBLIC_MEASURES, SAMPLING_FILE
 from shoal.workflow._release_files import (
     Audit,
     Place,
+    data_file,
     digest_of,
     entries_of,
-    fields_of,
+    file_of,
     formulas_of,
     read_facts,
     read_masked,
@@ -116,24 +117,27 @@ def check_release(
     facts = None if checks else checks.read("release.json", lambda: read_facts(place))
     if facts is None:
         return Verification(tuple(checks))
-    unchanged = checks.run("data unchanged", lambda: same_digest(place, facts["data"]))
-    checks.run("report unchanged", lambda: same_digest(place, facts["report"]))
+    file = checks.read("data unchanged", lambda: data_file(place, facts))
+    unchanged = file is not None and checks.run(
+        "data unchanged", lambda: same_digest(file.path, facts["data"], lambda: file.sha256)
+    )
+    report = facts["report"]
+    checks.run("report unchanged", lambda: same_digest(file_of(place, report), report))
     audit = _checked_audit(place, facts, checks)
     checks.run("no other files", lambda: _only_known_files(place, facts, audit))
     if original is not None or source is not None:
         checks.run("source of the release", lambda: _same_source(audit, source))
-    masked = None
-    if unchanged:
-        masked = checks.read("columns and rows", lambda: read_masked(place, facts))
-    if masked is not None:
-        _check_data(facts, masked, fields_of(place, facts), audit, original, checks)
+    if file is not None and unchanged:
+        masked = checks.read("columns and rows", lambda: read_masked(file, facts))
+        if masked is not None:
+            _check_data(facts, masked, file, audit, original, checks)
     return Verification(tuple(checks))
 
 
 def _check_data(
     facts: Mapping[str, Any],
     masked: Table,
-    fields: ReleasedFields,
+    file: ReleasedFile,
     audit: Audit | None,
     original: Table | None,
     checks: Checks,
@@ -145,9 +149,9 @@ def _check_data(
     if masked.exchanges:
         checks.run("randomness of the swaps", lambda: _randomness(masked))
     checks.run("columns and rows", lambda: _same_shape(masked, facts, audit))
-    checks.run("class sizes counted twice", lambda: _same_counts(fields, masked))
+    checks.run("class sizes counted twice", lambda: _same_counts(file, masked))
     if facts["data"]["format"] in DELIMITER_OF:
-        checks.run("formulas in the text", lambda: _no_formulas(fields, facts, masked))
+        checks.run("formulas in the text", lambda: _no_formulas(file, facts, masked))
     paired = _paired(facts, masked, audit, original, checks)
     unowned = facts["data"]["persons"] is not None and not masked.has_persons
     for number, claim in enumerate(facts["claims"]):
@@ -257,7 +261,7 @@ def _same_shape(masked: Table, facts: Mapping[str, Any], audit: Audit | None) ->
     return good, f"{len(masked)} rows and {len(masked.columns)} columns"
 
 
-def _same_counts(fields: ReleasedFields, masked: Table) -> Outcome:
+def _same_counts(file: ReleasedFile, masked: Table) -> Outcome:
     """Classes of the values that were read, and classes of what a reader of the file sees.
 
     Fields that are written alike are read as one value; so where there are as many classes of
@@ -265,16 +269,16 @@ def _same_counts(fields: ReleasedFields, masked: Table) -> Outcome:
     """
     at = {name: place for place, name in enumerate(masked.columns)}
     persons = masked.persons if masked.has_persons else None
-    seen = fields.sizes([at[name] for name in masked.roles.quasi_identifiers], persons)
+    seen = file.sizes([at[name] for name in masked.roles.quasi_identifiers], persons)
     same = np.array_equal(np.sort(masked.classes.sizes), seen)
     called = "persons" if masked.has_persons else "records"
     return same, f"{masked.classes.count} classes, the smallest of {masked.classes.k} {called}"
 
 
-def _no_formulas(fields: ReleasedFields, facts: Mapping[str, Any], masked: Table) -> Outcome:
+def _no_formulas(file: ReleasedFile, facts: Mapping[str, Any], masked: Table) -> Outcome:
     """Whether a spreadsheet that opens the file would run any of its texts."""
     texts = [at for at, kind in enumerate(masked.schema.values()) if kind == "string"]
-    count = fields.running(texts)
+    count = file.running(texts)
     if formulas_of(facts) == "neutralise":
         return not count, f"{count} texts that a spreadsheet would run"
     return True, f"{count} texts that a spreadsheet would run; the release keeps them"

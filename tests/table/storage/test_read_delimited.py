@@ -105,9 +105,15 @@ def test_marks_that_open_no_field_are_characters(read: Read) -> None:
         ('a,b\n"x",1\n5" pipe,2\nz,"3"\n', 3),
         ('a,b\n"x",1\n"y" z,2\n', 3),
         ('a,b\n"x\n\n",1\n p"q",2\n', 5),
+        ('a,b\n5" pipe,1\n"x",2\n', 2),
+        ('a,b\n5" pipe,1\n' + "y,2\n" * 400 + '"x",2\n', 2),
     ],
 )
-def test_a_stray_mark_is_told_with_its_line(read: Read, text: str, line: int) -> None:
+@pytest.mark.parametrize("chunk", [64, 1 << 20])
+def test_a_stray_mark_is_told_with_its_line(
+    read: Read, monkeypatch: pytest.MonkeyPatch, text: str, line: int, chunk: int
+) -> None:
+    monkeypatch.setattr(_records, "_CHUNK", chunk)
     with pytest.raises(ReadError, match=f"on line {line} of .*stands inside a field"):
         read(text)
 
@@ -197,6 +203,7 @@ def test_an_unreadable_encoding_is_told_without_the_text(read: Read) -> None:
 
 def test_a_wrong_byte_is_found_across_chunks(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_text, "_CHUNK", 3)
+    monkeypatch.setattr(_records, "_CHUNK", 3)
     assert columns(read("größe\n𝄞ñ\n")) == {"größe": ["𝄞ñ"]}
     with pytest.raises(ReadError, match="line 3 cannot be decoded"):
         read(b"name\nxyz\n\xff\n")

@@ -157,7 +157,7 @@ def test_cells_of_mixed_types(sqlite: str) -> None:
 
 
 def test_types_that_change_between_batches(sqlite: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shoal.table.storage._sqlite._BATCH", 1)
+    monkeypatch.setattr("shoal.table.storage._sql._BATCH", 1)
     query = "SELECT 1 AS a, 1 AS b, NULL AS c UNION ALL SELECT 2.5, 'x', 3 UNION ALL SELECT 3, 2, 4"
     assert read_frame(sqlite, query=query).to_dict(as_series=False) == {
         "a": [1.0, 2.5, 3.0],

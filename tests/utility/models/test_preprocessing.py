@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.utility.models._domain import UNKNOWN, SplitColumn
-from shoal.utility.models._preprocessing import MOST, RARE, matrices, preprocessing
+from shoal.utility.models._learners import MOST, RARE, matrices, preprocessing
 
 
 def made(columns, encoding="one-hot"):

@@ -9,7 +9,6 @@ import typer
 
 from shoal.app.cli._assess import assess
 from shoal.app.cli._demo import demo
-from shoal.app.cli._errors import STOPPING, Command, Group
 from shoal.app.cli._hierarchy import hierarchy
 from shoal.app.cli._init import init
 from shoal.app.cli._methods import methods
@@ -19,6 +18,8 @@ from shoal.app.cli._sign import sign
 from shoal.app.cli._study import study
 from shoal.app.cli._tune import tune
 from shoal.app.cli._verify import verify
+from shoal.app.cli._warm import warm
+from shoal.app.cli.output._errors import STOPPING, Command, Group
 
 __all__ = ["app", "main"]
 
@@ -50,7 +51,21 @@ app = typer.Typer(
     epilog=_EXAMPLES,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, roles, init, hierarchy, assess, protect, sign, verify, tune, methods, study):
+_COMMANDS = (
+    demo,
+    roles,
+    init,
+    hierarchy,
+    assess,
+    protect,
+    sign,
+    verify,
+    tune,
+    methods,
+    study,
+    warm,
+)
+for command in _COMMANDS:
     app.command(
         cls=Command,
         help=_flowing(command.__doc__),

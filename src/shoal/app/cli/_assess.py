@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from shoal.app.cli._assessed_tables import (
+from shoal.app.cli._sources import AsJson, Reading, reads_data, split_names
+from shoal.app.cli.output._assessed_tables import (
     Declared,
     known_columns,
     measure_options,
@@ -17,12 +18,11 @@ from shoal.app.cli._assessed_tables import (
     read_tables,
     refuse_unless_measured,
 )
-from shoal.app.cli._files import check_page, write_whole
-from shoal.app.cli._next import with_examples
-from shoal.app.cli._progress import Working
-from shoal.app.cli._show import note, print_json, printable
-from shoal.app.cli._show_assessment import show_assessment
-from shoal.app.cli._sources import AsJson, Reading, reads_data, split_names
+from shoal.app.cli.output._files import check_page, write_whole
+from shoal.app.cli.output._next import with_examples
+from shoal.app.cli.output._progress import Working
+from shoal.app.cli.output._show import note, print_json, printable
+from shoal.app.cli.output._show_assessment import show_assessment
 from shoal.errors import InputError
 
 _ROLES_PANEL = "Roles (a plan, or column names separated by commas)"

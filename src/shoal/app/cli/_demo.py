@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shoal.app.cli._next import with_examples
-from shoal.app.cli._progress import Working, kernels_are_compiled
 from shoal.app.cli._protect import check_place, release_facts, show_before_and_after
-from shoal.app.cli._show import (
+from shoal.app.cli._sources import AsJson, Force
+from shoal.app.cli.output._next import with_examples
+from shoal.app.cli.output._progress import Working
+from shoal.app.cli.output._show import (
     command_line,
     console,
     count,
@@ -24,7 +25,6 @@ from shoal.app.cli._show import (
     say,
     show,
 )
-from shoal.app.cli._sources import AsJson, Force
 
 if TYPE_CHECKING:
     from shoal.table import Table
@@ -56,7 +56,7 @@ def demo(
     check_place(out, force=force)
     plan = Plan.load(PLAN)
     if not as_json:
-        _tell_begin()
+        heading("The whole job on a small table of invented people")
     with Working("Reading the data"):
         people = read(PEOPLE, roles=plan.roles)
     if not as_json:
@@ -76,12 +76,6 @@ def demo(
     _tell_checks(found)
     show_before_and_after(release.before, release.after)
     _conclude(release, out)
-
-
-def _tell_begin() -> None:
-    heading("The whole job on a small table of invented people")
-    if not kernels_are_compiled() and not console(stderr=True).is_terminal:
-        say("(Shoal compiles its kernels once, on first use; this takes a moment.)")
 
 
 def _step(title: str, *lines: str) -> None:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shoal.app.cli._hierarchy_files import ProposedHierarchies, propose_hierarchies
-from shoal.app.cli._plan_text import StepText, plan_text
+from shoal.app.cli._hierarchy import ProposedHierarchies, propose_hierarchies
+from shoal.app.cli.output._plan_text import StepText, plan_text
 from shoal.errors import InputError
 
 if TYPE_CHECKING:

@@ -8,12 +8,13 @@ from typing import Annotated
 
 import typer
 
-from shoal.app.cli._files import check_new, write_whole
 from shoal.app.cli._first_plan import FirstPlan, first_plan
-from shoal.app.cli._hierarchy_files import ProposedHierarchies
-from shoal.app.cli._next import shown_source, with_examples
-from shoal.app.cli._progress import Working
-from shoal.app.cli._show import (
+from shoal.app.cli._hierarchy import ProposedHierarchies
+from shoal.app.cli._sources import AsJson, Data, Force, Reading, reads_data
+from shoal.app.cli.output._files import check_new, write_whole
+from shoal.app.cli.output._next import shown_source, with_examples
+from shoal.app.cli.output._progress import Working
+from shoal.app.cli.output._show import (
     command_line,
     count,
     heading,
@@ -24,7 +25,6 @@ from shoal.app.cli._show import (
     show,
     table,
 )
-from shoal.app.cli._sources import AsJson, Data, Force, Reading, reads_data
 
 
 @with_examples("""

@@ -7,9 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from shoal.app.cli._catalogue import Entry, catalogue
-from shoal.app.cli._next import with_examples
-from shoal.app.cli._show import (
+from shoal.app.cli._sources import AsJson
+from shoal.app.cli.output._catalogue import Entry, catalogue
+from shoal.app.cli.output._next import with_examples
+from shoal.app.cli.output._show import (
     command_line,
     console,
     count,
@@ -19,7 +20,6 @@ from shoal.app.cli._show import (
     show,
     table,
 )
-from shoal.app.cli._sources import AsJson
 from shoal.errors import InputError, did_you_mean
 
 _TITLES = {

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from shoal.app.cli._next import shown_source, with_examples
-from shoal.app.cli._progress import Working
-from shoal.app.cli._show import (
+from shoal.app.cli._sources import AsJson, Data, Force, Reading, is_database, reads_data
+from shoal.app.cli.output._next import shown_source, with_examples
+from shoal.app.cli.output._progress import Working
+from shoal.app.cli.output._show import (
     command_line,
     count,
     heading,
@@ -24,8 +25,7 @@ from shoal.app.cli._show import (
     styled,
     table,
 )
-from shoal.app.cli._show_assessment import NOT_BY_CROWDS
-from shoal.app.cli._sources import AsJson, Data, Force, Reading, is_database, reads_data
+from shoal.app.cli.output._show_assessment import NOT_BY_CROWDS
 from shoal.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:

@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from shoal.app.cli._next import shown_source, with_examples
-from shoal.app.cli._progress import Working
-from shoal.app.cli._show import (
+from shoal.app.cli._sources import AsJson, Data, Reading, reads_data
+from shoal.app.cli.output._next import shown_source, with_examples
+from shoal.app.cli.output._progress import Working
+from shoal.app.cli.output._show import (
     command_line,
     count,
     heading,
@@ -19,7 +20,6 @@ from shoal.app.cli._show import (
     show,
     table,
 )
-from shoal.app.cli._sources import AsJson, Data, Reading, reads_data
 
 if TYPE_CHECKING:
     from shoal.table import RoleSuggestion

@@ -10,10 +10,10 @@ from typing import Annotated
 
 import typer
 
-from shoal.app.cli._next import with_examples
-from shoal.app.cli._progress import Working
-from shoal.app.cli._show import print_json, printable, say
 from shoal.app.cli._sources import AsJson
+from shoal.app.cli.output._next import with_examples
+from shoal.app.cli.output._progress import Working
+from shoal.app.cli.output._show import print_json, printable, say
 from shoal.errors import InputError
 
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from shoal.app.cli._errors import resumable
-from shoal.app.cli._next import with_examples
-from shoal.app.cli._progress import Working
-from shoal.app.cli._show import (
+from shoal.app.cli._sources import AsJson, split_names
+from shoal.app.cli.output._errors import resumable
+from shoal.app.cli.output._next import with_examples
+from shoal.app.cli.output._progress import Working
+from shoal.app.cli.output._show import (
     count,
     heading,
     note,
@@ -23,7 +24,6 @@ from shoal.app.cli._show import (
     styled,
     table,
 )
-from shoal.app.cli._sources import AsJson, split_names
 from shoal.errors import InputError
 
 if TYPE_CHECKING:

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shoal.app.cli._errors import resumable
-from shoal.app.cli._files import check_new
-from shoal.app.cli._next import shown_source, with_examples
-from shoal.app.cli._progress import Working
-from shoal.app.cli._show import (
+from shoal.app.cli._sources import AsJson, Data, Force, Reading, reads_data, roles_from
+from shoal.app.cli.output._errors import resumable
+from shoal.app.cli.output._files import check_new
+from shoal.app.cli.output._next import shown_source, with_examples
+from shoal.app.cli.output._progress import Working
+from shoal.app.cli.output._show import (
     command_line,
     heading,
     note,
@@ -25,7 +26,6 @@ from shoal.app.cli._show import (
     show,
     table,
 )
-from shoal.app.cli._sources import AsJson, Data, Force, Reading, reads_data, roles_from
 from shoal.errors import InputError
 
 if TYPE_CHECKING:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shoal.app.cli._next import with_examples
-from shoal.app.cli._progress import Working
-from shoal.app.cli._show import (
+from shoal.app.cli._sources import AsJson, Reading, is_database, reads_data
+from shoal.app.cli.output._next import with_examples
+from shoal.app.cli.output._progress import Working
+from shoal.app.cli.output._show import (
     count,
     heading,
     listed,
@@ -20,7 +21,6 @@ from shoal.app.cli._show import (
     styled,
     table,
 )
-from shoal.app.cli._sources import AsJson, Reading, is_database, reads_data
 
 if TYPE_CHECKING:
     from shoal.workflow import Verification

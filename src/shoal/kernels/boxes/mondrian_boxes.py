@@ -23,9 +23,9 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.kernels.boxes.mondrian_attributes import Attribute, height_over, packed, width_over
-from shoal.kernels.compile import njit
+from shoal.kernels.compile import njit, python_if_small
 from shoal.kernels.conditions import Conditions, holds
-from shoal.kernels.groups.mondrian_groups import _misplaced, _swap
+from shoal.kernels.groups.mondrian import _misplaced, _swap
 from shoal.kernels.persons import counted_once, meet, next_tick
 
 Codes = npt.NDArray[np.int32]
@@ -139,6 +139,7 @@ class MondrianBoxes:
         return self._cuts[: self._state[1]]
 
 
+@python_if_small(lambda columns, *_: 16 * columns.size)
 @njit(cache=True)
 def _advance(
     columns: Any,
@@ -314,9 +315,9 @@ def _better_first(codes: Any, own: Any, size: int, below: int, upto: int) -> tup
 
 
 @njit(cache=True)
-def _put_first(columns: Any, weights: Any, codes: Any, last: int, start: int, places: Any) -> int:
+def _put_first(columns: Any, weights: Any, codes: Any, last: int, start: int, places: Any) -> Any:
     """Move the combinations with codes up to ``last`` to the front; give how many they are."""
-    lower = 0
+    lower = np.int64(0)  # a 0 of Python would be a type of its own, compiled for once more
     for place in range(len(codes)):
         lower += codes[place] <= last
     _move(columns, weights, start, len(codes), _misplaced(codes, last, True, lower, places), places)

@@ -15,8 +15,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from shoal.kernels.compile import njit
+from shoal.kernels.compile import as_python, njit
 from shoal.kernels.lanes import WIDTH
+from shoal.kernels.space.few import Few
 from shoal.kernels.space.mixed_centroid import Centroid, centroid_of, leave, set_centroid
 from shoal.kernels.space.mixed_distance import Floats, Integers, set_query
 from shoal.kernels.space.mixed_records import MixedRecords, with_lonely_codes
@@ -185,6 +186,36 @@ class RandomStartMdav(_Partition):
         return met
 
 
+def mdav_of_few(records: MixedRecords, k: int) -> Labels:
+    """The groups of :class:`MixedMdav`, by numpy, where records are too few to compile for.
+
+    Examples
+    --------
+    >>> from shoal.kernels.space.mixed_records import gower
+    >>> numeric = np.array([[1.0], [2], [3], [10], [11], [12], [20], [21], [22]])
+    >>> mdav_of_few(gower(numeric, np.zeros((9, 0), int)), k=3).tolist()
+    [1, 1, 1, 2, 2, 2, 0, 0, 0]
+    """
+    few, centroid = Few(records), centroid_of(records)
+    left, groups = np.arange(records.values.shape[1]), 0
+    labels: Labels = np.full(len(left), -1, np.int32)
+    while len(left) >= 2 * k:
+        as_python(set_centroid)(few.query, centroid)
+        for _ in range(2 if len(left) >= 3 * k else 1):
+            # The query is the centroid first, and then the seed of the first group.
+            seed = few.distances(left).argmax()
+            few.ask(left[seed])
+            gaps = few.distances(left)
+            gaps[seed] = -1.0
+            members = np.argsort(gaps, kind="stable")[:k]
+            for row in left[members]:
+                as_python(leave)(centroid, records, row)
+            labels[left[members]] = groups
+            left, groups = np.delete(left, members), groups + 1
+    labels[left] = groups
+    return labels
+
+
 @njit(cache=True)
 def _one_per_round(
     tree: Tree,
@@ -251,7 +282,9 @@ def _furthest(
     if boxes:
         row, met = furthest(tree, records.measure)
         return row, met
-    return scan(tree, records.measure, 0, -1, gaps[:0], found[:0], True), len(tree.values)
+    anywhere, nobody, wanted = np.int64(0), np.int64(-1), np.bool_(True)
+    beyond = scan(tree, records.measure, anywhere, nobody, gaps[:0], found[:0], wanted)
+    return beyond, len(tree.values)
 
 
 @njit(cache=True)

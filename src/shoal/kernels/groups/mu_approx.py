@@ -5,23 +5,54 @@ microaggregation", Computers & Mathematics with Applications 55. As long as a tr
 k records, its root (the one record without an edge that leaves it) gets an edge to the nearest
 record of another tree. Trees that are too large are then cut. Where the paper leaves a choice,
 this is chosen: roots go in the order of their distance to their (k - 1)-th nearest record,
-furthest first; a tree is cut at the edge that lowers the sum of squares most and leaves k records
-on both sides; where there is none, branches of the one vertex whose branches all have fewer than
-k become groups; and 2 k to 3 k - 1 records are parted in the manner of MDAV if that is better.
+furthest first; a tree is cut at the edge that lowers the loss most and leaves k records on both
+sides; where there is none, branches of the one vertex whose branches all have fewer than k become
+groups; and 2 k to 3 k - 1 records are parted in the manner of MDAV if that is better.
 
-What is guaranteed, for this construction: the within-group sum of squares is at most
-(2 k - 1)(3 k - 1)(3 k - 2) / 2 times the least possible one. For, of a root's k - 1 nearest records
-one at least is in another tree, so its edge is no longer than its distance to the furthest member
-of its group in an optimal partition. Summed over such a group of g <= 2 k - 1 records, the squares
-of these distances are at most 2 g times the group's sum of squares. No record has two edges, so all
-squared edges together are at most 2 (2 k - 1) times the optimum. And s <= 3 k - 1 records joined by
-a tree have a sum of squares of at most s (s - 1) / 4 times that of its squared edges: a path of h
-edges, squared, is at most h times the sum of its squared edges, and an edge parts at most s^2 / 4
-pairs. Branches without their hub, at most 2 k - 2 records, have less; cutting never raises it.
+It works for any dissimilarity d of records. What a group loses is the sum of d over its pairs
+divided by its size, as in ``mixed_refine``; if d is a squared Euclidean distance, that is the sum
+of squares. The record "furthest from the centre" is the one with the greatest sum of d to the
+others. So nothing needs a centre, or coordinates.
+
+What is guaranteed is that the loss is at most so many times the least possible one:
+
+===================================================  ==================================
+Gower, no missing values                             (2 k - 1)(3 k - 1) / 2
+Ahmad-Dey, no missing numbers; squared Euclidean     (2 k - 1)(3 k - 1)(3 k - 2) / 2
+squared Ahmad-Dey, no missing numbers                (2 k - 1)(3 k - 1)^2(3 k - 2) / 2 k
+Gower with missing values, Ahmad-Dey with missing    nothing is proved
+numbers
+===================================================  ==================================
 
 The authors prove a bound of their own, said to be of the order of k^3 (Laszlo and Mukherjee, 2009,
 "Approximation bounds for minimum information loss microaggregation"). Neither its form nor its
 constant could be checked against the paper's text, so it is not quoted here.
+
+The proof. Some best partition has no group of 2 k records or more, whatever d is: parting s
+records at random into a and b >= k leaves on average (s - 2) / (s - 1) of the loss. Of a root's
+k - 1 nearest records one at least is in another tree, so its edge e is at most d to the furthest
+member of its group in that partition. Summed over such a group of g <= 2 k - 1 records these are
+at most twice its sum over pairs, 2 g times its loss. No record has two edges, so all edges
+together are at most 2 (2 k - 1) times the optimum.
+
+An edge lies between at most s^2 / 4 pairs of the s records of a tree. If d satisfies the triangle
+inequality, their sum over pairs is at most s^2 / 4 times the sum of edges E. If only its root
+does, a path of h edges has d of at most h times their sum, and a factor of s - 1 comes in.
+
+If moreover d is of negative type (that is, its root is a distance in a Hilbert space), what is cut
+off never raises the loss, which for s <= 3 k - 1 joined records is then at most s E / 4 (with the
+factor: s (s - 1) E / 4). If it is not, groups that are trees, or branches without their hub, have
+fewer than 2 k records and less than that; but the parting in the manner of MDAV, where no edge can
+be cut, leaves two groups of k or more, which lose at most the sum over all pairs over k:
+s^2 E / 4 k (with the factor: s^2 (s - 1) E / 4 k).
+
+Gower's terms |x - y| and [a differs from b] are distances in L1, so their sum is one, and of
+negative type. In Ahmad and Dey's, delta is a mean of total variations, which is L1 again, and
+(x - y)^2 is a squared distance: the sum is of negative type, but no metric. With delta^2 the root
+is still a metric, but not always of negative type. With missing values Gower's is none: a record
+without a value can be at 0 from two that are not at 0 from each other, and edges say nothing. The
+same is true of a missing number in Ahmad and Dey's, which is compared by its bin; a missing
+category is one like others.
 """
 
 from __future__ import annotations
@@ -42,167 +73,252 @@ from shoal.kernels.groups.mu_forest import (
     representative,
     size_if_short,
 )
-from shoal.kernels.space.neighbours import Tree, build, nearest
+from shoal.kernels.space.mixed_distance import Codes, Measure, set_query
+from shoal.kernels.space.mixed_pairs import pair_gap
+from shoal.kernels.space.mixed_records import MixedRecords, with_lonely_codes
+from shoal.kernels.space.mixed_tree import Tree, grow, nearest
 
-_RECORDS = 2_500  # searched in about 50 ms
-_MARGIN = 1e-9
-_LARGE = 32  # trees of more than this times k are halved, so that many cuts are not quadratic
+_STEP = 400_000  # leaves and nodes that a call may compare with a query: about 50 ms
+_PAIRS = 1_000_000  # compared in about 50 ms
+_LARGE = 8  # trees of more than this times k are halved: pairs of others are all compared
+_MARGIN = 1e-9  # of the loss: what differs by less is equal, rounding must not choose
+_INSIDE, _OUTWARD, _OWN = 0, 1, 2  # what ``Forest.sums`` has of a record
 
 
 class MuApprox(ForestPartition):
-    """The partition of records into groups of k to 2 k - 1, by Euclidean distance.
+    """The partition of records of mixed type into groups of k to 2 k - 1.
+
+    Parameters
+    ----------
+    records : MixedRecords
+        The records, at least k.
+    k : int
+        The least size of a group, at least 2.
+
+    Attributes
+    ----------
+    labels : array of int32
+        The group of each record; -1 before.
 
     Examples
     --------
-    >>> points = np.array([[0.0], [1.0], [2.0], [9.0], [10.0], [11.0], [30.0]])
-    >>> partition = MuApprox(points, 3)
+    >>> from shoal.kernels.space.mixed_records import gower
+    >>> numeric = np.array([[0.0], [1.0], [2.0], [9.0], [10.0], [11.0], [30.0]])
+    >>> partition = MuApprox(gower(numeric, np.zeros((7, 0), int)), 3)
     >>> while partition.advance() < 7:
     ...     pass
     >>> partition.labels.tolist()
     [0, 0, 0, 1, 1, 1, 1]
     """
 
-    def __init__(self, points: Floats, k: int) -> None:
-        super().__init__(len(points), k, points.shape[1])
-        self._points = np.ascontiguousarray(points, np.float64)
-        self._tree = build(self._points)
-        self._portion = _RECORDS
+    def __init__(self, records: MixedRecords, k: int) -> None:
+        count = records.values.shape[1]
+        super().__init__(count, k, 3)
+        self._records = with_lonely_codes(records)
+        self._tree = grow(self._records, np.arange(count))
+        # By record: a pair is then in few places of the memory.
+        self._values = np.ascontiguousarray(records.values.T)
+        self._codes = np.ascontiguousarray(records.codes.T)
 
     def _measure(self, start: int) -> int:
-        end = min(len(self.labels), start + self._portion)
-        _measure(self._points, self._tree, self._k, self._radii, start, end)
-        return end
+        return int(_measure(self._tree, self._records, self._k, self._radii, start, _STEP))
 
     def _join(self, rows: Rows, start: int) -> int:
-        end = min(len(rows), start + self._portion)
-        _join(self._points, self._tree, self._k, rows[start:end], self._forest)
+        end: int = _join(self._tree, self._records, self._k, rows, start, self._forest, _STEP)
         return end
 
     def _cut(self) -> None:
-        _cut_trees(self._points, self._k, self._forest, self.labels, 20 * self._portion)
+        measure, forest = self._records.measure, self._forest
+        _cut_trees(self._values, self._codes, measure, self._k, forest, self.labels, _PAIRS)
 
 
 @njit(cache=True)
-def _measure(points: Floats, tree: Tree, k: int, radii: Floats, start: int, end: int) -> None:
-    """The squared distance of each record to its (k - 1)-th nearest other."""
-    distances, rows = np.empty(k - 1), np.empty(k - 1, np.int32)
-    for row in range(start, end):
-        nearest(tree, points[row], row, distances, rows)
-        radii[row] = distances[k - 2]
+def _measure(
+    tree: Tree, records: MixedRecords, k: int, radii: Floats, start: int, step: int
+) -> int:
+    """How unlike each record is to its (k - 1)-th nearest other; give how far that is."""
+    gaps, found, row = np.empty(k - 1), np.empty(k - 1), start
+    while row < len(radii) and step > 0:
+        set_query(tree.query, records.measure, records.values, records.codes, row)
+        step -= nearest(tree, records.measure, row, gaps, found)
+        radii[row] = gaps[0]
+        row += 1
+    return row
 
 
 @njit(cache=True)
-def _join(points: Floats, tree: Tree, k: int, rows: Rows, forest: Forest) -> None:
+def _join(
+    tree: Tree,
+    records: MixedRecords,
+    k: int,
+    rows: Rows,
+    start: int,
+    forest: Forest,
+    step: int,
+) -> int:
     """Give an edge to each of the rows that is the root of a tree of fewer than k."""
-    distances, others = np.empty(k), np.empty(k, np.int32)
-    for row in rows:
+    gaps, found, place = np.empty(k), np.empty(k), start
+    while place < len(rows) and step > 0:
+        row = np.int64(rows[place])
+        place, step = place + 1, step - 1
         size = size_if_short(forest, row, k)
         if size == 0:
             continue
         own = representative(forest.tree_of, row)
         # A tree of ``size`` records cannot hold all of the root's ``size`` nearest others.
-        found = nearest(tree, points[row], np.int64(row), distances[:size], others[:size])
-        for place in range(found):
-            if representative(forest.tree_of, others[place]) != own:
-                link(forest, row, others[place])
-                break
+        set_query(tree.query, records.measure, records.values, records.codes, row)
+        step -= nearest(tree, records.measure, row, gaps[:size], found[:size])
+        best = -1
+        for i in range(size):
+            if representative(forest.tree_of, int(found[i])) != own and (
+                best < 0
+                or gaps[i] < gaps[best]
+                or (gaps[i] == gaps[best] and found[i] < found[best])
+            ):
+                best = i
+        link(forest, row, int(found[best]))
+    return place
 
 
 @njit(cache=True)
-def _cut_trees(points: Floats, k: int, forest: Forest, labels: Rows, records: int) -> None:
-    """Cut trees until all have fewer than 2 k records, or about ``records`` were looked at."""
-    while forest.state[TREES] > 0 and records > 0:
+def _cut_trees(
+    values: Floats,
+    codes: Codes,
+    measure: Measure,
+    k: int,
+    forest: Forest,
+    labels: Rows,
+    pairs: int,
+) -> None:
+    """Cut trees until all have fewer than 2 k records, or about so many pairs were compared."""
+    while forest.state[TREES] > 0 and pairs > 0:
         start, end = pop(forest)
         count = end - start
-        records -= count
+        pairs -= count
         if count < 2 * k:
             make_group(forest, start, end, labels)
             continue
-        _sum_up(points, forest, start, end)
-        child, drop = _best_edge(forest, start, end, k)
-        # Often both part the records alike: rounding must not choose between them.
-        better = drop + _MARGIN * abs(drop)
-        parted = count < 3 * k and _part(points, forest, start, end, k) > better
+        _start_sums(forest, start, end)
+        if count <= _LARGE * k:
+            _compare_pairs(values, codes, measure, forest, start, end)
+            pairs -= count * count // 2
+        _sum_up(forest, start, end)
+        child, gain = _best_edge(forest, start, end, k)
+        better = gain + _MARGIN * forest.sums[forest.order[start], _INSIDE] / count
+        parted = count < 3 * k and _part(values, codes, measure, forest, start, end, k) > better
         cut(forest, start, end, k, parted, child, labels)
 
 
 @njit(cache=True)
-def _sum_up(points: Floats, forest: Forest, start: int, end: int) -> None:
-    """Size and sum of every subtree; sums relative to the root, so that they lose no digits."""
-    order, sizes, sums = forest.order, forest.sizes, forest.sums
-    root = order[start]
+def _start_sums(forest: Forest, start: int, end: int) -> None:
     for place in range(start, end):
-        row = order[place]
-        sizes[row] = 1
-        for column in range(points.shape[1]):
-            sums[row, column] = points[row, column] - points[root, column]
-    for place in range(end - 1, start, -1):
-        row = order[place]
-        parent = forest.target[row]
-        sizes[parent] += sizes[row]
-        for column in range(points.shape[1]):
-            sums[parent, column] += sums[row, column]
+        row = forest.order[place]
+        forest.sizes[row] = 1
+        forest.sums[row] = 0.0
+        forest.mark[row] = -1
 
 
 @njit(cache=True)
-def _drop(part: Floats, size: int, whole: Floats, count: int) -> float:
-    """By how much the sum of squares falls where a part of ``size`` is cut off."""
-    total = 0.0
-    for column in range(len(part)):
-        gap = part[column] / size - (whole[column] - part[column]) / (count - size)
-        total += gap * gap
-    return total * size * (count - size) / count
+def _compare_pairs(
+    values: Floats, codes: Codes, measure: Measure, forest: Forest, start: int, end: int
+) -> None:
+    """Sum up by record, and by the vertex where the paths of two records to the root meet."""
+    order, target, sums = forest.order, forest.target, forest.sums
+    above, meeting = forest.mark, forest.spare
+    for first in range(start, end):
+        one = order[first]
+        row = one
+        while row != order[start]:
+            above[row] = first
+            row = target[row]
+        above[row] = first
+        for second in range(start, end):
+            two = order[second]
+            # Parents come first, so the meeting point of a parent is known.
+            meeting[two] = two if above[two] == first else meeting[target[two]]
+            if second > first:
+                gap = pair_gap(values, codes, measure, one, two)
+                sums[one, _OWN] += gap
+                sums[two, _OWN] += gap
+                sums[meeting[two], _INSIDE] += gap
+
+
+@njit(cache=True)
+def _sum_up(forest: Forest, start: int, end: int) -> None:
+    """By subtree: its size, the sum over its pairs, and that of its records to all others."""
+    order, sizes, sums = forest.order, forest.sizes, forest.sums
+    for place in range(start, end):
+        sums[order[place], _OUTWARD] = sums[order[place], _OWN]
+    for place in range(end - 1, start, -1):
+        row, parent = order[place], forest.target[order[place]]
+        sizes[parent] += sizes[row]
+        sums[parent, _INSIDE] += sums[row, _INSIDE]
+        sums[parent, _OUTWARD] += sums[row, _OUTWARD]
+
+
+@njit(cache=True)
+def _drop(inside: float, outward: float, size: int, whole: float, count: int) -> float:
+    """By how much the loss falls where a part of ``size`` is cut off; it may also rise."""
+    rest = whole + inside - outward
+    return whole / count - inside / size - rest / (count - size)
 
 
 @njit(cache=True)
 def _best_edge(forest: Forest, start: int, end: int, k: int) -> tuple[int, float]:
-    """The record whose edge to cut, and what that gains; -1 where no cut leaves k and k."""
-    count = end - start
-    root = forest.order[start]
-    best, most = -1, -1.0
-    for place in range(start + 1, end):
-        row = forest.order[place]
-        size = forest.sizes[row]
-        if size < k or count - size < k:
-            continue
-        if count > _LARGE * k:
-            gain = np.float64(min(size, count - size))
-        else:
-            gain = _drop(forest.sums[row], size, forest.sums[root], count)
-        if gain > most:
-            best, most = row, gain
-    return best, most
+    """The first record whose edge is best to cut, and the gain; -1 if none leaves k and k."""
+    count, sums = end - start, forest.sums
+    whole = sums[forest.order[start], _INSIDE]
+    most, enough = -np.inf, np.inf
+    for _ in range(2):  # how good the best is, then which is the first of those
+        for place in range(start + 1, end):
+            row = forest.order[place]
+            size = forest.sizes[row]
+            if size < k or count - size < k:
+                continue
+            if count > _LARGE * k:
+                gain = np.float64(min(size, count - size))
+            else:
+                gain = _drop(sums[row, _INSIDE], sums[row, _OUTWARD], size, whole, count)
+            if gain >= enough:
+                return row, most
+            most = max(most, gain)
+        enough = most - _MARGIN * whole / count
+    return -1, most
 
 
 @njit(cache=True)
-def _part(points: Floats, forest: Forest, start: int, end: int, k: int) -> float:
-    """Mark the record furthest from the centre and its k - 1 nearest; give what that gains."""
-    order, columns = forest.order, points.shape[1]
-    whole = forest.sums[order[start]]
-    seed, most = -1, -1.0
+def _part(
+    values: Floats, codes: Codes, measure: Measure, forest: Forest, start: int, end: int, k: int
+) -> float:
+    """Mark the record furthest from all others and its k - 1 nearest; give what that gains."""
+    order, sums, mark, count = forest.order, forest.sums, forest.mark, end - start
+    most = 0.0
     for place in range(start, end):
-        forest.mark[order[place]] = 0
-        distance = 0.0
-        for column in range(columns):
-            gap = points[order[place], column] - points[order[start], column]
-            gap -= whole[column] / (end - start)
-            distance += gap * gap
-        if distance > most or (distance == most and order[place] < seed):
-            seed, most = order[place], distance
-    part = np.zeros(columns)
+        mark[order[place]] = 0
+        most = max(most, sums[order[place], _OWN])
+    seed = -1
+    for place in range(start, end):
+        row = order[place]
+        if sums[row, _OWN] >= most * (1.0 - _MARGIN) and (seed < 0 or row < seed):
+            seed = row
+    gaps = np.empty(count)
+    for at in range(count):
+        row = order[start + at]
+        gaps[at] = -1.0 if row == seed else pair_gap(values, codes, measure, seed, row)
+    members = np.empty(k, np.int64)
+    inside = outward = 0.0
     for taken in range(k):
-        best, least = seed, np.inf
-        for place in range(start, end):
-            row = order[place]
-            if taken == 0 or forest.mark[row] == 1:
-                continue
-            distance = 0.0
-            for column in range(columns):
-                gap = points[row, column] - points[seed, column]
-                distance += gap * gap
-            if distance < least or (distance == least and row < best):
-                best, least = row, distance
-        forest.mark[best] = 1
-        for column in range(columns):
-            part[column] += points[best, column] - points[order[start], column]
-    return _drop(part, k, whole, end - start)
+        best = -1
+        for at in range(count):
+            if mark[order[start + at]] == 0 and (
+                best < 0
+                or gaps[at] < gaps[best]
+                or (gaps[at] == gaps[best] and order[start + at] < order[start + best])
+            ):
+                best = at
+        members[taken] = order[start + best]
+        mark[members[taken]] = 1
+        outward += sums[members[taken], _OWN]
+        for other in members[:taken]:
+            inside += pair_gap(values, codes, measure, members[taken], other)
+    return _drop(inside, outward, k, sums[order[start], _INSIDE], count)

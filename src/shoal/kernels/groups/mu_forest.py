@@ -1,7 +1,6 @@
 """The forest of μ-Approx: edges between records, and its trees side by side while they are cut.
 
-It knows edges and sizes only, not how records are compared: see ``_mu_approx`` for points and
-``_mixed_mu_approx`` for records of mixed type.
+It knows edges and sizes only, not how records are compared.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
-"""V-MDAV: groups around the outermost records, grown while the next record is close enough.
+"""V-MDAV: groups of k to 2 k - 1, as large as the records suggest.
 
-Solanas and Martínez-Ballesté (2006), "V-MDAV: a multivariate microaggregation with variable
-group size". The centre is that of all records and stays where it is. As long as k records are
-free, the one furthest from the centre and the k - 1 free ones nearest to it form a group. The
-group then takes the free record nearest to any of its members, again and again, while that
-record is nearer to the group than gamma times its distance to the nearest other free record,
-and the group has fewer than 2 k - 1. What is left in the end, fewer than k records, goes to the
-groups with the nearest centres, which may have 2 k records or more then.
+Solanas and Martínez-Ballesté (2006), "V-MDAV: a multivariate microaggregation with variable group
+size". A group is the free record furthest from the centroid of all and its k - 1 nearest. It then
+takes in the free record that is nearest to any member, as long as that one is less than gamma times
+as unlike the member as it is unlike the nearest other free record. Fewer than k records that are
+left go to the groups whose centres are nearest; a group may have 2 k records or more then. The
+paper finds a gamma of 0.2 good for scattered and 1.1 for clustered records.
 
-What the paper leaves open is settled so: ties go to the lowest row, or group; the last free
-record, which has no other to be near to, is taken by a group that may still grow (gamma > 0);
-left-over records find the centres that the groups had before any of them came.
+What the paper leaves open is settled so: ties go to the lowest row, or group; the last free record,
+which has no other to be near to, is taken by a group that may still grow (gamma > 0); left-over
+records find the centres that the groups had before any of them came. Under the square of Euclidean
+distance gamma is to be squared, too.
 """
 
 from __future__ import annotations
@@ -19,169 +19,171 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.kernels.compile import njit
+from shoal.kernels.conditions import only_size
+from shoal.kernels.groups.diverse_group import sensitive_of
+from shoal.kernels.groups.diverse_merge import settled
 from shoal.kernels.groups.individual_ranking import stable_argsort
-from shoal.kernels.space.neighbours import NOBODY, Tree, build, nearest, take_away
+from shoal.kernels.lanes import WIDTH
+from shoal.kernels.space.mixed_centroid import centroid_of, set_centroid
+from shoal.kernels.space.mixed_distance import Floats, Integers, set_query
+from shoal.kernels.space.mixed_records import MixedRecords, with_lonely_codes
+from shoal.kernels.space.mixed_tree import Tree, compare_all, forget, grow, nearest, tighten
 
-Floats = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.int32]
-Integers = npt.NDArray[np.int64]
+Labels = npt.NDArray[np.int32]
 
-_RECORDS = 5_000  # grouped in about 50 ms
+_STEP = 400_000  # leaves and nodes that a call may compare with a query: about 50 ms
+_SMALL = 512  # records for which a tree is not grown anew
+_LEFT, _GROUPS, _NEXT = 0, 1, 2
 
 
 class VMdav:
-    """The partition of records into groups of k to 2 k - 1, by Euclidean distance.
+    """V-MDAV in portions; call ``advance`` until all records have a group.
 
     Parameters
     ----------
-    points : array of shape (records, columns)
+    records : MixedRecords
+        The records, at least k.
     k : int
+        The least size of a group.
     gamma : float
-        How readily a group grows: 0 gives groups of exactly k; the paper finds 0.2 good for
-        scattered and 1.1 for clustered records.
+        How readily a group takes in further records; 0 gives groups of exactly k.
+
+    Attributes
+    ----------
+    labels : array of int32
+        The group of each record, numbered as they were formed; -1 before.
 
     Examples
     --------
-    >>> points = np.array([[0.0], [1.0], [2.0], [3.0], [20.0], [21.0], [22.0]])
-    >>> partition = VMdav(points, 3, 1.1)
+    >>> from shoal.kernels.space.mixed_records import gower
+    >>> numeric = np.array([[0.0], [1.0], [2.0], [3.0], [20.0], [21.0], [22.0]])
+    >>> partition = VMdav(gower(numeric, np.zeros((7, 0), int)), 3, 1.1)
     >>> while partition.advance() < 7:
     ...     pass
     >>> partition.labels.tolist()
     [1, 1, 1, 1, 0, 0, 0]
     """
 
-    def __init__(self, points: Floats, k: int, gamma: float) -> None:
-        self._points = np.ascontiguousarray(points, np.float64)
-        self._k = k
-        self._gamma_squared = gamma * gamma
-        self._tree = build(self._points)
-        self._outermost = stable_argsort(-_from_centre(self._points))
-        self._state = np.zeros(3, np.int64)  # records grouped, groups, place in outermost
-        self.labels = np.full(len(points), -1, np.int32)
+    def __init__(self, records: MixedRecords, k: int, gamma: float) -> None:
+        rows = records.values.shape[1]
+        self.labels: Labels = np.full(rows, -1, np.int32)
+        records = with_lonely_codes(records)
+        self._records, self._k, self._gamma = records, k, float(gamma)
+        self._state = np.array([rows, 0, 0])
+        self._tree = grow(records, np.arange(rows))
+        self._stop = rows // 2
+        away = np.empty(rows)
+        set_centroid(self._tree.query, centroid_of(records))
+        compare_all(self._tree, records.measure, away)
+        self._outermost = stable_argsort(-away)
 
     def advance(self) -> int:
-        """Do about 50 ms of work; give how many records have their group."""
-        _advance(
-            self._points,
+        """Form groups for a fraction of a second; give how many records have one."""
+        if self._k <= self._state[_LEFT] <= self._stop:
+            rows = np.flatnonzero(self.labels < 0)
+            self._tree = grow(self._records, rows)
+            self._stop = len(rows) // 2 if len(rows) > _SMALL else 0
+        _form_groups(
             self._tree,
+            self._records,
             self._outermost,
             self._k,
-            self._gamma_squared,
-            self._state,
+            self._gamma,
             self.labels,
-            _RECORDS,
+            self._state,
+            self._stop,
         )
-        if 0 < len(self.labels) - self._state[0] < self._k:
-            _join_left_over(self._points, self._state, self.labels)
-        return int(self._state[0])
-
-
-def _from_centre(points: Floats) -> Floats:
-    """The squared distance of each record from the centre of all, summed column by column."""
-    centre = points.mean(axis=0)
-    distances = np.zeros(len(points))
-    for column, value in enumerate(centre):
-        distances += np.square(points[:, column] - value)
-    return distances
+        if 0 < self._state[_LEFT] < self._k:
+            nothing = sensitive_of(np.empty((0, len(self.labels)), np.int32))
+            self.labels = settled(self._records, self.labels, only_size(self._k), nothing)
+            self._state[_LEFT] = 0
+        return len(self.labels) - int(self._state[_LEFT])
 
 
 @njit(cache=True)
-def _advance(
-    points: Floats,
+def _form_groups(
     tree: Tree,
-    outermost: Rows,
+    records: MixedRecords,
+    outermost: Labels,
     k: int,
-    gamma_squared: float,
+    gamma: float,
+    labels: Labels,
     state: Integers,
-    labels: Rows,
-    records: int,
+    stop: int,
 ) -> None:
-    """Form groups until fewer than k records are free, or ``records`` more have their group."""
-    end = min(state[0] + records, len(labels))
-    distances, rows = np.empty(2 * k - 1), np.empty(2 * k - 1, np.int32)
-    members = np.empty(2 * k - 1, np.int32)
-    while state[0] < end and len(labels) - state[0] >= k:
-        while labels[outermost[state[2]]] >= 0:
-            state[2] += 1
-        seed = outermost[state[2]]
-        members[0] = seed
-        nearest(tree, points[seed], np.int64(seed), distances[: k - 1], members[1:k])
-        for place in range(k):
-            labels[members[place]] = state[1]
-            take_away(tree, members[place])
-        size = _grow(points, tree, k, gamma_squared, members, distances, rows)
-        for place in range(k, size):
-            labels[members[place]] = state[1]
-        state[0] += size
-        state[1] += 1
+    gaps, found = np.empty(2 * k), np.empty(2 * k)
+    members = np.empty(2 * k, np.int64)
+    met = 0
+    while state[_LEFT] >= k and state[_LEFT] > stop and met < _STEP:
+        while labels[outermost[state[_NEXT]]] >= 0:
+            state[_NEXT] += 1
+        members[0] = outermost[state[_NEXT]]
+        met += _nearest_to(tree, records, members[0], members[0], gaps[: k - 1], found[: k - 1])
+        for place in range(1, k):
+            members[place] = int(found[place - 1])
+        for row in members[:k]:
+            _take(tree, labels, state, row)
+        met += _extend(tree, records, k, gamma, labels, state, members, gaps, found)
+        state[_GROUPS] += 1
 
 
 @njit(cache=True)
-def _grow(
-    points: Floats,
-    tree: Tree,
-    k: int,
-    gamma_squared: float,
-    members: Rows,
-    distances: Floats,
-    rows: Rows,
+def _nearest_to(
+    tree: Tree, records: MixedRecords, row: int, but: int, gaps: Floats, found: Floats
 ) -> int:
-    """Add free records to the k members while they are close enough; give the new size."""
-    distance, row = np.empty(1), np.empty(1, np.int32)
+    set_query(tree.query, records.measure, records.values, records.codes, row)
+    met: int = nearest(tree, records.measure, but, gaps, found)
+    return met
+
+
+@njit(cache=True)
+def _take(tree: Tree, labels: Labels, state: Integers, row: int) -> None:
+    """Give a record to the present group."""
+    labels[row] = state[_GROUPS]
+    forget(tree, row)
+    tighten(tree, tree.places[row] // WIDTH)
+    state[_LEFT] -= 1
+
+
+@njit(cache=True)
+def _extend(
+    tree: Tree,
+    records: MixedRecords,
+    k: int,
+    gamma: float,
+    labels: Labels,
+    state: Integers,
+    members: Integers,
+    gaps: Floats,
+    found: Floats,
+) -> int:
+    """Add free records to the k members while they are alike enough; give what that met."""
+    gap, row, met = np.empty(1), np.empty(1), 0
     size = k
-    if gamma_squared == 0.0 or size == 2 * k - 1:
-        return size
+    if gamma == 0.0 or size == 2 * k - 1 or state[_LEFT] == 0:
+        return met
     # The nearest free record of each member, kept until that record is taken.
     for place in range(size):
-        if nearest(tree, points[members[place]], NOBODY, distance, row) == 0:
-            return size
-        distances[place], rows[place] = distance[0], row[0]
+        met += _nearest_to(tree, records, members[place], -1, gap, row)
+        gaps[place], found[place] = gap[0], row[0]
     while True:
         best = 0
         for place in range(1, size):
-            if distances[place] < distances[best] or (
-                distances[place] == distances[best] and rows[place] < rows[best]
+            if gaps[place] < gaps[best] or (
+                gaps[place] == gaps[best] and found[place] < found[best]
             ):
                 best = place
-        candidate, inside = rows[best], distances[best]
-        others = nearest(tree, points[candidate], np.int64(candidate), distance, row)
-        if others > 0 and not inside < gamma_squared * distance[0]:
-            return size
-        take_away(tree, candidate)
-        members[size], distances[size], rows[size] = candidate, distance[0], row[0]
+        candidate, inside = int(found[best]), gaps[best]
+        if state[_LEFT] > 1:
+            met += _nearest_to(tree, records, candidate, candidate, gap, row)
+            if not inside < gamma * gap[0]:
+                return met
+        _take(tree, labels, state, candidate)
+        members[size], gaps[size], found[size] = candidate, gap[0], row[0]
         size += 1
-        if others == 0 or size == 2 * k - 1:
-            return size
+        if state[_LEFT] == 0 or size == 2 * k - 1:
+            return met
         for place in range(size):
-            if rows[place] == candidate:
-                nearest(tree, points[members[place]], NOBODY, distance, row)
-                distances[place], rows[place] = distance[0], row[0]
-
-
-@njit(cache=True)
-def _join_left_over(points: Floats, state: Integers, labels: Rows) -> None:
-    """Give each free record to the group whose centre is nearest."""
-    columns = points.shape[1]
-    centres = np.zeros((state[1], columns))
-    sizes = np.zeros(state[1])
-    for row in range(len(labels)):
-        if labels[row] >= 0:
-            sizes[labels[row]] += 1.0
-            for column in range(columns):
-                centres[labels[row], column] += points[row, column]
-    for group in range(state[1]):
-        for column in range(columns):
-            centres[group, column] /= sizes[group]
-    for row in range(len(labels)):
-        if labels[row] >= 0:
-            continue
-        least = np.inf
-        for group in range(state[1]):
-            distance = 0.0
-            for column in range(columns):
-                gap = points[row, column] - centres[group, column]
-                distance += gap * gap
-            if distance < least or labels[row] < 0:
-                least = distance
-                labels[row] = group
-    state[0] = len(labels)
+            if int(found[place]) == candidate:
+                met += _nearest_to(tree, records, members[place], -1, gap, row)
+                gaps[place], found[place] = gap[0], row[0]

@@ -8,6 +8,7 @@ import numpy as np
 
 from shoal.kernels.compile import njit
 from shoal.kernels.lanes import WIDTH, bits, load, store
+from shoal.kernels.space.few import Few, are_few
 from shoal.kernels.space.mixed_distance import (
     Floats,
     Integers,
@@ -148,12 +149,17 @@ class NearestRecords:
         self.alike = np.zeros(len(self._asked), np.int64)
         self._starts = np.zeros(len(rows) + 1, np.int64) if starts is None else starts
         self._records, self._rows, self._whom = records, rows, whom
-        self._tree = grow(records, candidates)
+        self._candidates = candidates
+        few = are_few(len(records.measure.presence), len(rows), len(candidates))
+        self._tree = None if few else grow(records, candidates)
         self._tied, self._marks = np.empty(len(candidates), np.int64), np.full(every, -1)
         self._done = 0
 
     def advance(self) -> int:
         """Link rows for a fraction of a second; give how many have been linked."""
+        if self._tree is None:
+            self._link_few()
+            return self._done
         self._done = _link(
             self._tree,
             self._records,
@@ -170,6 +176,21 @@ class NearestRecords:
             self.alike,
         )
         return self._done
+
+    def _link_few(self) -> None:
+        """Link all rows, comparing each with every candidate."""
+        few, candidates = Few(self._records), self._candidates
+        for place, row in enumerate(self._rows):
+            few.ask(row)
+            distances = few.distances(candidates)
+            as_near = candidates[distances == distances.min(initial=np.inf)]
+            if len(as_near):
+                self.nearest[place], self.gaps[place] = as_near[0], distances.min()
+            self.ties[place] = self._whom.sizes[as_near].sum()
+            for at in range(self._starts[place], self._starts[place + 1]):
+                labels = np.full(len(as_near), self._asked[at])
+                self.alike[at] = with_label(self._whom, labels, as_near).sum()
+        self._done = len(self._rows)
 
 
 @njit(cache=True)
@@ -225,7 +246,7 @@ def _nearest_one(tree: Tree, measure: Measure, tied: Integers) -> tuple[int, flo
     """The lowest of the nearest rows, its distance, how many are ``tied``, and what was met."""
     query, queue, leaves, rows = tree.query, tree.queue, len(tree.values), tree.values.shape[1] - 3
     if len(measure.tables) > 0:
-        open_windows(query, measure, False)
+        open_windows(query, measure, np.bool_(False))
     best, best_row, count = np.inf, GONE, 0
     queue[SCORE, 0], queue[ROW, 0], queue[ENTRY, 0] = np.inf, 0.0, tree.links.shape[1] - 1
     waiting, met = 1, 0

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.kernels.points.lanes import LANES, aligned, first_lane, inner, measure_points
+from shoal.kernels.lanes import first_lane
+from shoal.kernels.points.lanes import LANES, aligned, inner, measure_points
 from shoal.kernels.points.records import (
     NEVER,
     NO_LIMIT,

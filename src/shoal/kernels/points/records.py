@@ -274,7 +274,7 @@ def take_nearest(records: Records, nearest: Nearest, size: int) -> None:
     They go by distance and row, so that the sums do not depend on how the search found them.
     """
     for last in range(size - 1, 0, -1):
-        _swap(nearest, 0, last)
+        _swap(nearest, np.int64(0), last)
         _sink(nearest, 0, last)
     for i in range(size):
         take_first(records, nearest.spots[i])

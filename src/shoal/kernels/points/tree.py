@@ -15,12 +15,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from shoal.kernels.lanes import first_lane
 from shoal.kernels.points.brute import Blocks
 from shoal.kernels.points.lanes import (
     FAR,
     LANES,
     aligned,
-    first_lane,
     highest,
     inner,
     kernel,

@@ -43,9 +43,9 @@ from shoal.kernels.refine.mixed_exchange import (
     take_back,
     to_group,
 )
-from shoal.kernels.space.mixed_distance import Floats, set_query
+from shoal.kernels.space.mixed_distance import Floats
 from shoal.kernels.space.mixed_records import MixedRecords, with_lonely_codes
-from shoal.kernels.space.mixed_tree import GONE, Tree, grow, nearest
+from shoal.kernels.space.mixed_tree import GONE, Tree, grow, list_nearest
 
 Labels = npt.NDArray[np.int32]
 
@@ -109,7 +109,7 @@ class MixedRefinement:
         if self._tree is not None:
             leaves = len(self._tree.values)
             end = min(leaves, self._leaf + 1 + _SEARCHED // 16)
-            _search(groups, self._tree, self._records, self._leaf, end)
+            list_nearest(self._tree, self._records, self._leaf, end, groups.near)
             self._leaf = end
             if end == leaves:
                 self._tree = None
@@ -187,23 +187,6 @@ def _settle(groups: MixedGroups, first: int, work: int) -> int:
         largest = groups.measure.largest * len(groups.measure.presence)
         groups.sums[LEAST] = max(_SMALLEST_GAIN * total / row, _RESIDUE * largest)
     return row
-
-
-@njit(cache=True)
-def _search(groups: MixedGroups, tree: Tree, records: MixedRecords, start: int, end: int) -> None:
-    """Find the neighbours of the records of some leaves, nearest first."""
-    wanted, place = groups.near.shape[1], tree.values.shape[1] - 3
-    gaps, found = np.empty(wanted), np.empty(wanted)
-    for leaf in range(start, end):
-        for value in tree.values[leaf, place]:
-            if value == GONE:
-                continue
-            row = int(value)
-            set_query(tree.query, records.measure, records.values, records.codes, row)
-            nearest(tree, records.measure, row, gaps, found)
-            order = np.argsort(gaps)
-            for i in range(wanted):
-                groups.near[row, i] = int(found[order[i]])
 
 
 @njit(cache=True)

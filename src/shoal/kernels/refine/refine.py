@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.kernels.compile import njit
+from shoal.kernels.lanes import WIDTH
 from shoal.kernels.refine.exchange import Groups, descend, distance, settle, take_back
 from shoal.kernels.refine.group_lists import (
     CHANGE,
@@ -36,7 +37,10 @@ from shoal.kernels.refine.group_lists import (
     pool_around,
     wait,
 )
-from shoal.kernels.space.neighbours import Tree, build, nearest
+from shoal.kernels.space.mixed_distance import Integers
+from shoal.kernels.space.mixed_records import squared_euclidean
+from shoal.kernels.space.mixed_scan import rows_by_leaf
+from shoal.kernels.space.mixed_tree import Tree, grow, list_nearest
 
 _WORK = 3_000_000  # distances, computed in about 50 ms
 _SEARCHED = 3_000  # records whose neighbours are found in about 50 ms
@@ -67,9 +71,10 @@ class Refinement:
     def __init__(self, points: Floats, labels: npt.NDArray[np.integer], k: int) -> None:
         self._k = k
         self._groups = _groups(points, k)
-        self._tree: Tree | None = build(self._groups.points)
+        self._records = squared_euclidean(self._groups.points)
+        self._tree: Tree | None = grow(self._records, np.arange(len(points)))
         self._leaf = 0
-        _start(self._groups, self._tree.rows, np.asarray(labels, np.int32))
+        _start(self._groups, rows_by_leaf(self._tree), np.asarray(labels, np.int32))
 
     def advance(self) -> int:
         """About 50 ms of work; give how far the descent is, in records: all at its end.
@@ -80,14 +85,13 @@ class Refinement:
         if self._tree is None:
             descend(self._groups, self._k, _WORK, True)
             return (2 * count - int(self._groups.counts[WAITING])) // 2
-        leaves = self._tree.rows
-        end = min(len(leaves), self._leaf + 1 + _SEARCHED // leaves.shape[1])
-        _search(self._groups, self._tree, self._leaf, end)
+        leaves = len(self._tree.values)
+        end = min(leaves, self._leaf + 1 + _SEARCHED // WIDTH)
+        list_nearest(self._tree, self._records, self._leaf, end, self._groups.near)
         self._leaf = end
-        searched = count * end // len(leaves) // 2
-        if end == len(leaves):
+        if end == leaves:
             self._tree = None
-        return searched
+        return count * end // leaves // 2
 
     def perturb(self, words: npt.NDArray[np.uint64]) -> int:
         """One attempt for every eight random words; give how many of them gained something.
@@ -121,27 +125,15 @@ def _groups(points: Floats, k: int) -> Groups:
 
 
 @njit(cache=True)
-def _start(groups: Groups, leaves: Rows, labels: Rows) -> None:
+def _start(groups: Groups, order: Integers, labels: Rows) -> None:
     """Form the groups and queue all records, neighbours close to each other."""
     attach_all(groups, labels)
     for group in range(len(groups.heads)):
         if groups.heads[group, SIZE] > 0:
             settle(groups, group)
     groups.sums[LEAST] = _SMALLEST_GAIN * groups.squares.sum() / len(labels)
-    for leaf in range(len(leaves)):
-        for row in leaves[leaf]:
-            if row >= 0:
-                wait(groups, np.int64(row))
-
-
-@njit(cache=True)
-def _search(groups: Groups, tree: Tree, start: int, end: int) -> None:
-    """Find the neighbours of the records of some leaves."""
-    distances = np.empty(groups.near.shape[1])
-    for leaf in range(start, end):
-        for row in tree.rows[leaf]:
-            if row >= 0:
-                nearest(tree, groups.points[row], np.int64(row), distances, groups.near[row])
+    for row in order:
+        wait(groups, row)
 
 
 @njit(cache=True)

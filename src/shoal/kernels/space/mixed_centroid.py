@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.kernels.compile import njit
+from shoal.kernels.compile import njit, python_if_small
 from shoal.kernels.space.mixed_distance import Floats, Integers, Query
 from shoal.kernels.space.mixed_records import MixedRecords
 
@@ -54,10 +54,11 @@ def centroid_of(records: MixedRecords) -> Centroid:
     return centroid
 
 
+@python_if_small(lambda centroid, records: 4 * records.values.shape[1] * len(centroid.counts))
 @njit(cache=True)
 def _count(centroid: Centroid, records: MixedRecords) -> None:
     for row in range(records.values.shape[1]):
-        _move(centroid, records, row, 1)
+        _move(centroid, records, row, np.int64(1))
     for column in range(len(centroid.seats) - 1):
         tallies, winners = centroid.firsts[column], centroid.seats[column]
         codes = centroid.firsts[column + 1] - tallies
@@ -111,7 +112,7 @@ def _add(sums: Floats, column: int, value: float) -> None:
 @njit(cache=True)
 def leave(centroid: Centroid, records: MixedRecords, row: int) -> None:
     """Take a record away."""
-    _move(centroid, records, row, -1)
+    _move(centroid, records, row, np.int64(-1))
     numeric = len(records.values)
     for column in range(len(centroid.seats) - 1):
         at = records.measure.presence[numeric + column]

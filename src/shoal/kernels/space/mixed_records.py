@@ -42,10 +42,9 @@ def gower(numeric: Floats, codes: npt.NDArray[Any]) -> MixedRecords:
     >>> records.measure.weights
     array([0.25])
     """
-    ranges = np.zeros(numeric.shape[1])
-    for column, values in enumerate(numeric.T):
-        present = values[~np.isnan(values)]
-        ranges[column] = np.ptp(present) if len(present) else 0.0
+    # of values that are there: fmax and fmin pass over those that are missing
+    ranges = np.fmax.reduce(numeric, axis=0, initial=-np.inf)
+    ranges = ranges - np.fmin.reduce(numeric, axis=0, initial=np.inf)
     weights = np.divide(1.0, ranges, out=np.zeros_like(ranges), where=ranges > 0)
     return mixed_records(numeric, codes, weights=weights)
 
@@ -97,7 +96,8 @@ def mixed_records(
     presence = np.full(len(has), -1)
     presence[gaps] = len(given) + np.arange(len(gaps))
     for column, weight, there in zip(values, weights, has):
-        column[~there] = column[there].min(initial=np.inf) if there.any() else 0.0
+        if not there.all():
+            column[~there] = column[there].min(initial=np.inf) if there.any() else 0.0
         if weight == 0:
             column[:] = 0.0  # what adds nothing anyway must not overflow either
     levels = [int(column.max(initial=0)) + 1 for column in given]

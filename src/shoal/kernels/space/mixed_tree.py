@@ -242,7 +242,7 @@ def furthest(tree: Tree, measure: Measure) -> tuple[int, int]:
     """The row that is furthest from the query, and how many leaves and nodes the query met."""
     query, queue, leaves, rows = tree.query, tree.queue, len(tree.values), tree.values.shape[1] - 3
     if len(measure.tables) > 0:
-        open_windows(query, measure, True)
+        open_windows(query, measure, np.bool_(True))
     best, best_row = -1.0, GONE
     queue[SCORE, 0], queue[ROW, 0], queue[ENTRY, 0] = np.inf, 0.0, tree.links.shape[1] - 1
     waiting, met = 1, 0
@@ -284,7 +284,7 @@ def nearest(tree: Tree, measure: Measure, but: int, gaps: Floats, found_rows: Fl
     """
     query, queue, leaves, rows = tree.query, tree.queue, len(tree.values), tree.values.shape[1] - 3
     if len(measure.tables) > 0:
-        open_windows(query, measure, False)
+        open_windows(query, measure, np.bool_(False))
     for i in range(len(gaps)):
         gaps[i], found_rows[i] = np.inf, GONE
     queue[SCORE, 0], queue[ROW, 0], queue[ENTRY, 0] = np.inf, 0.0, tree.links.shape[1] - 1
@@ -315,6 +315,25 @@ def nearest(tree: Tree, measure: Measure, but: int, gaps: Floats, found_rows: Fl
                 queue, waiting, query.room, tree.edges, node, 2 * rows, hits, first, -1.0
             )
     return met
+
+
+@njit(cache=True)
+def list_nearest(tree: Tree, records: MixedRecords, start: int, end: int, near: Any) -> None:
+    """Write the neighbours of the records of some leaves into their rows of a list, nearest first.
+
+    There must be enough. Of records that are equally near the lowest rows are listed.
+    """
+    gaps, found = np.empty(near.shape[1]), np.empty(near.shape[1])
+    for leaf in range(start, end):
+        for value in tree.values[leaf, tree.values.shape[1] - 3]:
+            if value == GONE:
+                continue
+            row = int(value)
+            set_query(tree.query, records.measure, records.values, records.codes, row)
+            nearest(tree, records.measure, row, gaps, found)
+            order = np.argsort(gaps)
+            for i in range(len(gaps)):
+                near[row, i] = int(found[order[i]])
 
 
 @njit(cache=True, forceinline=True)

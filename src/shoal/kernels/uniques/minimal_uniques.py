@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from shoal.kernels.compile import njit
+from shoal.kernels.compile import njit, python_if_small
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -90,6 +90,13 @@ def minimal_uniques(
     return result
 
 
+def _steps(codes: Any, *given: Any) -> int:
+    """Every tuple in every set of columns."""
+    size = given[3]
+    return 2 * codes.shape[1] * math.comb(len(codes), size)
+
+
+@python_if_small(_steps)
 @njit(cache=True)
 def _sets_of_size(
     codes: Any,
@@ -116,7 +123,7 @@ def _sets_of_size(
     starts[0, 0], starts[0, 1], groups[0] = 0, tuples, 1
     stamps, counts = np.zeros(values, np.int64), np.zeros((2, values), np.int32)
     path = np.empty(size, np.int64)
-    turn, depth = 0, 0
+    turn, depth = np.int64(0), 0
     path[0] = -1
     while depth >= 0:
         path[depth] += 1

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.table import Codes, Table, form_classes
+from shoal.table import Codes, Table
 
 Integers = npt.NDArray[np.int64]
 
@@ -84,12 +84,33 @@ def combinations_of(
     from shoal.kernels.grouping import first_rows
 
     encoded = [everyone.codes(name) for name in columns]
-    groups = form_classes(encoded, len(everyone))
+    groups = everyone.group(columns)
     rows = first_rows(groups.labels, groups.count)
     codes = np.empty((groups.count, len(columns)), np.int32)
     for place, column in enumerate(encoded):
         codes[:, place] = column.codes[rows]
     if records is None:
-        return Combinations(codes, groups.sizes, groups.labels, encoded, rows)
+        return Combinations(codes, groups.rows, groups.labels, encoded, rows)
     own = np.bincount(groups.labels[:records], minlength=groups.count).astype(np.int64)
-    return Combinations(codes, own, groups.labels[:records], encoded, rows, groups.sizes - own)
+    return Combinations(codes, own, groups.labels[:records], encoded, rows, groups.rows - own)
+
+
+def distinct_rows(matrix: npt.NDArray[np.integer[Any]]) -> tuple[npt.NDArray[Any], Integers]:
+    """The different rows of a matrix in ascending order, and which one each row is.
+
+    Examples
+    --------
+    >>> rows, which = distinct_rows(np.array([[2, -1], [0, 5], [2, -1]]))
+    >>> rows.tolist(), which.tolist()
+    ([[0, 5], [2, -1]], [1, 0, 1])
+    """
+    lowest = matrix.min(axis=0, initial=0).astype(np.int64)
+    widths = [int(width) + 1 for width in matrix.max(axis=0, initial=0) - lowest]
+    if np.prod([float(width) for width in widths]) >= 2**62:
+        rows, which = np.unique(matrix, axis=0, return_inverse=True)
+        return rows, which.ravel()
+    keys = np.zeros(len(matrix), np.int64)
+    for column, least, width in zip(matrix.T, lowest, widths, strict=True):
+        keys = keys * width + (column - least)
+    _, first, which = np.unique(keys, return_index=True, return_inverse=True)
+    return matrix[first], which

@@ -79,8 +79,10 @@ def full_domain(
         },
     )
     finer = _too_fine(found, coded, demand, recoding.levels, limit * len(found.of_row))
-    columns, kept = {name: coded[name] for name in names}, ~recoding.suppressed
-    return replace(recoding, minimal=minimal_levels(columns, recoding.levels, kept, finer))
+    kept = np.bincount(found.of_row[~recoding.suppressed], minlength=len(found.counts))
+    columns, there = {name: coded[name] for name in names}, kept > 0
+    minimal = minimal_levels(columns, recoding.levels, found.codes[there], kept[there], finer)
+    return replace(recoding, minimal=minimal)
 
 
 def _too_fine(

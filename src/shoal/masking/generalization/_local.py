@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from shoal.masking._base import StepLog
 from shoal.masking.generalization._boxes import ServedBoxes, Spans
-from shoal.masking.generalization._combinations import Combinations
+from shoal.masking.generalization._combinations import Combinations, distinct_rows
 from shoal.masking.generalization._demand import Demand
 from shoal.masking.generalization._full_domain import base_of
 from shoal.masking.generalization._minimal import minimal_nodes
@@ -89,6 +89,6 @@ def _distinct_nodes(
 ) -> tuple[list[tuple[int, str | None]], npt.NDArray[np.int32]]:
     """The different nodes that classes have in a column, and which one each class has."""
     nodes = np.column_stack([levels, tree.maps[levels, values]])
-    distinct, of_class = np.unique(nodes, axis=0, return_inverse=True)
+    distinct, of_class = distinct_rows(nodes)
     texts = [(int(level), tree.labels[level][node]) for level, node in distinct.tolist()]
-    return texts, of_class.ravel().astype(np.int32)
+    return texts, of_class.astype(np.int32)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.masking.generalization._combinations import distinct_rows
 from shoal.table import HierarchyCodes
 
 Integers = npt.NDArray[np.int64]
@@ -73,33 +74,34 @@ def minimal_nodes(
 def minimal_levels(
     trees: Mapping[str, HierarchyCodes],
     levels: Mapping[str, int],
-    kept: npt.NDArray[np.bool_],
+    combinations: npt.NDArray[np.int32],
+    records: Integers,
     too_fine: Sequence[str],
 ) -> Minimal:
     """Of one level per column: the columns that are too fine a level below, and the cells.
 
-    That some class would fail says of one class only where no other could: where its node is
-    the only one that has several children.
+    ``combinations`` are those of the released records, in the order of ``trees``, and ``records``
+    how many have each. That some class would fail says of one class only where no other could:
+    where its node is the only one that has several children.
     """
-    labels = np.zeros(int(kept.sum()), np.int64)
-    nodes = {name: tree.maps[levels[name]] for name, tree in trees.items()}
-    codes = {name: tree.column.codes[: len(kept)][kept] for name, tree in trees.items()}
-    for name in trees:
-        keys = labels * (int(nodes[name].max(initial=0)) + 1) + nodes[name][codes[name]]
-        labels = np.unique(keys, return_inverse=True)[1].ravel()
-    narrowed = np.zeros((len(labels), len(trees)), np.bool_)
+    at_level = [tree.maps[levels[name]] for name, tree in trees.items()]
+    cells = np.column_stack(
+        [nodes[codes] for nodes, codes in zip(at_level, combinations.T, strict=True)]
+    )
+    _, labels = distinct_rows(cells)
+    narrowed = np.zeros(cells.shape, np.bool_)
     for place, (name, tree) in enumerate(trees.items()):
         if name not in too_fine:
             continue
-        edges = np.unique(np.column_stack([nodes[name], tree.maps[levels[name] - 1]]), axis=0)
+        edges, _ = distinct_rows(np.column_stack([at_level[place], tree.maps[levels[name] - 1]]))
         several = np.bincount(edges[:, 0]) > 1
-        could = several[nodes[name][codes[name]]]
+        could = several[cells[:, place]]
         if len(np.unique(labels[could])) == 1:
             narrowed[could, place] = True
     return Minimal(
         tuple(too_fine),
-        int(narrowed.sum()),
-        int(narrowed.any(axis=1).sum()),
-        len(labels),
+        int(records @ narrowed.sum(axis=1)),
+        int(records @ narrowed.any(axis=1)),
+        int(records.sum()),
         len(trees),
     )

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from shoal.masking._base import StepLog
 from shoal.masking.generalization._boxes import ServedBoxes, Spans
-from shoal.masking.generalization._combinations import Combinations
+from shoal.masking.generalization._combinations import Combinations, distinct_rows
 from shoal.masking.generalization._demand import Demand
 from shoal.masking.generalization._ordered_spans import ordered_spans
 from shoal.masking.generalization._recoding import Recoding, Relabelling
@@ -49,8 +49,9 @@ class Axis:
         """
         first, last = self.back[reach[:, 0]], self.back[reach[:, 1]]
         if self.tree is not None:
-            nodes = [_lowest(self.tree, *pair) for pair in zip(first, last, strict=True)]
-            return Spans.of_nodes(self.tree, nodes)
+            levels = _lowest(self.tree, first, last)
+            labels = zip(levels.tolist(), self.tree.maps[levels, first].tolist(), strict=True)
+            return Spans.of_nodes(self.tree, [(at, self.tree.labels[at][i]) for at, i in labels])
         return ordered_spans(self.column, records, reach)
 
     def widths(self, ends: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
@@ -59,14 +60,12 @@ class Axis:
             positions = self.attribute.positions
             return np.minimum(1.0, positions[ends[:, 1]] - positions[ends[:, 0]])
         first, last = self.back[ends[:, 0]], self.back[ends[:, 1]]
-        heights = [_lowest(self.tree, *pair)[0] for pair in zip(first, last, strict=True)]
-        return np.array(self.attribute.widths[heights, ends[:, 0]])
+        return np.array(self.attribute.widths[_lowest(self.tree, first, last), ends[:, 0]])
 
 
-def _lowest(tree: HierarchyCodes, first: int, last: int) -> tuple[int, str | None]:
-    """The level and label of the lowest node over two values."""
-    level = int(np.argmax(tree.maps[:, first] == tree.maps[:, last]))
-    return level, tree.labels[level][tree.maps[level, first]]
+def _lowest(tree: HierarchyCodes, first: Integers32, last: Integers32) -> npt.NDArray[np.int64]:
+    """The level of the lowest node over each pair of values."""
+    return np.argmax(tree.maps[:, first] == tree.maps[:, last], axis=0)
 
 
 def axis_of(column: Codes, tree: HierarchyCodes | None) -> Axis:
@@ -109,10 +108,9 @@ def mondrian(
         reach = np.column_stack([work.lows[:, place], work.highs[:, place]])
         if axis.tree is None:
             reach = np.column_stack([reach, work.cuts[:, place]])
-        reach, of_box = np.unique(reach, axis=0, return_inverse=True)
-        boxes[:, place] = of_box.ravel()
+        reach, boxes[:, place] = distinct_rows(reach)
         losses += axis.widths(reach)[boxes[:, place]] / len(names)
-        spans[name] = axis.spans(reach, _holders(found.codes[found.of_row, place], axis, demand))
+        spans[name] = axis.spans(reach, _holders(found, place, demand))
         if not spans[name].single.all():
             columns[name] = Relabelling(spans[name].texts, boxes[box_of_row, place])
     # nodes of trees overlap: where a row lies in several boxes, the smallest says most
@@ -123,11 +121,13 @@ def mondrian(
     return Recoding(columns, loss, nobody, served, box_of_row=np.argsort(order)[box_of_row])
 
 
-def _holders(codes: Integers32, axis: Axis, demand: Demand) -> npt.NDArray[np.int64]:
+def _holders(found: Combinations, place: int, demand: Demand) -> npt.NDArray[np.int64]:
     """How many persons have each code of a column."""
-    if len(demand.conditions.persons.value):
-        codes, _ = owned_pairs(codes, demand.secrets[-1])  # type: ignore[assignment]
-    return np.bincount(codes, minlength=axis.column.count).astype(np.int64)
+    codes, count = found.codes[:, place], found.columns[place].count
+    if not len(demand.conditions.persons.value):
+        return np.bincount(codes, found.counts, minlength=count).astype(np.int64)
+    owned, _ = owned_pairs(codes[found.of_row], demand.secrets[-1])
+    return np.bincount(owned, minlength=count).astype(np.int64)
 
 
 def _cut(

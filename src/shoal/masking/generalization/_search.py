@@ -12,8 +12,7 @@ from shoal.masking.generalization._full_domain import at_levels, full_domain
 from shoal.masking.generalization._hierarchies import fixed_levels
 from shoal.masking.generalization._local import local
 from shoal.masking.generalization._mondrian import mondrian
-from shoal.masking.generalization._partition import accepts_classes, coarse_enough
-from shoal.masking.generalization._people import accepts_people
+from shoal.masking.generalization._partition import accepts_classes, accepts_people, coarse_enough
 from shoal.masking.generalization._recoding import Recoding
 from shoal.table import Hierarchy, Table
 

@@ -9,7 +9,7 @@ from shoal.errors import InputError
 from shoal.study._conclusion import Conclusion
 from shoal.study._design import Study
 from shoal.study._results import Results
-from shoal.study._tables import TableSource
+from shoal.study.data._tables import TableSource
 from shoal.table import Roles
 from shoal.utility.models._target import MOST_CLASSES, natural_task
 

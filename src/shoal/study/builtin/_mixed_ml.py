@@ -8,7 +8,6 @@ from typing import Any
 
 from shoal.errors import InputError
 from shoal.study._design import ORIGINAL, Study
-from shoal.study._tables import TableSource
 from shoal.study.builtin._builtin import BuiltIn, OnOtherTables, at_most, with_target
 from shoal.study.builtin._mixed_ml_readings import (
     ATTACKS,
@@ -25,6 +24,7 @@ from shoal.study.builtin._mixed_ml_readings import (
     named,
 )
 from shoal.study.builtin._mixed_ml_verdict import conclude, conclude_elsewhere
+from shoal.study.data._tables import TableSource
 from shoal.table import Roles
 
 _TITLE = "What swapping mixed data does to secrets and to models"

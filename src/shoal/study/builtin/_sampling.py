@@ -11,9 +11,7 @@ from typing import Any
 from shoal.errors import InputError
 from shoal.study._conclusion import Conclusion
 from shoal.study._design import Study
-from shoal.study._places import data_folder, find
 from shoal.study._results import Results
-from shoal.study._tables import TableSource
 from shoal.study.builtin._builtin import BuiltIn, OnOtherTables, at_most, with_target
 from shoal.study.builtin._sampling_verdict import (
     CHI_SQUARE,
@@ -27,6 +25,8 @@ from shoal.study.builtin._sampling_verdict import (
     figures,
     findings,
 )
+from shoal.study.data._tables import TableSource
+from shoal.study.running._places import data_folder, find
 from shoal.table import Roles
 
 _TITLE = "A sample before or after generalization"

@@ -11,8 +11,8 @@ from shoal.errors import InputError, quoted
 from shoal.study._conclusion import Claim, Conclusion, Finding
 from shoal.study._design import Study, expanded
 from shoal.study._results import Results
-from shoal.study._tables import TableSource
 from shoal.study.builtin._builtin import BuiltIn, OnOtherTables
+from shoal.study.data._tables import TableSource
 from shoal.study.figures import Figure, against
 from shoal.table import Roles
 

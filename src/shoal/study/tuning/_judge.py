@@ -13,8 +13,8 @@ from typing import Any
 from shoal import __version__
 from shoal.errors import ShoalError
 from shoal.measurement import Measurement
-from shoal.study._keys import libraries, named_files
-from shoal.study._store import Result, Status, Store, key_of
+from shoal.study.running._keys import libraries, named_files
+from shoal.study.running._store import Result, Status, Store, key_of
 from shoal.study.tuning._goal import Goal
 from shoal.table import Table, fingerprint
 from shoal.workflow import Limit, Plan, StepRecord, discover_all_measures

@@ -14,8 +14,8 @@ import numpy as np
 from shoal.errors import InputError, UnreachableLevel
 from shoal.study._measures import options_of
 from shoal.study._statistics import pareto_front
-from shoal.study._store import Store
-from shoal.study._tables import drawn_whole
+from shoal.study.data._tables import drawn_whole
+from shoal.study.running._store import Store
 from shoal.study.tuning._goal import Goal
 from shoal.study.tuning._judge import Judge, Judged
 from shoal.study.tuning._search import tried

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from shoal.table._encode import Codes
 from shoal.table.hierarchy._rule import ROOT, Floats, Rule, Rung, Unseen, bounds_of_values
-from shoal.table.storage._plain_text import as_text
+from shoal.table.storage._types import as_text
 
 if TYPE_CHECKING:
     from shoal.table._table import Table

@@ -19,7 +19,7 @@ from shoal.table.hierarchy._hierarchy_file import read_rows, text_of
 from shoal.table.hierarchy._listed import Listed, listed, ordered_rows, tree_rows
 from shoal.table.hierarchy._prefixes import prefixes
 from shoal.table.hierarchy._rule import ROOT, Rule, Suppression, Unseen
-from shoal.table.storage._plain_text import as_text
+from shoal.table.storage._types import as_text
 
 if TYPE_CHECKING:
     from shoal.table._table import Table

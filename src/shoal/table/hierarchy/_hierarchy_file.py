@@ -30,7 +30,7 @@ def read_rows(
     place = Path(path)
     if not place.is_file():
         raise ReadError(f"There is no hierarchy at '{place}'.")
-    text = bytes(load_text(place, encoding).content[:]).decode()
+    text = load_text(place, encoding).decoded()
     if separator is None:
         separator = next((one for one in _SEPARATORS if _cuts_all(text, one)), ";")
     rows = _parsed(text, separator, place)

@@ -24,7 +24,7 @@ from shoal.table.hierarchy._propose_text import (
     text_rule,
 )
 from shoal.table.hierarchy._rule import Rule, Rung, Suppression, numbers_of, useful_levels
-from shoal.table.storage._plain_text import as_text
+from shoal.table.storage._types import as_text
 from shoal.table.suggestion._column_names import words_of
 
 if TYPE_CHECKING:

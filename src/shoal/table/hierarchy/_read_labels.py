@@ -15,7 +15,7 @@ from shoal.table._released_texts import end_of, interval_of, members_of, moment_
 from shoal.table.hierarchy._dates import UNITS, Dates
 from shoal.table.hierarchy._prefixes import Prefixes
 from shoal.table.hierarchy._rule import ROOT, Rung, bounds_of_values
-from shoal.table.storage._plain_text import as_text
+from shoal.table.storage._types import as_text
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

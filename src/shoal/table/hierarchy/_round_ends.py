@@ -168,6 +168,11 @@ class RoundEnds:
 
     def texts(self, points: Ticks) -> list[str]:
         """The points as they are shown."""
+        points, which = np.unique(points, return_inverse=True)
+        texts = self._texts(points)
+        return [texts[place] for place in which.tolist()]
+
+    def _texts(self, points: Ticks) -> list[str]:
         if self.line.dtype.kind == "f":
             return [written(Decimal(repr(point))) for point in points.tolist()]
         if self._kind in ("integer", "float"):

@@ -2,23 +2,139 @@
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from shoal.errors import ReadError
+from shoal.table._column import Column
+from shoal.table._encode import encode
+from shoal.table._frames import plain_floats
 from shoal.table.storage._formulas import Formulas, restored
-from shoal.table.storage._header import check_header
-from shoal.table.storage._infer import infer_types
-from shoal.table.storage._recorded import as_recorded_frame, check_names
-from shoal.table.storage._records import Shape, shape_of, without_lines
-from shoal.table.storage._text import Text, load_text
+from shoal.table.storage._header import check_header, check_names
+from shoal.table.storage._infer import FIRST, first_texts, infer_types
+from shoal.table.storage._records import Shape, sample_rows, shape_of, without_blank_lines
+from shoal.table.storage._text import FileState, Text, load_text, remember_digest
+from shoal.table.storage._types import check_recorded_names, in_recorded_type
 
 #: What stands for a missing value in text, where nothing else is said.
 DEFAULT_MISSING: Final = ("", "NA", "N/A", "NaN", "nan", "NULL", "null")
+
+_SAMPLE: Final = 1 << 18
+#: The share of different texts in the sample beyond which coding costs more than it saves.
+_MOST_DIFFERENT: Final = 0.9
+
+
+class Fields:
+    """A column of fields as they stand in the file: texts, or categories where texts repeat.
+
+    Examples
+    --------
+    >>> cells = pl.Series("0", ["f", "m", None, "f"], dtype=pl.Categorical(pl.Categories.random()))
+    >>> fields = Fields(cells)
+    >>> fields.labels.tolist(), fields.counts.tolist(), fields.texts.to_list()
+    ([0, 1, 2, 0], [2, 1, 1], ['f', 'm', None])
+    """
+
+    def __init__(self, cells: pl.Series) -> None:
+        self.cells = cells
+        #: For each field the number of its text; None where the texts are as they come.
+        self.labels: npt.NDArray[Any] | None = None
+        #: The texts that the labels stand for; or all of them.
+        self.texts = cells
+        #: How many fields have each text.
+        self.counts: npt.NDArray[np.int64] | None = None
+        if isinstance(cells.dtype, pl.Categorical):
+            texts, labels = cells.dtype.categories.to_series(), cells.to_physical()
+            if cells.null_count():
+                texts, labels = texts.extend_constant(None, 1), labels.fill_null(len(texts))
+            self.labels = labels.to_numpy()
+            self.counts = np.bincount(self.labels, minlength=len(texts))
+            unused = self.counts == 0
+            if unused.any():  # of a piece that was parsed twice
+                texts = texts.set(pl.Series(unused), None)
+            self.texts = texts.alias(cells.name)
+
+    def first_texts(self) -> pl.Series:
+        """The first of them, in the order of the file."""
+        return first_texts(self.cells.head(FIRST).cast(pl.String))
+
+
+def column_of(name: str, values: pl.Series, labels: npt.NDArray[Any] | None) -> Column:
+    """A column with these values, or, with labels, in each row the value of its label."""
+    values = plain_floats(values.alias(name))
+    return Column(values) if labels is None else Column(encode(values).at(labels))
+
+
+@dataclass(frozen=True)
+class TextFile:
+    """A file of delimited text that has been looked at, and is parsed once."""
+
+    path: Path
+    text: Text
+    shape: Shape
+
+    @classmethod
+    def open(
+        cls, path: Path, encoding: str | None, delimiter: str | None, likely: str = ","
+    ) -> TextFile:
+        """ReadError if the file is no text, or its records do not fit together."""
+        text = load_text(path, encoding)
+        return cls(path, text, shape_of(text, delimiter=delimiter, likely=likely))
+
+    @property
+    def names(self) -> list[str]:
+        """The fields of the first line."""
+        return self.shape.names
+
+    def fields(self, missing_values: Sequence[str] = ()) -> list[Fields]:
+        """The columns as they stand in the file, named by their positions.
+
+        An empty field is missing; a quoted empty one is not.
+        """
+        source: Path | bytes
+        if self.shape.blank_lines:
+            source = without_blank_lines(self.text, self.shape)
+        elif self.text.whole:
+            source = self.path
+        else:
+            source = bytes(self.text.content)
+        frame = self._parsed(source, [value for value in missing_values if value])
+        if frame is None or frame.height != self.shape.records:
+            raise ReadError(f"'{self.path}' cannot be parsed as text in lines with delimiters.")
+        return [Fields(column) for column in frame]
+
+    def _parsed(self, source: Path | bytes, missing_values: list[str]) -> pl.DataFrame | None:
+        """All columns as text, or None if polars refuses: its reasons quote cells."""
+        try:
+            return pl.read_csv(
+                source,
+                separator=self.shape.delimiter,
+                quote_char='"' if self.shape.quoted else None,
+                # not by names that come twice or that polars reads as patterns, such as ^a$
+                new_columns=[str(at) for at in range(len(self.names))],
+                schema_overrides=self._types(),
+                null_values=missing_values or None,
+                glob=False,
+            )
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+            return None
+
+    def _types(self) -> list[pl.DataType]:
+        """Categories of its own for a column whose first texts repeat, texts for others."""
+        rows = sample_rows(self.text, self.shape.delimiter, _SAMPLE)[1:]
+        seen = zip(*rows, strict=False) if rows else ()
+        few = [len(set(texts)) <= _MOST_DIFFERENT * len(rows) for texts in seen]
+        few += [False] * (len(self.names) - len(few))
+        return [
+            pl.Categorical(pl.Categories.random()) if repeats else pl.String()
+            for repeats in few[: len(self.names)]
+        ]
 
 
 def read_delimited(
@@ -29,86 +145,65 @@ def read_delimited(
     encoding: str | None = None,
     decimal: str | None = None,
     missing_values: Sequence[str] = DEFAULT_MISSING,
-    dtypes: Mapping[str, pl.DataType] | None = None,
     header: bool | None = None,
-    formulas: Formulas = "keep",
-) -> pl.DataFrame:
-    """Read delimited text; types are guessed from all values unless ``dtypes`` records them.
+) -> list[Column]:
+    """Read delimited text; types are guessed from all values.
 
     An empty field is missing. A quoted empty field is an empty text, unless ``missing_values``
-    holds the empty text. A first line that looks like a record is refused, unless ``header`` or
-    ``dtypes`` says that it holds names.
+    holds the empty text. A first line that looks like a record is refused, unless ``header`` says
+    that it holds names. A column whose texts repeat comes coded.
     """
     if decimal not in (None, ".", ","):
         raise ReadError(f"The decimal mark must be '.' or ','; got {decimal!r}.")
     if isinstance(missing_values, str):
         raise ReadError("The missing values must be a list of texts, such as ['NA', '-99'].")
-    text = load_text(path, encoding)
-    shape = shape_of(text, called=str(path), delimiter=delimiter, likely=likely)
-    if dtypes is not None or header:
-        check_names(shape.names, f"'{path}'")  # before a large file is parsed
-    columns = _text_columns(path, text, shape, missing_values)
-    if dtypes is None:
-        infer_types(columns, decimal="." if decimal is None and shape.delimiter == "," else decimal)
-        if not header:
-            # first: what is said about names may quote them
-            check_header(shape.names, columns, f"The first line of '{path}'")
-            check_names(shape.names, f"'{path}'")
-    names = shape.names
-    if dtypes is not None and formulas == "neutralise":
-        names = restored(pl.Series(names)).to_list()
-        kinds = (dtypes.get(name) for name in names)
-        columns = [
-            restored(column) if kind == pl.String else column
-            for column, kind in zip(columns, kinds, strict=True)
-        ]
-    columns = [column.alias(name) for name, column in zip(names, columns, strict=True)]
-    if dtypes is not None:
-        return as_recorded_frame(columns, dtypes, f"'{path}'")
-    return pl.DataFrame(columns)
-
-
-def read_text_fields(path: Path, delimiter: str) -> tuple[list[str], pl.DataFrame]:
-    """The names and all fields as they stand in the file, columns called by their positions."""
-    text = load_text(path, "utf-8")
-    shape = shape_of(text, called=str(path), delimiter=delimiter)
-    return shape.names, pl.DataFrame(_text_columns(path, text, shape, ()))
-
-
-def _text_columns(
-    path: Path, text: Text, shape: Shape, missing_values: Sequence[str]
-) -> list[pl.Series]:
-    """The columns as text, named by their positions."""
-    source: Path | bytes
-    if len(shape.blank_lines):
-        source = without_lines(text.content, shape.blank_lines)
-    elif isinstance(text.content, mmap.mmap):
-        source = path
-    else:
-        source = text.content
-    frame = _parsed(source, shape, [value for value in missing_values if value])
-    if frame is None or frame.height != shape.records:
-        raise ReadError(f"'{path}' cannot be parsed as text in lines with delimiters.")
-    columns = frame.get_columns()
+    state = FileState.of(path)
+    file = TextFile.open(path, encoding, delimiter, likely)
+    if header:
+        check_names(file.names, f"'{path}'")  # before a large file is parsed
+    fields = file.fields(missing_values)
+    if file.shape.sha256 is not None:
+        remember_digest(path, state, file.shape.sha256)
+    labels = [column.labels for column in fields]
+    texts = [column.texts for column in fields]
+    samples = [column.first_texts() for column in fields]
+    del fields  # texts are let go one by one
     if "" in missing_values:
-        for at, column in enumerate(columns):
-            if bool((column == "").any()):
-                columns[at] = column.replace("", None)
+        texts, samples = list(map(_without_empty, texts)), list(map(_without_empty, samples))
+    commas = file.shape.delimiter == ","
+    infer_types(texts, samples, decimal="." if decimal is None and commas else decimal)
+    columns = [
+        column_of(name, values, labels)
+        for name, values, labels in zip(file.names, texts, labels, strict=True)
+    ]
+    if not header:
+        # first: what is said about names may quote them
+        check_header(file.names, columns, f"The first line of '{path}'")
+        check_names(file.names, f"'{path}'")
     return columns
 
 
-def _parsed(source: Path | bytes, shape: Shape, missing_values: list[str]) -> pl.DataFrame | None:
-    """All columns as text, or None if polars refuses: its reasons quote cells."""
-    try:
-        return pl.read_csv(
-            source,
-            separator=shape.delimiter,
-            quote_char='"' if shape.quoted else None,
-            # not by names that come twice or that polars reads as patterns, such as ^a$
-            new_columns=[str(at) for at in range(len(shape.names))],
-            infer_schema=False,
-            null_values=missing_values or None,
-            glob=False,
-        )
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
-        return None
+def _without_empty(texts: pl.Series) -> pl.Series:
+    return texts.replace("", None) if bool((texts == "").any()) else texts
+
+
+def recorded_columns(
+    file: TextFile, fields: Sequence[Fields], dtypes: Mapping[str, pl.DataType], formulas: Formulas
+) -> list[Column]:
+    """The columns of a file that :func:`write_frame` wrote, in the types that were recorded.
+
+    Only an empty field is missing, and NA is a text like any other.
+    """
+    called = f"'{file.path}'"
+    check_names(file.names, called)
+    neutralised = formulas == "neutralise"
+    names = restored(pl.Series(file.names)).to_list() if neutralised else file.names
+    check_recorded_names(names, dtypes, called)
+    columns = []
+    for name, column in zip(names, fields, strict=True):
+        dtype, texts = dtypes[name], column.texts
+        if neutralised and dtype == pl.String:
+            texts = restored(texts)
+        values = in_recorded_type(texts.alias(name), dtype, called)
+        columns.append(column_of(name, values, column.labels))
+    return columns

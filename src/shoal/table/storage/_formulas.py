@@ -36,6 +36,8 @@ def running(column: pl.Series) -> pl.Series:
     >>> running(pl.Series(["=1+1", "-5", "+49 170", "a;@b", "'=1+1", None])).to_list()
     [True, False, False, True, False, None]
     """
+    if not _may_begin(column):
+        return column.is_null().replace_strict({False: False, True: None})
     runs = _marked(column).str.contains(f"{_CELL}{_BLANKS}{_SIGN}")
     return runs | column.str.contains(f"^{_BREAK}")
 

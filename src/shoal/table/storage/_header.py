@@ -12,12 +12,14 @@ years stand under them or all names are numbers.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
 import polars as pl
 
-from shoal.errors import ReadError
+from shoal.errors import ReadError, quoted
+from shoal.table._column import Column
 
 _FIRST_YEAR, _LAST_YEAR = 1800, 2199
 _YEAR: Final = r"^(?:1[89]|2[01])[0-9]{2}(?:[-/](?:[0-9]{2}|[0-9]{4}))?$"  # and 2019/20
@@ -27,16 +29,30 @@ _EMAIL: Final = r"^\s*[^@\s]+@[^@\s]+\.[^@\s]+\s*$"
 _LETTER: Final = r"\p{L}"
 
 
-def check_header(names: Sequence[str | None], columns: Sequence[pl.Series], called: str) -> None:
+def check_names(names: Sequence[str | None], called: str) -> None:
+    """ReadError if a column has no name, or one that another column has too."""
+    empty = [str(at) for at, name in enumerate(names, 1) if name is None or not name.strip()]
+    if empty:
+        raise ReadError(
+            f"{called} has no name for column number {', '.join(empty[:12])} of {len(names)} "
+            "(an index that was written along, perhaps); name every column or leave it out."
+        )
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise ReadError(
+            f"{called} names {quoted(twice)} more than once; give every column a name of its own."
+        )
+
+
+def check_header(names: Sequence[str | None], columns: Sequence[Column], called: str) -> None:
     """ReadError if the names look like a record.
 
     Parameters
     ----------
     names : sequence of str
         The fields of the first line; None where a cell is empty.
-    columns : sequence of polars.Series
-        What stands under each of them, in its type, and called by nothing that polars would read
-        as a pattern.
+    columns : sequence of Column
+        What stands under each of them, in its type.
     called : str
         The first line in the error, such as ``The first line of 'people.csv'``.
     """
@@ -44,11 +60,15 @@ def check_header(names: Sequence[str | None], columns: Sequence[pl.Series], call
     if given and all(re.match(_NUMBER, name.strip()) for name in given):
         suspicious = len(given)
     else:
-        pairs = [(n, c) for n, c in zip(names, columns, strict=True) if n is not None and _holds(c)]
+        held = [
+            (name, column, _values(column)) for name, column in zip(names, columns, strict=True)
+        ]
+        pairs = [(name, values) for name, _, values in held if name is not None and len(values)]
         values = {at for at, pair in enumerate(pairs) if _is_value(*pair)}
         repeated = {at for at, pair in enumerate(pairs) if _repeats(*pair)}
-        words = any(column.dtype != pl.String and _is_word(name) for name, column in pairs)
-        many = not words and 2 * len(repeated) >= _with_repetitions(columns)
+        words = any(held.dtype != pl.String and _is_word(name) for name, held in pairs)
+        texts = sum(_is_repetitive(column) for column in columns)
+        many = not words and 2 * len(repeated) >= texts
         suspicious = len(values | repeated) if values or many else 0
     if suspicious:
         raise ReadError(
@@ -65,22 +85,24 @@ def _is_word(name: str) -> bool:
     return letters and bare not in ("true", "false", "na", "n/a", "nan", "null", "none")
 
 
-def _holds(column: pl.Series) -> bool:
-    return column.null_count() < len(column)
+def _values(column: Column) -> pl.Series:
+    """The values of a column, called by nothing that polars would read as a pattern."""
+    values = column.codes.levels if column.is_coded else column.series
+    values = values.alias("")
+    return values.drop_nulls() if values.null_count() else values
 
 
-def _repeats(name: str, column: pl.Series) -> bool:
+def _repeats(name: str, values: pl.Series) -> bool:
     """Whether a text column holds its name, and not only that, as an answer to tick does."""
-    if column.dtype != pl.String:
+    if values.dtype != pl.String:
         return False
-    same = column == name
+    same = values == name
     return bool(same.any()) and not bool(same.all())
 
 
-def _with_repetitions(columns: Sequence[pl.Series]) -> int:
-    """How many text columns hold a value twice: only there a record would repeat one."""
-    texts = (column.drop_nulls() for column in columns if column.dtype == pl.String)
-    return sum(column.n_unique() < len(column) for column in texts)
+def _is_repetitive(column: Column) -> bool:
+    """Whether a text column holds a value twice: only there a record would repeat one."""
+    return column.dtype == pl.String and column.distinct < len(column) - column.missing_count
 
 
 def _is_value(name: str, column: pl.Series) -> bool:

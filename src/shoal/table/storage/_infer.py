@@ -1,4 +1,4 @@
-"""Types of columns that come as text: guessed from all of their values, or as recorded.
+"""Types of columns that come as text, guessed from all of their values.
 
 A guess must not lose anything. A column becomes numeric only if each number, written again, says
 the same: 01234 and +49 stay text, and so does a column with an integer of more than 64 bits, which
@@ -7,12 +7,19 @@ is a key and not a quantity.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 import polars as pl
 
+from shoal.table.storage._types import parse_datetime
+
+#: So many rows are looked at before all of them, and so many of their texts.
+FIRST: Final = 2000
 _SAMPLE: Final = 200
+# what each reading wants of every text
+_MAY_BE_READ: Final = re.compile(r" *(?:[-+.,0-9]|true *$|false *$)", re.IGNORECASE)
 _DIGITS: Final = r"(?:0|[1-9][0-9]*)"
 _FLOAT: Final = rf"^-?(?:{_DIGITS}(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
 _COMMA_FLOAT: Final = _FLOAT.replace(r"\.", ",")
@@ -26,52 +33,62 @@ _DATETIME: Final = (
 _NANOSECONDS: Final = r"\.[0-9]{7,}"
 
 
-def infer_types(columns: list[pl.Series], *, decimal: str | None) -> None:
+def infer_types(
+    columns: list[pl.Series], samples: Sequence[pl.Series], *, decimal: str | None
+) -> None:
     """Give text columns, in place, the narrowest type that loses nothing.
 
     Parameters
     ----------
     columns : list of polars.Series
-        Text columns; each is replaced by itself or by a boolean, integer, float, date or datetime
-        column, one after the other, so that no second copy of the table is held.
+        Text columns, or the different values of each; each is replaced by itself or by a boolean,
+        integer, float, date or datetime column, one after the other, so that no second copy of the
+        table is held.
+    samples : sequence of polars.Series
+        The first texts of each column, in the order of its rows (:func:`first_texts`).
     decimal : {".", ","}, optional
         The decimal mark. If not given it is a point, unless there is no number with a point and
         some column is only readable with a comma.
     """
-    for at, column in enumerate(columns):
-        columns[at] = _typed(column, decimal or ".")
+    number = _comma_float if decimal == "," else _float
+    readings = (_boolean, _integer, number, _date, _datetime)
+    for at, (column, sample) in enumerate(zip(columns, samples, strict=True)):
+        columns[at] = _first_that_fits(column, sample, readings)
     if decimal is None and not any(column.dtype == pl.Float64 for column in columns):
-        _read_decimal_commas(columns)
+        _read_decimal_commas(columns, samples)
+
+
+def first_texts(column: pl.Series) -> pl.Series:
+    """The first texts of a column: most readings fail on a few of them, and cheaply there."""
+    return column.head(FIRST).drop_nulls().head(_SAMPLE)
 
 
 def infer_dates(column: pl.Series) -> pl.Series:
     """A text column as dates or datetimes if all of it is in ISO form, else as it is."""
-    return _first_that_fits(column, (_date, _datetime))
+    return _first_that_fits(column, first_texts(column), (_date, _datetime))
 
 
 def infer_number(column: pl.Series) -> pl.Series:
     """A text column as numbers if that loses nothing, else as it is."""
-    return _first_that_fits(column, (_integer, _float))
-
-
-def _typed(column: pl.Series, decimal: str) -> pl.Series:
-    number = _float if decimal == "." else _comma_float
-    return _first_that_fits(column, (_boolean, _integer, number, _date, _datetime))
+    return _first_that_fits(column, first_texts(column), (_integer, _float))
 
 
 def _first_that_fits(
-    column: pl.Series, readings: Iterable[Callable[[pl.Series], pl.Series | None]]
+    column: pl.Series,
+    sample: pl.Series,
+    readings: Iterable[Callable[[pl.Series], pl.Series | None]],
 ) -> pl.Series:
     name, column = column.name, column.alias("")  # polars reads a name such as ^a$ as a pattern
-    sample = column.head(_SAMPLE * 10).drop_nulls().head(_SAMPLE)
     if column.null_count() == len(column):
         return column.alias(name)
-    trimmed = None
+    if len(sample) and _MAY_BE_READ.match(sample[0]) is None:
+        return column.alias(name)
+    sample, trimmed = sample.alias(""), None
     if bool(sample.str.contains("^ | $").any()):
         trimmed, sample = column.str.strip_chars(" "), sample.str.strip_chars(" ")
+    short = len(column) <= FIRST
     for reading in readings:
-        # most readings fail on the first few values, and cheaply there
-        if reading(sample) is not None:
+        if short or reading(sample) is not None:
             found = reading(column if trimmed is None else trimmed)
             if found is not None:
                 return found.alias(name)
@@ -121,12 +138,12 @@ def _datetime(column: pl.Series) -> pl.Series | None:
     return moment.alias(column.name) if moment.null_count() == column.null_count() else None
 
 
-def _read_decimal_commas(columns: list[pl.Series]) -> None:
+def _read_decimal_commas(columns: list[pl.Series], samples: Sequence[pl.Series]) -> None:
     found = {}
     sure = False
     for at, column in enumerate(columns):
         if column.dtype == pl.String:
-            number = _first_that_fits(column, (_comma_float,))
+            number = _first_that_fits(column, samples[at], (_comma_float,))
             if number.dtype == pl.Float64:
                 found[at] = number
                 commas = column.filter(column.str.contains(",", literal=True))
@@ -138,32 +155,3 @@ def _read_decimal_commas(columns: list[pl.Series]) -> None:
 
 def _any(column: pl.Series, pattern: str) -> bool:
     return bool(column.str.contains(pattern).any())
-
-
-def as_recorded(column: pl.Series, dtype: pl.DataType) -> pl.Series | None:
-    """A text column in the type that was recorded for it, or None if a value does not fit."""
-    if isinstance(dtype, pl.String):
-        return column
-    if isinstance(dtype, pl.Boolean):
-        known = bool(column.is_in(["true", "false"]).all())
-        return column == "true" if known else None
-    if isinstance(dtype, pl.Datetime):
-        value = parse_datetime(column, dtype)
-    elif isinstance(dtype, pl.Duration):
-        value = column.cast(pl.Int64, strict=False).cast(dtype)
-    elif isinstance(dtype, pl.Date):
-        value = column.str.to_date("%Y-%m-%d", strict=False)
-    elif isinstance(dtype, pl.Time):
-        value = column.str.to_time("%H:%M:%S%.f", strict=False)
-    else:
-        value = column.cast(dtype, strict=False)
-    return value if value.null_count() == column.null_count() else None
-
-
-def parse_datetime(column: pl.Series, dtype: pl.Datetime) -> pl.Series:
-    """Text such as 2020-01-31T23:59:59.5 as datetimes; in UTC where the type has a time zone."""
-    unit = dtype.time_unit
-    moment = column.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f", time_unit=unit, strict=False)
-    if dtype.time_zone is None:
-        return moment
-    return moment.dt.replace_time_zone("UTC").dt.convert_time_zone(dtype.time_zone)

@@ -6,27 +6,50 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import polars as pl
 
 from shoal.errors import ReadError, quoted
+from shoal.table._column import Column
 from shoal.table.storage._columnar import read_arrow, read_parquet
-from shoal.table.storage._delimited import DEFAULT_MISSING, read_delimited, read_text_fields
-from shoal.table.storage._excel import read_excel, read_sheet_texts
+from shoal.table.storage._delimited import (
+    DEFAULT_MISSING,
+    TextFile,
+    read_delimited,
+    recorded_columns,
+)
 from shoal.table.storage._formats import DELIMITER_OF, check_format, format_of
 from shoal.table.storage._formulas import Formulas
-from shoal.table.storage._recorded import as_recorded_frame
-from shoal.table.storage._sql import read_sql
-from shoal.table.storage._types import dtypes_of
+from shoal.table.storage._types import as_recorded_frame, dtypes_of
+from shoal.table.storage._workbook import read_excel
 
-__all__ = ["DEFAULT_MISSING", "read_fields", "read_frame"]
+__all__ = ["DEFAULT_MISSING", "read_frame", "read_source"]
+
+Found = TypeVar("Found", pl.DataFrame, list[Column], pl.DataFrame | list[Column])
 
 _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")  # not the letter of a drive
 _TEXT_OPTIONS: Final = ("delimiter", "encoding", "decimal", "missing_values", "header")
 
 
-def read_frame(
+def read_frame(source: str | os.PathLike[str], **options: Any) -> pl.DataFrame:
+    """Read a frame from a file or a database, with the options of :func:`read_source`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "people.csv"
+    >>> _ = path.write_text("zip;height\\n01234;1,85\\n")
+    >>> read_frame(path).to_dict(as_series=False)
+    {'zip': ['01234'], 'height': [1.85]}
+    """
+    found = read_source(source, **options)
+    if isinstance(found, pl.DataFrame):
+        return found
+    return pl.DataFrame([column.series for column in found])
+
+
+def read_source(
     source: str | os.PathLike[str],
     *,
     query: str | None = None,
@@ -39,7 +62,7 @@ def read_frame(
     header: bool | None = None,
     schema: Mapping[str, str] | None = None,
     formulas: Formulas = "keep",
-) -> pl.DataFrame:
+) -> pl.DataFrame | list[Column]:
     """Read a table from a file or a database.
 
     In text, types are found by looking at all values, and only where nothing is lost: codes with
@@ -80,8 +103,8 @@ def read_frame(
 
     Returns
     -------
-    polars.DataFrame
-        The table.
+    polars.DataFrame or list of Column
+        A frame; of delimited text its columns, coded where values repeat.
 
     Raises
     ------
@@ -89,14 +112,6 @@ def read_frame(
         The source cannot be read as it is.
     MissingExtra
         An optional dependency is needed.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "people.csv"
-    >>> _ = path.write_text("zip;height\\n01234;1,85\\n")
-    >>> read_frame(path).to_dict(as_series=False)
-    {'zip': ['01234'], 'height': [1.85]}
     """
     options: dict[str, Any] = {
         "query": query,
@@ -114,70 +129,53 @@ def read_frame(
         raise ReadError("A table needs column names; add a line of names and leave header= out.")
     given = {name: value for name, value in options.items() if value is not None}
     if isinstance(source, str) and _URI.match(source):
+        from shoal.table.storage._sql import read_sql
+
         _refuse_others(given, ("query",), "a database")
         return _without_patterns(read_sql(source, query), "The query")
     path = _file(source)
     format = format_of(path) if format is None else check_format(format)
     given.pop("format", None)
     dtypes = None if schema is None else dtypes_of(given.pop("schema"))
-    frame = _read_file(path, format, given, dtypes)
-    return _without_patterns(frame, f"'{path}'") if schema is None else frame
-
-
-def read_fields(path: str | os.PathLike[str], format: str) -> tuple[list[str], pl.DataFrame]:
-    """The names and every field of a file that :func:`write_frame` wrote, as a reader sees them.
-
-    Columns are called by their positions; names are given of text files only. An empty field
-    is missing, a quoted empty one is not. Text is not parsed; formats that are not text give the
-    values that they hold.
-    """
-    path = _file(path)
-    if format in DELIMITER_OF:
-        return read_text_fields(path, DELIMITER_OF[format])
-    if format == "xlsx":
-        columns = read_sheet_texts(path)
-    else:
-        frame = read_parquet(path) if format == "parquet" else read_arrow(path)
-        columns = frame.get_columns()
-    return [], pl.DataFrame([column.alias(str(at)) for at, column in enumerate(columns)])
+    found = _read_file(path, format, given, dtypes)
+    return _without_patterns(found, f"'{path}'") if schema is None else found
 
 
 def _read_file(
     path: Path, format: str, options: dict[str, Any], dtypes: dict[str, pl.DataType] | None
-) -> pl.DataFrame:
+) -> pl.DataFrame | list[Column]:
     if format in DELIMITER_OF:
         _refuse_others(options, (*_TEXT_OPTIONS, "formulas"), "a text file")
-        return _read_text(path, DELIMITER_OF[format], options, dtypes)
+        if dtypes is None:
+            return read_delimited(path, likely=DELIMITER_OF[format], **options)
+        delimiter = options.get("delimiter", DELIMITER_OF[format])
+        file = TextFile.open(path, options.get("encoding", "utf-8"), delimiter)
+        fields = file.fields(options.get("missing_values", ()))
+        return recorded_columns(file, fields, dtypes, options.get("formulas", "keep"))
     if format == "xlsx":
         _refuse_others(options, ("sheet", "header"), "a workbook")
         frame = read_excel(path, options.get("sheet"), dtypes, header=options.get("header"))
     else:
         _refuse_others(options, (), f"a file of format {format}")
-        frame = read_parquet(path) if format == "parquet" else read_arrow(path)
-    if dtypes is None:
-        return frame
-    return as_recorded_frame(frame.get_columns(), dtypes, f"'{path}'")
+        frame = read_columnar(path, format)
+    return frame if dtypes is None else as_recorded_frame(frame, dtypes, f"'{path}'")
 
 
-def _without_patterns(frame: pl.DataFrame, called: str) -> pl.DataFrame:
-    """The frame; ReadError if polars would take a name for a pattern of names."""
-    odd = [name for name in frame.columns if name.startswith("^") and name.endswith("$")]
+def read_columnar(path: Path, format: str) -> pl.DataFrame:
+    """A Parquet, Feather or Arrow file, in the types that it has."""
+    return read_parquet(path) if format == "parquet" else read_arrow(path)
+
+
+def _without_patterns(found: Found, called: str) -> Found:
+    """What was read; ReadError if polars would take a name for a pattern of names."""
+    names = (column.name for column in found)
+    odd = [name for name in names if name.startswith("^") and name.endswith("$")]
     if odd:
         raise ReadError(
             f"{called} has column names that begin with ^ and end with $ ({quoted(odd)}), which "
             "stand for patterns of names; rename these columns."
         )
-    return frame
-
-
-def _read_text(
-    path: Path, likely: str, options: dict[str, Any], dtypes: dict[str, pl.DataType] | None
-) -> pl.DataFrame:
-    if dtypes is not None:
-        # what write_frame wrote: only an empty field is missing, and NA is a text like any other
-        options = {"delimiter": likely, "encoding": "utf-8", "missing_values": (), **options}
-    options.setdefault("missing_values", DEFAULT_MISSING)
-    return read_delimited(path, likely=likely, dtypes=dtypes, **options)
+    return found
 
 
 def _file(source: str | os.PathLike[str]) -> Path:

@@ -1,15 +1,16 @@
 """The shape of delimited text: its delimiter, its header, and whether all records fit together.
 
 polars fills a short record with missing values and renames a column that comes twice; both would
-change a table without a word. So the shape is checked here first, exactly and in bulk: what lies
-between an odd and an even quotation mark is quoted, all other line ends and delimiters count.
+change a table without a word. So the text is looked at first, exactly, and all of it in one pass:
+whether its bytes are text, what its checksum is, and where records end. What lies between an odd
+and an even quotation mark is quoted, all other line ends and delimiters count.
 """
 
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
-import mmap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -22,34 +23,35 @@ from shoal.table.storage._text import Text
 
 DELIMITERS: Final = (",", ";", "\t", "|")
 
-_CHUNK: Final = 1 << 22
+_CHUNK: Final = 1 << 20  # stays in the cache while it is looked at in several ways
 _SAMPLE: Final = 1 << 16
 _QUOTE, _NEWLINE, _RETURN = b'"\n\r'
 
 Positions = npt.NDArray[np.int64]
-Octets = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
 class Shape:
-    """How a text is cut into records and fields, and what was found when looking at all of it."""
+    """How a text is cut into records and fields, and what was found when looking at all of it.
+
+    ``sha256`` is the checksum of the file, where the text is the file as it lies on the disk.
+    """
 
     delimiter: str
     quoted: bool
     names: list[str]
     records: int
-    blank_lines: Positions
+    blank_lines: int
+    sha256: str | None
 
 
-def shape_of(text: Text, *, called: str, delimiter: str | None, likely: str = ",") -> Shape:
-    """Look at a whole text; ReadError if its records do not fit together.
+def shape_of(text: Text, *, delimiter: str | None, likely: str = ",") -> Shape:
+    """Look at a whole text; ReadError if it is none, or its records do not fit together.
 
     Parameters
     ----------
     text : Text
         The text.
-    called : str
-        Name of the file in errors.
     delimiter : str, optional
         The character between fields; detected if not given.
     likely : str
@@ -57,7 +59,7 @@ def shape_of(text: Text, *, called: str, delimiter: str | None, likely: str = ",
 
     Examples
     --------
-    >>> shape_of(Text(b"age;zip\\n31;01234\\n"), called="people.csv", delimiter=None).names
+    >>> shape_of(Text(b"age;zip\\n31;01234\\n"), delimiter=None).names
     ['age', 'zip']
     """
     if delimiter is None:
@@ -67,51 +69,66 @@ def shape_of(text: Text, *, called: str, delimiter: str | None, likely: str = ",
             "The delimiter must be one ASCII character that is not a quotation mark; got "
             f"{delimiter!r}."
         )
-    scan = _Scan(text, called, delimiter, _has_quoted_fields(text.content, delimiter))
+    scan = _Scan(text, delimiter)
+    digest = hashlib.sha256() if text.whole else None
     names: list[str] = []
-    records = 0
-    blank: list[Positions] = []
-    for block in scan.blocks():
-        scan.check_quotes(block)
-        names = names or scan.names(block)
-        empty = scan.check_lengths(block, len(names))
-        blank.append(empty + block.start)
-        records += len(block.ends) - len(empty)
-    return Shape(delimiter, scan.quoted, names, records - 1, np.concatenate(blank))
+    records = blank = 0
+    for piece, start in scan.pieces():
+        if digest is not None:
+            digest.update(piece)
+        text.check(piece, start)
+        names = names or scan.names(piece)
+        count = scan.regular(piece, len(names))
+        if count is None:
+            block = scan.block(piece, start)
+            empty = scan.check_lengths(block, len(names))
+            count = len(block.ends) - len(empty)
+            blank += len(empty)
+        records += count
+    text.let_go()
+    made = None if digest is None else digest.hexdigest()
+    return Shape(delimiter, bool(scan.quoted), names, records - 1, blank, made)
 
 
-def without_lines(content: bytes | mmap.mmap, ends: Positions) -> bytes:
-    """The text without the empty lines that end at the given positions."""
-    octets = np.frombuffer(content, np.uint8)
-    keep = np.ones(len(octets) + 1, np.bool_)  # the last line may lack its line end
-    keep[ends] = False
-    keep[ends[octets[ends - 1] == _RETURN] - 1] = False
-    return octets[keep[:-1]].tobytes()
+def sample_rows(text: Text, delimiter: str, size: int = _SAMPLE) -> list[list[str]]:
+    """The fields of the first records, that of the names included; none if they cannot be cut."""
+    head = text.content[:size]
+    sample = head.decode(errors="ignore")
+    try:
+        rows = [row for row in csv.reader(io.StringIO(sample, ""), delimiter=delimiter) if row]
+    except csv.Error:
+        return []
+    if len(head) == size and len(rows) > 1:
+        rows.pop()  # cut off by the end of the sample
+    return rows
+
+
+def without_blank_lines(text: Text, shape: Shape) -> bytes:
+    """The text without its empty lines, which polars would take for records."""
+    scan = _Scan(text, shape.delimiter)
+    made = io.BytesIO()
+    for piece, start in scan.pieces():
+        if scan.regular(piece, len(shape.names)) is None:
+            block = scan.block(piece, start)
+            octets = block.octets
+            ends = scan.check_lengths(block, len(shape.names))
+            keep = np.ones(len(octets) + 1, np.bool_)  # the last line may lack its line end
+            keep[ends] = False
+            keep[ends[octets[ends - 1] == _RETURN] - 1] = False
+            piece = octets[keep[:-1]].tobytes()
+        made.write(piece)
+    return made.getvalue()
 
 
 def _detected_delimiter(text: Text, likely: str) -> str:
     """The candidate that cuts most first records into as many fields as the header, and more."""
-    head = text.content[:_SAMPLE]
-    sample = head.decode(errors="ignore")
     scores = {}
     for candidate in dict.fromkeys((likely, *DELIMITERS)):
-        try:
-            rows = [row for row in csv.reader(io.StringIO(sample, ""), delimiter=candidate) if row]
-        except csv.Error:
-            continue
-        if len(head) == _SAMPLE and len(rows) > 1:
-            rows.pop()  # cut off by the end of the sample
+        rows = sample_rows(text, candidate)
         width = len(rows[0]) if rows else 1
         if width > 1:
             scores[candidate] = (sum(len(row) == width for row in rows) / len(rows), width)
     return max(scores, key=scores.__getitem__, default=likely)
-
-
-def _has_quoted_fields(content: bytes | mmap.mmap, delimiter: str) -> bool:
-    """Whether a field begins with a quotation mark; if none does, they are ordinary characters."""
-    return content[:1] == b'"' or any(
-        content.find(mark) >= 0 for mark in (b'\n"', delimiter.encode() + b'"')
-    )
 
 
 @dataclass(frozen=True)
@@ -119,76 +136,115 @@ class _Block:
     """A run of whole records: where each ends and how many delimiters it has."""
 
     start: int
-    octets: Octets
-    quotes: Positions
+    octets: npt.NDArray[np.uint8]
     ends: Positions
     delimiters: Positions
 
 
-@dataclass(frozen=True)
 class _Scan:
-    """One pass over a text, in blocks."""
+    """One pass over a text, in pieces of whole records."""
 
-    text: Text
-    called: str
-    delimiter: str
-    quoted: bool
+    def __init__(self, text: Text, delimiter: str) -> None:
+        self._text, self._delimiter = text, delimiter.encode()
+        #: Whether quotation marks quote: not known before the first of them.
+        self.quoted: bool | None = None
+        self._others = bytes(set(range(256)) - {_NEWLINE, ord(delimiter)})
 
-    def blocks(self) -> Iterator[_Block]:
-        whole = np.frombuffer(self.text.content, np.uint8)
-        start, size = 0, _CHUNK
-        while start < len(whole):
-            octets = whole[start : start + size]
-            marks = octets == _QUOTE if self.quoted else np.zeros(len(octets), np.bool_)
-            quotes = np.flatnonzero(marks)
-            # odd after an opening mark; only the last bit counts, so a byte may run over
-            inside = np.cumsum(marks, dtype=np.uint8) % 2 == 1 if len(quotes) else marks
-            ends = np.flatnonzero((octets == _NEWLINE) & ~inside)
-            last = start + len(octets) == len(whole)
-            if last and (octets[-1] != _NEWLINE or len(quotes) % 2):
-                ends = np.append(ends, len(octets))
-            if not len(ends):
-                size *= 2  # one record is longer than the block
-                continue
-            fences = np.flatnonzero((octets == ord(self.delimiter)) & ~inside)
-            delimiters = np.diff(np.searchsorted(fences, ends), prepend=0)
-            quotes = quotes[: np.searchsorted(quotes, ends[-1])]
-            yield _Block(start, octets, quotes, ends, delimiters)
-            start, size = start + int(ends[-1]) + 1, _CHUNK
+    def pieces(self) -> Iterator[tuple[bytes, int]]:
+        """The text in pieces, and where each begins."""
+        content, start, size = self._text.content, 0, _CHUNK
+        while start < len(content):
+            piece = content[start : start + size]
+            if self.quoted is None and b'"' in piece:
+                self.quoted = self._is_quoted(start + piece.index(b'"'))
+            if start + len(piece) < len(content):
+                piece = piece[: self._last_end(piece) + 1]
+                if not piece:
+                    size *= 2  # one record is longer than the piece
+                    continue
+            yield piece, start
+            start, size = start + len(piece), _CHUNK
 
-    def names(self, block: _Block) -> list[str]:
-        header = block.octets[: block.ends[0]].tobytes().decode().removesuffix("\r")
-        if not self.quoted:
-            return header.split(self.delimiter)
+    def _is_quoted(self, first: int) -> bool:
+        """Whether any field begins with a quotation mark, given where the first one stands.
+
+        If none does, they are ordinary characters.
+        """
+        content, marks = self._text.content, (b'\n"', self._delimiter + b'"')
+        if first == 0 or content[first - 1 : first + 1] in marks:
+            return True
+        return any(content.find(mark, first) >= 0 for mark in marks)
+
+    def _last_end(self, piece: bytes) -> int:
+        """Where the last whole record of a piece ends; -1 if none does."""
+        if not (self.quoted and b'"' in piece):
+            return piece.rfind(b"\n")
+        octets = np.frombuffer(piece, np.uint8)
+        ends = np.flatnonzero((octets == _NEWLINE) & ~_inside_quotes(octets))
+        return int(ends[-1]) if len(ends) else -1
+
+    def regular(self, piece: bytes, width: int) -> int | None:
+        """The number of records, if all have so many fields and none has a quotation mark."""
+        if self.quoted and b'"' in piece:
+            return None
+        bones = piece.translate(None, self._others)
+        if not piece.endswith(b"\n"):
+            bones += b"\n"
+        count, rest = divmod(len(bones), width)
+        record = self._delimiter * (width - 1) + b"\n"
+        return count if not rest and bones == record * count else None
+
+    def block(self, piece: bytes, start: int) -> _Block:
+        """Where the records of a piece end; ReadError if a quotation mark is out of place."""
+        octets = np.frombuffer(piece, np.uint8)
+        outside: npt.NDArray[np.bool_] | bool = True
+        if self.quoted:
+            self._check_quotes(octets, start)
+            outside = ~_inside_quotes(octets)
+        ends = np.flatnonzero((octets == _NEWLINE) & outside)
+        if octets[-1] != _NEWLINE:
+            ends = np.append(ends, len(octets))
+        fences = np.flatnonzero((octets == ord(self._delimiter)) & outside)
+        delimiters = np.diff(np.searchsorted(fences, ends), prepend=0)
+        return _Block(start, octets, ends, delimiters)
+
+    def names(self, piece: bytes) -> list[str]:
+        """The fields of the first record."""
+        delimiter = self._delimiter.decode()
+        if not (self.quoted and b'"' in piece):
+            return piece.partition(b"\n")[0].decode().removesuffix("\r").split(delimiter)
+        end = int(self.block(piece, 0).ends[0])
+        header = piece[:end].decode().removesuffix("\r")
         try:
-            return next(csv.reader(io.StringIO(header, ""), delimiter=self.delimiter))
+            return next(csv.reader(io.StringIO(header, ""), delimiter=delimiter))
         except csv.Error:
             raise ReadError(
-                f"The first line of '{self.called}' is no line of column names: one would be "
+                f"The first line of '{self._text.called}' is no line of column names: one would be "
                 f"longer than {csv.field_size_limit():,} characters."
             ) from None
 
-    def check_quotes(self, block: _Block) -> None:
+    def _check_quotes(self, octets: npt.NDArray[np.uint8], start: int) -> None:
         """ReadError where a quotation mark opens within a field or closes before its end."""
         may_precede = np.zeros(256, np.bool_)
-        may_precede[[ord(self.delimiter), _NEWLINE, _QUOTE]] = True
+        may_precede[[ord(self._delimiter), _NEWLINE, _QUOTE]] = True
         may_follow = may_precede.copy()
         may_follow[_RETURN] = True
-        opening, closing = block.quotes[0::2], block.quotes[1::2]
-        early = ~may_precede[block.octets[np.maximum(opening - 1, 0)]] & (opening > 0)
-        last = len(block.octets) - 1
-        late = ~may_follow[block.octets[np.minimum(closing + 1, last)]] & (closing < last)
+        quotes = np.flatnonzero(octets == _QUOTE)
+        opening, closing = quotes[0::2], quotes[1::2]
+        early = ~may_precede[octets[np.maximum(opening - 1, 0)]] & (opening > 0)
+        last = len(octets) - 1
+        late = ~may_follow[octets[np.minimum(closing + 1, last)]] & (closing < last)
         wrong = np.concatenate((opening[early], closing[late]))
         if len(wrong):
-            line = self._line(block.start + int(wrong.min()))
+            line = self._text.line(start + int(wrong.min()))
             raise ReadError(
-                f"A quotation mark on line {line} of '{self.called}' stands inside a field; "
+                f"A quotation mark on line {line} of '{self._text.called}' stands inside a field; "
                 "quote the whole field and double the marks that are part of the text."
             )
         if len(opening) > len(closing):
-            line = self._line(block.start + int(opening[-1]))
+            line = self._text.line(start + int(opening[-1]))
             raise ReadError(
-                f"A quotation mark in '{self.called}' is opened and not closed, the last on "
+                f"A quotation mark in '{self._text.called}' is opened and not closed, the last on "
                 f"line {line}; close it, or double it if it is part of the text."
             )
 
@@ -202,14 +258,16 @@ class _Scan:
         blank = (ends == starts) | ((ends - starts == 1) & (block.octets[starts] == _RETURN))
         if not blank.all():
             first = int(np.argmin(blank))
-            line = self._line(block.start + int(starts[first]))
+            line = self._text.line(block.start + int(starts[first]))
             fields = int(block.delimiters[wrong[first]]) + 1
             raise ReadError(
-                f"Line {line} of '{self.called}' has {fields} field{'s' * (fields > 1)} where "
-                f"the header has {width}, counted with the delimiter {self.delimiter!r}; mend "
-                "the line, or give another delimiter=."
+                f"Line {line} of '{self._text.called}' has {fields} field{'s' * (fields > 1)} "
+                f"where the header has {width}, counted with the delimiter "
+                f"{self._delimiter.decode()!r}; mend the line, or give another delimiter=."
             )
         return ends
 
-    def _line(self, position: int) -> int:
-        return self.text.first_line + self.text.content[:position].count(b"\n")
+
+def _inside_quotes(octets: npt.NDArray[np.uint8]) -> npt.NDArray[np.bool_]:
+    # odd after an opening mark; only the last bit counts, so a byte may run over
+    return np.cumsum(octets == _QUOTE, dtype=np.uint8) % 2 == 1

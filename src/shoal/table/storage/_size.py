@@ -10,7 +10,6 @@ import re
 import struct
 import zipfile
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -34,7 +33,7 @@ _CELL_TAG: Final = re.compile(rb"<(?:\w+:)?c[\s>/]")
 
 
 def check_memory(path: Path, format: str) -> None:
-    """ReadError where the table of a file does not fit the memory that is free."""
+    """ReadError where the table of a file that is not text does not fit the memory that is free."""
     check_file_size(path)  # first, since all that follows reads some of it
     try:
         rows, held = _HELD[format](path)
@@ -42,6 +41,12 @@ def check_memory(path: Path, format: str) -> None:
         raise
     except Exception:  # whatever a reader raises for a damaged file
         raise ReadError(f"'{path.name}' is not a {format} file, or it is damaged.") from None
+    _refuse_beyond_memory(path, _COPIES * held + _ROW * rows)
+
+
+def check_table_size(path: Path, rows: int, columns: int) -> None:
+    """ReadError where the table of a text file does not fit the memory that is free."""
+    held = path.stat().st_size + _CELL * (columns + 1) * rows
     _refuse_beyond_memory(path, _COPIES * held + _ROW * rows)
 
 
@@ -99,17 +104,6 @@ def _free_in_process() -> int:
         return most - pages * resource.getpagesize()
     except (ImportError, OSError, ValueError):
         return 1 << 62
-
-
-def _of_text(path: Path, delimiter: bytes) -> tuple[int, int]:
-    """Every delimiter and every end of a line may end a field, if it is not a quoted one."""
-    rows = fields = size = 0
-    with path.open("rb") as file:
-        while chunk := file.read(1 << 22):
-            rows += chunk.count(b"\n")
-            fields += chunk.count(delimiter)
-            size += len(chunk)
-    return rows + 1, size + _CELL * (rows + fields + 1)
 
 
 def _of_parquet(path: Path) -> tuple[int, int]:
@@ -256,8 +250,6 @@ def _column_number(letters: bytes) -> int:
 
 #: Format → the rows of a file, and the bytes that its cells take.
 _HELD: Final[dict[str, Callable[[Path], tuple[int, int]]]] = {
-    "csv": partial(_of_text, delimiter=b","),
-    "tsv": partial(_of_text, delimiter=b"\t"),
     "parquet": _of_parquet,
     "arrow": _of_arrow,
     "xlsx": _of_workbook,

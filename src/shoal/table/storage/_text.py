@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import codecs
+import hashlib
+import io
 import mmap
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -14,7 +15,7 @@ from shoal.table.storage._formats import COMPRESSIONS
 
 _CHUNK: Final = 1 << 23
 _HEAD: Final = 4096
-
+_MOST_DIGESTS: Final = 8
 # the marks of UTF-32 begin like those of UTF-16, so they come first
 _MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -27,32 +28,67 @@ _MARKS: Final = (
 
 @dataclass(frozen=True)
 class Text:
-    """UTF-8 bytes without a byte order mark, and the line of the file that they begin on."""
+    """Bytes in UTF-8 without a byte order mark, which :meth:`check` still has to look at.
+
+    ``whole`` says that they are the file as it lies on the disk; ``first_line`` on which line of
+    the file they begin.
+    """
 
     content: bytes | mmap.mmap
+    called: str = "the text"
+    encoding: str = "utf-8"
     first_line: int = 1
+    whole: bool = False
+
+    def check(self, piece: bytes, start: int = 0) -> None:
+        """ReadError unless a piece, which begins at a position and ends with a line, is text."""
+        if piece.isascii():
+            return
+        try:
+            piece.decode(self.encoding)
+        except UnicodeError as error:
+            # the text of the cause quotes bytes of the file, so only its position is passed on
+            at = start + getattr(error, "start", 0)
+            raise _undecodable(self.called, self.encoding, self.line(at)) from None
+
+    def decoded(self) -> str:
+        """All of it; ReadError where it is no text."""
+        content = bytes(self.content[:])
+        self.check(content)
+        return content.decode()
+
+    def let_go(self) -> None:
+        """Free the memory that the pages of the file take; they can be read again."""
+        if isinstance(self.content, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+            self.content.madvise(mmap.MADV_DONTNEED)
+
+    def line(self, position: int) -> int:
+        """The line of the file that a position is on."""
+        return self.first_line + self.content[:position].count(b"\n")
 
 
 def load_text(path: Path, encoding: str | None) -> Text:
-    """The text of a file; plain UTF-8 is not copied into memory.
+    """The text of a file; plain UTF-8 is neither copied into memory nor checked yet.
 
     Without ``encoding`` a byte order mark decides, and a file without one must be UTF-8: an
     encoding that is guessed wrong garbles names without anybody noticing.
     """
     content = _content(path)
     name = _codec(encoding) if encoding is not None else _marked_encoding(content)
+    whole = isinstance(content, mmap.mmap)
     if name in ("utf-8", "utf-8-sig", "ascii"):
-        _check_decodes(path, content, name.removesuffix("-sig"))
+        name = name.removesuffix("-sig")
         if content[:3] == codecs.BOM_UTF8:
-            content = content[3:]
+            content, whole = content[3:], False
     else:
-        content = b"".join(_recoded(path, content, name))
-    if b"\0" in content[:_HEAD]:
+        content, name, whole = _recoded(path, content, name), "utf-8", False
+    text = _from_first_line(Text(content, str(path), name, whole=whole))
+    if b"\0" in text.content[:_HEAD]:
         raise ReadError(
             f"'{path}' does not look like text in {name}: it has null bytes; if it is UTF-16 "
             "without a byte order mark, say encoding='utf-16-le' or 'utf-16-be'."
         )
-    return _from_first_line(path, content)
+    return text
 
 
 def _content(path: Path) -> bytes | mmap.mmap:
@@ -92,52 +128,85 @@ def _marked_encoding(content: bytes | mmap.mmap) -> str:
     return next((name for mark, name in _MARKS if head.startswith(mark)), "utf-8")
 
 
-def _check_decodes(path: Path, content: bytes | mmap.mmap, name: str) -> None:
-    for _ in _decoded(path, content, name):
-        pass
-
-
-def _recoded(path: Path, content: bytes | mmap.mmap, name: str) -> Iterator[bytes]:
-    for text in _decoded(path, content, name):
-        yield text.encode()
-
-
-def _decoded(path: Path, content: bytes | mmap.mmap, name: str) -> Iterator[str]:
-    """The text in pieces, so that a large file is never held twice as text."""
+def _recoded(path: Path, content: bytes | mmap.mmap, name: str) -> bytes:
+    """The text in UTF-8, made in pieces, so that a large file is never held twice as text."""
     decoder = codecs.getincrementaldecoder(name)()
-    line = 1
+    line, made = 1, io.BytesIO()
     for start in range(0, len(content), _CHUNK):
         chunk = content[start : start + _CHUNK]
         try:
             text = decoder.decode(chunk, final=start + _CHUNK >= len(content))
         except UnicodeError as error:
-            # the text of the cause quotes bytes of the file, so only its position is passed on
             at = getattr(error, "start", 0)
-            raise _undecodable(path, name, line + chunk[:at].count(b"\n")) from None
+            raise _undecodable(str(path), name, line + chunk[:at].count(b"\n")) from None
         line += text.count("\n")
-        yield text
+        made.write(text.encode())
+    return made.getvalue()
 
 
-def _undecodable(path: Path, name: str, line: int) -> ReadError:
+def _undecodable(called: str, name: str, line: int) -> ReadError:
     others = [other for other in ("utf-8", "cp1252", "latin-1") if other != name]
     return ReadError(
-        f"'{path}' is not text in {name} (line {line} cannot be decoded); give its encoding, "
+        f"'{called}' is not text in {name} (line {line} cannot be decoded); give its encoding, "
         f"such as encoding='{others[0]}' or encoding='{others[1]}'."
     )
 
 
-def _from_first_line(path: Path, content: bytes | mmap.mmap) -> Text:
+def _from_first_line(text: Text) -> Text:
     """The text from its first line that is not empty, with old Mac line ends made new."""
+    content, whole = text.content, text.whole
     head = content[:_HEAD]
     if not head.strip():
-        rest = content[:].strip()
-        if not rest:
-            raise ReadError(f"'{path}' is empty; a table needs at least a line of column names.")
         head = content[:]
+        if not head.strip():
+            raise ReadError(
+                f"'{text.called}' is empty; a table needs at least a line of column names."
+            )
     if b"\r" in head and content.find(b"\n") < 0:
-        content = content[:].replace(b"\r", b"\n")
+        content, whole = content[:].replace(b"\r", b"\n"), False
         head = content[: len(head)]
     blank = head[: len(head) - len(head.lstrip(b"\r\n"))]
     if blank:
-        content = content[len(blank) :]
-    return Text(content, 1 + blank.count(b"\n"))
+        content, whole = content[len(blank) :], False
+    return Text(content, text.called, text.encoding, 1 + blank.count(b"\n"), whole)
+
+
+# -- the checksum of a file that was read
+
+
+@dataclass(frozen=True)
+class FileState:
+    """What the system says of a file: another state, another content."""
+
+    device: int
+    number: int
+    size: int
+    modified: int
+    changed: int
+
+    @classmethod
+    def of(cls, path: Path) -> FileState:
+        found = path.stat()
+        times = found.st_mtime_ns, found.st_ctime_ns
+        return cls(found.st_dev, found.st_ino, found.st_size, *times)
+
+
+#: The checksums of the files that were read last.
+_DIGESTS: dict[FileState, str] = {}
+
+
+def remember_digest(path: Path, state: FileState, digest: str) -> None:
+    """Keep the checksum of a file that was read, unless it has changed since it was opened."""
+    if FileState.of(path) == state:
+        _DIGESTS[state] = digest
+        while len(_DIGESTS) > _MOST_DIGESTS:
+            del _DIGESTS[next(iter(_DIGESTS))]
+
+
+def source_digest(path: Path) -> str:
+    """The SHA-256 of a file: the one found when it was read, if it is as it was then."""
+    known = _DIGESTS.get(FileState.of(path))
+    if known is not None:
+        return known
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,14 +1,14 @@
-"""Column types by name: the schema that a release records, and the types it stands for."""
+"""Column types by name, as a release records them, and columns as texts that say everything."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
 import polars as pl
 
-from shoal.errors import InputError, quoted
+from shoal.errors import InputError, ReadError, quoted
 
 _SIMPLE: Final[dict[str, pl.DataType]] = {
     "boolean": pl.Boolean(),
@@ -104,3 +104,102 @@ def _dtype_of(column: str, name: str) -> pl.DataType:
     if found["kind"] == "duration":
         return pl.Duration(_UNITS[found["unit"]])
     return pl.Decimal(int(found["precision"]), int(found["scale"]))
+
+
+# -- what a text file holds, and how it is read back
+
+
+def as_text(column: pl.Series) -> pl.Series:
+    """Each value as the text that :func:`as_recorded` reads back.
+
+    Examples
+    --------
+    >>> import datetime as dt
+    >>> as_text(pl.Series([dt.datetime(2020, 1, 31, 23, 59, 59, 500_000), None])).to_list()
+    ['2020-01-31T23:59:59.500', None]
+    """
+    name, dtype = column.name, column.dtype
+    return _as_text(column.alias(""), dtype).alias(name)  # polars reads ^a$ as a pattern
+
+
+def _as_text(column: pl.Series, dtype: pl.DataType) -> pl.Series:
+    if isinstance(dtype, pl.Datetime):
+        if dtype.time_zone is not None:
+            column = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+        return column.dt.strftime("%Y-%m-%dT%H:%M:%S%.f")
+    if isinstance(dtype, pl.Time):
+        return column.dt.strftime("%H:%M:%S%.f")
+    if isinstance(dtype, pl.Duration):
+        return column.to_physical().cast(pl.String)
+    return column.cast(pl.String)
+
+
+def as_recorded(column: pl.Series, dtype: pl.DataType) -> pl.Series | None:
+    """A text column in the type that was recorded for it, or None if a value does not fit."""
+    if isinstance(dtype, pl.String):
+        return column
+    if isinstance(dtype, pl.Boolean):
+        known = bool(column.is_in(["true", "false"]).all())
+        return column == "true" if known else None
+    if isinstance(dtype, pl.Datetime):
+        value = parse_datetime(column, dtype)
+    elif isinstance(dtype, pl.Duration):
+        value = column.cast(pl.Int64, strict=False).cast(dtype)
+    elif isinstance(dtype, pl.Date):
+        value = column.str.to_date("%Y-%m-%d", strict=False)
+    elif isinstance(dtype, pl.Time):
+        value = column.str.to_time("%H:%M:%S%.f", strict=False)
+    else:
+        value = column.cast(dtype, strict=False)
+    return value if value.null_count() == column.null_count() else None
+
+
+def parse_datetime(column: pl.Series, dtype: pl.Datetime) -> pl.Series:
+    """Text such as 2020-01-31T23:59:59.5 as datetimes; in UTC where the type has a time zone."""
+    unit = dtype.time_unit
+    moment = column.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f", time_unit=unit, strict=False)
+    if dtype.time_zone is None:
+        return moment
+    return moment.dt.replace_time_zone("UTC").dt.convert_time_zone(dtype.time_zone)
+
+
+def as_recorded_frame(
+    frame: pl.DataFrame, dtypes: Mapping[str, pl.DataType], called: str
+) -> pl.DataFrame:
+    """The frame in the types that were recorded for it; ReadError if it does not fit."""
+    check_recorded_names(frame.columns, dtypes, called)
+    return pl.DataFrame([in_recorded_type(column, dtypes[column.name], called) for column in frame])
+
+
+def check_recorded_names(
+    names: Sequence[str], dtypes: Mapping[str, pl.DataType], called: str
+) -> None:
+    """ReadError unless a source has the columns that were recorded for it."""
+    if list(names) != list(dtypes):
+        raise ReadError(
+            f"{called} does not have the recorded columns: it has {quoted(names)}, "
+            f"recorded are {quoted(dtypes)}."
+        )
+
+
+def in_recorded_type(column: pl.Series, dtype: pl.DataType, called: str) -> pl.Series:
+    """The column in the type that was recorded for it; ReadError if a value does not fit."""
+    if column.dtype == dtype:
+        return column
+    bare = column.alias("")  # polars reads a name such as ^a$ as a pattern
+    found = as_recorded(bare, dtype) if column.dtype == pl.String else _cast(bare, dtype)
+    if found is None:
+        raise ReadError(
+            f"Column '{column.name}' of {called} has values that are not of its recorded type."
+        )
+    return found.alias(column.name)
+
+
+def _cast(column: pl.Series, dtype: pl.DataType) -> pl.Series | None:
+    """The column in another type, or None if a value would change."""
+    try:
+        found = column.cast(dtype, strict=False)
+        back = found.cast(column.dtype, strict=False)
+    except pl.exceptions.PolarsError:
+        return None
+    return found if bool(back.eq_missing(column).all()) else None

@@ -1,18 +1,248 @@
-"""Writing a workbook that gives back exactly what was written."""
+"""Workbooks: Excel files old and new, and OpenDocument spreadsheets, read and written.
+
+A reader holds the whole rectangle up to the last cell. One stray cell in the far corner of a sheet
+makes that 17 thousand million cells, and the process ends where memory does. So the positions of
+the cells are looked at first, in the text of the sheet; what the sheet itself says of its
+dimension need not be true.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import importlib.util
 import io
-from collections.abc import Callable, Sequence
-from typing import Any, BinaryIO, Final
+import logging
+import re
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO, Final, Literal
+from xml.etree import ElementTree
 
 import polars as pl
 
-from shoal.errors import InputError, MissingExtra, quoted
-from shoal.table.storage._excel import EXACT_INTEGER
-from shoal.table.storage._plain_text import as_text
+from shoal.errors import InputError, MissingExtra, ReadError, quoted
+from shoal.table._column import Column
+from shoal.table.storage._header import check_header, check_names
+from shoal.table.storage._types import as_text
+
+#: Whole numbers up to here are exact in a workbook, where every number is a float.
+EXACT_INTEGER: Final = 2**53
+
+
+def read_excel(
+    path: Path,
+    sheet: str | int | None,
+    dtypes: Mapping[str, pl.DataType] | None = None,
+    *,
+    header: bool | None = None,
+) -> pl.DataFrame:
+    """Read a sheet whose first row names the columns.
+
+    A workbook knows only floats and points in time: a column of whole numbers becomes integers,
+    one of midnights dates. Rows and unnamed columns without any value are left out, unless
+    ``dtypes`` says that the sheet is one that :func:`write_frame` wrote. A first row that looks
+    like a record is refused, unless ``header`` or ``dtypes`` says that it holds names.
+    """
+    position, names, body = _loaded(path, sheet)
+    if not names:
+        raise ReadError(f"Sheet {position + 1} of '{path}' is empty; a table needs column names.")
+    row = f"The first row of sheet {position + 1} of '{path}'"
+    used = _used(names, body)
+    if dtypes is None and not header:
+        check_header([name for name, _ in used], [Column(column) for _, column in used], row)
+    check_names([name for name, _ in used], f"'{path}'")
+    frame = pl.DataFrame([column.alias(str(name)) for name, column in used])
+    if dtypes is not None:
+        return frame
+    return frame.filter(~pl.all_horizontal(pl.all().is_null()))
+
+
+def read_sheet_texts(path: Path) -> list[pl.Series]:
+    """The columns of the first sheet as texts, without their names."""
+    _, names, body = _loaded(path, None, dtypes="string")
+    return [column for _, column in _used(names, body)]
+
+
+def _loaded(
+    path: Path, sheet: str | int | None, *, dtypes: Literal["string"] | None = None
+) -> tuple[int, list[str | None], list[pl.Series]]:
+    """The position of a sheet, its first row, and the columns below it."""
+    try:
+        import fastexcel
+    except ImportError:
+        raise MissingExtra("Reading a workbook", "excel") from None
+    try:
+        workbook = fastexcel.read_excel(path)
+        position = _position(path, workbook.sheet_names, sheet)
+        check_extent(path, position)
+        return position, *_header_and_body(workbook, position, dtypes)
+    except fastexcel.FastExcelError:
+        raise ReadError(
+            f"'{path}' is not a workbook that can be read: it is damaged, protected by a password "
+            "or of another format; save it again as .xlsx."
+        ) from None
+
+
+def _header_and_body(
+    workbook: Any, position: int, dtypes: Literal["string"] | None
+) -> tuple[list[str | None], list[pl.Series]]:
+    """The names as they stand in the first row: the reader renames those that come twice."""
+    header = workbook.load_sheet(position, header_row=None, n_rows=1, dtypes="string").to_polars()
+    if not header.height:
+        return [], []
+    with _without_its_warnings():
+        body = workbook.load_sheet(
+            position, header_row=0, schema_sample_rows=None, dtypes=dtypes
+        ).to_polars()
+    return list(header.row(0)), body.get_columns()
+
+
+@contextlib.contextmanager
+def _without_its_warnings() -> Iterator[None]:
+    """The reader warns of every column without a value; an empty column is nothing to warn of."""
+    logger = logging.getLogger("fastexcel.types.dtype")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+def _position(path: Path, names: list[str], sheet: str | int | None) -> int:
+    if sheet is None:
+        return 0
+    if isinstance(sheet, str) and sheet in names:
+        return names.index(sheet)
+    if isinstance(sheet, int) and not isinstance(sheet, bool) and 1 <= sheet <= len(names):
+        return sheet - 1
+    raise ReadError(
+        f"'{path}' has no sheet {sheet!r}; its sheets, counted from 1, are {quoted(names)}."
+    )
+
+
+def _used(names: list[str | None], body: list[pl.Series]) -> list[tuple[str | None, pl.Series]]:
+    """The columns with a name or a value, of one length and in plain types, and their names."""
+    names += [None] * (len(body) - len(names))
+    body += [pl.Series([], dtype=pl.String)] * (len(names) - len(body))
+    used = [
+        (name, column)
+        for name, column in zip(names, body, strict=True)
+        if name is not None or column.null_count() < len(column)
+    ]
+    height = max((len(column) for _, column in used), default=0)
+    # without a name: polars reads one such as ^a$ as a pattern
+    return [
+        (name, _plain(column.alias("").extend_constant(None, height - len(column))))
+        for name, column in used
+    ]
+
+
+def _plain(column: pl.Series) -> pl.Series:
+    if column.dtype == pl.Float64:
+        whole = column.cast(pl.Int64, strict=False)
+        small = bool((column.abs() <= EXACT_INTEGER).all())
+        return whole if small and bool(whole.cast(pl.Float64).eq_missing(column).all()) else column
+    if isinstance(column.dtype, pl.Datetime):
+        days = column.cast(pl.Date)
+        midnights = bool(days.cast(column.dtype).eq_missing(column).all())
+        return days if midnights else column.cast(pl.Datetime("us"))
+    return column.cast(pl.String) if column.dtype == pl.Null else column
+
+
+# -- how far a sheet reaches
+
+
+#: What a file that is no workbook, or a broken or encrypted one, may raise.
+_DAMAGED: Final = (
+    OSError,
+    EOFError,
+    LookupError,
+    RuntimeError,  # also of an unknown compression
+    StopIteration,
+    ValueError,
+    ElementTree.ParseError,
+    struct.error,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+_CHUNK: Final = 1 << 20
+_MOST_EMPTY: Final = 1 << 24  # cells of a rectangle: half a gigabyte
+_SHARE: Final = 20  # one cell in so many is filled, or the rectangle is no table
+_USUAL_CELL: Final = re.compile(rb'<c r="([A-Z]{1,3})([0-9]+)"')
+_CELL: Final = re.compile(rb"<(?:\w+:)?c[\s/>]")
+_ROW: Final = re.compile(rb"<(?:\w+:)?row[\s/>]")
+_ROW_NUMBER: Final = re.compile(rb"<(?:\w+:)?row\s[^>]*?\br=[\"'](\d+)[\"']")
+_POSITION: Final = re.compile(rb"\br=[\"']([A-Za-z]{1,3})(\d+)[\"']")
+
+
+def check_extent(path: Path, position: int) -> None:
+    """ReadError if a sheet of an .xlsx file is a huge rectangle with next to nothing in it."""
+    try:
+        with zipfile.ZipFile(path) as archive, archive.open(_part(archive, position)) as sheet:
+            rows, columns, cells = _extent(iter(lambda: sheet.read(_CHUNK), b""))
+    except _DAMAGED:
+        return  # another format, or damaged: the reader says so
+    if rows * columns > max(_MOST_EMPTY, _SHARE * cells):
+        raise ReadError(
+            f"Sheet {position + 1} of '{path}' reaches to row {rows:,} and column {columns:,}, but "
+            f"has only {cells:,} cells; delete the stray cells beyond the table, or save the table "
+            "as CSV."
+        )
+
+
+def _part(archive: zipfile.ZipFile, position: int) -> str:
+    """The file in the archive that holds the sheet at a position."""
+    sheets = ElementTree.fromstring(archive.read("xl/workbook.xml")).iterfind("{*}sheets/{*}sheet")
+    attributes = list(sheets)[position].attrib
+    wanted = next(value for name, value in attributes.items() if name.endswith("}id"))
+    links = ElementTree.fromstring(archive.read("xl/_rels/workbook.xml.rels"))
+    target = next(link.attrib["Target"] for link in links if link.attrib["Id"] == wanted)
+    return target.lstrip("/") if target.startswith("/") else str(PurePosixPath("xl", target))
+
+
+def _extent(chunks: Iterator[bytes]) -> tuple[int, int, int]:
+    """The last row, the last column and the number of cells."""
+    rows = columns = cells = begun = in_row = longest = 0
+    rest = b""
+    for chunk in chunks:
+        text, mark, rest = (rest + chunk).rpartition(b">")  # a tag is never cut in two
+        text += mark
+        found = _USUAL_CELL.findall(text)
+        if len(found) != text.count(b"<c") or b":c" in text:
+            found = _POSITION.findall(text)
+            # a cell without a position follows the one before it
+            first, *others = (len(_CELL.findall(row)) for row in _ROW.split(text))
+            longest = max(longest, in_row + first, *others)
+            in_row = others[-1] if others else in_row + first
+            begun += len(others)
+            rows = max(rows, begun, _largest(_ROW_NUMBER.findall(text)))
+            cells += first + sum(others)
+        else:
+            cells += len(found)
+        rows = max(rows, _largest({row for _, row in found}))
+        columns = max(columns, *map(_column, {letters for letters, _ in found}), 0)
+    return rows, max(columns, longest), cells
+
+
+def _largest(numbers: list[bytes] | set[bytes]) -> int:
+    return max(map(int, numbers), default=0)
+
+
+def _column(letters: bytes) -> int:
+    """The number of a column: A is 1, Z is 26, AA is 27."""
+    number = 0
+    for letter in letters.upper():
+        number = 26 * number + letter - ord("A") + 1
+    return number
+
+
+# -- writing one that gives back exactly what was written
+
 
 _MAX_ROWS: Final = 1_048_575  # without the header
 _MAX_COLUMNS: Final = 16_384

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, Final
 
 import polars as pl
 
 from shoal.errors import InputError, ReleaseError
-from shoal.table._scrub import scrubbed
+from shoal.table._column import Column
+from shoal.table._encode import Codes, decode
+from shoal.table._scrub import scrubbed_column
 from shoal.table.storage._formats import DELIMITER_OF, check_format
 from shoal.table.storage._formulas import Formulas, neutralised
-from shoal.table.storage._plain_text import as_text
 from shoal.table.storage._records import DELIMITERS
-from shoal.table.storage._types import schema_of
+from shoal.table.storage._types import as_text, schema_of
 from shoal.table.storage._workbook import check_fits, write_excel
 
-__all__ = ["schema_of", "write_frame"]
+__all__ = ["schema_of", "write_columns", "write_frame"]
 
 _ROWS_PER_GROUP: Final = 1 << 18
 _SPECIAL: Final = (*DELIMITERS, '"', "\r", "\n", "\ufeff")
@@ -65,19 +67,32 @@ def write_frame(
     >>> path.read_text()
     'zip\\n01234\\n""\\n\\n'
     """
+    write_columns([Column(series) for series in frame], path, format=format, formulas=formulas)
+
+
+def write_columns(
+    columns: Sequence[Column],
+    path: str | os.PathLike[str],
+    *,
+    format: str,
+    formulas: Formulas = "keep",
+) -> None:
+    """The same of columns: what is done with texts is done once for each that is different."""
     format = check_format(format)
-    schema_of(frame.schema)
+    schema_of({column.name: column.dtype for column in columns})
     if format == "xlsx":
-        check_fits(frame)
+        check_fits(_frame(columns))
     if format in DELIMITER_OF:
-        _refuse_null_characters(frame)
+        _refuse_null_characters(columns)
     path = Path(path)
     try:
         with path.open("wb") as file:
             if format in DELIMITER_OF:
-                _write_text(frame, file, DELIMITER_OF[format], formulas)
+                _write_text(columns, file, DELIMITER_OF[format], formulas)
+            elif format == "xlsx":
+                write_excel(_frame(columns), file)
             else:
-                _WRITERS[format](frame, file)
+                _write_columnar(columns, file, format)
     except OSError as error:
         why = error.strerror or "the disk may be full"
         raise ReleaseError(f"'{path}' cannot be written: {why}.") from None
@@ -85,33 +100,57 @@ def write_frame(
         raise ReleaseError(f"'{path}' cannot be written; the disk may be full.") from None
 
 
-def _refuse_null_characters(frame: pl.DataFrame) -> None:
+def _frame(columns: Sequence[Column]) -> pl.DataFrame:
+    return pl.DataFrame([column.series for column in columns])
+
+
+def _refuse_null_characters(columns: Sequence[Column]) -> None:
     """A text file with NUL in it is taken for something else by every reader, ours included."""
-    for column in frame:
-        bare = column.alias("")  # polars reads a name such as ^a$ as a pattern
-        if column.dtype == pl.String and bare.str.contains("\0", literal=True).any():
-            raise InputError(
-                f"Column '{column.name}' holds NUL characters, which a text file cannot hold; "
-                "release it in another format, such as parquet, or take them out."
-            )
+    for column in columns:
+        if column.dtype == pl.String:
+            texts = column.codes.levels if column.is_coded else column.series
+            # without its name: polars reads one such as ^a$ as a pattern
+            if texts.alias("").str.contains("\0", literal=True).any():
+                raise InputError(
+                    f"Column '{column.name}' holds NUL characters, which a text file cannot hold; "
+                    "release it in another format, such as parquet, or take them out."
+                )
 
 
-def _write_text(frame: pl.DataFrame, file: BinaryIO, delimiter: str, formulas: Formulas) -> None:
-    # what polars writes by itself is exact for these, and much faster
-    told = (pl.String, pl.Boolean, pl.Date)
-    columns = [
-        column if column.dtype in told or column.dtype.is_numeric() else as_text(column)
-        for column in frame
-    ]
-    names = frame.columns
+def _write_text(
+    columns: Sequence[Column], file: BinaryIO, delimiter: str, formulas: Formulas
+) -> None:
+    names = pl.Series([column.name for column in columns], dtype=pl.String)
     if formulas == "neutralise":
-        columns = [
-            neutralised(column.alias("")).alias(str(at)) if dtype == pl.String else column
-            for at, (column, dtype) in enumerate(zip(columns, frame.dtypes, strict=True))
-        ]
-        names = neutralised(pl.Series(names)).to_list()
+        names = neutralised(names)
     file.write((delimiter.join(map(_name, names)) + "\n").encode())
-    pl.DataFrame(columns).write_csv(file, include_header=False, separator=delimiter)
+    written = [_written(column, str(at), formulas) for at, column in enumerate(columns)]
+    rows = len(columns[0]) if columns else 0
+    for start in range(0, rows, _ROWS_PER_GROUP):
+        # a part at a time, so that texts which repeat are never all held
+        part = slice(start, start + _ROWS_PER_GROUP)
+        cells = [
+            decode(cells.with_codes(cells.codes[part])) if isinstance(cells, Codes) else cells[part]
+            for cells in written
+        ]
+        pl.DataFrame(cells).write_csv(file, include_header=False, separator=delimiter)
+
+
+def _written(column: Column, name: str, formulas: Formulas) -> pl.Series | Codes:
+    """What a text file holds of a column, called by its place."""
+    # what polars writes by itself is exact for these, and much faster
+    if column.dtype in (pl.Boolean, pl.Date) or column.dtype.is_numeric():
+        return column.series.alias(name)
+    if not column.is_coded:
+        return _as_written(column.series.alias(name), formulas)
+    codes = column.codes
+    return replace(codes, levels=_as_written(codes.levels.alias(name), formulas))
+
+
+def _as_written(cells: pl.Series, formulas: Formulas) -> pl.Series:
+    if cells.dtype != pl.String:
+        return as_text(cells)
+    return neutralised(cells) if formulas == "neutralise" else cells
 
 
 def _name(name: str) -> str:
@@ -119,27 +158,20 @@ def _name(name: str) -> str:
     return f'"{quoted}"' if any(character in name for character in _SPECIAL) else name
 
 
-def _scrubbed(frame: pl.DataFrame) -> pl.DataFrame:
+def _write_columnar(columns: Sequence[Column], file: BinaryIO, format: str) -> None:
     # under other names: polars reads one such as ^a$ as a pattern
-    bare = frame.clone()
-    bare.columns = [str(at) for at in range(frame.width)]
-    clean = scrubbed(bare)
-    clean.columns = frame.columns
-    return clean
+    frame = pl.DataFrame([_scrubbed(column).alias(str(at)) for at, column in enumerate(columns)])
+    frame.columns = [column.name for column in columns]
+    if format == "parquet":
+        frame.write_parquet(file, row_group_size=_ROWS_PER_GROUP)
+    else:
+        # offsets, which every reader knows, instead of views into shared buffers
+        frame.write_ipc(file, compression="zstd", compat_level=pl.CompatLevel.oldest())
 
 
-def _write_parquet(frame: pl.DataFrame, file: BinaryIO) -> None:
-    _scrubbed(frame).write_parquet(file, row_group_size=_ROWS_PER_GROUP)
-
-
-def _write_arrow(frame: pl.DataFrame, file: BinaryIO) -> None:
-    # offsets, which every reader knows, instead of views into shared buffers
-    oldest = pl.CompatLevel.oldest()
-    _scrubbed(frame).write_ipc(file, compression="zstd", compat_level=oldest)
-
-
-_WRITERS: Final[dict[str, Callable[[pl.DataFrame, BinaryIO], None]]] = {
-    "parquet": _write_parquet,
-    "arrow": _write_arrow,
-    "xlsx": write_excel,
-}
+def _scrubbed(column: Column) -> pl.Series:
+    """The cells in memory that holds nothing else; of texts that repeat only the different ones."""
+    if not column.is_coded or column.dtype != pl.String:
+        return scrubbed_column(column.series.alias(""))
+    codes = column.codes
+    return decode(replace(codes, levels=scrubbed_column(codes.levels.alias(""))))

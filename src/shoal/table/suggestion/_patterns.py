@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import polars as pl
@@ -119,6 +120,16 @@ def looks_like_identifier(column: Column) -> Evidence | None:
     >>> looks_like_identifier(Column(pl.Series("age", [31, 44, 27]))) is None
     True
     """
+    if column not in _EVIDENCE:
+        _EVIDENCE[column] = _evidence(column)
+    return _EVIDENCE[column]
+
+
+#: What a column was found to be; it is asked for more than once, and a column does not change.
+_EVIDENCE: WeakKeyDictionary[Column, Evidence | None] = WeakKeyDictionary()
+
+
+def _evidence(column: Column) -> Evidence | None:
     present = len(column) - column.missing_count
     if not present or column.kind not in ("text", "integer", "float"):
         return None
@@ -185,8 +196,8 @@ def _sample(levels: pl.Series) -> list[str]:
         # not every so-many-th: values of a regular column would be in step with it
         places = np.random.default_rng(0).integers(0, len(levels), _MOST_VALUES)
         levels = levels.gather(np.unique(places))
-    texts = levels.cast(pl.String).str.strip_chars().str.slice(0, _LONGEST)
-    return [text for text in texts.to_list() if text]
+    texts = (text.strip()[:_LONGEST] for text in levels.cast(pl.String).to_list())
+    return [text for text in texts if text]
 
 
 def _few_levels(distinct: int, present: int) -> bool:

@@ -2,11 +2,10 @@
 
 from shoal.utility.models._columns import Column, columns_of
 from shoal.utility.models._evaluation import Attempt, cross_validated, evaluate
-from shoal.utility.models._grids import PRESETS, grid
 from shoal.utility.models._learners import Task, learners
 from shoal.utility.models._scores import CLASSIFICATION_SCORES, REGRESSION_SCORES
 from shoal.utility.models._splits import Fold, stratified_folds, stratified_sample
-from shoal.utility.models._tuning import Tried, Tuned, tuned
+from shoal.utility.models._tuning import PRESETS, Tried, Tuned, grid, tuned
 
 SEARCHED = False  # no measure is declared here, and some learners are slow to import
 

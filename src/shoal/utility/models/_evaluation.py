@@ -14,8 +14,7 @@ from shoal.errors import InputError, did_you_mean
 from shoal.table import Table
 from shoal.utility.models._columns import Column, columns_of
 from shoal.utility.models._domain import SplitColumn, SplitRows, in_one_domain
-from shoal.utility.models._learners import Chosen, Task, chosen_learner
-from shoal.utility.models._preprocessing import matrices, preprocessing
+from shoal.utility.models._learners import Chosen, Task, chosen_learner, matrices, preprocessing
 from shoal.utility.models._scores import CLASSIFICATION_SCORES, REGRESSION_SCORES, Predictions
 from shoal.utility.models._splits import Integers, stratified_folds
 from shoal.utility.models._target import Target, natural_task, target_of

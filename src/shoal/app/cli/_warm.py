@@ -1,0 +1,157 @@
+"""``shoal warm``: compile the kernels beforehand, as when an image is built."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shoal.app.cli._sources import AsJson
+from shoal.app.cli.output._next import with_examples
+from shoal.app.cli.output._progress import Working
+from shoal.app.cli.output._show import console, count, print_json, say
+from shoal.errors import InputError, did_you_mean
+
+if TYPE_CHECKING:
+    from shoal.table import Table
+
+_PARTITIONS = ("mdav-random", "v-mdav", "mu-approx", "mondrian")
+_ON_A_LINE = ("individual-ranking", "optimal")
+_STRATEGIES = ("random", "stratified", "balanced", "bernoulli")
+
+
+@with_examples("""
+shoal warm
+shoal warm generalize swap
+""")
+def warm(
+    methods: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[METHOD]...",
+            show_default=False,
+            help="Only what these methods need; of all methods and measures without it.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compile beforehand what large tables need, so that no later run waits for it.
+
+    It is for images and continuous integration. Every method masks a small shipped table, and every
+    measure measures it, with kernels that a table of this size would not be worth. They are kept
+    beside the code, or in the folder that NUMBA_CACHE_DIR names.
+    """
+    from shoal.kernels.compile import Compiling, always_compiled
+    from shoal.masking import discover_maskers
+
+    known = [*discover_maskers()]
+    for name in methods or ():
+        if name not in known:
+            raise InputError(f"There is no method '{name}'. {did_you_mean(name, known)}")
+    found: list[dict[str, Any]] = []
+    with Compiling() as total, Working("Compiling") as working, always_compiled():
+        people = _people()
+        for name in ["measures", *known]:
+            if methods and name not in methods:
+                continue
+            working(f"Compiling: {name}", (len(found) + 0.5) / (len(known) + 1))
+            with Compiling() as compiling, warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                if name == "measures":
+                    _measure(people)
+                else:
+                    _mask(people, name)
+            found.append(
+                {"for": name, "kernels": compiling.kernels, "seconds": round(compiling.seconds, 1)}
+            )
+            if not as_json:
+                done = "nothing to compile"
+                if compiling.kernels:
+                    done = f"{count(compiling.kernels, 'kernel')} in {compiling.seconds:.1f} s"
+                console().print(f"  {name:<18}{done}")
+    if as_json:
+        print_json(
+            {"kernels": total.kernels, "seconds": round(total.seconds, 1), "compiled": found}
+        )
+    elif total.kernels:
+        say(f"Compiled {count(total.kernels, 'kernel')} in {total.seconds:.0f} s, and kept them.")
+    else:
+        say("Everything was compiled before.")
+
+
+def _people() -> Table:
+    from shoal import Roles, read
+    from shoal.app.demo import PEOPLE
+
+    roles = Roles(
+        quasi_identifiers=["age", "sex", "zip", "occupation"],
+        sensitive=["income", "diagnosis"],
+        target="marital",  # for samples that balance it
+    )
+    return read(PEOPLE, roles=roles).drop(["name", "email"])
+
+
+def _measure(people: Table) -> None:
+    """Measure a masked table by all that needs no more than its original."""
+    import numpy as np
+
+    from shoal import assess
+    from shoal.kernels.grouping import count_sizes, group
+    from shoal.masking import Round
+
+    masked = Round(base=500, columns=["income"]).fit_transform(people)
+    assess(masked, original=people, measures="all")
+    for keys in (np.arange(100_000), np.arange(100_000) << 32):  # a table that grows, too
+        group(keys.astype(np.uint64))
+        count_sizes(keys.astype(np.uint64))
+
+
+def _mask(people: Table, name: str) -> None:
+    """Mask a table, in every way of a method that has kernels of its own; the last as a release."""
+    from shoal import Plan, protect
+    from shoal.masking import Generalize, discover_maskers
+
+    if name == "redraw":  # from classes that others are in
+        people = Generalize(k=5).fit_transform(people)
+    steps = [discover_maskers()[name](**parameters) for parameters in _ways(name)]
+    for step in steps[:-1]:
+        step.fit_transform(people)
+    protect(people, Plan(steps[-1:], require=[]))
+
+
+def _ways(method: str) -> list[dict[str, Any]]:
+    """The parameters with which a method uses all of its kernels."""
+    from shoal.models import KAnonymity, LDiversity
+
+    diverse = {"groups_satisfy": LDiversity(2, column="diagnosis")}
+    points = {"k": 5, "columns": ["age", "hours_per_week", "income", "height_cm"]}
+    mixed = {"k": 5, "columns": ["age", "sex", "occupation"], "dissimilarity": "gower"}
+    refined = {"refine": True, "refine_seconds": 0.01}
+    searches = [{"k": 5, "algorithm": name} for name in ("mondrian", "local", "full-domain")]
+    partitions: list[dict[str, Any]] = [{}, diverse, refined]
+    partitions += [{"partition": name} for name in _PARTITIONS]
+    ways: dict[str, list[dict[str, Any]]] = {
+        "add_noise": [{"epsilon": 16.0}],
+        "generalize": [
+            *searches,
+            *({**way, "models": LDiversity(2, column="diagnosis")} for way in searches),
+        ],
+        "microaggregate": [
+            *({**points, **way} for way in partitions),
+            *({**mixed, **way} for way in partitions),
+            {**mixed, "dissimilarity": "ahmad-dey"},
+            {**mixed, **diverse, **refined},
+            *({"k": 5, "columns": ["income"], "partition": name} for name in _ON_A_LINE),
+        ],
+        "pram": [{"keep": 0.8, "columns": ["sex"]}],
+        "rank_swap": [{"percent": 5.0, "columns": ["income"]}],
+        "recode": [{"magnitude": 0.5, "columns": ["age"]}],
+        "redraw": [{"models": KAnonymity(2)}],
+        "round": [{"base": 500, "columns": ["income"]}],
+        "sample": [{"fraction": 0.5, "strategy": name} for name in _STRATEGIES],
+        "suppress": [{"min_class_size": 2}, {"min_count": 5, "columns": ["occupation"]}],
+        "swap": [mixed, {"k": 5, "blocks": "mutual-information"}, {"k": 5, "informed": True}],
+        "top_bottom_code": [{"fence": 1.5, "columns": ["income"]}],
+    }
+    return ways.get(method, [])

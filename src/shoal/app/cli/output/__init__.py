@@ -1,0 +1,1 @@
+"""What a command shows: tables, progress, plans, errors."""

@@ -1,0 +1,190 @@
+"""The catalogue: every method, model and measure as plain facts."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from shoal.app.cli.output._docstrings import Described, described, example_call
+
+if TYPE_CHECKING:
+    from shoal.masking import Masker
+    from shoal.measurement import MeasureInfo
+    from shoal.models import PrivacyModel
+    from shoal.parameters import Parameter
+
+_WORDS: Final = {
+    "method": "masking method",
+    "model": "privacy model",
+    "risk": "measure of risk",
+    "utility": "measure of utility",
+}
+
+
+@dataclass(frozen=True)
+class Option:
+    """One parameter of an entry."""
+
+    name: str
+    accepts: str
+    required: bool
+    default: Any
+    meaning: str
+
+    @property
+    def default_text(self) -> str:
+        """The default in a table: nothing where there is none."""
+        if self.required:
+            return "required"
+        return "-" if self.default is None else json.dumps(self.default)
+
+    @property
+    def stands_for(self) -> str:
+        """The default in a sentence."""
+        if self.required:
+            return "required"
+        return "optional" if self.default is None else f"{json.dumps(self.default)} if not given"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One method, model or measure."""
+
+    kind: str
+    name: str
+    python: str
+    summary: str
+    text: str
+    parameters: tuple[Option, ...]
+    reference: str
+    references: str
+    example: str
+
+    @property
+    def kind_in_words(self) -> str:
+        """What it is."""
+        return _WORDS[self.kind]
+
+
+def catalogue() -> list[Entry]:
+    """Every method, model and measure that is installed."""
+    from shoal.masking import discover_maskers
+    from shoal.models import discover_models
+    from shoal.risk import discover_risks
+    from shoal.utility import discover_utilities
+
+    return [
+        *(_method(cls) for cls in discover_maskers().values()),
+        *(_model(cls) for cls in discover_models().values()),
+        *(_measure("risk", info) for info in discover_risks().values()),
+        *(_measure("utility", info) for info in discover_utilities().values()),
+    ]
+
+
+def _method(cls: type[Masker]) -> Entry:
+    from shoal.workflow import Plan
+
+    doc = described(cls)
+    made = example_call(cls)
+    example = f'[[steps]]\nmethod = "{cls.method}"\n' if made is None else Plan([made]).to_toml()
+    summary = cls.summary[0].upper() + cls.summary[1:] + "."
+    text = f"{doc.summary}\n\n{doc.text}" if doc.text else doc.summary
+    return _entry("method", cls.method, cls, doc, (summary, text), cls.reference, example)
+
+
+def _model(cls: type[PrivacyModel]) -> Entry:
+    from shoal.workflow import Plan
+
+    doc = described(cls)
+    made = example_call(cls)
+    example = "" if made is None else Plan(require=[made]).to_toml()
+    return _entry("model", cls.model, cls, doc, (doc.summary, doc.text), cls.reference, example)
+
+
+def _entry(
+    kind: str,
+    name: str,
+    cls: type,
+    doc: Described,
+    words: tuple[str, str],
+    reference: str,
+    example: str,
+) -> Entry:
+    from shoal.parameters import parameters_of
+
+    options = tuple(_option(p, doc.parameters) for p in parameters_of(cls))
+    return Entry(
+        kind, name, cls.__name__, *words, options, reference, doc.references, example.strip()
+    )
+
+
+def _option(parameter: Parameter, meanings: Mapping[str, str]) -> Option:
+    return Option(
+        name=parameter.name,
+        accepts=parameter.constraint.describe(),
+        required=parameter.required,
+        default=parameter.default,
+        meaning=meanings.get(parameter.name, ""),
+    )
+
+
+def _measure(kind: str, info: MeasureInfo) -> Entry:
+    from shoal.workflow import Limit, Plan
+
+    doc = described(info.function)
+    low, high = info.limits
+    lower = info.direction == "lower"
+    # a measure without an end has no middle either: then any number shows how a limit is written
+    finite = math.isfinite(low) and math.isfinite(high)
+    bound = low + (0.2 if lower else 0.8) * (high - low) if finite else 2.0
+    limit = Limit(info.name, at_most=bound) if lower else Limit(info.name, at_least=bound)
+    facts = [
+        f"{_range(low, high)}; {info.direction} is better.",
+        "It compares with the original." if info.needs_original else "",
+    ]
+    return Entry(
+        kind=kind,
+        name=info.name,
+        python=info.function.__name__,
+        summary=doc.summary,
+        text="\n\n".join(part for part in (doc.text, " ".join(facts).strip()) if part),
+        parameters=_measure_options(info, doc),
+        reference=doc.references,
+        references=doc.references,
+        example=Plan(require=[limit]).to_toml().strip(),
+    )
+
+
+def _range(low: float, high: float) -> str:
+    if math.isfinite(high):
+        return f"It lies between {low:g} and {high:g}"
+    return f"It is at least {low:g}" if math.isfinite(low) else "It can be any number"
+
+
+def _measure_options(info: MeasureInfo, doc: Described) -> tuple[Option, ...]:
+    """The keyword options of a measure that a plan can hold: a table is none."""
+    signature = inspect.signature(info.function)
+    return tuple(
+        Option(
+            name=name,
+            accepts=_in_words(doc.types.get(name, "")),
+            required=parameter.default is parameter.empty,
+            default=None if parameter.default is parameter.empty else parameter.default,
+            meaning=doc.parameters.get(name, ""),
+        )
+        for name, parameter in signature.parameters.items()
+        if parameter.kind is parameter.KEYWORD_ONLY
+        and not doc.types.get(name, "").startswith("Table")
+    )
+
+
+def _in_words(kind: str) -> str:
+    """A type as numpydoc writes it, in the words of the parameters of methods."""
+    kind = kind.removesuffix(", optional")
+    if kind.startswith("{"):
+        return "one of " + kind.strip("{}").replace('"', "'")
+    return {"float": "a number", "int": "an integer", "str": "a text"}.get(kind, kind)

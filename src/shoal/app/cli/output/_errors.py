@@ -1,0 +1,304 @@
+"""How failures look: one sentence on stderr, an exit code, and no traceback."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+import threading
+import traceback
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final, NoReturn, TextIO
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from shoal.app.cli.output._show import console, printable, tell
+from shoal.errors import NothingLeftWarning, ReadError, ShoalError, ShoalWarning
+
+WRONG: Final = 2
+STOPPED: Final = 130
+BROKEN_PIPE: Final = 141
+_SWALLOWED: Final = 1.0  # seconds after which work that still goes on is interrupted again
+
+# The options that reading calls by their Python names, and what they are called here.
+_OPTIONS: Final = {
+    "format": "--input-format",
+    "missing_values": "--missing-value",
+    **{
+        name: f"--{name}"
+        for name in ("delimiter", "encoding", "decimal", "sheet", "query", "header")
+    },
+}
+_PYTHON_OPTION: Final = re.compile(
+    rf"\b(?P<named>{'|'.join(_OPTIONS)})=(?:'(?P<value>[^']*)')?"
+    rf"|'(?P<quoted>{'|'.join(_OPTIONS)})'"
+    r"|'[^']*'"
+)
+
+
+class Stopping:
+    """Ends the program in good order when a signal asks for it: SIGTERM and SIGHUP as ctrl-C.
+
+    A signal that comes again, as ``timeout`` and the end of a terminal send it, does not disturb
+    cleaning up. One that a library swallowed is raised again.
+    """
+
+    def __init__(self) -> None:
+        self.received: signal.Signals | None = None
+        self._heard: list[signal.Signals] = []
+        self._is_told = False
+
+    def listen(self) -> None:
+        """From now on; a signal that the caller has the program ignore (nohup) stays ignored."""
+        if threading.current_thread() is not threading.main_thread():
+            return
+        for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM"):
+            number = getattr(signal, name, None)  # Windows has two of them
+            if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, self._stop)
+                self._heard.append(number)
+
+    def rest(self) -> None:
+        """No longer: nothing is left to be cleaned up, and the system may end the program."""
+        self._remind(0.0)
+        for number in self._heard:
+            signal.signal(number, signal.SIG_DFL)
+
+    def _stop(self, number: int, frame: object) -> None:
+        if self.received is None:
+            self.received = signal.Signals(number)
+        if not self._is_told and not isinstance(sys.exc_info()[1], KeyboardInterrupt):
+            self._remind(_SWALLOWED)
+            raise KeyboardInterrupt
+
+    def _remind(self, seconds: float) -> None:
+        if getattr(signal, "SIGALRM", None) in self._heard:
+            signal.setitimer(signal.ITIMER_REAL, seconds)
+
+    def code(self) -> int:
+        """Say that the program was stopped; the exit code is 128 and the number of the signal."""
+        self._is_told = True
+        by = self.received
+        named = "" if by in (None, signal.SIGINT) else f" by {by.name}"
+        try:
+            tell(f"shoal: stopped{named}; nothing is left half written.")
+            sys.stdout.flush()
+        except OSError:  # the terminal is gone
+            _let_go_of_stdout()
+        return STOPPED if by is None else 128 + by
+
+
+STOPPING: Final = Stopping()
+
+
+@contextmanager
+def resumable() -> Iterator[None]:
+    """Say that nothing is lost when long work is stopped whose results are kept as they come."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        tell("shoal: what was done is kept; the same command goes on from there.")
+        raise
+
+
+class Command(TyperCommand):
+    """A command whose help ends with examples, line by line as they were written."""
+
+    def __init__(self, *args: Any, epilog: str | None = None, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.examples = epilog
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """The help of typer, then the examples."""
+        super().format_help(ctx, formatter)
+        _print_examples(self.examples)
+
+
+class Group(TyperGroup):
+    """The commands, with every failure turned into one sentence and an exit code."""
+
+    def __init__(self, *args: Any, epilog: str | None = None, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.examples = epilog
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """The help of typer, then the examples."""
+        super().format_help(ctx, formatter)
+        _print_examples(self.examples)
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> NoReturn:
+        """Run and leave with an exit code."""
+        for stream in (sys.stdout, sys.stderr):
+            if hasattr(stream, "reconfigure"):
+                stream.reconfigure(errors="replace")  # a terminal that lacks a sign shows a '?'
+        try:
+            code = super().main(args, prog_name, complete_var, False, windows_expand_args, **extra)
+        except (Exception, KeyboardInterrupt) as cause:
+            code = failure(cause, debug=False)
+        if code == STOPPED:  # told here, since typer may have caught it first
+            code = STOPPING.code()
+        sys.exit(code if isinstance(code, int) else 0)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; the code of a failure is what it returns."""
+        debug = bool(ctx.params.get("debug"))
+        try:
+            with warnings_as_lines(debug=debug):
+                return super().invoke(ctx)
+        except (SystemExit, GeneratorExit):
+            raise
+        except BaseException as cause:  # a panic of a library is no Exception
+            return failure(cause, debug=debug)
+
+
+def _print_examples(examples: str | None) -> None:
+    if examples:
+        out = console()
+        out.print(" Examples", style="bold")
+        out.print()
+        for line in examples.strip("\n").splitlines():
+            out.print(f"   {line}", style="dim" if line.startswith("#") else None, soft_wrap=True)
+        out.print()
+
+
+def failure(cause: BaseException, *, debug: bool) -> int:
+    """Say on stderr what went wrong, and return the exit code."""
+    if isinstance(cause, typer.Exit):
+        return int(cause.exit_code)
+    if type(cause).__name__ == "NoArgsIsHelpError":  # the help has been shown
+        return WRONG
+    if isinstance(cause, (KeyboardInterrupt, typer.Abort)) or STOPPING.received:
+        return STOPPED  # whatever else went wrong on the way out
+    if isinstance(cause, BrokenPipeError):
+        _let_go_of_stdout()
+        return BROKEN_PIPE
+    if debug:
+        traceback.print_exception(cause, file=sys.stderr)
+    message, code = _worded(cause)
+    tell(f"shoal: {printable(message)}")
+    return code
+
+
+def _worded(cause: BaseException) -> tuple[str, int]:
+    if isinstance(cause, ShoalError):
+        message = str(cause)
+        return (in_options(message) if isinstance(cause, ReadError) else message), cause.exit_code
+    if hasattr(cause, "format_message"):  # what typer finds wrong with the call
+        return _usage(cause), WRONG
+    if isinstance(cause, MemoryError):
+        return "There is not enough memory for this table; take fewer rows or columns.", WRONG
+    if isinstance(cause, OSError) and cause.strerror:
+        where = f" ('{cause.filename}')" if cause.filename else ""
+        return f"The system refused: {cause.strerror}{where}.", WRONG
+    return (
+        f"Something unexpected went wrong ({type(cause).__name__}{_place(cause)}); nothing is "
+        "left half written. Please report this line. SHOAL_DEBUG=1 shows the details, which may "
+        "hold values of the data.",
+        WRONG,
+    )
+
+
+def in_options(message: str) -> str:
+    """The options of :func:`shoal.read` in a message, as they are called on the command line.
+
+    Examples
+    --------
+    >>> in_options("give its encoding, such as encoding='cp1252', or say format=.")
+    'give its encoding, such as --encoding cp1252, or say --input-format.'
+    >>> in_options("There is no file 'format=x.csv'.")
+    "There is no file 'format=x.csv'."
+    """
+    of_options = message.startswith("The option ")  # elsewhere it may be the name of a column
+
+    def worded(found: re.Match[str]) -> str:
+        if found["named"]:
+            value = found["value"] or ""
+            value = f"'{value}'" if " " in value else value
+            return f"{_OPTIONS[found['named']]} {value}".rstrip()
+        return _OPTIONS[found["quoted"]] if found["quoted"] and of_options else found[0]
+
+    return _PYTHON_OPTION.sub(worded, message)
+
+
+def _usage(cause: Any) -> str:
+    """One sentence for a wrong call, with the command whose help tells more."""
+    ctx = getattr(cause, "ctx", None)
+    path = "shoal" if ctx is None else ctx.command_path
+    said = " ".join(str(cause.format_message()).split()).replace("Value error, ", "").rstrip(".")
+    return f"{said} See '{path} --help'." if said.endswith("?") else f"{said}; see '{path} --help'."
+
+
+def _place(cause: BaseException) -> str:
+    """Where it happened: a file and line of Shoal, never a value."""
+    root = Path(__file__).parents[4]
+    frames = traceback.extract_tb(cause.__traceback__)
+    own = [frame for frame in frames if Path(frame.filename).is_relative_to(root / "shoal")]
+    if not own:
+        return ""
+    return f" in {Path(own[-1].filename).relative_to(root).as_posix()}, line {own[-1].lineno}"
+
+
+def _let_go_of_stdout() -> None:
+    """Whoever read the output has left: do not fail again when Python flushes at its end."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@contextmanager
+def warnings_as_lines(*, debug: bool) -> Iterator[None]:
+    """Shoal's warnings as one line each; those of libraries, which may quote cells, on demand.
+
+    That nothing is left waits for the end: a failure for that reason says it itself.
+    """
+    told: set[str] = set()
+    waiting: list[str] = []
+
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        text = str(message)
+        if text in told:
+            return
+        told.add(text)
+        if issubclass(category, NothingLeftWarning):
+            waiting.append(text)
+        elif issubclass(category, ShoalWarning):
+            _tell_warning(text)
+        elif debug:
+            print(f"{filename}:{lineno}: {category.__name__}: {text}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", ShoalWarning)
+        warnings.showwarning = show
+        reason = ""
+        try:
+            yield
+        except BaseException as cause:
+            reason = str(cause)
+            raise
+        finally:
+            for text in waiting:
+                if text not in reason:
+                    _tell_warning(text)
+
+
+def _tell_warning(text: str) -> None:
+    tell(f"shoal: warning: {printable(text)}", style="yellow")

@@ -1,0 +1,114 @@
+"""Progress on the terminal, for what takes longer than a moment."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import ExitStack
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from shoal.app.cli.output._show import console, live, printable
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+_PATIENCE = 0.7
+_WIDTH = 42
+_UNNOTICED = 2.0  # seconds that may be spent on compiling without a word
+_FIRST_USE = (
+    "Shoal compiles what large tables need on first use, and keeps it: the next run is faster. "
+    "'shoal warm' does all of it beforehand."
+)
+_said: list[str] = []
+
+
+class Working:
+    """Shows what is being done once it takes longer than a moment, on a terminal only.
+
+    It is the ``progress`` of the workflow's functions. They count every phase from 0 again, so
+    each phase gets half of what is left of the bar: it never goes back and never ends too early.
+
+    Examples
+    --------
+    >>> with Working("Reading") as working:
+    ...     working("Masking: round", 0.5)
+    """
+
+    def __init__(self, label: str) -> None:
+        self._label = label
+        self._base = 0.0
+        self._last = 0.0
+        self._progress: Progress | None = None
+        self._timer: threading.Timer | None = None
+        self._lock = threading.Lock()
+        self._done = False
+        self._shared = ExitStack()
+
+    def __enter__(self) -> Self:
+        if console(stderr=True).is_terminal:
+            from shoal.kernels.compile import Compiling
+
+            self._shared.enter_context(Compiling(_UNNOTICED, _say_once))
+            self._timer = threading.Timer(_PATIENCE, self._appear)
+            self._timer.daemon = True
+            self._timer.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        with self._lock:
+            self._done = True
+            if self._timer is not None:
+                self._timer.cancel()
+            if self._progress is not None:
+                self._progress.stop()
+            self._shared.close()
+
+    def __call__(self, label: str, share: float) -> None:
+        """What is being done now, and the share of the phase that is done."""
+        with self._lock:
+            if share < self._last or label.partition(":")[0] != self._label.partition(":")[0]:
+                self._base = self._overall
+            self._label, self._last = label, min(max(share, 0.0), 1.0)
+            if self._progress is not None:
+                self._show()
+
+    @property
+    def _overall(self) -> float:
+        return self._base + (1 - self._base) * self._last / 2
+
+    def _appear(self) -> None:
+        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        with self._lock:
+            if self._done:
+                return
+            err = console(stderr=True)
+            self._progress = Progress(
+                SpinnerColumn(),
+                TextColumn("{task.description}", markup=False),
+                BarColumn(bar_width=24),
+                TimeElapsedColumn(),
+                console=err,
+                transient=True,
+            )
+            self._progress.add_task("", total=1.0)
+            self._show()
+            self._progress.start()
+            self._shared.enter_context(live(err))
+
+    def _show(self) -> None:
+        assert self._progress is not None
+        task = self._progress.task_ids[0]
+        description = printable(self._label)[:_WIDTH].ljust(_WIDTH)
+        self._progress.update(task, description=description, completed=self._overall)
+
+
+def _say_once() -> None:
+    if not _said:
+        _said.append(_FIRST_USE)
+        console(stderr=True).print(_FIRST_USE, style="dim")

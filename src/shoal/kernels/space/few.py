@@ -1,0 +1,70 @@
+"""How unlike a record is to a few others, by numpy: what a tree finds, without compiling one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from shoal.kernels.compile import as_python, is_small
+from shoal.kernels.space.mixed_distance import Floats, Integers, Query, empty_query, set_query
+from shoal.kernels.space.mixed_records import MixedRecords
+
+_COST = 200  # comparisons of two values that numpy makes in a step of Python
+
+
+class Few:
+    """Records that a query is compared with, one after the other, in the order of their rows.
+
+    Distances are added up in the order in which
+    :func:`~shoal.kernels.space.mixed_distance.distances` adds them, and are the same to the last
+    bit.
+
+    Examples
+    --------
+    >>> from shoal.kernels.space.mixed_records import gower
+    >>> few = Few(gower(np.array([[1.0], [2.0], [5.0]]), np.array([[0], [1], [-1]])))
+    >>> few.ask(0)
+    >>> few.distances(np.arange(3))
+    array([0.   , 0.625, 1.   ])
+    """
+
+    def __init__(self, records: MixedRecords) -> None:
+        self._records = records
+        self.query: Query = empty_query(records.measure, records.codes.dtype)
+        self._set_query: Any = as_python(set_query)
+
+    def ask(self, row: int) -> None:
+        """Make a record the query."""
+        records = self._records
+        self._set_query(self.query, records.measure, records.values, records.codes, row)
+
+    def distances(self, rows: Integers) -> Floats:
+        """How unlike the query is to some rows."""
+        query, measure = self.query, self._records.measure
+        values, codes = self._records.values, self._records.codes
+        numeric, shared = len(values), np.zeros(len(rows), np.int64)
+        sums, differing, misses = np.zeros(len(rows)), np.zeros(len(rows)), shared.copy()
+        for column in np.flatnonzero(query.has):
+            at, nominal = measure.presence[column], column - numeric
+            there = codes[at, rows] != 0 if at >= 0 else True
+            shared += there
+            if nominal < 0:
+                gaps = np.abs(values[column, rows] - query.values[column])
+                gaps = (gaps * gaps if measure.squared else gaps) * measure.weights[column]
+                sums += gaps if at < 0 else np.where(there, gaps, 0.0)
+            elif len(measure.tables) == 0:
+                misses += (codes[nominal, rows] != query.codes[nominal]) & there
+            else:
+                start = measure.starts[nominal] + query.codes[nominal] * measure.levels[nominal]
+                entries = measure.tables[start + codes[nominal, rows].astype(np.int64)]
+                differing += np.where(there, entries, 0.0)
+        sums += differing + misses
+        if not measure.mean:
+            return sums
+        return np.where(shared == 0, 1.0, sums / np.maximum(shared, 1))
+
+
+def are_few(columns: int, queries: float, candidates: float) -> bool:
+    """Whether so many queries with so many candidates are not worth compiling a tree for."""
+    return is_small(queries * (columns + 2) * (candidates / _COST + 10))

@@ -1,0 +1,113 @@
+"""Groups of k persons where a person has several records: records in layers, groups in each.
+
+A layer has at most one record of each person, so that k of its records are k persons, and every
+way to form groups of records forms groups of persons there. The first layer has the first record
+of everybody, the second the second of all who have one, and so on, where the records of a person
+are in the order of their values. Records of layers with fewer than k persons join groups nearby.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import RequirementNotMet
+from shoal.masking.grouping._dissimilarity import Space
+from shoal.models import counted
+from shoal.table import Table
+
+if TYPE_CHECKING:
+    from shoal.kernels.conditions import Conditions
+
+Integers = npt.NDArray[np.int64]
+Labels = npt.NDArray[np.int32]
+
+
+def groups_of_persons(
+    table: Table,
+    columns: Sequence[str],
+    k: int,
+    space: Space,
+    asked: tuple[Conditions, npt.NDArray[np.int32]],
+    form: Callable[[Integers, int, int], Labels | None],
+) -> Labels:
+    """Groups of at least k persons.
+
+    Parameters
+    ----------
+    space : Space
+        All records, for those that join groups of others.
+    asked : tuple
+        What every group must satisfy, counted in persons, and the codes of the records.
+    form : callable
+        Gets the rows of a layer, its number and how many there are; gives their groups, or None
+        where these records alone cannot form any.
+    """
+    layer = layers_of(table, columns)
+    usable = int((np.bincount(layer) >= k).sum())  # layers only get smaller
+    labels: Labels = np.full(len(table), -1, np.int32)
+    found = 0
+    for number in range(usable):
+        rows = np.flatnonzero(layer == number)
+        groups = form(rows, number, usable)
+        if groups is not None:
+            labels[rows] = groups + found
+            found += int(groups.max()) + 1
+    if found == 0:
+        labels[:] = 0
+    if labels.min() < 0 or found == 0:
+        labels = _joined(space, labels, asked)
+        _check_even(labels, table, asked[0].persons.crowd)
+    return labels
+
+
+def layers_of(table: Table, columns: Sequence[str]) -> Integers:
+    """Which record of its person each one is, from 0, in the order of some columns.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal.table import Roles
+    >>> frame = pl.DataFrame({"who": ["Ann", "Bo", "Ann"], "age": [41, 20, 30]})
+    >>> layers_of(Table(frame, Roles(unit="who")), ["age"]).tolist()
+    [1, 0, 0]
+    """
+    keys: list[npt.NDArray[Any]] = [table.codes(name).codes for name in reversed(columns)]
+    order = np.lexsort((*keys, table.persons))
+    sizes = np.bincount(table.persons)
+    layer = np.empty(len(table), np.int64)
+    layer[order] = np.arange(len(table)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return layer
+
+
+def _joined(
+    space: Space, labels: Labels, asked: tuple[Conditions, npt.NDArray[np.int32]]
+) -> Labels:
+    """Every record in a group, and groups that miss a condition merged with others nearby."""
+    from shoal.kernels.groups.diverse_group import Sensitive
+    from shoal.kernels.groups.diverse_merge import settled
+
+    conditions, codes = asked
+    return settled(space.records, labels, conditions, Sensitive(codes, codes[-1].astype(np.int64)))
+
+
+def _check_even(labels: Labels, table: Table, crowd: int) -> None:
+    """Raise RequirementNotMet where a person has too large a share of a group."""
+    if crowd == 1:
+        return
+    _, pair, rows = np.unique(
+        labels.astype(np.int64) * table.person_count + table.persons,
+        return_inverse=True,
+        return_counts=True,
+    )
+    most = int(rows.max())
+    short = np.bincount(labels)[labels] < crowd * rows[pair]
+    if short.any():
+        raise RequirementNotMet(
+            f"No groups can hide the person with the most records among {crowd}: the table has "
+            f"{counted(table)}, and {most} records of one person would be in one group. Take "
+            "records of such persons out, or ask for a smaller k. Nothing was written."
+        )

@@ -1,0 +1,321 @@
+"""Partitions of records into groups of at least k."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import InputError
+from shoal.masking._base import StepLog
+from shoal.masking.grouping._dissimilarity import Space, space_of
+from shoal.masking.grouping._estimate import with_estimate
+from shoal.masking.grouping._groups_satisfy import Demand, Models, demand_of, demand_of_persons
+from shoal.masking.grouping._layers import groups_of_persons
+from shoal.models import counted
+from shoal.randomness import SecretStream
+from shoal.table import Table
+
+Integers = npt.NDArray[np.int64]
+Labels = npt.NDArray[np.int32]
+
+_WORDS = 64  # random words for one perturbation of the local search
+
+PARTITIONS = (
+    "mdav",
+    "mdav-random",
+    "v-mdav",
+    "mu-approx",
+    "mondrian",
+    "individual-ranking",
+    "optimal",
+)
+_ONE_COLUMN = ("individual-ranking", "optimal")
+
+
+class Grouping(Protocol):
+    """The parameters of a method that forms groups."""
+
+    k: int
+    partition: str
+    dissimilarity: str
+    standardize: bool
+    refine: bool
+    refine_seconds: float
+    gamma: float
+    groups_satisfy: Models | None
+
+
+class Portions(Protocol):
+    """A kernel that works in portions, so that progress shows and ctrl-C stops it."""
+
+    @property
+    def labels(self) -> Labels: ...
+
+    def advance(self) -> int: ...
+
+
+class Search(Portions, Protocol):
+    """A local search, which random words can push on from where it came to rest."""
+
+    def perturb(self, words: npt.NDArray[np.uint64]) -> int: ...
+
+
+def check_size(k: int, table: Table) -> None:
+    """Raise InputError where a table has fewer persons than a group needs."""
+    if k > table.person_count:
+        raise InputError(
+            f"k = {k} is larger than the table, which has {counted(table)}; "
+            f"choose k of at most {table.person_count}."
+        )
+
+
+def form_groups(
+    table: Table,
+    columns: Sequence[str],
+    settings: Grouping,
+    stream: SecretStream,
+    log: StepLog,
+    *,
+    even: bool = False,
+) -> Labels:
+    """Put the records of a table into groups of at least k persons by their similarity in columns.
+
+    Where ``even``, nobody has more than the k-th part of the records of a group.
+    """
+    check_size(settings.k, table)
+    demand = demand_of(settings.groups_satisfy, table, settings.k)
+
+    def form(rows: Integers, layer: int, layers: int) -> Labels | None:
+        part, asked = table, demand
+        if layers > 1 or len(rows) < len(table):
+            part, asked = table.reorder(rows), None if demand is None else demand.at(rows)
+        if asked is not None and not asked.holds:
+            return None
+        own = stream if layer == 0 else stream.derive("layer", str(layer))
+        return _formed(part, columns, settings, asked, own, log, settings.refine_seconds / layers)
+
+    if table.person_count == len(table):
+        labels = form(np.arange(len(table)), 0, 1)
+        assert labels is not None  # the demand was checked
+        return labels
+    space = space_of(table, columns, settings.dissimilarity, standardize=settings.standardize)
+    asked = demand_of_persons(
+        settings.groups_satisfy, table, settings.k, crowd=settings.k if even else 1
+    )
+    return groups_of_persons(table, columns, settings.k, space, asked, form)
+
+
+def _formed(
+    table: Table,
+    columns: Sequence[str],
+    settings: Grouping,
+    demand: Demand | None,
+    stream: SecretStream,
+    log: StepLog,
+    seconds: float,
+) -> Labels:
+    """The groups of records of different persons."""
+    space = space_of(table, columns, settings.dissimilarity, standardize=settings.standardize)
+    parted = space
+    if settings.partition in _ONE_COLUMN:
+        parted = _line(table, columns, space, settings.partition)
+    log = _with_estimate(log, parted, settings, stream)
+    if demand is not None and settings.partition == "mdav":
+        labels = _diverse_mdav(space, settings, demand, log)
+    else:
+        labels = _PARTITION[settings.partition](parted, settings, stream.derive("starts"), log)
+        labels = labels if demand is None else _merged(space, labels, demand)
+    if settings.refine:
+        labels = _refined(space, labels, settings.k, seconds, demand, stream.derive("refine"), log)
+    return labels
+
+
+def _with_estimate(log: StepLog, space: Space, settings: Grouping, stream: SecretStream) -> StepLog:
+    """The log, saying beforehand how long a long run will take."""
+    partition = _PARTITION[settings.partition]
+    return with_estimate(
+        log,
+        space,
+        lambda part, quiet: partition(part, settings, stream.derive("pilot"), quiet),
+    )
+
+
+def _run(work: Portions, rows: int, log: StepLog, label: str) -> Labels:
+    """Let a kernel work to its end, portion by portion."""
+    done = 0
+    while done < rows:
+        log.tell(label, done / rows)
+        done = work.advance()
+    return work.labels
+
+
+def _line(table: Table, columns: Sequence[str], space: Space, partition: str) -> Space:
+    """The one column that is put in order, as points on a line.
+
+    Euclidean distance has made points of it. Under other names, which do not matter to one column,
+    it may hold numbers, dates, times or booleans: it is taken by its ranks, or by its values for a
+    partition that measures gaps (dates by their days), with missing values last.
+    """
+    if len(columns) != 1:
+        raise InputError(
+            f"The partition '{partition}' is for one column; got {len(columns)}. Use one step "
+            "per column, or another partition."
+        )
+    if space.points is not None:
+        return space
+    if table.kind(columns[0]) == "text":
+        raise InputError(
+            f"The partition '{partition}' needs an order of values, which text in column "
+            f"'{columns[0]}' does not have; choose 'mdav', or name a column of numbers or dates."
+        )
+    column = table.codes(columns[0])
+    values = column.codes if partition == "individual-ranking" else column.positions[column.codes]
+    return Space(len(table), points=values[:, None].astype(np.float64))
+
+
+def _values(space: Space) -> npt.NDArray[np.float64]:
+    """The points of a line as numbers."""
+    assert space.points is not None
+    return np.ascontiguousarray(space.points[:, 0])
+
+
+def _mdav(space: Space, settings: Grouping, stream: SecretStream, log: StepLog) -> Labels:
+    from shoal.kernels.groups.mixed_mdav import MixedMdav, mdav_of_few
+    from shoal.kernels.points.mdav import Mdav
+    from shoal.kernels.space.few import are_few
+
+    k, points = settings.k, space.points
+    if are_few(space.columns, 1.5 * space.rows / k, space.rows / 2):
+        return mdav_of_few(space.records, k)
+    work: Portions = MixedMdav(space.records, k) if points is None else Mdav(points, k)
+    return _run(work, space.rows, log, "Forming groups")
+
+
+def _diverse_mdav(space: Space, settings: Grouping, demand: Demand, log: StepLog) -> Labels:
+    from shoal.kernels.groups.diverse_mdav import DiverseMdav
+
+    records = space.records if space.points is None else space.points
+    work = DiverseMdav(records, settings.k, demand.conditions, demand.codes)
+    return _run(work, space.rows, log, "Forming groups")
+
+
+def _merged(space: Space, labels: Labels, demand: Demand) -> Labels:
+    """Groups that miss a condition merged with others nearby."""
+    from shoal.kernels.groups.diverse_merge import settled
+
+    return settled(space.records, labels, demand.conditions, demand.sensitive)
+
+
+def _mdav_random(space: Space, settings: Grouping, stream: SecretStream, log: StepLog) -> Labels:
+    from shoal.kernels.groups.mixed_mdav import RandomStartMdav
+    from shoal.kernels.points.mdav import Mdav
+
+    k, points, starts = settings.k, space.points, stream.permutation(space.rows)
+    if points is None:
+        work: Portions = RandomStartMdav(space.records, k, starts)
+    else:
+        work = Mdav(points, k, starts=starts.astype(np.int32))
+    return _run(work, space.rows, log, "Forming groups")
+
+
+def _v_mdav(space: Space, settings: Grouping, stream: SecretStream, log: StepLog) -> Labels:
+    from shoal.kernels.groups.v_mdav import VMdav
+
+    gamma = settings.gamma if space.points is None else settings.gamma**2  # as the distances are
+    return _run(VMdav(space.records, settings.k, gamma), space.rows, log, "Forming groups")
+
+
+def _mu_approx(space: Space, settings: Grouping, stream: SecretStream, log: StepLog) -> Labels:
+    from shoal.kernels.groups.mu_approx import MuApprox
+
+    return _run(MuApprox(space.records, settings.k), space.rows, log, "Forming groups")
+
+
+def _mondrian(space: Space, settings: Grouping, stream: SecretStream, log: StepLog) -> Labels:
+    from shoal.kernels.groups.mondrian import Mondrian
+    from shoal.kernels.space.mixed_records import gower
+
+    records = space.records
+    if space.points is not None:  # the width of a column is relative to that of the table
+        records = gower(space.points, np.empty((space.rows, 0), np.int64))
+    return _run(Mondrian(records, settings.k), space.rows, log, "Cutting")
+
+
+def _optimal(space: Space, settings: Grouping, stream: SecretStream, log: StepLog) -> Labels:
+    from shoal.kernels.groups.optimal_univariate import OptimalUnivariate
+
+    work = OptimalUnivariate(_values(space), settings.k)
+    return _run(work, space.rows, log, "Forming groups")
+
+
+def _rank_labels(values: npt.NDArray[np.float64], k: int) -> Labels:
+    """Groups of k neighbouring ranks; the middle group takes the records left over."""
+    from shoal.kernels.groups.individual_ranking import individual_ranking, labels_of
+
+    return labels_of(*individual_ranking(values, k))
+
+
+def rank_groups(table: Table, name: str, k: int) -> Labels:
+    """Groups of k persons with neighbouring ranks in any column; missing values come last."""
+    ranks = table.codes(name).codes.astype(np.float64)
+    if table.person_count == len(table):
+        return _rank_labels(ranks, k)
+    asked = demand_of_persons(None, table, k, crowd=k)
+    space = Space(len(table), points=ranks[:, None])
+    return groups_of_persons(
+        table, [name], k, space, asked, lambda rows, *_: _rank_labels(ranks[rows], k)
+    )
+
+
+def _ranking(space: Space, settings: Grouping, stream: SecretStream, log: StepLog) -> Labels:
+    return _rank_labels(_values(space), settings.k)
+
+
+def _refined(
+    space: Space,
+    labels: Labels,
+    k: int,
+    seconds: float,
+    demand: Demand | None,
+    stream: SecretStream,
+    log: StepLog,
+) -> Labels:
+    """The groups after local search: to the end of the first descent, or of the time."""
+    work = _local_search(space, labels, k, demand)
+    settled = work.advance()  # before the clock starts: the first call may have to compile
+    start = time.monotonic()
+    while (elapsed := time.monotonic() - start) < seconds:
+        log.tell("Refining the groups", elapsed / seconds)
+        if settled < space.rows:
+            settled = work.advance()
+        else:
+            work.perturb(stream.words(_WORDS))
+    return work.labels
+
+
+def _local_search(space: Space, labels: Labels, k: int, demand: Demand | None) -> Search:
+    """On squared distances to centres where that suffices, which is faster; else on pairs."""
+    if space.points is not None and demand is None:
+        from shoal.kernels.refine.refine import Refinement
+
+        return Refinement(space.points, labels, k)
+    from shoal.kernels.refine.mixed_refine import MixedRefinement
+
+    if demand is None:
+        return MixedRefinement(space.records, labels, k)
+    return MixedRefinement(space.records, labels, k, demand.conditions, demand.codes)
+
+
+_PARTITION: dict[str, Callable[[Space, Any, SecretStream, StepLog], Labels]] = {
+    "mdav": _mdav,
+    "mdav-random": _mdav_random,
+    "v-mdav": _v_mdav,
+    "mu-approx": _mu_approx,
+    "mondrian": _mondrian,
+    "individual-ranking": _ranking,
+    "optimal": _optimal,
+}

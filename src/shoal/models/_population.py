@@ -1,0 +1,306 @@
+"""Models that count people of a population beside the table: k-map, presence, uniqueness."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Annotated, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import ParameterError, UnreachableLevel
+from shoal.models._base import HAIR, Condition, Integers, PartitionModel, PrivacyModel, counted
+from shoal.parameters import Integer, OneOf, Population, Real
+from shoal.table import Table, owned_pairs, read, stacked_table
+
+
+class PopulationModel(PrivacyModel):
+    """Base of the models that ask how many people of a population share a class.
+
+    The population is private input: a plan and a release name its file and nothing else.
+    """
+
+    population: Table | str
+    needs_audit = True
+
+    def people(self) -> Table:
+        """The population as a table; a path is read once."""
+        if isinstance(self.population, Table):
+            return self.population
+        changed = os.stat(self.population).st_mtime_ns if os.path.isfile(self.population) else 0
+        return _read(self.population, changed)
+
+    def people_of(self, table: Table) -> Table:
+        """The population, owned by persons as the table is where it has the same columns."""
+        return self.people().owned_like(table)
+
+    def sizes_in_population(self, table: Table) -> Integers:
+        """How many people of the population share each record's class."""
+        return table.class_sizes_in(self.people())
+
+
+@lru_cache(maxsize=1)
+def _read(path: str, changed: int) -> Table:
+    """Read a file once, and again only after it ``changed``."""
+    return read(path)
+
+
+@dataclass(frozen=True)
+class KMap(PopulationModel):
+    """Every class of equal quasi-identifiers has at least ``k`` people in the population.
+
+    It is for tables of which it is not known who is in them. The population must contain the
+    table and must be masked in the same way. A record that does not occur in it violates the
+    model. Where released classes overlap, a record fits everybody whom its values cover.
+
+    Parameters
+    ----------
+    k : int
+        The fewest people that a record must fit, 2 or more.
+    population : Table or path
+        The population that the table is drawn from, with the same quasi-identifiers.
+
+    References
+    ----------
+    Sweeney (2001), Computational disclosure control: a primer on data privacy protection. El
+    Emam, Dankar (2008), Protecting privacy using k-anonymity, JAMIA 15(5).
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import Roles, Table
+    >>> roles = Roles(quasi_identifiers=["age"])
+    >>> everyone = Table(pl.DataFrame({"age": [30, 30, 30, 41, 41]}))
+    >>> table = Table(pl.DataFrame({"age": [30, 41]}), roles)
+    >>> KMap(3, population="everyone.csv").population  # as in a plan; it is read when needed
+    'everyone.csv'
+    >>> model = KMap(3, population=everyone)
+    >>> model.level(table), model.violations(table).tolist()
+    (2, [False, True])
+    """
+
+    k: Annotated[int, Integer(minimum=2)]
+    population: Annotated[Table | str, Population()]
+
+    model = "k_map"
+    title = "k-map"
+    reference = "Sweeney 2001; El Emam and Dankar 2008"
+
+    def level(self, table: Table) -> int:
+        """The fewest people that a record fits; 0 for a table without records."""
+        sizes = self.sizes_in_population(table)
+        return int(sizes.min()) if len(sizes) else 0
+
+    def violations(self, table: Table) -> npt.NDArray[np.bool_]:
+        """Which records fit fewer than k people."""
+        return self.sizes_in_population(table) < self.k
+
+    def check(self, table: Table) -> None:
+        """Raise UnreachableLevel when k exceeds the number of people."""
+        people = self.people_of(table).person_count
+        if self.k > people:
+            raise UnreachableLevel(
+                f"k = {self.k} is larger than the population, which has {people} people; "
+                f"choose k of at most {people}."
+            )
+
+    def conditions(self, table: Table) -> tuple[Condition, ...]:
+        """A group needs k people in the population."""
+        return (Condition("in_population", self.k),)
+
+    def explain(self, table: Table) -> str:
+        """How many records fit too few people."""
+        short = int(self.violations(table).sum())
+        return (
+            f"{self.title} with k = {self.k} asks that every record fits at least {self.k} people "
+            f"of the population; some fit only {self.level(table)}, and {short} of {len(table)} "
+            "records fit too few"
+        )
+
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class DeltaPresence(PopulationModel):
+    """Of the people of a class, at most ``delta_max`` and at least ``delta_min`` are in the table.
+
+    It is for tables in which it is a secret who is in them. The share of a class is the number of
+    its records in the table over that in the population, which must contain the table and must
+    be masked in the same way. Where ``delta_min`` is above 0, a class of the population without
+    any record in the table violates the model too; no record is to blame for that, so all are.
+
+    Where released classes overlap, a person of the population comes with a row for each that
+    covers them, all of one row key. Each record is spread evenly over the people whom it covers,
+    and what falls on a person adds up to their presence, at most 1.
+
+    Parameters
+    ----------
+    delta_max : float
+        The largest share that is allowed, from 0 to 1.
+    delta_min : float
+        The smallest share that is allowed, at most ``delta_max``.
+    population : Table or path
+        The population that the table is drawn from, with the same quasi-identifiers.
+
+    References
+    ----------
+    Nergiz, Atzori, Clifton (2007), Hiding the presence of individuals from shared databases,
+    SIGMOD.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import Roles, Table
+    >>> roles = Roles(quasi_identifiers=["age"])
+    >>> everyone = Table(pl.DataFrame({"age": [30, 30, 30, 30, 41, 41]}))
+    >>> table = Table(pl.DataFrame({"age": [30, 41, 41]}), roles)
+    >>> DeltaPresence(0.5, population="everyone.csv").delta_min  # as in a plan
+    0.0
+    >>> model = DeltaPresence(0.5, population=everyone)
+    >>> model.level(table), model.violations(table).tolist()
+    (1.0, [False, True, True])
+    """
+
+    delta_max: Annotated[float, Real(minimum=0, maximum=1)]
+    delta_min: Annotated[float, Real(minimum=0, maximum=1)] = 0.0
+    population: Annotated[Table | str | None, Population()] = None  # type: ignore[assignment]
+
+    model = "delta_presence"
+    title = "δ-presence"
+    reference = "Nergiz, Atzori and Clifton 2007"
+    direction = "lower"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.population is None:
+            raise ParameterError("DeltaPresence needs a 'population': a table or a path.")
+        if self.delta_min > self.delta_max:
+            raise ParameterError(
+                f"The 'delta_min' parameter of DeltaPresence must be at most delta_max = "
+                f"{self.delta_max}. Got {self.delta_min} instead."
+            )
+
+    def level(self, table: Table) -> float:
+        """The largest share of a class; infinite where a share is below delta_min."""
+        shares = self._shares(table)
+        return float(shares.max()) if len(shares) else 0.0
+
+    def violations(self, table: Table) -> npt.NDArray[np.bool_]:
+        """Which records are in a class with a share that is too large or too small."""
+        wrong: npt.NDArray[np.bool_] = ~self.accepts(self._shares(table))
+        return wrong
+
+    def _shares(self, table: Table) -> Floats:
+        """The largest presence in each record's class, infinite where nothing would make it right.
+
+        A person of the population has the share of their class. One with several rows of one key
+        fits several classes, and what falls on them adds up, to no more than certainty.
+        """
+        names, people = table.roles.quasi_identifiers, self.people_of(table)
+        labels = np.zeros(len(table) + len(people), np.int64)
+        if names:
+            labels = stacked_table(table, people, names).group(names).labels
+        own, theirs = labels[: len(table)], labels[len(table) :]
+        count = int(labels.max(initial=-1)) + 1
+        # a person of the population keeps the key of the row where released classes overlap
+        whose = people.persons if people.has_persons else people.row_key
+        records = np.bincount(owned_pairs(own, table.persons)[0], minlength=count)
+        crowd = np.bincount(owned_pairs(theirs, whose)[0], minlength=count)
+        shares = np.where(records > 0, np.inf, 0.0)
+        np.divide(records, crowd, out=shares, where=crowd > 0)
+        persons, person = np.unique(whose, return_inverse=True)
+        of_class, of_person = owned_pairs(theirs, person)
+        together = np.bincount(of_person, weights=shares[of_class], minlength=len(persons))
+        presence = np.minimum(together, 1.0)
+        highest, lowest = shares.copy(), np.full(count, np.inf)
+        np.maximum.at(highest, theirs, presence[person])
+        np.minimum.at(lowest, theirs, presence[person])
+        highest[lowest < self.delta_min - HAIR] = np.inf
+        if self.delta_min > HAIR and not together.all():
+            highest[:] = np.inf  # somebody is in no class, and so surely not in the table
+        found: Floats = highest[own]
+        return found
+
+    def conditions(self, table: Table) -> tuple[Condition, ...]:
+        """The share of a group in the population lies between the bounds."""
+        return (Condition("presence", self.delta_max, extra=self.delta_min),)
+
+    def explain(self, table: Table) -> str:
+        """How many records are in classes with a wrong share."""
+        short = int(self.violations(table).sum())
+        return (
+            f"{self.title} asks that between {self.delta_min} and {self.delta_max} of the people "
+            f"of each class are in the table; {short} of {len(table)} records are in classes with "
+            "another share"
+        )
+
+
+Estimator = Literal["dankar", "pitman", "zayatz", "snb"]
+
+
+@dataclass(frozen=True)
+class PopulationUniqueness(PartitionModel):
+    """The estimated share of people who are unique in the population is at most ``max``.
+
+    The table is taken for a random sample of the population. Where an estimator has no solution,
+    the share of unique records in the table stands in, which is too large rather than too small.
+
+    Parameters
+    ----------
+    max : float
+        The largest share that is allowed, from 0 to 1.
+    sampling_fraction : float
+        The share of the population that the table holds, above 0 and at most 1.
+    estimator : {"dankar", "pitman", "zayatz", "snb"}
+        "pitman" fits Pitman's sampling formula; "zayatz" takes the class sizes of the table for
+        those of the population; "snb" fits a slide negative binomial; "dankar" chooses among
+        them by the sampling fraction.
+
+    References
+    ----------
+    Dankar, El Emam, Neisa, Roffey (2012), Estimating the re-identification risk of clinical data
+    sets. Hoshino (2001), Applying Pitman's sampling formula to microdata disclosure risk
+    assessment. Zayatz (1991), Estimation of the percent of unique population elements on a
+    microdata file using the sample. Chen, McNulty (1998), Estimation of identification
+    disclosure risk in microdata.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import Roles, Table
+    >>> frame = pl.DataFrame({"age": [30, 30, 30, 30, 41, 41, 52, 63]})
+    >>> table = Table(frame, Roles(quasi_identifiers=["age"]))
+    >>> model = PopulationUniqueness(0.1, sampling_fraction=0.5)
+    >>> round(model.level(table), 4), model.holds(table)
+    (0.1111, False)
+    """
+
+    max: Annotated[float, Real(minimum=0, maximum=1)]
+    sampling_fraction: Annotated[float, Real(above=0, maximum=1)]
+    estimator: Annotated[Estimator, OneOf(("dankar", "pitman", "zayatz", "snb"))] = "dankar"
+
+    model = "population_uniqueness"
+    title = "population uniqueness"
+    reference = "Dankar et al. 2012"
+
+    def level_of_sizes(
+        self, sizes: Integers, classes: Integers | None = None, persons: Integers | None = None
+    ) -> float:
+        """The estimated share of people who are unique in the population."""
+        from shoal.kernels.uniques.population_uniqueness import estimated_share
+
+        if not len(sizes):
+            return 0.0
+        share = estimated_share(sizes, self.sampling_fraction, self.estimator)
+        return float((sizes == 1).sum() / sizes.sum()) if math.isnan(share) else share
+
+    def explain(self, table: Table) -> str:
+        """How the estimate stands."""
+        return (
+            f"the {self.title} must be at most {self.max} and is estimated at "
+            f"{self.level(table):.4g} from {table.classes.uniques} unique of {counted(table)}"
+        )

@@ -1,0 +1,1 @@
+"""The tables of a study: found in folders, fetched, or given."""

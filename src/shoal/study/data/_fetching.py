@@ -1,0 +1,251 @@
+"""Tables from elsewhere: fetched once, kept as a file, and read as any other file from then on.
+
+OpenML is asked through scikit-learn, and the American Community Survey through folktables. What
+they give is kept as Parquet in the folder ``shoal`` of scikit-learn's data home, so that workers
+read it quickly, a second run needs no network, and the hash of the file names its content. A file
+of the same name in the folder that ``SHOAL_DATA`` names is taken before.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import random
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+from urllib.error import HTTPError, URLError
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import MissingExtra, PlanError, did_you_mean
+from shoal.study.running._places import data_folder
+from shoal.table import Table, records_as_parquet
+
+#: The tasks of folktables, each with the column that it predicts.
+TASKS: Final = {
+    "ACSIncome": "PINCP",
+    "ACSPublicCoverage": "PUBCOV",
+    "ACSMobility": "MIG",
+    "ACSEmployment": "ESR",
+    "ACSTravelTime": "JWMNP",
+}
+_HORIZONS: Final = ("1-Year", "5-Year")
+_FIRST_YEAR: Final = 2014
+_STATES: Final = """AL AK AZ AR CA CO CT DE FL GA HI ID IL IN IA KS KY LA ME MD MA MI MN MS MO MT NE
+NV NH NJ NM NY NC ND OH OK OR PA RI SC SD TN TX UT VT VA WA WV WI WY PR""".split()
+#: Columns of the survey that count or measure; the others are codes, whatever digits they have.
+_QUANTITIES: Final = ("AGEP", "JWMNP", "PINCP", "POVPIP", "SCHL", "WKHP")
+#: Whom this process could not reach.
+_UNREACHABLE: Final[set[type]] = set()
+
+
+class _Unlike(Exception):
+    """What was fetched is not what was asked for; the text says why."""
+
+
+@dataclass(frozen=True)
+class OpenML:
+    """A data set at OpenML, by its number."""
+
+    number: int
+
+    @property
+    def label(self) -> str:
+        """What messages call it."""
+        return f"set {self.number} at OpenML"
+
+    @property
+    def file_name(self) -> str:
+        """What the kept file is called."""
+        return f"openml-{self.number}.parquet"
+
+    def write(self, path: Path) -> None:
+        """Fetch it, through scikit-learn's own copy, and write it down."""
+        from sklearn.datasets import fetch_openml
+
+        if OpenML in _UNREACHABLE:
+            raise OSError
+        try:
+            found = fetch_openml(
+                data_id=self.number, as_frame=True, parser="auto", n_retries=1, delay=1.0
+            )
+        except ImportError:  # scikit-learn asks for pandas
+            raise MissingExtra(self.label, "study") from None
+        except URLError as error:
+            if not isinstance(error, HTTPError):
+                _UNREACHABLE.add(OpenML)  # other sets need not be waited for
+            raise
+        Table(found.frame).write(path, format="parquet")
+
+
+@dataclass(frozen=True)
+class Folktables:
+    """A task of folktables on the public use microdata of the American Community Survey."""
+
+    task: str
+    year: int = 2018
+    horizon: str = "1-Year"
+    states: tuple[str, ...] = ()
+
+    @classmethod
+    def checked(cls, task: Any, year: Any, horizon: Any, states: Sequence[Any]) -> Folktables:
+        """What was asked for, if there is such a thing."""
+        if task not in TASKS:
+            raise PlanError(
+                f"There is no task '{task}' of folktables. {did_you_mean(str(task), TASKS)}"
+            )
+        year = 2018 if year is None else year
+        if isinstance(year, bool) or not isinstance(year, int) or year < _FIRST_YEAR:
+            raise PlanError(
+                f"The 'year' of a survey is a whole number ≥ {_FIRST_YEAR}; got {year!r}."
+            )
+        horizon = "1-Year" if horizon is None else horizon
+        if horizon not in _HORIZONS:
+            raise PlanError(f"The 'horizon' of a survey is '1-Year' or '5-Year'; got {horizon!r}.")
+        for state in states:
+            if state not in _STATES:
+                raise PlanError(
+                    f"The survey has no state '{state}'; states have two letters, such as 'CA', "
+                    "and Puerto Rico is 'PR'."
+                )
+        return cls(task, year, horizon, tuple(dict.fromkeys(states)))
+
+    @property
+    def label(self) -> str:
+        """What messages call it."""
+        where = ", ".join(self.states) or "all states"
+        return f"{self.task} of folktables, {self.year}, {self.horizon}, {where}"
+
+    @property
+    def file_name(self) -> str:
+        """What the kept file is called."""
+        return "-".join((self.task, str(self.year), self.horizon, *self.states)) + ".parquet"
+
+    def write(self, path: Path) -> None:
+        """Fetch what is not there of the survey's files, and write the task's table down.
+
+        State by state: the survey has hundreds of columns, and a task has twenty.
+        """
+        try:
+            import folktables
+        except ImportError:
+            raise MissingExtra(self.label, "study") from None
+        folder = survey_folder() / str(self.year) / self.horizon
+        folder.mkdir(parents=True, exist_ok=True)
+        problem = getattr(folktables, self.task)
+        survey = folktables.ACSDataSource(
+            survey_year=str(self.year),
+            horizon=self.horizon,
+            survey="person",
+            root_dir=str(survey_folder()),
+        )
+        parts = []
+        with _as_it_was():
+            for state in self.states or _STATES:
+                self._fetch(folder, state)
+                try:
+                    parts.append(problem.df_to_numpy(survey.get_data(states=[state]))[:2])
+                except KeyError:
+                    raise _Unlike("the survey of that year lacks a column of the task") from None
+        values = np.concatenate([part for part, _ in parts])
+        columns = {name: _plain(name, values[:, i]) for i, name in enumerate(problem.features)}
+        columns[problem.target] = np.concatenate([target for _, target in parts])
+        with path.open("wb") as stream:
+            records_as_parquet(stream, columns)
+
+    def _fetch(self, folder: Path, state: str) -> None:
+        """The survey's file of one state: whole in its place, or not there."""
+        from folktables.load_acs import initialize_and_download
+
+        given = (state, str(self.year), self.horizon, "person")
+        try:
+            initialize_and_download(str(folder), *given, download=False)
+        except FileNotFoundError:
+            with TemporaryDirectory(dir=folder) as fresh:
+                found = Path(initialize_and_download(fresh, *given, download=True))
+                found.replace(folder / found.name)
+
+
+Elsewhere = OpenML | Folktables
+
+
+def kept_file(wanted: Elsewhere) -> tuple[Path | None, str]:
+    """The file of a table from elsewhere, fetched where it is not there; or why there is none."""
+    given = data_folder()
+    if given is not None and (given / wanted.file_name).is_file():
+        return given / wanted.file_name, ""
+    try:
+        kept = _kept_folder() / wanted.file_name
+    except OSError:
+        return None, f"{wanted.label}, for which scikit-learn's data home cannot be written"
+    if kept.is_file():
+        return kept, ""
+    reason = _fetched(wanted, kept)
+    return (None, reason) if reason else (kept, "")
+
+
+@lru_cache(maxsize=128)
+def _fetched(wanted: Elsewhere, kept: Path) -> str:
+    """Fetch a table; the reason where that fails, which is not tried again by this process."""
+    part = kept.with_name(f".{os.getpid()}-{kept.name}")  # complete, or not there
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what a library says of its retries
+            wanted.write(part)
+        part.replace(kept)
+    except MissingExtra:
+        return f'{wanted.label}, which needs: pip install "shoal[study]"'
+    except _Unlike as unlike:
+        return f"{wanted.label}: {unlike}"
+    except (OSError, ValueError, LookupError):  # no network, no such set, a damaged answer
+        return f"{wanted.label}, which could not be fetched"
+    finally:
+        part.unlink(missing_ok=True)
+    return ""
+
+
+def survey_folder() -> Path:
+    """Where the survey's files are, in the layout of folktables: YEAR/HORIZON/psam_pNN.csv."""
+    given = data_folder()
+    if given is not None and (given / "folktables").is_dir():
+        return given / "folktables"
+    return _data_home() / "folktables"
+
+
+def _data_home() -> Path:
+    from sklearn.datasets import get_data_home
+
+    return Path(get_data_home())
+
+
+def _kept_folder() -> Path:
+    folder = _data_home() / "shoal"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+@contextmanager
+def _as_it_was() -> Iterator[None]:
+    """folktables prints what it fetches, and seeds the generator that all of Python shares."""
+    state = random.getstate()
+    try:
+        with redirect_stdout(io.StringIO()):
+            yield
+    finally:
+        random.setstate(state)
+
+
+def _plain(name: str, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """A column of the survey: whole numbers, or codes as text."""
+    whole = np.rint(values.astype(np.float64)).astype(np.int64)
+    if name in _QUANTITIES:
+        return whole
+    codes, places = np.unique(whole, return_inverse=True)
+    return codes.astype(str)[places]

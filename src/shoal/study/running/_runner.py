@@ -1,0 +1,331 @@
+"""Running a study: only what has no result yet, on all cores, and never for nothing.
+
+The unit that a worker gets is a cell, one masked table with all its measures, since masking is
+paid once. The unit that is kept is a task, one measure of it: it is on disk before the next begins.
+"""
+
+from __future__ import annotations
+
+import platform
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+from shoal.errors import InputError, ShoalError
+from shoal.measurement import Measurement
+from shoal.study._design import Cell, MeasureSpec, Study
+from shoal.study._measures import study_measures
+from shoal.study._options import divided, meant
+from shoal.study.data._tables import TableSource
+from shoal.study.running._keys import keys_of, task_key
+from shoal.study.running._store import Result, Store
+from shoal.study.running._survival import in_spite_of_deaths
+from shoal.study.running._workers import BACKENDS, on_a_cluster, on_this_machine
+from shoal.table import Table
+from shoal.workflow import StepRecord
+from shoal.workflow._plan import in_released_domain
+
+Progress = Callable[[str, float], None]
+
+_CHANGED = (
+    "The table, a file that a step or option names, or a library changed while the study ran; "
+    "run it again."
+)
+
+
+@dataclass(frozen=True)
+class Run:
+    """How a run of a study ended."""
+
+    tasks: int
+    done: int
+    failed: int
+    computed: int
+    stopped: bool = False
+
+    @property
+    def complete(self) -> bool:
+        """Whether every task has a result, if only the reason why there is none."""
+        return self.done + self.failed == self.tasks
+
+
+def run(
+    study: Study,
+    folder: str | Path,
+    *,
+    jobs: int | None = None,
+    backend: str = "loky",
+    budget: float | None = None,
+    retry: bool = False,
+    progress: Progress | None = None,
+) -> Run:
+    """Compute what a study has no result of yet.
+
+    Parameters
+    ----------
+    study : Study
+    folder : path
+        Where results are kept; a study that was stopped goes on there.
+    jobs : int, optional
+        How many workers, each with one thread; all cores without it.
+    backend : {"loky", "dask", "spark"}
+        Where workers run: on this machine; on the Dask cluster of the client that there is, or
+        that ``DASK_SCHEDULER_ADDRESS`` names; or on that of Spark's session, active or new.
+    budget : float, optional
+        Seconds after which nothing new is begun.
+    retry : bool
+        Compute tasks anew that failed before.
+    progress : callable, optional
+        Called with what was done and the share that is done.
+
+    Returns
+    -------
+    Run
+        How many tasks have results, and whether the time ran out.
+    """
+    if backend not in BACKENDS:
+        raise InputError(f"The backend of a study is one of {', '.join(BACKENDS)}.")
+    keys = keys_of(study)  # before a folder is made: it tells what is wrong with the study
+    store = Store(folder)
+    if retry:
+        store.forget_failed(keys.values())
+    known = store.known(keys.values())
+    work = list(_open_cells(study, keys, known))
+    total = sum(len(todo) for _, todo in work)
+    until = None if budget is None else time.time() + budget
+    done, began = 0, time.monotonic()
+
+    def in_time() -> Iterator[tuple[Cell, list[tuple[MeasureSpec, str]]]]:
+        for cell, todo in work:
+            if until is not None and time.time() >= until:
+                return
+            yield cell, todo
+
+    if backend == "loky":
+        here = ((cell, todo, study.folder, store.folder, until) for cell, todo in in_time())
+        outcomes = in_spite_of_deaths(
+            lambda pieces: on_this_machine(measure_cell, pieces, jobs), here, store
+        )
+    else:
+        away = _for_elsewhere(in_time(), study, until)
+        outcomes = on_a_cluster(measure_elsewhere, away, backend=backend, jobs=jobs, lost=_lost)
+    with store.kept_open(), closing(outcomes):
+        for results in outcomes:
+            if backend != "loky":  # workers elsewhere may not see the folder; one writer is enough
+                store.write(*results)
+            done += len(results)
+            if progress:
+                progress(_told(done, total, time.monotonic() - began), done / max(total, 1))
+    found = store.read(keys.values()).values()
+    failed = sum(result.status == "failed" for result in found)
+    return Run(len(set(keys.values())), len(found) - failed, failed, done, done < total)
+
+
+def _open_cells(
+    study: Study, keys: dict[tuple[str, str, int, str], str], known: set[str]
+) -> Iterator[tuple[Cell, list[tuple[MeasureSpec, str]]]]:
+    """The cells that lack results, each with the measures it lacks and their keys."""
+    given: set[str] = set()
+    for cell in _in_turn(study):
+        todo = []
+        for measure in cell.measures:
+            key = keys[cell.table.name, cell.variant.name, cell.seed, measure.name]
+            if key not in known and key not in given:
+                given.add(key)
+                todo.append((measure, key))
+        if todo:
+            yield cell, todo
+
+
+def _in_turn(study: Study) -> list[Cell]:
+    """The cells in such an order that what is done after any time is balanced.
+
+    First seeds; under each, the first variant of every family on every table, then the second of
+    every family, and so on: a long grid of one family does not come before the others.
+    """
+    seen: Counter[str] = Counter()
+    turn: dict[str, int] = {}
+    for variant in study.variants:
+        turn[variant.name] = seen[variant.family]
+        seen[variant.family] += 1
+    place = {seed: number for number, seed in enumerate(study.seeds)}
+    return sorted(study.cells(), key=lambda cell: (place[cell.seed], turn[cell.variant.name]))
+
+
+@dataclass(frozen=True)
+class _Masked:
+    """A table that was masked, with what measures may ask for besides."""
+
+    source: TableSource
+    folder: Path | None
+    original: Table
+    table: Table
+    steps: Sequence[StepRecord]
+
+    @classmethod
+    def of(cls, cell: Cell, folder: Path | None) -> _Masked:
+        original, _ = divided(cell.table, folder)
+        plan = cell.variant.plan(cell.seed, folder)
+        table, steps = plan.apply(original)
+        return cls(cell.table, folder, original, table, steps)
+
+    def options(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The options of a measure: words stand for what only the runner has.
+
+        ``population = true`` is everybody in the table, sampled or not, as coarse as the release;
+        for the others see :func:`meant`.
+        """
+        options = meant(given, self.source, self.folder)
+        if options.get("population") is True:
+            if not len(self.table):
+                raise InputError("No record was left, so that there is nothing to measure.")
+            options["population"] = in_released_domain(self.steps, self.original)
+        return options
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the steps told of themselves, the levels of a generalization for example."""
+        return {"steps": [{"method": step.method, **step.facts} for step in self.steps]}
+
+
+def measure_cell(
+    cell: Cell,
+    todo: Sequence[tuple[MeasureSpec, str]],
+    folder: Path | None,
+    target: Path | None,
+    until: float | None = None,
+) -> list[Result]:
+    """Mask a table and take its measures; each result is written to ``target`` at once.
+
+    No measure is begun after ``until``, so that there may be fewer results than asked for.
+    """
+    if until is not None and time.time() >= until:
+        return []
+    store = None if target is None else Store(target)
+    began = time.perf_counter()
+    results = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what a release must be warned of, a study measures
+        try:
+            masked = _Masked.of(cell, folder)
+            reason = None
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # recorded, a library's panic too; the other tasks go on
+            reason = _reason(error)
+        masking = time.perf_counter() - began
+        for measure, key in todo:
+            if until is not None and time.time() >= until:
+                break
+            if reason is not None:
+                result = Result(key, "failed", reason=f"masking: {reason}", seconds=masking)
+            else:
+                result = _measured(measure, key, masked, masking)
+                if not _is_still(cell, measure, key, folder):
+                    result = Result(key, "failed", reason=_CHANGED, seconds=result.seconds)
+            if store is not None:
+                store.write(result)
+            results.append(result)
+    return results
+
+
+def _for_elsewhere(
+    work: Iterator[tuple[Cell, list[tuple[MeasureSpec, str]]]], study: Study, until: float | None
+) -> Iterator[tuple[Any, ...]]:
+    """The work with paths as they were found here: a worker has its own folder and environment."""
+    folder = (study.folder or Path()).resolve()
+    found = {}
+    for source in study.tables:
+        file = source.file(study.folder)
+        placed = replace(source, path=None if file is None else str(file.resolve()))
+        found[source.name] = placed, source.fingerprint(study.folder)
+    for cell, todo in work:
+        source, data = found[cell.table.name]
+        yield replace(cell, table=source), todo, folder, data, until
+
+
+def measure_elsewhere(
+    cell: Cell,
+    todo: Sequence[tuple[MeasureSpec, str]],
+    folder: Path,
+    data: str,
+    until: float | None,
+) -> list[Result]:
+    """What a worker of a cluster does: as here, with one thread, if it has the same table."""
+    with threadpool_limits(1):
+        absent = _absent(cell.table, data)
+        if absent is not None:
+            return [Result(key, "failed", reason=absent) for _, key in todo]
+        return measure_cell(cell, todo, folder, None, until)
+
+
+def _absent(source: TableSource, data: str) -> str | None:
+    """Why this worker cannot have the table that the study is about."""
+    if source.path is None:
+        return None
+    where = f"on the worker '{platform.node()}'"
+    remedy = "put it there under the same path, or on a disk that all workers see, and retry."
+    try:
+        if source.fingerprint() == data:
+            return None
+        lack = f"is another one {where}: the file '{source.path}' there has other content"
+    except (FileNotFoundError, InputError):
+        lack = f"was not found {where}: there is no file '{source.path}' there"
+    except OSError as error:
+        lack = f"cannot be read {where} ({type(error).__name__}: '{source.path}')"
+    return f"The table '{source.name}' {lack}; {remedy}"
+
+
+def _lost(task: tuple[Any, ...], reason: str) -> list[Result]:
+    return [Result(key, "failed", reason=reason) for _, key in task[1]]
+
+
+def _is_still(cell: Cell, measure: MeasureSpec, key: str, folder: Path | None) -> bool:
+    """Whether the table and all else that a result hangs on are what they were at first."""
+    try:
+        return task_key(cell, measure, cell.table.fingerprint(folder), folder) == key
+    except (ShoalError, OSError):
+        return False
+
+
+def _measured(measure: MeasureSpec, key: str, masked: _Masked, masking: float) -> Result:
+    began = time.perf_counter()
+    try:
+        options = masked.options(measure.options)
+        found = study_measures()[measure.measure](masked.original, masked.table, **options)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # recorded, a library's panic too; the other tasks go on
+        return Result(key, "failed", reason=_reason(error), seconds=time.perf_counter() - began)
+    seconds = time.perf_counter() - began
+    facts = {**_facts(found), **masked.facts, "masking": masking}
+    return Result(key, "done", found.value, facts, seconds=seconds)
+
+
+def _facts(found: Measurement) -> dict[str, Any]:
+    facts = found.to_dict()
+    return {part: facts[part] for part in ("interval", "baseline", "direction", "details")}
+
+
+def _reason(error: BaseException) -> str:
+    """Shoal's own sentences tell no cell; what others say might."""
+    return str(error) if isinstance(error, ShoalError) else type(error).__name__
+
+
+def _told(done: int, total: int, seconds: float) -> str:
+    """How far a run is, and how long the rest takes if it goes on like this."""
+    label = f"{done:,} of {total:,} tasks"
+    if not 0 < done < total:
+        return label
+    left = seconds * (total - done) / done
+    hours, minutes = divmod(round(left / 60), 60)
+    if left < 60:
+        return f"{label}, {max(round(left), 1)} s left"
+    return f"{label}, {f'{hours:,} h ' if hours else ''}{minutes} min left"
