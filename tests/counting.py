@@ -57,7 +57,7 @@ WATCHED: dict[str, tuple[tuple[str, str], ...]] = {
 WATCHED_METHODS: tuple[tuple[str, str, str, str], ...] = (
     ("table", "shoal.table._table", "Table", "__init__"),
     ("table", "shoal.table._table", "Table", "_derive"),
-    ("search", "shoal.table._provenance", "Provenance", "positions_of"),
+    ("search", "shoal.table._provenance", "KeyPositions", "_searched"),
 )
 
 

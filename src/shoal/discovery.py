@@ -13,13 +13,18 @@ T = TypeVar("T")
 
 
 def members_of(package_name: str) -> Iterator[Any]:
-    """Everything that is defined (not imported) in the modules of a package."""
+    """Everything that is defined (not imported) in the modules of a package, at any depth.
+
+    A folder that has nothing to be found, and is slow to import, says ``SEARCHED = False``.
+    """
     package = importlib.import_module(package_name)
-    for found in pkgutil.iter_modules(package.__path__, f"{package_name}."):
-        module = importlib.import_module(found.name)
+    for place in pkgutil.iter_modules(package.__path__, f"{package_name}."):
+        module = importlib.import_module(place.name)
         for thing in vars(module).values():
             if getattr(thing, "__module__", None) == module.__name__:
                 yield thing
+        if place.ispkg and getattr(module, "SEARCHED", True):
+            yield from members_of(place.name)
 
 
 def concrete_subclasses(package_name: str, base: type[T]) -> list[type[T]]:

@@ -186,8 +186,7 @@ def test_it_compares_what_masking_leaves(info):
 
 @each_info
 def test_it_is_exported_beside_its_kin(info):
-    package = info.function.__module__.rsplit(".", 1)[0]
-    home = {"shoal.risk": shoal.risk, "shoal.utility": shoal.utility}[package]
+    home = {"risk": shoal.risk, "utility": shoal.utility}[info.function.__module__.split(".")[1]]
     assert getattr(home, info.name) is info.function
     assert info.name in home.__all__
     assert info.title

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from shoal import Roles, Table
 from shoal.errors import InputError
@@ -17,6 +21,7 @@ from shoal.risk import (
     unchanged_records,
     uniqueness,
 )
+from shoal.risk._classes import mean_of_classes
 
 ROLES = Roles(quasi_identifiers=["x"])
 
@@ -106,3 +111,22 @@ def test_unchanged_records_needs_pairs():
     one = table(1, 2)
     with pytest.raises(InputError, match="no records"):
         unchanged_records(one, one.keep(np.array([False, False])))
+
+
+@given(st.lists(st.integers(0, 40), min_size=1, max_size=200), st.integers(0, 2**32))
+def test_a_mean_over_classes_is_rounded_once(ages, seed):
+    """To the last digit what an exact sum over all records gives."""
+    table = Table(pl.DataFrame({"age": ages}), Roles(quasi_identifiers=["age"]))
+    by_class = np.random.default_rng(seed).random(table.classes.count) ** 9
+    values = table.classes.spread(by_class)
+    assert mean_of_classes(table, values) == math.fsum(values) / len(ages)
+
+
+def test_numbers_that_are_equal_beside_a_population_are_counted_together():
+    """Two whole numbers of the population that are one float are both counted."""
+    roles = Roles(quasi_identifiers=["x"])
+    sample = Table(pl.DataFrame({"x": [2.0**53, 1.0]}), roles)
+    everyone = Table(pl.DataFrame({"x": [2**53, 2**53 + 1, 1, 1, 1]}), roles)
+    for missing in ("own", "wildcard"):
+        sizes = population_sizes(sample, population=everyone, missing=missing)
+        assert sizes.tolist() == [2.0, 3.0]

@@ -38,9 +38,9 @@ from shoal.risk import (
     unchanged_records,
     uniqueness,
 )
-from shoal.risk._bound import bound_of
 from shoal.risk._individual_risk import expected_risk
-from shoal.risk._intruder import drawn_rows, intruder
+from shoal.risk.linkage._intruder import drawn_rows, intruder_of
+from shoal.risk.linkage._right_links import bound_of
 from shoal.table import Exchange, Sampling, swapped_crowds
 
 ROLES = Roles(quasi_identifiers=["a", "b"], sensitive=["ill"], unit="who")
@@ -287,10 +287,10 @@ def test_the_bound_is_no_smaller_than_what_a_link_achieves():
     """Four of five records of a class are of one person: it hides them from nobody."""
     frame = pl.DataFrame({"who": [1, 1, 1, 1, 2], "city": ["x"] * 5})
     table = Table(frame, Roles(quasi_identifiers=["city"], unit="who"))
-    who = intruder(table, table, known=None, sample=10, random_state=None)
+    who = intruder_of(table, table, known=None, sample=10, random_state=None)
     assert bound_of(who) is None
     even = table.keep(np.array([True, False, False, False, True]))
-    assert bound_of(intruder(even, even, known=None, sample=9, random_state=None)).k == 2
+    assert bound_of(intruder_of(even, even, known=None, sample=9, random_state=None)).k == 2
 
 
 def swapped(groups, source, who):

@@ -9,7 +9,14 @@ import polars as pl
 import pytest
 
 from shoal.errors import InputError
-from shoal.table import Table, stacked_codes, stacked_numbers
+from shoal.table import (
+    Table,
+    shared_codes,
+    shared_numbers,
+    stacked_codes,
+    stacked_numbers,
+    stacked_numbers_and_unit,
+)
 
 
 def stack(above, below):
@@ -54,3 +61,27 @@ def test_durations_beside_text():
     codes = stacked_codes("x", above, below)
     assert codes[0] == codes[3]
     assert len(set(codes.tolist())) == 3
+
+
+@pytest.mark.parametrize(
+    ("above", "below"),
+    [
+        ([3, None, 7, 3], [7, 8]),
+        ([0.5, 2.0, None], [None, 2.0]),
+        ([2**62, 2**62 + 4], [2**62 + 8, None]),
+        ([dt.date(2020, 1, 1), None], [dt.date(2020, 3, 1)]),
+        ([1e-310, 3e-310], [None, 2e-310]),
+    ],
+)
+def test_what_is_shared_by_code_is_stacked_by_row(above, below):
+    upper, lower = (Table(pl.DataFrame({"x": x})) for x in (above, below))
+    for one, other in ((upper, lower), (upper, upper)):
+        codes = [table.codes("x").codes for table in (one, other)]
+        first, second, unit = shared_numbers("x", one, other)
+        stacked, same_unit = stacked_numbers_and_unit("x", one, other)
+        rows = np.concatenate([first[codes[0]], second[codes[1]]])
+        np.testing.assert_array_equal(rows, stacked)
+        assert unit == same_unit
+        first, second = shared_codes("x", one, other)
+        rows = np.concatenate([first[codes[0]], second[codes[1]]])
+        assert rows.tolist() == stacked_codes("x", one, other).tolist()

@@ -8,7 +8,7 @@ import pytest
 
 from shoal import Roles, Suppress, Table
 from shoal.errors import InputError
-from shoal.risk._learnt_guesses import learn
+from shoal.risk.attacks._learnt_guesses import learn
 from shoal.utility import (
     average_class_size,
     chi_square,

@@ -1,8 +1,7 @@
 """Disclosure risk: one function per measure or attack, returning a Measurement."""
 
 from shoal.measurement import MeasureInfo, discover_measures
-from shoal.risk._attribute_inference import attribute_inference
-from shoal.risk._before_sampling import journalist_risk_before_sampling
+from shoal.risk._before_sampling import counted_once, journalist_risk_before_sampling
 from shoal.risk._certainty import certainty
 from shoal.risk._classes import (
     journalist_risk,
@@ -12,28 +11,30 @@ from shoal.risk._classes import (
     records_at_risk,
     uniqueness,
 )
-from shoal.risk._distance_linkage import distance_linkage
 from shoal.risk._individual_risk import household_risk, individual_risk
-from shoal.risk._inference import inference
-from shoal.risk._intersection import intersection
-from shoal.risk._interval_disclosure import interval_disclosure
-from shoal.risk._intruder import KNOWN_WORDS
-from shoal.risk._linkability import linkability
-from shoal.risk._membership_inference import membership_inference
 from shoal.risk._population_uniqueness import population_uniqueness
-from shoal.risk._probabilistic_linkage import probabilistic_linkage
 from shoal.risk._sensitive_classes import homogeneity, similarity, skewness
-from shoal.risk._similarity_linkage import similarity_linkage
-from shoal.risk._singling_out import singling_out
 from shoal.risk._suda import SpecialUniques, dis_scores, special_uniques, suda
-from shoal.risk._swapped_groups import group_disclosure, own_values, rank_matching
 from shoal.risk._unchanged import unchanged_records
+from shoal.risk.attacks._attribute_inference import attribute_inference
+from shoal.risk.attacks._inference import inference
+from shoal.risk.attacks._intersection import intersection
+from shoal.risk.attacks._interval_disclosure import interval_disclosure
+from shoal.risk.attacks._linkability import linkability
+from shoal.risk.attacks._membership_inference import membership_inference
+from shoal.risk.attacks._singling_out import singling_out
+from shoal.risk.attacks._swapped_groups import group_disclosure, own_values, rank_matching
+from shoal.risk.linkage._distance_linkage import distance_linkage
+from shoal.risk.linkage._intruder import KNOWN_WORDS
+from shoal.risk.linkage._probabilistic_linkage import probabilistic_linkage
+from shoal.risk.linkage._similarity_linkage import similarity_linkage
 
 __all__ = [
     "KNOWN_WORDS",
     "SpecialUniques",
     "attribute_inference",
     "certainty",
+    "counted_once",
     "dis_scores",
     "discover_risks",
     "distance_linkage",

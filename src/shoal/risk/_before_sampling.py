@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,13 +14,24 @@ import numpy.typing as npt
 from shoal.errors import InputError, quoted
 from shoal.measurement import Measurement
 from shoal.risk._classes import population_sizes
-from shoal.risk._covered import covered_people
-from shoal.risk._intruder import rows_of
-from shoal.table import Missing, Roles, Table, signed_codes, table_of_codes
+from shoal.risk.attacks._success import one_numbering
+from shoal.table import (
+    Missing,
+    ReleasedColumn,
+    Roles,
+    Table,
+    released_column,
+    signed_codes,
+    table_of_codes,
+    weights_by_class,
+)
+
+if TYPE_CHECKING:
+    from shoal.kernels.boxes.covered_rows import Boxes
+    from shoal.kernels.boxes.predicates import Indexed
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
-
 _ORDERED = ("integer", "float", "date", "datetime", "time", "duration")
 
 
@@ -44,10 +58,38 @@ class BeforeSampling:
     learned: bool = False
 
 
+#: What was counted for two tables, by these, the columns and the reading of missing values.
+_COUNTED: ContextVar[dict[tuple[Any, ...], BeforeSampling] | None]
+_COUNTED = ContextVar("counted before sampling", default=None)
+
+
+@contextmanager
+def counted_once() -> Iterator[None]:
+    """Within it, people before sampling are counted once for measures of the same tables."""
+    token = _COUNTED.set({})
+    try:
+        yield
+    finally:
+        _COUNTED.reset(token)
+
+
 def before_sampling(
     original: Table, masked: Table, columns: Sequence[str], missing: Missing = "own"
 ) -> BeforeSampling:
-    """Count, for each masked record, the people of the original with the same columns.
+    """Count, for each masked record, the people of the original with the same columns."""
+    counted = _COUNTED.get()
+    if counted is None:
+        return _counted(original, masked, columns, missing)
+    key = (original, masked, *columns, missing)
+    if key not in counted:
+        counted[key] = _counted(original, masked, columns, missing)
+    return counted[key]
+
+
+def _counted(
+    original: Table, masked: Table, columns: Sequence[str], missing: Missing
+) -> BeforeSampling:
+    """The same, each time anew.
 
     Where the columns were not changed, or the tables were read apart, people are compared with
     records as they are. Otherwise they are counted in the classes that the sample was drawn from,
@@ -60,21 +102,23 @@ def before_sampling(
         return _compared(sample, whole, missing)
     if len(masked) == len(original):
         return _compared(sample, sample, missing)  # nobody was left out
-    own = rows_of(masked.row_key, original)
+    own = original.rows_of_keys(masked.row_key)
     if (own < 0).any():
         raise InputError(
             f"{int((own < 0).sum())} of {len(masked)} masked records are not in the original."
         )
-    changed = [name for name in columns if masked.changed_cells(name, original).any()]
-    if not changed:
+    changed = (name for name in columns if masked.changed_cells(name, original).any())
+    if (first := next(changed, None)) is None:
         return _compared(sample, whole, missing)
-    recorded = _recorded(original, masked, columns, changed)
-    if recorded is not None:
-        return _compared(*recorded, missing)
-    sources = {name: _sources(name, original, masked, own) for name in columns}
-    if any(rows is None for rows in sources.values()):
-        return _covered(sample, whole, own, changed, missing)
-    known = {name: rows for name, rows in sources.items() if rows is not None}
+    if masked.sampling is not None:
+        recorded = _recorded(original, masked, columns, [first, *changed])
+        if recorded is not None:
+            return _compared(*recorded, missing)
+    became = {name: _became(name, original, masked, own) for name in columns}
+    different = [name for name, labels in became.items() if labels is None]
+    if different:
+        return _covered(sample, whole, own, different, missing)
+    known = {name: labels for name, labels in became.items() if labels is not None}
     return _learned(sample, whole, known, missing)
 
 
@@ -122,7 +166,7 @@ def _recorded(
     record = masked.sampling
     if record is None or any(name not in record.codes for name in changed):
         return None
-    rows = rows_of(record.row_key, original)
+    rows = original.rows_of_keys(record.row_key)
     if (rows < 0).any():  # the original is itself a part of them
         return None
     codes = {
@@ -133,20 +177,26 @@ def _recorded(
     }
     whole = table_of_codes(codes, record.row_key, columns)
     whole = whole.owned_by(original.persons[rows] if original.has_persons else None)
-    return whole.reorder(rows_of(masked.row_key, whole)), whole
+    return whole.reorder(whole.rows_of_keys(masked.row_key)), whole
 
 
 def _learned(
-    sample: Table, original: Table, sources: dict[str, Integers], missing: Missing
+    sample: Table, original: Table, became: dict[str, Integers], missing: Missing
 ) -> BeforeSampling:
     """People with the values that the release has for them."""
-    everyone = np.all([rows >= 0 for rows in sources.values()], axis=0)
-    placed = np.flatnonzero(everyone)
-    # the rows are there to be overwritten: as many as were placed, which includes all masked ones
-    rows = sample.reorder(np.minimum(np.arange(len(placed)), len(sample) - 1))
-    whole = rows.with_cells_of({name: rows_[placed] for name, rows_ in sources.items()})
-    whole = whole.owned_by(original.persons[placed] if original.has_persons else None)
-    unplaced = int(original.of_persons(~everyone).sum())
+    labels = {name: known[original.codes(name).codes] for name, known in became.items()}
+    everyone = np.ones(len(original), np.bool_)
+    for name, known in became.items():
+        if (known < 0).any():
+            everyone &= labels[name] >= 0
+    unplaced = 0
+    whole = original
+    if not everyone.all():
+        unplaced = int(original.of_persons(~everyone).sum())
+        others = [name for name in original.columns if name not in became]
+        whole = original.drop(others).keep(everyone)
+        labels = {name: codes[everyone] for name, codes in labels.items()}
+    whole = whole.with_codes({name: (sample.codes(name), labels[name]) for name in labels})
     return _compared(sample, whole, missing, unplaced=unplaced, learned=True)
 
 
@@ -169,24 +219,23 @@ def _covered(
     )
 
 
-def _sources(name: str, original: Table, masked: Table, own: Integers) -> Integers | None:
-    """For each original record a masked one that has what its value became; -1 if unknown.
+def _became(name: str, original: Table, masked: Table, own: Integers) -> Integers | None:
+    """For each code of the original the one that its value became; -1 if unknown.
 
     None where equal values became different ones.
     """
-    values = original.codes(name)
-    codes = values.codes.astype(np.int64)
-    became = np.full(values.count, -1)
-    became[codes[own]] = np.arange(len(own))
-    released = masked.codes(name).codes
-    if (released[became[codes[own]]] != released).any():
+    values, released = original.codes(name), masked.codes(name).codes
+    codes = values.codes[own]
+    became = np.full(values.count, -1, np.int64)
+    became[codes] = released
+    if (became[codes] != released).any():
         return None
     if original.kind(name) in _ORDERED:
-        became[: len(values.levels)] = _between(became[: len(values.levels)], released)
-    return became[codes]
+        became[: len(values.levels)] = _between(became[: len(values.levels)])
+    return became
 
 
-def _between(became: Integers, released: npt.NDArray[np.unsignedinteger]) -> Integers:
+def _between(became: Integers) -> Integers:
     """An ordered value between two that became the same became the same too."""
     places = np.arange(len(became))
     seen = became >= 0
@@ -194,5 +243,86 @@ def _between(became: Integers, released: npt.NDArray[np.unsignedinteger]) -> Int
     above = np.minimum.accumulate(np.where(seen, places, len(became))[::-1])[::-1]
     inside = ~seen & (below >= 0) & (above < len(became))
     low, high = became[below[inside]], became[above[inside]]
-    became[inside] = np.where(released[low] == released[high], low, -1)
+    became[inside] = np.where(low == high, low, -1)
     return became
+
+
+def covered_people(
+    original: Table, masked: Table, own: Integers, missing: Missing
+) -> tuple[Floats, Floats, int] | None:
+    """For each masked record, how many people its quasi-identifiers cover; None if not its own.
+
+    Beside it, for each person, how certain it is that the person is in the sample: f of the F
+    people of a class are in it, and where classes overlap, what falls on a person adds up. Last,
+    how many people are in no class only because a released name does not say whom it stands for.
+
+    Parameters
+    ----------
+    original, masked : Table
+        With the same quasi-identifiers; the masked records have lost some others.
+    own : numpy.ndarray
+        The row of the original of each masked record.
+    """
+    from shoal.kernels.boxes.covered_rows import covered_rows, shared_out
+
+    read = [
+        _own_covered(released_column(name, original, masked), masked, own, missing)
+        for name in masked.roles.quasi_identifiers
+    ]
+    columns = [column for column in read if column is not None]
+    if len(columns) < len(read):
+        return None
+    rows, boxes = _people(columns, original), _boxes(columns, masked)
+    # a record that agrees with others by a wildcard may agree with more than it covers
+    records = masked.class_sizes(missing).astype(np.float64)
+    # a person with several records is a share of one in each: at least so many are covered
+    shares = 1.0 / np.bincount(original.persons)[original.persons]
+    weights = weights_by_class(original.classes, shares)
+    people = np.floor(covered_rows(rows, boxes, weights) + 1e-9)
+    people = np.maximum(masked.classes.spread(people), records)
+    shares = np.zeros(masked.classes.count)
+    shares[masked.classes.labels] = masked.classes.record_sizes / people
+    certainties = original.classes.spread(shared_out(rows, boxes, shares))
+    named = any(column.reading == "pairs" for column in columns)
+    unplaced = int(original.of_persons(certainties == 0).sum()) if named else 0
+    return people, np.minimum(certainties, 1.0), unplaced
+
+
+def _own_covered(
+    column: ReleasedColumn, masked: Table, own: Integers, missing: Missing
+) -> ReleasedColumn | None:
+    """The column with missing values, if each record lies in what was released of it."""
+    values = column.values[own]
+    for reading in (column, _of_rounded(column, masked, values)):
+        if reading is None:
+            continue
+        whole = reading.with_missing(wildcard=missing == "wildcard")
+        if whole.stands_for(whole.labels, whole.values[own]).all():
+            return whole
+    return None
+
+
+def _of_rounded(column: ReleasedColumn, masked: Table, values: Integers) -> ReleasedColumn | None:
+    """Numbers that became texts of other numbers stand for what lies between their records'."""
+    rounded = column.ordered and column.reading == "values" and masked.kind(column.name) == "text"
+    return column.spanned(values) if rounded else None
+
+
+def _people(columns: list[ReleasedColumn], original: Table) -> Indexed:
+    """The people, those with equal values once."""
+    from shoal.kernels.boxes.predicates import indexed
+    from shoal.kernels.grouping import first_rows
+
+    first = first_rows(original.classes.labels, original.classes.count)
+    counts = np.array([len(column.places) for column in columns])
+    return indexed(np.stack([column.values[first] for column in columns]), counts)
+
+
+def _boxes(columns: list[ReleasedColumn], masked: Table) -> Boxes:
+    """What was released, records with equal cells once."""
+    from shoal.kernels.boxes.covered_rows import Boxes
+    from shoal.kernels.grouping import first_rows
+
+    first = first_rows(masked.classes.labels, masked.classes.count)
+    labels, starts, low, high = one_numbering(columns)
+    return Boxes(np.ascontiguousarray(labels[:, first].T), starts, low, high)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy.typing as npt
 from shoal.errors import InputError
 from shoal.measurement import Measurement, measure
 from shoal.risk._before_sampling import BeforeSampling, before_sampling
+from shoal.risk._classes import mean_of_classes
 from shoal.table import Missing, Table, stacked_codes
 
 Floats = npt.NDArray[np.float64]
@@ -69,13 +69,15 @@ def certainty(original: Table, masked: Table, *, missing: Missing = "own") -> Me
     released, risks = masked.of_persons(shares), masked.of_persons(1 / people)
     certainties = before.whole.of_persons(before.certainties)
     details: dict[str, Any] = {
-        "mean": math.fsum(released) / len(released),
-        "quantiles": {str(q): float(np.quantile(released, q)) for q in _QUANTILES},
+        "mean": mean_of_classes(masked, shares),
+        "quantiles": dict(
+            zip(map(str, _QUANTILES), np.quantile(released, _QUANTILES).tolist(), strict=True)
+        ),
         "records_above": {str(bound): float((released > bound).mean()) for bound in _HIGH},
         "people_above": {str(b): float((certainties > b).mean()) for b in _HIGH},
         "journalist_risk": {
             "highest": float(risks.max()),
-            "mean": math.fsum(risks) / len(risks),
+            "mean": mean_of_classes(masked, 1 / people),
         },
         "unplaced": before.unplaced,
     }

@@ -19,6 +19,36 @@ def _sizes(table: Table, missing: Missing) -> npt.NDArray[np.int64]:
     return table.class_sizes(missing)
 
 
+def mean_of_classes(table: Table, values: npt.NDArray[np.float64]) -> float:
+    """The mean over persons of values that all records of a class share.
+
+    It is summed without rounding, so that a limit like 0.4 is met by a risk of exactly 2/5.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import Roles, Table
+    >>> table = Table(pl.DataFrame({"age": [30, 30, 41, 41, 41]}), Roles(quasi_identifiers=["age"]))
+    >>> mean_of_classes(table, 1.0 / table.class_sizes())
+    0.4
+    """
+    return sum_of_classes(table, values) / table.person_count
+
+
+def sum_of_classes(table: Table, values: npt.NDArray[np.float64]) -> float:
+    """The sum over persons of values that all records of a class share, rounded once."""
+    from shoal.kernels.grouping import first_rows
+
+    if table.has_persons:
+        return math.fsum(table.of_persons(values))
+    classes = table.classes
+    each = values[first_rows(classes.labels, classes.count)]
+    # 26 bits and the rest: with a count, no product has more bits than a float holds
+    high = each * (2.0**27 + 1)
+    high -= high - each
+    return math.fsum(np.concatenate([high * classes.rows, (each - high) * classes.rows]))
+
+
 def check_share(value: float, called: str) -> None:
     """Raise InputError unless it is a number above 0 and at most 1."""
     number = isinstance(value, numbers.Real) and not isinstance(value, bool)
@@ -99,10 +129,7 @@ def marketer_risk(
         risks = 1.0 / population_sizes(
             table, missing=missing, population=population, sampling_fraction=sampling_fraction
         )
-    # summed without rounding, so that a limit like 0.4 is met by a risk of exactly 2/5
-    of_persons = table.of_persons(risks)
-    mean = math.fsum(of_persons) / len(of_persons)
-    return Measurement("marketer_risk", mean, per_record=risks)
+    return Measurement("marketer_risk", mean_of_classes(table, risks), per_record=risks)
 
 
 @measure("highest journalist risk", direction="lower", limits=(0, 1))

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from shoal.errors import InputError
 from shoal.measurement import Measurement, measure
-from shoal.risk._classes import check_share
-from shoal.table import Missing, Table, check_reading
+from shoal.risk._classes import check_share, mean_of_classes
+from shoal.table import Classes, Missing, Table, check_reading
 
 if TYPE_CHECKING:
     from shoal.kernels.uniques.minimal_uniques import MinimalUniques
@@ -31,7 +31,8 @@ _WILDCARD_WORK = 4
 class SpecialUniques:
     """The SUDA scores of the records of a table. All arrays are private: a value per person.
 
-    ``columns`` are the quasi-identifiers. Of each record, ``scores`` has the SUDA score,
+    ``columns`` are the quasi-identifiers; ``by_class`` is what was found for each of the
+    ``classes``. Of each record, ``scores`` has the SUDA score,
     ``smallest`` the number of columns of its smallest set (0 where it has none), and
     ``contributions`` the part of the score in which each column takes part. ``found`` counts the
     sets of each size over all records, from size 1 on. ``missing`` is how a missing value counted.
@@ -40,14 +41,21 @@ class SpecialUniques:
     columns: tuple[str, ...]
     scores: Floats
     smallest: Integers
-    contributions: Floats
     found: Integers
+    classes: Classes
+    by_class: MinimalUniques
     missing: Missing = "own"
+
+    @property
+    def contributions(self) -> Floats:
+        """The part of each record's score in which each column takes part."""
+        spread: Floats = self.by_class.contributions[self.classes.labels]
+        return spread
 
     def column_shares(self) -> dict[str, float]:
         """The share of the scores of all records in which each column takes part."""
-        total = math.fsum(self.scores)
-        sums = self.contributions.sum(axis=0)
+        total = math.fsum(self.by_class.scores * self.classes.rows)
+        sums = self.classes.rows @ self.by_class.contributions
         return {
             name: float(part / total) if total > 0 else 0.0
             for name, part in zip(self.columns, sums, strict=True)
@@ -111,8 +119,9 @@ def special_uniques(table: Table, *, size: int = 3, missing: Missing = "own") ->
         names,
         classes.spread(found.scores),
         classes.spread(found.smallest),
-        found.contributions[classes.labels],
         found.found[1:],
+        classes,
+        found,
         missing,
     )
 
@@ -184,20 +193,20 @@ def suda(
     if sampling_fraction is not None:
         check_share(sampling_fraction, "sampling fraction")
     found = special_uniques(table, size=size, missing=missing)
-    unique, scores = found.smallest > 0, table.of_persons(found.scores)
+    unique = found.smallest > 0
     persons = table.of_persons(unique)
     details: dict[str, Any] = {
         "size": int(size),
         "records": int(persons.sum()),
         "sets": {str(k): int(count) for k, count in enumerate(found.found, 1)},
         "highest_score": float(found.scores.max()),
-        "mean_score": math.fsum(scores) / len(scores),
+        "mean_score": mean_of_classes(table, found.scores),
         "columns": found.column_shares(),
     }
     if sampling_fraction is not None:
-        scores = table.of_persons(dis_scores(table, found, sampling_fraction))
+        scores = dis_scores(table, found, sampling_fraction)
         details["highest_dis"] = float(scores.max())
-        details["mean_dis"] = math.fsum(scores) / len(scores)
+        details["mean_dis"] = mean_of_classes(table, scores)
     return Measurement(
         "suda", float(persons.mean()), per_record=unique.astype(np.float64), details=details
     )

@@ -6,9 +6,8 @@ import numpy as np
 
 from shoal.errors import InputError
 from shoal.measurement import Measurement, measure
-from shoal.risk._intruder import rows_of
-from shoal.risk._links import about_renamed
-from shoal.table import Table, stacked_codes
+from shoal.risk.linkage._right_links import about_renamed
+from shoal.table import Table
 
 
 @measure(
@@ -53,10 +52,8 @@ def unchanged_records(original: Table, masked: Table) -> Measurement:
         same = np.zeros(len(masked), dtype=bool)
     else:
         same = np.ones(len(masked), dtype=bool)
-        rows = rows_of(masked.row_key, original)
         for name in names:  # a number is the same number in another type
-            codes = stacked_codes(name, original, masked)
-            same &= codes[rows] == codes[len(original) :]
+            same &= ~masked.changed_cells(name, original)
     return Measurement(
         "unchanged_records",
         float(masked.of_persons(same).mean()),

@@ -17,6 +17,8 @@ from shoal.table._read_table import read
 from shoal.table._roles import Roles
 from shoal.table._sampling import Sampling, signed_codes, table_of_codes
 from shoal.table._stacked import (
+    shared_codes,
+    shared_numbers,
     shared_persons,
     stacked_codes,
     stacked_numbers,
@@ -99,7 +101,9 @@ __all__ = [
     "released_text",
     "renamed",
     "scale_name",
+    "shared_codes",
     "shared_crowds",
+    "shared_numbers",
     "shared_persons",
     "signed_codes",
     "source_digest",

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
+from weakref import ref
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 Integers = npt.NDArray[np.int64]
 State = Literal["raw", "sampled", "generalized", "other"]
+
+_PAIRS_KEPT = 4
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,71 @@ class Exchange:
         return f"Exchange(columns={self.columns}, rows={len(self.groups)})"
 
 
+class KeyPositions:
+    """Where each key is: the rows of a table by the keys they have.
+
+    Which rows another table's keys are at is kept for as long as that table lives, so that two
+    tables are paired once.
+
+    Examples
+    --------
+    >>> rows = KeyPositions(np.array([7, 5, 6]))
+    >>> rows.of(np.array([5, 7, 8])).tolist()
+    [1, 0, -1]
+    """
+
+    def __init__(self, row_key: Integers) -> None:
+        self.row_key = row_key
+        #: The latest keys that were asked for, which may be gone, and their rows.
+        self._paired: list[tuple[ref[Integers], Integers]] = []
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"row_key": self.row_key, "_paired": []}
+
+    def of(self, keys: Integers) -> Integers:
+        """The row that has each key; -1 where none has it."""
+        for asked, rows in self._paired:
+            if asked() is keys:
+                return rows
+        rows = self._searched(keys)
+        rows.flags.writeable = False
+        if keys.flags.writeable:  # they may be others tomorrow
+            return rows
+        there = [pair for pair in self._paired if pair[0]() is not None]
+        self._paired = [(ref(keys), rows), *there[: _PAIRS_KEPT - 1]]
+        return rows
+
+    def _searched(self, keys: Integers) -> Integers:
+        lowest, at_key, order = self._places
+        if not len(at_key):
+            return np.full(len(keys), -1)
+        asked = keys - lowest
+        if order is not None:
+            asked = np.searchsorted(self.row_key[order], keys)
+        inside = (asked >= 0) & (asked < len(at_key))
+        rows: Integers = at_key[asked if inside.all() else np.where(inside, asked, 0)]
+        wrong = self.row_key[rows] != keys
+        if wrong.any():
+            rows[wrong] = -1
+        return rows
+
+    @cached_property
+    def _places(self) -> tuple[int, Integers, Integers | None]:
+        """The lowest key, and the row of each key from it on.
+
+        An audit may have keys far apart: then the rows by ascending key, twice.
+        """
+        if not len(self.row_key):
+            return 0, np.empty(0, np.int64), None
+        lowest, highest = int(self.row_key.min()), int(self.row_key.max())
+        if highest - lowest > 4 * len(self.row_key) + 1024:
+            order = np.argsort(self.row_key, kind="stable")
+            return 0, order, order
+        at_key = np.zeros(highest - lowest + 1, np.int64)
+        at_key[self.row_key - lowest] = np.arange(len(self.row_key))
+        return lowest, at_key, None
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Provenance:
     """What is on record about the rows.
@@ -104,6 +172,8 @@ class Provenance:
         Whether the rows were sampled by chance, and what was done to them since.
     sampling : Sampling, optional
         Who was there before a sample was drawn.
+    positions : KeyPositions, optional
+        Where the keys are; made anew where they are others.
     """
 
     row_key: Integers
@@ -112,9 +182,12 @@ class Provenance:
     exchanges: tuple[Exchange, ...] = ()
     course: Course = field(default_factory=Course)
     sampling: Sampling | None = None
+    positions: KeyPositions = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         self.row_key.flags.writeable = False
+        if self.positions is None or self.positions.row_key is not self.row_key:
+            object.__setattr__(self, "positions", KeyPositions(self.row_key))
 
     def at(self, rows: npt.NDArray[Any]) -> Provenance:
         """The same for some rows, or for the rows in another order."""
@@ -137,29 +210,10 @@ class Provenance:
         """
         if row_key is self.row_key:
             return None
-        lowest, at_key, order = self._places
-        asked = row_key - lowest
-        if order is not None:
-            asked = np.searchsorted(self.row_key[order], row_key)
-        inside = (asked >= 0) & (asked < len(at_key))
-        found: Integers = at_key[np.where(inside, asked, 0)] if len(at_key) else asked
-        if not inside.all() or (self.row_key[found] != row_key).any():
+        rows = self.positions.of(row_key)
+        if (rows < 0).any():
             raise InputError("The two tables do not come from the same rows.")
-        return found
-
-    @cached_property
-    def _places(self) -> tuple[int, Integers, Integers | None]:
-        """The lowest key, and the row of each key from it on.
-
-        An audit may have keys far apart: then the rows by ascending key, twice.
-        """
-        lowest, highest = (int(f(self.row_key, initial=0)) for f in (np.min, np.max))
-        if highest - lowest > 4 * len(self.row_key) + 1024:
-            order = np.argsort(self.row_key, kind="stable")
-            return 0, order, order
-        at_key = np.zeros(highest - lowest + 1, np.int64)
-        at_key[self.row_key - lowest] = np.arange(len(self.row_key))
-        return lowest, at_key, None
+        return rows
 
 
 def swapped_blocks(table: Table, protected: Sequence[str]) -> list[Exchange]:
@@ -191,8 +245,10 @@ def shared_crowds(groups: npt.NDArray[Any], table: Table) -> npt.NDArray[np.int6
     >>> shared_crowds(np.zeros(5, np.int64), table).tolist()
     [2, 2, 5, 5, 5]
     """
-    _, labels, sizes = np.unique(groups, return_inverse=True, return_counts=True)
-    crowds: npt.NDArray[np.int64] = sizes[labels].astype(np.int64)
+    from shoal.kernels.grouping import group
+
+    labels, sizes = group(groups.astype(np.int64).view(np.uint64))
+    crowds: npt.NDArray[np.int64] = sizes[labels]
     if table.has_persons:
         keys = labels.astype(np.int64) * table.person_count + table.persons
         _, own, counts = np.unique(keys, return_inverse=True, return_counts=True)

@@ -10,9 +10,9 @@ import numpy.typing as npt
 import polars as pl
 
 from shoal.errors import InputError, quoted
-from shoal.table._classes import agreement_of, form_classes, weights_by_class
+from shoal.table._classes import Classes, agreement_of, form_classes, weights_by_class
 from shoal.table._persons import owned_pairs
-from shoal.table.columns._column import Column, in_one_code
+from shoal.table.columns._column import Column, Numbers, in_one_code
 from shoal.table.columns._comparable import stacked
 from shoal.table.columns._encode import Codes
 from shoal.table.columns._quantities import quantities, scale_name
@@ -24,46 +24,59 @@ if TYPE_CHECKING:
 def counted_in(
     sample: Sequence[Column],
     population: Sequence[Column],
-    rows: tuple[int, int],
+    classes: tuple[Classes, Classes],
     *,
     wildcard: bool,
     persons: npt.NDArray[np.int64] | None = None,
 ) -> npt.NDArray[np.int64]:
-    """How many people of ``population`` agree with each row of ``sample``, column by column.
+    """How many people of ``population`` agree with each class of ``sample``, column by column.
 
-    Each row is one, or of one of the ``persons`` that have several. Those who agree by wildcards
-    are then counted as shares of persons: no more are counted than there are.
+    The two ``classes`` are those of the sample and of the population by these columns. Each row
+    is one person, or of one of the ``persons`` that have several. Those who agree by wildcards are
+    then counted as shares of persons: no more are counted than there are.
     """
-    both = [stacked_code(above, below) for above, below in zip(sample, population, strict=True)]
-    classes = form_classes(both, sum(rows))
-    outside = np.repeat([0.0, 1.0], rows)
-    equal = np.zeros(rows[0], np.int64)
+    mine, theirs = classes
+    both = [
+        stacked_code(above, below, [_first(part) for part in classes])
+        for above, below in zip(sample, population, strict=True)
+    ]
+    joint = form_classes(both, mine.count + theirs.count)
+    asked, met = joint.labels[: mine.count], joint.labels[mine.count :]
+    # values that differ in one table may be equal beside those of another: large whole numbers
+    people = np.bincount(met, theirs.rows, joint.count).astype(np.float64)
+    equal = people[asked].astype(np.int64)
     if persons is not None:
-        owned, _ = owned_pairs(classes.labels[rows[0] :], persons)
-        equal = np.bincount(owned, minlength=classes.count)[classes.labels[: rows[0]]]
-        if not wildcard:
-            return equal
-        outside[rows[0] :] = 1.0 / np.bincount(persons)[persons]
-    totals = weights_by_class(classes, outside)
-    if wildcard:
-        totals = agreement_of(both, classes).totals(totals)
-    counts = totals[classes.labels[: rows[0]]]
-    least = np.maximum(equal, counts > 0)  # whoever has a part of a row in it is somebody
+        owned, _ = owned_pairs(met[theirs.labels], persons)
+        equal = np.bincount(owned, minlength=joint.count)[asked]
+        shares = weights_by_class(theirs, 1.0 / np.bincount(persons)[persons])
+        people = np.bincount(met, shares, joint.count).astype(np.float64)
+    if not wildcard:
+        return equal
+    counts = agreement_of(both, joint).totals(people)[asked]
+    # whoever has a part of a row in it is somebody
+    least = np.maximum(0 if persons is None else equal, counts > 0)
     return np.maximum(np.floor(counts + 1e-9).astype(np.int64), least)
 
 
-def stacked_code(above: Column, below: Column) -> Codes:
-    """The rows of one column above those of another, in codes that both share.
+def _first(classes: Classes) -> npt.NDArray[np.int64]:
+    from shoal.kernels.grouping import first_rows
+
+    rows: npt.NDArray[np.int64] = first_rows(classes.labels, classes.count)
+    return rows
+
+
+def stacked_code(above: Column, below: Column, rows: Sequence[npt.NDArray[np.int64]]) -> Codes:
+    """Some rows of one column above those of another, in codes that both share.
 
     Examples
     --------
     >>> above, below = Column(pl.Series([2, None])), Column(pl.Series([1.5, 2.0]))
-    >>> both = stacked_code(above, below)
+    >>> both = stacked_code(above, below, [np.arange(2), np.arange(2)])
     >>> both.codes.tolist(), both.missing
     ([1, 2, 0, 1], 2)
     """
     upper, lower = in_one_code(above, below)
-    codes = np.concatenate([upper[above.codes.codes], lower[below.codes.codes]])
+    codes = np.concatenate([upper[above.codes.codes[rows[0]]], lower[below.codes.codes[rows[1]]]])
     count = int(max(upper.max(initial=-1), lower.max(initial=-1))) + 1
     missing = bool((codes < 0).any())
     codes[codes < 0] = count
@@ -88,9 +101,26 @@ def stacked_codes(column: str, above: Table, below: Table) -> npt.NDArray[np.int
     >>> stacked_codes("x", above, below).tolist()
     [1, -1, 0, 1]
     """
-    upper, lower = above.column(column), below.column(column)
-    mine, theirs = in_one_code(upper, lower)
-    return np.concatenate([mine[upper.codes.codes], theirs[lower.codes.codes]])
+    upper, lower = shared_codes(column, above, below)
+    return np.concatenate([upper[above.codes(column).codes], lower[below.codes(column).codes]])
+
+
+def shared_codes(
+    column: str, above: Table, below: Table
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """For each code of a column of two tables a number, equal where the values are; missing: -1.
+
+    What :func:`stacked_codes` has by row this has by code.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal.table import Table
+    >>> above, below = (Table(pl.DataFrame({"x": x})) for x in (["b", None], ["a", "b"]))
+    >>> [numbers.tolist() for numbers in shared_codes("x", above, below)]
+    [[1, -1], [0, 1]]
+    """
+    return in_one_code(above.column(column), below.column(column))
 
 
 def stacked_numbers(column: str, above: Table, below: Table) -> npt.NDArray[np.float64]:
@@ -115,8 +145,41 @@ def stacked_numbers_and_unit(
 ) -> tuple[npt.NDArray[np.float64], float]:
     """The numbers of :func:`stacked_numbers`, and how much of their scale a difference of 1 is."""
     if above.kind(column) not in _NUMERIC:
-        return _to_one_scale(_stacked_quantities(column, above, below))
-    both = [table.numbers(column) for table in (above, below)]
+        both = [table.codes(column) for table in (above, below)]
+        rows = [numbers[c.codes] for numbers, c in zip(_quantities(both), both, strict=True)]
+        return _to_one_scale(np.concatenate(rows))
+    return _joined([table.numbers(column) for table in (above, below)])
+
+
+def shared_numbers(
+    column: str, above: Table, below: Table
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], float]:
+    """The numbers of :func:`stacked_numbers` for each code of the two tables, and their unit.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal.table import Table
+    >>> above, below = (Table(pl.DataFrame({"x": x})) for x in ([2**62, None], [2**62 + 6]))
+    >>> [part.tolist() for part in shared_numbers("x", above, below)[:2]]
+    [[0.0, nan], [0.75]]
+    """
+    alone = above.column(column) is below.column(column)  # a table beside itself
+    both = [table.codes(column) for table in ((above,) if alone else (above, below))]
+    if above.kind(column) in _NUMERIC:
+        values, unit = _joined([Column(codes.levels).numbers for codes in both])
+        parts = np.split(values, [len(both[0].levels)])
+        for place, codes in enumerate(both):
+            if codes.missing is not None:
+                parts[place] = np.append(parts[place], np.nan)
+    else:
+        values, unit = _to_one_scale(np.concatenate(_quantities(both)))
+        parts = np.split(values, [both[0].count])
+    return parts[0], parts[0 if alone else 1], unit
+
+
+def _joined(both: Sequence[Numbers]) -> tuple[npt.NDArray[np.float64], float]:
+    """Columns of numbers, one after the other, in one scale; and its unit."""
     present = np.concatenate([numbers.present for numbers in both])
     values: npt.NDArray[Any]
     if all(numbers.values.dtype.kind in "iu" for numbers in both):
@@ -141,14 +204,15 @@ def _to_one_scale(
 ) -> tuple[npt.NDArray[np.float64], float]:
     largest = np.nanmax(np.abs(values), initial=0.0)
     power = -int(np.frexp(largest)[1])
+    if abs(power) < 1000:  # then the power of two is itself a number, and a product is exact
+        return values * 2.0**power, 2.0**power
     with np.errstate(over="ignore"):  # beside the smallest numbers there are, 1 is infinite
         return np.ldexp(values, power), float(np.ldexp(1.0, power))
 
 
-def _stacked_quantities(column: str, above: Table, below: Table) -> npt.NDArray[np.float64]:
-    both = [table.codes(column) for table in (above, below)]
-    scale = scale_name(both[0])
-    return np.concatenate([quantities(one, scale)[one.codes] for one in both])
+def _quantities(both: Sequence[Codes]) -> list[npt.NDArray[np.float64]]:
+    """The quantities of the codes of two columns, in the scale of the first."""
+    return [quantities(codes, scale_name(both[0])) for codes in both]
 
 
 def stacked_table(above: Table, below: Table, columns: Sequence[str]) -> Table:

@@ -394,13 +394,14 @@ class Table:
         """How many persons of ``population`` share the quasi-identifiers of each record."""
         names = self.roles.quasi_identifiers
         population = population.owned_like(self)
-        return counted_in(
+        people = counted_in(
             [self.column(name) for name in names],
             [population.column(name) for name in names],
-            (len(self), len(population)),
+            (self.group(names), population.group(names)),
             wildcard=missing == "wildcard",
             persons=population._past.owners.persons,
         )
+        return self.group(names).spread(people)
 
     # -- what the release asks
 
@@ -535,6 +536,12 @@ class Table:
         self.check_pairs_with(original)
         rows = original._past.positions_of(self.row_key)
         return np.arange(len(self)) if rows is None else rows
+
+    def rows_of_keys(self, row_key: Integers) -> Integers:
+        """The row that has each key; -1 where none has it."""
+        if row_key is self.row_key:
+            return np.arange(len(self))
+        return self._past.positions.of(row_key)
 
     def paired(self, original: Table, row_key: Integers | None = None) -> Table:
         """The same rows declared to descend from ``original``, for measures that pair rows.
@@ -692,6 +699,15 @@ class Table:
         """The column as text: in each row the label of its code; None makes it missing."""
         text = Column.of_labels(self.column(column).name, labels, codes)
         return self._with_columns([text], origin=self._origin.as_text(column))
+
+    def with_codes(self, columns: Mapping[str, tuple[Codes, npt.NDArray[Any]]]) -> Table:
+        """The named columns with, in each row, the value of a code of another column."""
+        changed = []
+        for name, (values, codes) in columns.items():
+            each = values.with_codes(np.arange(values.count, dtype=values.codes.dtype))
+            changed.append(Column(each.at(codes)))
+            assert changed[-1].name == name
+        return self._with_columns(changed)
 
     def fill_numbers(
         self,

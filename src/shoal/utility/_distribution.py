@@ -61,7 +61,13 @@ def total_variation(
     names = columns_to_compare(original, masked, columns)
     each = dict.fromkeys(names, 1.0)
     coarser = []
-    for counted in each_counted(original, masked, names):
+    same = [
+        name
+        for name in names
+        if name in masked.columns and masked.column(name) is original.column(name)
+    ]
+    each |= dict.fromkeys(same, 0.0)
+    for counted in each_counted(original, masked, [name for name in names if name not in same]):
         moved = counted.before / len(original) - counted.after / len(masked)
         each[counted.name] = min(1.0, float(np.abs(moved).sum() / 2))
         coarser += [counted.name] * counted.coarser

@@ -10,7 +10,7 @@ from typing import Any
 from shoal.errors import DoesNotApply, ShoalError, quoted
 from shoal.masking import Progress
 from shoal.measurement import MeasureInfo, Measurement
-from shoal.risk import journalist_risk_before_sampling
+from shoal.risk import counted_once, journalist_risk_before_sampling
 from shoal.table import Table
 from shoal.workflow._asked import Options
 from shoal.workflow._assessment import Assessment, class_facts
@@ -39,6 +39,10 @@ class Run:
 
     def measure(self, chosen: Sequence[MeasureInfo], progress: Progress | None) -> None:
         """Take each measure, or write down why not."""
+        with counted_once():
+            self._measure(chosen, progress)
+
+    def _measure(self, chosen: Sequence[MeasureInfo], progress: Progress | None) -> None:
         for number, info in enumerate(chosen):
             if progress:
                 progress(f"Measuring: {info.title}", number / len(chosen))
@@ -64,10 +68,11 @@ class Run:
             notes += self.found["certainty"].warnings
         swapping = None
         if self.original is not None and with_swapping:
-            swapping = swapping_of(self.original, self.table)
+            by_quasi = self._links_by_quasi_identifiers
+            swapping = swapping_of(self.original, self.table, by_quasi)
             notes += swapping.sentences if swapping is not None else []
             told = [leak.columns for leak in swapping.leaks] if swapping is not None else []
-            linking = linking_columns(self.original, self.table, self._links_by_quasi_identifiers)
+            linking = linking_columns(self.original, self.table, by_quasi)
             notes += [one.sentence for one in linking if one.columns not in told]
         missing = self.shared["missing"]
         classes = class_facts(self.table, missing)

@@ -134,8 +134,13 @@ class Swapping:
         }
 
 
-def swapping_of(original: Table, masked: Table) -> Swapping | None:
-    """What protects a swapped table; None where it is its classes, or nothing, and no swap."""
+def swapping_of(
+    original: Table, masked: Table, by_quasi_identifiers: Measurement | None = None
+) -> Swapping | None:
+    """What protects a swapped table; None where it is its classes, or nothing, and no swap.
+
+    ``by_quasi_identifiers`` is what :func:`distance_linkage` gave, where it was measured already.
+    """
     if not masked.exchanges or not masked.pairs_with(original) or len(masked) == 0:
         return None
     quasi, sensitive = masked.roles.quasi_identifiers, masked.roles.sensitive
@@ -147,6 +152,8 @@ def swapping_of(original: Table, masked: Table) -> Swapping | None:
     blocks = swapped_blocks(masked, sensitive if informed else quasi)
     if informed:
         linkage = own_values(masked, blocks)
+    elif by_quasi_identifiers is not None and tuple(known) == original.roles.quasi_identifiers:
+        linkage = by_quasi_identifiers
     else:
         linkage = distance_linkage(original, masked, known=known)
     columns = tuple(dict.fromkeys(name for block in blocks for name in block.columns))

@@ -12,10 +12,9 @@ from shoal import Roles, Table
 from shoal.kernels.boxes.nearest_regions import fill_gaps, nearest_guesses, shared_neighbours
 from shoal.kernels.boxes.predicates import NOBODY, SEVERAL, indexed, isolated_rows, rows_to_look_at
 from shoal.kernels.uniques.intersections import common_members
-from shoal.risk._inference import _said
-from shoal.risk._linkability import overlap_chance
-from shoal.risk._released_regions import ground, joint_counts
-from shoal.risk._success import one_numbering
+from shoal.risk.attacks._inference import _label_secrets
+from shoal.risk.attacks._linkability import overlap_chance
+from shoal.risk.attacks._success import joint_counts, one_numbering, released_regions
 from shoal.table import released_column
 
 SETS = ["[0, 2]", "[1, 4]", "*", "3", "[2, 2]", None]
@@ -76,7 +75,7 @@ def gaps_of(columns, persons, records):
 def test_gaps(seed):
     (original, masked), columns = random_tables(seed)
     chosen = [columns["x"], columns["n"], columns["y"]]
-    place = ground(chosen, masked)
+    place = released_regions(chosen, masked)
     expected = gaps_of(chosen, len(original), len(masked))
     gaps, cells = np.empty(place.classes.count), np.empty(place.regions.bounds[-1])
     for person in range(len(original)):
@@ -99,7 +98,7 @@ def test_the_chance_to_share_a_record(seed, neighbours):
     """Over all ways to break ties on the two sides."""
     (original, masked), columns = random_tables(seed, persons=6, records=9)
     left, right = [columns["x"], columns["n"]], [columns["y"], columns["m"]]
-    one, other = ground(left, masked), ground(right, masked)
+    one, other = released_regions(left, masked), released_regions(right, masked)
     persons = np.arange(len(original))
     counts = shared_neighbours(
         one.regions,
@@ -124,13 +123,13 @@ def test_the_chance_to_share_a_record(seed, neighbours):
 def test_guesses_by_the_nearest(seed, secret):
     (original, masked), columns = random_tables(seed)
     known, target = [columns["x"], columns["n"]], columns[secret]
-    place = ground(known, masked)
+    place = released_regions(known, masked)
     persons = np.arange(len(original))
     found = nearest_guesses(
         place.regions,
         place.codes(persons),
         joint_counts(place.classes, target.labels),
-        _said(target, 0.3),
+        _label_secrets(target, 0.3),
         target.values,
     )
     gaps = gaps_of(known, len(original), len(masked))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from shoal.kernels.compile import njit
@@ -31,6 +33,63 @@ from shoal.kernels.space.mixed_tree import (
 _STEP = 400_000  # leaves and nodes that a call may compare with a query: about 50 ms
 
 
+class Behind(NamedTuple):
+    """Whom each record stands for: how many, and which of them have a label that is asked for.
+
+    Label ``l`` is had by ``counts[i]`` of those behind the record ``holders[i]``, for every ``i``
+    from ``starts[l]`` to below ``starts[l + 1]``; holders of a label ascend.
+    """
+
+    sizes: Integers
+    starts: Integers
+    holders: Integers
+    counts: Integers
+
+
+def behind(sizes: Integers, records: Integers, labels: Integers, asked: Integers) -> Behind:
+    """Whom the records stand for, of whom only labels that somebody asks for are kept.
+
+    Parameters
+    ----------
+    sizes : array of int
+        How many each record stands for.
+    records, labels : array of int
+        The record that each of these is behind, and a label from 0 on; negative for none.
+    asked : array of int
+        The labels that are asked for; negative ones are never found.
+
+    Examples
+    --------
+    >>> whom = behind(np.array([1, 2]), np.array([0, 1, 1]), np.array([5, 2, 2]), np.array([2]))
+    >>> whom.starts.tolist(), whom.holders.tolist(), whom.counts.tolist()
+    ([0, 0, 0, 1], [1], [2])
+    """
+    span = int(asked.max(initial=-1)) + 1
+    wanted = np.zeros(span, np.bool_)
+    wanted[asked[asked >= 0]] = True
+    here = np.flatnonzero((labels >= 0) & (labels < span))
+    here = here[wanted[labels[here]]]
+    pairs, counts = np.unique(labels[here] * len(sizes) + records[here], return_counts=True)
+    of_label, holders = np.divmod(pairs, max(1, len(sizes)))
+    return Behind(sizes, np.searchsorted(of_label, np.arange(span + 1)), holders, counts)
+
+
+def with_label(whom: Behind, labels: Integers, records: Integers) -> Integers:
+    """How many of those behind each record have the label beside it.
+
+    Examples
+    --------
+    >>> whom = behind(np.array([1, 2]), np.array([0, 1, 1]), np.array([5, 2, 2]), np.array([2, 5]))
+    >>> with_label(whom, np.array([2, 5, -1]), np.array([1, 1, 0])).tolist()
+    [2, 0, 0]
+    """
+    of_label = np.repeat(np.arange(len(whom.starts) - 1), np.diff(whom.starts))
+    held = np.append(of_label * len(whom.sizes) + whom.holders, -1)
+    asked = labels * len(whom.sizes) + records
+    at = np.searchsorted(held[:-1], asked)
+    return np.where((labels >= 0) & (held[at] == asked), np.append(whom.counts, 0)[at], 0)
+
+
 class NearestRecords:
     """The nearest candidates of some rows; call ``advance`` until it gives their number.
 
@@ -42,8 +101,10 @@ class NearestRecords:
         The rows to link.
     candidates : array of int
         The rows, in ascending order, among which the nearest are sought.
-    labels : array of int, optional
-        What each record of ``records`` tells about somebody, as a number; negative for nothing.
+    whom : Behind, optional
+        Whom each record of ``records`` stands for; for one without a label where it is not given.
+    starts, asked : array of int, optional
+        ``asked[starts[i]:starts[i + 1]]`` are the labels that ``rows[i]`` asks for.
 
     Attributes
     ----------
@@ -52,10 +113,10 @@ class NearestRecords:
     gaps : array of float64
         How unlike it is.
     ties : array of int64
-        How many candidates are as near. An intruder who picks one of them finds the right one, if
-        it is among them, with a probability of ``1 / ties``.
+        How many stand behind the candidates that are as near. An intruder who picks one of them
+        finds the right one, if it is among them, with a probability of ``1 / ties``.
     alike : array of int64
-        How many of these have the label of the row; 0 without labels.
+        For each of ``asked`` how many of these have the label.
 
     Examples
     --------
@@ -74,17 +135,24 @@ class NearestRecords:
         records: MixedRecords,
         rows: Integers,
         candidates: Integers,
-        labels: Integers | None = None,
+        whom: Behind | None = None,
+        starts: Integers | None = None,
+        asked: Integers | None = None,
     ) -> None:
+        none, every = np.empty(0, np.int64), records.values.shape[1]
+        if whom is None:
+            whom = behind(np.ones(every, np.int64), none, none, none)
         self.nearest = np.full(len(rows), -1)
         self.gaps = np.full(len(rows), np.inf)
         self.ties = np.zeros(len(rows), np.int64)
-        self.alike = np.zeros(len(rows), np.int64)
-        self._records, self._rows = records, rows
-        self._labels = np.empty(0, np.int64) if labels is None else labels
+        self._asked = none if asked is None else asked.astype(np.int64)
+        self.alike = np.zeros(len(self._asked), np.int64)
+        self._starts = np.zeros(len(rows) + 1, np.int64) if starts is None else starts
+        self._records, self._rows, self._whom = records, rows, whom
         self._candidates = candidates
         few = are_few(len(records.measure.presence), len(rows), len(candidates))
         self._tree = None if few else grow(records, candidates)
+        self._tied, self._marks = np.empty(len(candidates), np.int64), np.full(every, -1)
         self._done = 0
 
     def advance(self) -> int:
@@ -96,8 +164,12 @@ class NearestRecords:
             self._tree,
             self._records,
             self._rows,
-            self._labels,
+            self._whom,
+            self._starts,
+            self._asked,
             self._done,
+            self._tied,
+            self._marks,
             self.nearest,
             self.gaps,
             self.ties,
@@ -114,9 +186,10 @@ class NearestRecords:
             as_near = candidates[distances == distances.min(initial=np.inf)]
             if len(as_near):
                 self.nearest[place], self.gaps[place] = as_near[0], distances.min()
-            self.ties[place] = len(as_near)
-            if len(self._labels) and self._labels[row] >= 0:
-                self.alike[place] = np.count_nonzero(self._labels[as_near] == self._labels[row])
+            self.ties[place] = self._whom.sizes[as_near].sum()
+            for at in range(self._starts[place], self._starts[place + 1]):
+                labels = np.full(len(as_near), self._asked[at])
+                self.alike[at] = with_label(self._whom, labels, as_near).sum()
         self._done = len(self._rows)
 
 
@@ -125,8 +198,12 @@ def _link(
     tree: Tree,
     records: MixedRecords,
     rows: Integers,
-    labels: Integers,
+    whom: Behind,
+    starts: Integers,
+    asked: Integers,
     done: int,
+    tied: Integers,
+    marks: Integers,
     nearest: Integers,
     gaps: Floats,
     ties: Integers,
@@ -135,26 +212,42 @@ def _link(
     met = 0
     while done < len(rows) and met < _STEP:
         set_query(tree.query, records.measure, records.values, records.codes, rows[done])
-        label = labels[rows[done]] if len(labels) > 0 else -1
-        nearest[done], gaps[done], ties[done], alike[done], visits = _nearest_one(
-            tree, records.measure, labels, label
-        )
-        done, met = done + 1, met + visits
+        nearest[done], gaps[done], count, visits = _nearest_one(tree, records.measure, tied)
+        for i in range(count):
+            ties[done] += whom.sizes[tied[i]]
+            marks[tied[i]] = done
+        for at in range(starts[done], starts[done + 1]):
+            if asked[at] >= 0:
+                alike[at] = _with_label(whom, asked[at], tied, count, marks, done)
+        done, met = done + 1, met + visits + (starts[done + 1] - starts[done]) // 16
     return done
 
 
 @njit(cache=True)
-def _nearest_one(
-    tree: Tree, measure: Measure, labels: Integers, label: int
-) -> tuple[int, float, int, int, int]:
-    """The lowest of the nearest rows, its distance, how many are as near, and what was met.
+def _with_label(
+    whom: Behind, label: int, tied: Integers, count: int, marks: Integers, mark: int
+) -> int:
+    """How many of those behind the tied records have a label: by its holders, or by the records."""
+    first, last, found = whom.starts[label], whom.starts[label + 1], 0
+    if last - first <= 8 * count:
+        for at in range(first, last):
+            if marks[whom.holders[at]] == mark:
+                found += whom.counts[at]
+        return found
+    for i in range(count):
+        at = first + np.searchsorted(whom.holders[first:last], tied[i])
+        if at < last and whom.holders[at] == tied[i]:
+            found += whom.counts[at]
+    return found
 
-    Before what was met: how many of those as near have the label.
-    """
+
+@njit(cache=True)
+def _nearest_one(tree: Tree, measure: Measure, tied: Integers) -> tuple[int, float, int, int]:
+    """The lowest of the nearest rows, its distance, how many are ``tied``, and what was met."""
     query, queue, leaves, rows = tree.query, tree.queue, len(tree.values), tree.values.shape[1] - 3
     if len(measure.tables) > 0:
         open_windows(query, measure, np.bool_(False))
-    best, best_row, ties, alike = np.inf, GONE, 0, 0
+    best, best_row, count = np.inf, GONE, 0
     queue[SCORE, 0], queue[ROW, 0], queue[ENTRY, 0] = np.inf, 0.0, tree.links.shape[1] - 1
     waiting, met = 1, 0
     while waiting > 0:
@@ -171,10 +264,9 @@ def _nearest_one(
                 if not hits >> lane & 1 or gap > best:
                     continue
                 if gap < best:
-                    best, best_row, ties, alike = gap, row, 0, 0
-                best_row, ties = min(best_row, row), ties + 1
-                if label >= 0 and labels[int(row)] == label:
-                    alike += 1
+                    best, best_row, count = gap, row, 0
+                best_row, tied[count] = min(best_row, row), int(row)
+                count += 1
         else:
             node = entry - leaves
             bounds = lower_bounds(query, measure, tree.edges, tree.code_edges, node)
@@ -184,4 +276,4 @@ def _nearest_one(
             waiting = await_children(
                 queue, waiting, query.room, tree.edges, node, 2 * rows, hits, first, -1.0
             )
-    return int(best_row), best, ties, alike, met
+    return int(best_row), best, count, met

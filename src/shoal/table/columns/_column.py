@@ -222,8 +222,8 @@ class Column:
             return np.zeros(len(self), np.bool_)
         if self._is_coarse and other._is_coarse:
             mine, theirs = in_one_code(self, other)
-            before = theirs[other.codes.codes]
-            return mine[self.codes.codes] != (before if rows is None else before[rows])
+            before = other.codes.codes if rows is None else other.codes.codes[rows]
+            return mine[self.codes.codes] != theirs[before]
         old = other.series if rows is None else other.series.gather(rows)
         old, new = comparable(old, self.series)
         return old.ne_missing(new).to_numpy()
@@ -248,7 +248,8 @@ def in_one_code(one: Column, other: Column) -> tuple[Integers, Integers]:
     """
     kept = _IN_ONE_CODE.setdefault(one, WeakKeyDictionary())
     if other not in kept:
-        kept[other] = _in_one_code(one, other)
+        turned = _IN_ONE_CODE[other].get(one) if other in _IN_ONE_CODE else None
+        kept[other] = _in_one_code(one, other) if turned is None else (turned[1], turned[0])
     return kept[other]
 
 

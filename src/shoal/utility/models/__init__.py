@@ -7,6 +7,8 @@ from shoal.utility.models._scores import CLASSIFICATION_SCORES, REGRESSION_SCORE
 from shoal.utility.models._splits import Fold, stratified_folds, stratified_sample
 from shoal.utility.models._tuning import PRESETS, Tried, Tuned, grid, tuned
 
+SEARCHED = False  # no measure is declared here, and some learners are slow to import
+
 __all__ = [
     "CLASSIFICATION_SCORES",
     "PRESETS",

@@ -1,0 +1,1 @@
+"""Attacks that guess what is in a table, who is, and what somebody's secret is."""

@@ -1,0 +1,375 @@
+"""Attribute disclosure: how often a person's secret is guessed from a release."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Literal, cast, get_args
+
+import numpy as np
+
+from shoal.errors import InputError, quoted
+from shoal.measurement import Measurement, measure
+from shoal.risk.attacks._coded_columns import (
+    MembersAndControl,
+    SecretLabels,
+    coded_column,
+    members_and_control,
+    secret_labels,
+    unpaired_intruder,
+)
+from shoal.risk.attacks._learnt_guesses import check_learner, features_of, learn, learnt_rows
+from shoal.risk.attacks._swapped_groups import rank_matching
+from shoal.risk.linkage._intruder import (
+    SAMPLE,
+    Floats,
+    Integers,
+    Intruder,
+    Known,
+    one_row_each,
+)
+from shoal.risk.linkage._linked_labels import Linkage, label_chances
+from shoal.risk.linkage._right_links import (
+    Links,
+    about_coarser,
+    about_renamed,
+    about_sampled,
+    right_links,
+    wilson,
+)
+from shoal.table import Table, owned_pairs
+
+Attack = Literal["model", "distance", "probabilistic", "similarity", "rank-matching"]
+
+
+@dataclass(frozen=True, eq=False)
+class _Guessed:
+    """What an attack on one secret achieved; ``right`` is the chance of each person's guess."""
+
+    intruder: Intruder
+    right: Floats
+    blind: float
+    facts: dict[str, Any] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def accuracy(self) -> float:
+        return float(self.right.mean())
+
+    @cached_property
+    def rate(self) -> Measurement:
+        """The share as a linkage has it: with its interval, and per record."""
+        return right_links("attribute_inference", self.intruder, Links(self.right))
+
+    @property
+    def lift(self) -> float:
+        """What is guessed of that which a blind guess would not get."""
+        return _above(self.accuracy, self.blind)
+
+
+@measure(
+    "share of secrets guessed",
+    direction="lower",
+    limits=(0, 1),
+    needs_original=True,
+    sensitive=True,
+)
+def attribute_inference(
+    original: Table,
+    masked: Table,
+    *,
+    secret: Sequence[str] | None = None,
+    known: Known = None,
+    attack: Attack = "model",
+    learner: Any = "random-forest",
+    tolerance: float = 0.1,
+    control: Table | None = None,
+    sample: int = SAMPLE,
+    random_state: int | None = None,
+) -> Measurement:
+    """The share of persons whose secret is guessed right from what is known of them.
+
+    An intruder knows some columns of every person in the original and guesses a sensitive one:
+    by a model that was trained on the masked table, by the secret of the record that a linkage
+    finds (ties count by their share), or by matching ranks inside the groups of a swap. A guess is
+    judged by the person's value in the original, so the rows of the tables need not be paired,
+    unless columns were made coarser. Of a person who has several records one is known, drawn by a
+    public key, and a guess is right that is the secret in any of them.
+
+    The baseline is what somebody achieves who guesses the most frequent released value for
+    everybody. Only what lies above it is disclosed by what is known. Of several secrets the value
+    is that of the one with the largest lift, (accuracy - baseline) / (1 - baseline); the details
+    have all of them.
+
+    A secret with more than 20 different values that have an order is cut into parts of about
+    equally many persons, and a guess is right in the right part. A missing secret is a value.
+
+    Parameters
+    ----------
+    original : Table
+        The table before masking.
+    masked : Table
+        The table after masking.
+    secret : list of str, optional
+        The columns that the intruder is after; the sensitive ones without it.
+    known : list of str or str, optional
+        The columns that the intruder knows, by name or as for a linkage by a word
+        (``"left-in-place"``, ``"informed"``, ``"everything"``); the quasi-identifiers without it.
+    attack : {"model", "distance", "probabilistic", "similarity", "rank-matching"}
+        How the secret is guessed. Matching by rank needs a swap, and its guess must be exact.
+    learner : "random-forest" or estimator
+        The model; any classifier or regressor of scikit-learn. It learns from 30,000 released
+        records at most, in all, and of a secret without an order the 100 most frequent values.
+    tolerance : float
+        The share of the persons' ranks that counts as one value, for numbers and dates.
+    control : Table, optional
+        Persons who were not in the original, for the model: what is guessed of them, too, is
+        knowledge about people in general.
+    sample : int
+        The secrets of so many persons are guessed at most, of the same ones each time.
+    random_state : int, optional
+        Gives another sample of persons. It is no secret.
+
+    References
+    ----------
+    Senavirathne, Torra (2021), Dissecting anonymization for mixed data, section on attribute
+    disclosure. Domingo-Ferrer, Torra (2003), Disclosure risk assessment in statistical microdata
+    protection via advanced record linkage.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import Roles, Table
+    >>> frame = pl.DataFrame({"age": [30, 31, 48, 48], "ill": ["no", "no", "yes", "yes"]})
+    >>> table = Table(frame, Roles(quasi_identifiers=["age"], sensitive=["ill"]))
+    >>> found = attribute_inference(table, table, attack="distance")
+    >>> found.value, found.baseline
+    (1.0, 0.5)
+    """
+    _check_options(attack, tolerance, control)
+    if attack == "model":
+        check_learner(learner)
+    intruder = unpaired_intruder(
+        original, masked, known=known, sample=sample, random_state=random_state
+    )
+    secrets = _secrets(original, secret)
+    found: dict[str, _Guessed] = {}
+    for name in secrets:
+        hints = tuple(hint for hint in intruder.known if hint != name)
+        if not hints:
+            raise InputError(
+                f"The intruder knows nothing but the secret '{name}' itself; name other columns "
+                "as known."
+            )
+        about = replace(intruder, known=hints)
+        if name not in masked.columns:
+            found[name] = _Guessed(about, np.zeros(len(intruder.persons)), 0.0, {"released": False})
+        elif attack == "rank-matching":
+            found[name] = _by_ranks(about, name)
+        else:
+            people = members_and_control(original, masked, control, [*about.released, name])
+            labels = secret_labels(name, people, tolerance)
+            if attack != "model" or not about.released:
+                found[name] = _linked(about, people, labels, attack)
+            else:
+                taught = learnt_rows(masked, about.own, len(secrets))
+                found[name] = _by_model(about, people, labels, learner, taught)
+    return _attack_measurement(found, attack, len(masked))
+
+
+def _linked(
+    intruder: Intruder, people: MembersAndControl, labels: SecretLabels, attack: Attack
+) -> _Guessed:
+    """The secret of the record that a linkage finds, or a blind guess where none can."""
+    secrets, blind, facts = _of_persons(intruder, people, labels)
+    if not intruder.released:
+        frequent = _frequent(intruder, labels)
+        right = secrets.right(frequent) / len(frequent)
+        warning = "Nothing that the intruder knows was released: the guess is blind."
+        return _Guessed(intruder, right, blind, facts, (warning,))
+    # raises where a coarser column cannot be mapped
+    told = about_coarser(hint for hint in intruder.released if coded_column(hint, people).coarser)
+    each = replace(intruder, persons=intruder.persons[secrets.of], own=intruder.own[secrets.of])
+    right = label_chances(each, secrets.labels, labels.records, linkage=cast(Linkage, attack))
+    return _Guessed(intruder, secrets.summed(right), blind, facts, told)
+
+
+def _by_model(
+    intruder: Intruder,
+    people: MembersAndControl,
+    labels: SecretLabels,
+    learner: Any,
+    taught: Integers,
+) -> _Guessed:
+    """The guess of a model that learnt from some of the records."""
+    _, blind, facts = _of_persons(intruder, people, labels)
+    others = np.arange(people.members, len(people.own))
+    others = others[one_row_each(people.persons[others], others)]
+    rows = np.append(intruder.persons, others)
+    # Where a control group is compared, both must be mapped to coarser values in the same way.
+    columns = {
+        hint: coded_column(hint, people, exactly=len(others) == 0).of(rows)
+        for hint in sorted(intruder.released)
+    }
+    records, everybody = features_of(list(columns.values()), learner)
+    told = about_coarser(hint for hint, terms in columns.items() if terms.coarser)
+    model = learn(learner, records[taught], labels.records[taught], intruder.masked.persons[taught])
+    found = _Secrets.of_rows(rows, people, labels).right(model.guesses(everybody)[:, None])
+    facts |= {"learnt_from": len(taught), "own_accuracy": model.own_accuracy}
+    right, of_others = found[: len(intruder.persons)], found[len(intruder.persons) :]
+    if len(others):
+        share = float(of_others.mean())
+        facts["control"] = {
+            "persons": len(others),
+            "accuracy": share,
+            "interval": list(wilson(share, len(others))),
+            "above_control": _above(float(right.mean()), share),
+        }
+    return _Guessed(intruder, right, blind, facts, (*told, *model.warnings))
+
+
+def _by_ranks(intruder: Intruder, name: str) -> _Guessed:
+    """Matching ranks inside the groups of a swap, for the persons whose records are released."""
+    if not intruder.masked.pairs_with(intruder.original):
+        raise InputError(
+            "Matching by rank needs the groups of a swap and the rows of the two tables in pairs; "
+            "mask the original with Shoal, and measure before the release is read again."
+        )
+    found = rank_matching(intruder.original, intruder.masked, name, known=list(intruder.released))
+    assert found.per_record is not None
+    assert found.baseline is not None
+    persons = intruder.original.rows_of_keys(intruder.masked.row_key)
+    order = np.argsort(persons)
+    about = replace(intruder, persons=persons[order], own=order)
+    return _Guessed(about, found.per_record[order], found.baseline, {"released": True})
+
+
+def _attack_measurement(found: dict[str, _Guessed], attack: Attack, records: int) -> Measurement:
+    worst = max(found, key=lambda name: _how_bad(found[name]))
+    guessed = found[worst]
+    rate = guessed.rate
+    original, masked = guessed.intruder.original, guessed.intruder.masked
+    renamed = about_renamed(original, masked, [*guessed.intruder.known, *found])
+    warnings = [*guessed.warnings, *renamed, *about_sampled(original, masked)]
+    if rate.interval is not None and rate.interval[0] <= guessed.blind:
+        warnings.append("The guesses are no better than the most frequent value.")
+    return Measurement(
+        "attribute_inference",
+        guessed.accuracy,
+        interval=rate.interval,
+        baseline=guessed.blind,
+        per_record=rate.per_record,
+        details={
+            "persons": len(np.unique(original.persons[guessed.intruder.persons])),
+            "records": records,
+            "attack": attack,
+            "known": list(guessed.intruder.released),
+            "secret": worst,
+            "above_baseline": guessed.accuracy - guessed.blind,
+            "lift": guessed.lift,
+            "columns": {name: one.accuracy for name, one in found.items()},
+            "secrets": {name: _facts(one) for name, one in found.items()},
+        },
+        warnings=tuple(warnings),
+    )
+
+
+def _how_bad(guessed: _Guessed) -> tuple[bool, float, float]:
+    """What a secret is judged by; one that was not released is never the worst of several."""
+    return guessed.facts["released"], guessed.lift, guessed.accuracy
+
+
+def _facts(guessed: _Guessed) -> dict[str, Any]:
+    return {
+        "accuracy": guessed.accuracy,
+        "interval": None if guessed.rate.interval is None else list(guessed.rate.interval),
+        "baseline": guessed.blind,
+        "above_baseline": guessed.accuracy - guessed.blind,
+        "lift": guessed.lift,
+        **guessed.facts,
+    }
+
+
+def _above(share: float, blind: float) -> float:
+    """The part of what was open that is told; 0 where nothing was open."""
+    return (share - blind) / (1 - blind) if blind < 1 else 0.0
+
+
+def _frequent(intruder: Intruder, labels: SecretLabels) -> Integers:
+    """The labels that most persons have: several where they are equally frequent."""
+    counts = np.bincount(owned_pairs(labels.records, intruder.masked.persons)[0])
+    return np.flatnonzero(counts == counts.max())
+
+
+@dataclass(frozen=True, eq=False)
+class _Secrets:
+    """The different labels of persons, in all their records: ``labels`` at the place ``of``."""
+
+    of: Integers
+    labels: Integers
+    persons: int
+
+    @classmethod
+    def of_rows(cls, rows: Integers, people: MembersAndControl, labels: SecretLabels) -> _Secrets:
+        """Those of the persons of some rows, each of another person."""
+        if len(np.unique(people.persons)) == len(people.persons):
+            return cls(np.arange(len(rows)), labels.people[rows], len(rows))
+        place = np.full(int(people.persons.max()) + 1, -1)
+        place[people.persons[rows]] = np.arange(len(rows))
+        asked = place[people.persons] >= 0
+        had, of = owned_pairs(labels.people[asked], place[people.persons[asked]])
+        return cls(of, had, len(rows))
+
+    def summed(self, chances: Floats) -> Floats:
+        """The chance of any of the labels of each person."""
+        return np.minimum(np.bincount(self.of, chances, minlength=self.persons), 1.0)
+
+    def right(self, guesses: Integers) -> Floats:
+        """How many of some guesses are right for each person: the same for all, or own ones."""
+        own = np.broadcast_to(guesses, (self.persons, guesses.shape[-1]))[self.of]
+        right = (own == self.labels[:, None]).sum(axis=1)
+        counted: Floats = np.bincount(self.of, right, self.persons).astype(np.float64)
+        return counted
+
+
+def _of_persons(
+    intruder: Intruder, people: MembersAndControl, labels: SecretLabels
+) -> tuple[_Secrets, float, dict[str, Any]]:
+    """The persons' labels, what the most frequent released value gets of them, and plain facts."""
+    secrets = _Secrets.of_rows(intruder.persons, people, labels)
+    frequent = _frequent(intruder, labels)
+    blind = float(secrets.right(frequent).mean() / len(frequent))
+    return secrets, blind, {"released": True, "values": labels.values, "parts": labels.parts}
+
+
+def _secrets(original: Table, secret: Sequence[str] | None) -> list[str]:
+    if secret is None:
+        secret = original.roles.sensitive
+        if not secret:
+            raise InputError(
+                "The original has no sensitive columns, so nothing says what an intruder is "
+                "after; declare them in the roles, or name columns as secret."
+            )
+    if not isinstance(secret, (list, tuple)) or not all(isinstance(name, str) for name in secret):
+        raise InputError("The secrets must be a list of column names, or None.")
+    absent = [name for name in secret if name not in original.columns]
+    if absent or not secret:
+        raise InputError(f"The original has no column {quoted(absent)} that could be a secret.")
+    return list(dict.fromkeys(secret))
+
+
+def _check_options(attack: Any, tolerance: Any, control: Any) -> None:
+    if attack not in get_args(Attack):
+        raise InputError(f"The attack must be one of {quoted(get_args(Attack))}.")
+    number = isinstance(tolerance, numbers.Real) and not isinstance(tolerance, bool)
+    if not (number and 0 < tolerance <= 1):
+        raise InputError(
+            f"The tolerance must be a number above 0 and at most 1; got {tolerance!r} instead."
+        )
+    if control is not None and attack != "model":
+        raise InputError(
+            "A control group is for the attack 'model'; the other attacks take a person's record "
+            "to be in the release."
+        )

@@ -1,0 +1,253 @@
+"""Inference: a secret taken from the nearest released record, against persons not in the table."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.errors import InputError
+from shoal.measurement import Measurement, measure
+from shoal.risk.attacks._success import (
+    SAMPLE,
+    Floats,
+    Integers,
+    Rate,
+    ReleasedRegions,
+    attack_measurement,
+    check_tables,
+    higher,
+    joint_counts,
+    nothing_found,
+    readable_columns,
+    released_regions,
+    risk_above,
+    rows_to_attack,
+)
+from shoal.risk.linkage._intruder import check_sample, known_columns
+from shoal.risk.linkage._right_links import about_sampled
+from shoal.table import ReleasedColumn, Table, owned_pairs
+
+if TYPE_CHECKING:
+    from shoal.kernels.boxes.nearest_regions import Secrets
+
+
+@measure(
+    "risk that a sensitive value is inferred from the release",
+    direction="lower",
+    limits=(0, 1),
+    needs_original=True,
+    sensitive=True,
+    on_request="what it shows without persons who were not in the table may be known of everybody; "
+    "ask for it by name, with a control",
+)
+def inference(
+    original: Table,
+    masked: Table,
+    *,
+    secret: str | None = None,
+    known: Sequence[str] | None = None,
+    closeness: float = 0.05,
+    control: Table | None = None,
+    sample: int = SAMPLE,
+    random_state: int | None = None,
+) -> Measurement:
+    """How often the nearest released record tells the sensitive value of a person.
+
+    Somebody knows some columns of a person and takes the sensitive value of the nearest released
+    record; of equally near ones any. What is right for people who were not in the table, too, is
+    known of the population and is not disclosed by the table.
+
+    The value is (r - b) / (1 - b): r is the share of right guesses, b that of the best guess that
+    is the same for everybody, or of the attack on control persons where that is higher. Of several
+    sensitive columns the one with the highest risk counts. Persons whose secret is missing have
+    nothing to be guessed, and are left out. Of a person who has several records one is known, drawn
+    by a public key, and a guess is right that is the secret in any of them.
+
+    Parameters
+    ----------
+    original : Table
+        The table before masking.
+    masked : Table
+        The table after masking, or a synthetic one.
+    secret : str, optional
+        The sensitive column; by default all of them.
+    known : list of str, optional
+        The columns that the intruder knows; the quasi-identifiers without it.
+    closeness : float
+        How far a number or date may be from the true one to be right, as a share of the range of
+        the original.
+    control : Table, optional
+        Persons of the same kind who were not in the table.
+    sample : int
+        So many persons of each kind are attacked at most; released records are never sampled.
+    random_state : int, optional
+        Gives another sample. It is no secret.
+
+    References
+    ----------
+    Article 29 Working Party (2014), Opinion 05/2014 on anonymisation techniques, section 2.2.2.
+    Giomi, Boenisch, Wehmeyer, Tasnádi (2023), A unified framework for quantifying privacy risk in
+    synthetic data, section 4.3.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import Roles, Table
+    >>> frame = pl.DataFrame({"age": [30, 31, 48, 52], "ill": ["flu", "flu", "gout", "mumps"]})
+    >>> table = Table(frame, Roles(quasi_identifiers=["age"], sensitive=["ill"]))
+    >>> inference(table, table).value
+    1.0
+    """
+    check_sample(sample, random_state, "attack")
+    number = isinstance(closeness, numbers.Real) and not isinstance(closeness, bool)
+    if not number or not 0 <= closeness < 1:
+        raise InputError(
+            f"The option 'closeness' must be a number from 0 to below 1; got {closeness!r}."
+        )
+    check_tables(original, masked, control)
+    secrets = _secrets(original, secret)
+    names = [name for name in known_columns(original, masked, known) if name not in secrets]
+    if not names:
+        raise InputError("The intruder knows nothing but the secret; name other columns as known.")
+    read, said = readable_columns([*names, *secrets], original, masked, control)
+    said += about_sampled(original, masked)
+    targets = [column for column in read if column.name in secrets]
+    steps = [column for column in read if column.name not in secrets]
+    details: dict[str, Any] = {"known": [column.name for column in steps]}
+    if not targets or not steps:
+        said.append("Nothing was released that the sensitive values could be guessed from.")
+        return nothing_found("inference", control, details | {"persons": 0}, said)
+    place = released_regions(steps, masked)
+    groups = rows_to_attack(original, control, int(sample), random_state)
+    owners = original.persons
+    if control is not None:
+        owners = np.append(owners, original.person_count + control.persons)
+    rates = {
+        target.name: _rates(target, place, groups, owners, float(closeness)) for target in targets
+    }
+    risks = {
+        name: risk_above(attack, higher(blind, others))[0]
+        for name, (attack, blind, others) in rates.items()
+    }
+    worst = max(risks, key=lambda name: (risks[name], name))
+    attack, blind, others = rates[worst]
+    return attack_measurement(
+        "inference",
+        attack,
+        blind=blind,
+        control=others,
+        details=details | {"persons": len(groups[0]), "secret": worst, "columns": risks},
+        warnings=said,
+    )
+
+
+def _secrets(original: Table, secret: str | None) -> tuple[str, ...]:
+    if secret is None:
+        if not original.roles.sensitive:
+            raise InputError(
+                "Inference is about sensitive columns, and the original declares none; name them "
+                "in the roles, or one as 'secret'."
+            )
+        return original.roles.sensitive
+    if not isinstance(secret, str):
+        raise InputError(f"The 'secret' must be the name of a column; got {type(secret).__name__}.")
+    return tuple(original.chosen([secret]))
+
+
+def _rates(
+    target: ReleasedColumn,
+    place: ReleasedRegions,
+    groups: tuple[Integers, Integers | None],
+    owners: Integers,
+    closeness: float,
+) -> tuple[Rate, Rate, Rate | None]:
+    """How often the secret is guessed: of persons in the table, blindly, and of control persons."""
+    from shoal.kernels.boxes.nearest_regions import nearest_guesses
+
+    secrets = _label_secrets(target, closeness)
+    members = joint_counts(place.classes, target.labels)
+    rates: list[Rate | None] = []
+    for persons in groups:
+        if persons is None:
+            rates.append(None)
+            continue
+        # the others have nothing to be guessed
+        told, own = _places_and_secrets(target, persons, owners)
+        if not len(own):
+            rates.append(Rate(0.0))
+            continue
+        found = nearest_guesses(place.regions, place.codes(persons[told]), members, secrets, own)
+        rates.append(Rate.of(_of_any(target, told, found)))
+    attack, control = rates
+    assert attack is not None
+    return attack, _blind(target, secrets, *_places_and_secrets(target, groups[0], owners)), control
+
+
+def _places_and_secrets(
+    target: ReleasedColumn, persons: Integers, owners: Integers
+) -> tuple[Integers, Integers]:
+    """The places of the persons and, beside each, the secrets that they have in their records."""
+    if len(np.unique(owners)) == len(owners):
+        own = target.values[persons]
+        return np.flatnonzero(own >= 0), own[own >= 0]
+    place = np.full(int(owners.max()) + 1, -1)
+    place[owners[persons]] = np.arange(len(persons))
+    asked = (place[owners] >= 0) & (target.values >= 0)
+    return owned_pairs(place[owners[asked]], target.values[asked])
+
+
+def _of_any(target: ReleasedColumn, persons: Integers, chances: Floats) -> Floats:
+    """The chance of each person: that of any of the secrets, of numbers that of the likeliest."""
+    starts = np.flatnonzero(np.diff(persons, prepend=-1))
+    reduced = np.maximum if target.ordered else np.add
+    found: Floats = reduced.reduceat(chances, starts)
+    return np.minimum(found, 1.0)
+
+
+def _label_secrets(target: ReleasedColumn, closeness: float) -> Secrets:
+    """What each released label says of the secret."""
+    from shoal.kernels.boxes.nearest_regions import Secrets
+
+    count = len(target.starts) - 1
+    guesses, worth = np.full(count, np.inf), np.zeros(count)
+    some = np.flatnonzero(np.diff(target.starts) > 0)
+    if len(some):
+        first, last = target.low[target.starts[some]], target.high[target.starts[some + 1] - 1]
+        guesses[some] = (target.places[first] + target.places[last]) / 2
+        sizes = np.add.reduceat(target.high - target.low + 1, target.starts[some])
+        worth[some] = 1.0 / sizes
+    return Secrets(
+        target.starts,
+        target.low,
+        target.high,
+        target.places,
+        target.ordered,
+        guesses,
+        worth,
+        closeness,
+    )
+
+
+def _blind(target: ReleasedColumn, secrets: Secrets, persons: Integers, own: Integers) -> Rate:
+    """How often the one guess is right that fits the most released records."""
+    shown = target.labels[target.labels >= 0]
+    if len(shown) == 0 or len(own) == 0:
+        return Rate(0.0)
+    right: Floats
+    if target.ordered:
+        guesses = np.sort(secrets.guesses[shown])
+        reach = secrets.closeness + 1e-12
+        fits = np.searchsorted(guesses, guesses + reach, side="right")
+        best = guesses[np.argmax(fits - np.searchsorted(guesses, guesses - reach))]
+        right = (np.abs(target.places[own] - best) <= reach).astype(np.float64)
+    else:
+        weight = np.bincount(shown, minlength=len(secrets.worth)) * secrets.worth
+        per_run = np.repeat(weight, np.diff(target.starts))
+        mass = np.zeros(len(target.places) + 1)
+        np.add.at(mass, target.low, per_run)
+        np.add.at(mass, target.high + 1, -per_run)
+        right = (own == np.argmax(np.cumsum(mass)[:-1])).astype(np.float64)
+    return Rate.of(_of_any(target, persons, right))

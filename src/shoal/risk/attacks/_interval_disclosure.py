@@ -1,0 +1,280 @@
+"""Interval disclosure: numbers that a release tells closely, if not exactly."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import DoesNotApply, InputError, quoted
+from shoal.measurement import Measurement, measure
+from shoal.risk.linkage._compared import is_quantity
+from shoal.risk.linkage._intruder import Floats, Integers
+from shoal.risk.linkage._right_links import about_renamed, about_sampled
+from shoal.table import Table, stacked_numbers
+
+Interval = Literal["ranks", "deviations", "groups"]
+
+
+@dataclass(frozen=True, eq=False)
+class _ColumnDisclosure:
+    """What a release tells of one column: for each person whether it is close, and how wide.
+
+    Widths are in standard deviations of the original, NaN where nothing is told. ``blind`` is the
+    share that the intervals of other records would tell, or None.
+    """
+
+    close: Floats
+    widths: Floats
+    blind: float | None
+
+    @property
+    def median_width(self) -> float | None:
+        told = self.widths[~np.isnan(self.widths)]
+        return float(np.median(told)) if len(told) else None
+
+    @property
+    def exactly(self) -> npt.NDArray[np.bool_]:
+        """Whose interval is one value, and theirs."""
+        told: npt.NDArray[np.bool_] = (self.widths == 0) & (self.close > 0)
+        return told
+
+
+@measure(
+    "share of numbers told closely",
+    direction="lower",
+    limits=(0, 1),
+    needs_original=True,
+    pairs=True,
+)
+def interval_disclosure(
+    original: Table,
+    masked: Table,
+    *,
+    columns: Sequence[str] | None = None,
+    interval: Interval = "ranks",
+    percent: float = 5.0,
+) -> Measurement:
+    """The share of numbers that lie in a narrow interval around what was released for them.
+
+    Somebody who finds a person's record need not read the exact value there to learn much: after
+    rank swapping, microaggregation, rounding or noise the value is near. The interval of a record
+    goes ``percent`` % of the ranks of the released column, or of its standard deviation, to both
+    sides of the released value, and the value of the original is in it or not.
+
+    Groups are another source. With ``interval="groups"`` the interval holds the released value and
+    all original values behind it; after a swap it holds all values of the group, which anybody
+    can read off the release. A number is told where it is at most twice ``percent`` % of the
+    standard deviation wide, and is disclosed exactly where it has no width at all. Where a person
+    has several records, the most exposed of them counts, and shares are of persons.
+
+    Parameters
+    ----------
+    original : Table
+        The table before masking.
+    masked : Table
+        The table after masking, made from ``original``.
+    columns : list of str, optional
+        Columns of numbers, dates, times or durations; those among the quasi-identifiers and
+        sensitive columns without it.
+    interval : {"ranks", "deviations", "groups"}
+        How the interval is made.
+    percent : float
+        How far it goes to each side.
+
+    References
+    ----------
+    Domingo-Ferrer, Torra (2001), A quantitative comparison of disclosure control methods for
+    microdata, section 3 (interval disclosure). Mateo-Sanz, Sebé, Domingo-Ferrer (2004), Outlier
+    protection in continuous microdata masking (intervals by standard deviations).
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import Roles, Round, Table
+    >>> table = Table(pl.DataFrame({"wage": [100, 104, 220, 480]}), Roles(sensitive=["wage"]))
+    >>> rounded = Round(base=100, columns=["wage"]).fit_transform(table)
+    >>> interval_disclosure(table, rounded, interval="deviations").per_record.tolist()
+    [1.0, 1.0, 0.0, 0.0]
+    """
+    _check_options(original, masked, interval, percent)
+    names, left_out = _numeric(original, masked, columns)
+    own = masked.rows_of_keys(original.row_key)
+    found = {
+        name: _column_disclosure(name, original, masked, own, interval, float(percent))
+        for name in names
+    }
+    persons = original.of_persons
+    per_record = np.mean([one.close for one in found.values()], axis=0)
+    blind = [one.blind for one in found.values() if one.blind is not None]
+    everything = np.all([one.close > 0 for one in found.values()], axis=0)
+    return Measurement(
+        "interval_disclosure",
+        float(persons(per_record).mean()),
+        baseline=float(np.mean(blind)) if len(blind) == len(found) else None,
+        per_record=per_record,
+        details={
+            "persons": original.person_count,
+            "interval": interval,
+            "percent": float(percent),
+            "zero_width": float(
+                np.mean([float(persons(o.exactly).mean()) for o in found.values()])
+            ),
+            "all_columns": float(persons(everything).mean()),
+            "columns": {name: float(persons(one.close).mean()) for name, one in found.items()},
+            "zero_widths": {name: float(persons(o.exactly).mean()) for name, o in found.items()},
+            "median_widths": {name: one.median_width for name, one in found.items()},
+        },
+        warnings=(
+            *_about(left_out),
+            *about_sampled(original, masked),
+            *about_renamed(original, masked, names),
+        ),
+    )
+
+
+def _column_disclosure(
+    name: str, original: Table, masked: Table, own: Integers, interval: Interval, percent: float
+) -> _ColumnDisclosure:
+    if name not in masked.columns:
+        return _ColumnDisclosure(np.zeros(len(own)), np.full(len(own), np.nan), 0.0)
+    both = stacked_numbers(name, original, masked)
+    before, after = both[: len(own)], both[len(own) :]
+    deviation, blind = _deviation(before), None
+    if interval == "groups":
+        low, high = _of_people(own, *_hulls(name, masked, own, before, after))
+        close = high - low <= 2 * percent / 100 * deviation
+    else:
+        reach = percent / 100 * _deviation(after)
+        ends = (
+            _rank_windows(after, percent) if interval == "ranks" else (after - reach, after + reach)
+        )
+        low, high = _of_people(own, *ends)
+        close = (low <= before) & (before <= high)
+        blind = _chance_inside(original, before, *ends) * float((own >= 0).mean())
+    close &= ~np.isnan(before)
+    widths = np.where(np.isnan(before), np.nan, high - low)
+    # a column that was constant has no deviation to count in: a width is 0, or has no number
+    scaled = widths / deviation if deviation > 0 else np.where(widths == 0, 0.0, np.nan)
+    return _ColumnDisclosure(close.astype(np.float64), scaled, blind)
+
+
+def _of_people(own: Integers, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """The interval of each person's own record; NaN where it was taken out."""
+    there = own >= 0
+    return np.where(there, low[own], np.nan), np.where(there, high[own], np.nan)
+
+
+def _rank_windows(values: Floats, percent: float) -> tuple[Floats, Floats]:
+    """For each value the ones that are some percent of the ranks below and above it."""
+    low, high = np.full(len(values), np.nan), np.full(len(values), np.nan)
+    there = ~np.isnan(values)
+    ordered = np.sort(values[there])
+    if len(ordered):
+        reach = int(percent * len(ordered) / 100 + 1e-9)
+        first = np.searchsorted(ordered, values[there], side="left")
+        last = np.searchsorted(ordered, values[there], side="right") - 1
+        low[there] = ordered[np.maximum(first - reach, 0)]
+        high[there] = ordered[np.minimum(last + reach, len(ordered) - 1)]
+    return low, high
+
+
+def _hulls(
+    name: str, masked: Table, own: Integers, before: Floats, after: Floats
+) -> tuple[Floats, Floats]:
+    """For each record the ends of what its group has; NaN where its own value is missing."""
+    low, high = after, after
+    swaps = [exchange for exchange in masked.exchanges if name in exchange.columns]
+    if swaps:  # the values of a group are all in it, whoever has them now
+        groups = swaps[-1].groups.astype(np.int64)
+    else:
+        groups = masked.codes(name).codes.astype(np.int64)
+        behind = np.full(len(after), np.nan)
+        behind[own[own >= 0]] = before[own >= 0]
+        low, high = np.fmin(after, behind), np.fmax(after, behind)
+    low, high = _ends(groups, low, high)
+    return np.where(np.isnan(after), np.nan, low), np.where(np.isnan(after), np.nan, high)
+
+
+def _ends(groups: Integers, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """The least and the largest of each one's group; NaN where the group has no value."""
+    least = np.full(groups.max(initial=0) + 1, np.nan)
+    most = least.copy()
+    np.fmin.at(least, groups, low)
+    np.fmax.at(most, groups, high)
+    return least[groups], most[groups]
+
+
+def _chance_inside(original: Table, before: Floats, low: Floats, high: Floats) -> float:
+    """The chance that a person's value is in the interval of any record."""
+    ordered = np.sort(before[~np.isnan(before)])
+    told = ~np.isnan(low)
+    if original.has_persons:  # of one of several values, each with a record of its own
+        present = ~np.isnan(before)
+        inside = np.searchsorted(np.sort(low[told]), before[present], side="right")
+        inside = inside - np.searchsorted(np.sort(high[told]), before[present], side="left")
+        missed = np.log1p(-np.minimum(inside / len(low), 1 - 1e-12))
+        of_person = np.bincount(original.persons[present], missed, original.person_count)
+        return float(-np.expm1(of_person).mean())
+    inside = np.searchsorted(ordered, high[told], side="right") - np.searchsorted(
+        ordered, low[told], side="left"
+    )
+    return float(inside.sum() / len(before) / len(low))
+
+
+def _deviation(values: Floats) -> float:
+    present = values[~np.isnan(values)]
+    return float(present.std()) if len(present) else 0.0
+
+
+def _numeric(
+    original: Table, masked: Table, columns: Sequence[str] | None
+) -> tuple[list[str], list[str]]:
+    """The columns to look at, and those that are numbers no more."""
+    if columns is None:
+        roles = original.roles
+        declared = [*roles.quasi_identifiers, *roles.sensitive]
+        columns = [name for name in declared if is_quantity(name, original, original)]
+        if not columns:
+            raise DoesNotApply(
+                "No quasi-identifier and no sensitive column of the original is numeric, so no "
+                "interval can be disclosed; name columns of numbers."
+            )
+    if not isinstance(columns, (list, tuple)) or not all(isinstance(one, str) for one in columns):
+        raise InputError("The columns must be a list of column names, or None.")
+    wrong = [name for name in columns if name not in original.columns]
+    wrong = wrong or [name for name in columns if not is_quantity(name, original, original)]
+    if wrong or not columns:
+        raise InputError(f"The original has no column {quoted(wrong)} of finite numbers.")
+    chosen = list(dict.fromkeys(columns))
+    kept = [n for n in chosen if n not in masked.columns or is_quantity(n, original, masked)]
+    if not kept:
+        raise DoesNotApply(
+            f"The columns {quoted(chosen)} are numbers no more after masking: what was released "
+            "says itself how wide it is."
+        )
+    return kept, [name for name in chosen if name not in kept]
+
+
+def _about(left_out: Sequence[str]) -> tuple[str, ...]:
+    if not left_out:
+        return ()
+    return (
+        f"The columns {quoted(left_out)} are left out: they were made coarser, and what was "
+        "released says itself how wide it is.",
+    )
+
+
+def _check_options(original: Table, masked: Table, interval: Any, percent: Any) -> None:
+    if interval not in get_args(Interval):
+        raise InputError(f"The interval must be one of {quoted(get_args(Interval))}.")
+    number = isinstance(percent, numbers.Real) and not isinstance(percent, bool)
+    if not (number and 0 <= percent <= 100):
+        raise InputError(f"The percent must be a number from 0 to 100; got {percent!r} instead.")
+    masked.check_pairs_with(original)
+    if len(original) == 0 or len(masked) == 0:
+        raise InputError("A table without records discloses no interval.")

@@ -1,0 +1,287 @@
+"""A model that learns from a release: its guesses, and its own error.
+
+What it learns from is put into an order of its own, so that the order of the rows and columns of
+a table does not matter, and a model with a seed gives the same guesses each time.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shoal.errors import InputError
+from shoal.randomness import SecretStream
+from shoal.risk.attacks._coded_columns import CodedColumn
+from shoal.risk.linkage._intruder import Floats, Integers, drawn_persons
+from shoal.risk.linkage._right_links import clusters_if_repeated
+from shoal.table import Table
+
+#: Models learn from so many records at most, all models of one attack together.
+LEARNT_FROM = 30_000
+_LEAST_LEARNT_FROM = 5_000
+#: A model learns so many labels at most, the most frequent ones; the others are never guessed.
+MOST_LABELS = 100
+_TREES = 20
+_FOLDS = 3
+_SEED = 0  # of the model, so that an attack can be repeated; it protects nothing
+_PUBLIC_KEY = "11" * 32
+_MOST_INDICATORS = 1_000  # columns of zeros and ones for a learner that is no tree
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A fitted model, and how it does on released records that it did not learn from."""
+
+    fitted: Any
+    regresses: bool
+    classes: Integers
+    learnt_from: int
+    own_guesses: Integers | None  # of the records learnt from, in their order; None: not known
+    own_labels: Integers
+    warnings: tuple[str, ...]
+
+    @property
+    def own_accuracy(self) -> float | None:
+        """The share of records guessed right by models that did not see them."""
+        if self.own_guesses is None:
+            return None
+        told = self.own_guesses >= 0
+        if not told.any():
+            return None
+        return float((self.own_guesses == self.own_labels)[told].mean())
+
+    def guesses(self, features: Floats) -> Integers:
+        """The label that the model gives to each row."""
+        if self.fitted is None:
+            return np.full(len(features), self.classes[0])
+        return _as_labels(self._asked("predict", features), self.classes, self.regresses)
+
+    def confidence(self, features: Floats, labels: Integers) -> Floats:
+        """How much the model believes in the label of each row: 1 is certain, 0 impossible."""
+        if self.fitted is not None and self.regresses:
+            span = max(float(np.ptp(self.classes)), 1.0)
+            missed = np.abs(np.ravel(self._asked("predict", features)) - labels)
+            return 1.0 - np.minimum(missed / span, 1.0)
+        if self.fitted is None or not hasattr(self.fitted, "predict_proba"):
+            return (self.guesses(features) == labels).astype(np.float64)
+        chances = self._asked("predict_proba", features)
+        at = np.minimum(np.searchsorted(self.classes, labels), len(self.classes) - 1)
+        believed: Floats = chances[np.arange(len(labels)), at]
+        return np.where(self.classes[at] == labels, believed, 0.0)
+
+    def _asked(self, method: str, features: Floats) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return _protected(getattr(self.fitted, method), features)
+
+
+def learn(
+    learner: Any, features: Floats, labels: Integers, persons: Integers | None = None
+) -> Model:
+    """Fit a model to records and their labels, whole numbers from 0 on.
+
+    Its own error is that on records of persons of whom it knows none.
+    """
+    estimator, regresses = _estimator(learner)
+    rows = np.lexsort((labels, *features.T[::-1]))
+    features, labels = features[rows], labels[rows]
+    whose = [] if persons is None else clusters_if_repeated(persons[rows])
+    taught = _frequent_or_rest(labels)
+    classes = np.unique(taught)
+    if len(classes) == 1:
+        return Model(None, regresses, classes, len(rows), taught, labels, ())
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        fitted = _protected(estimator.fit, features, taught)
+        own = _own_guesses(fitted, features, taught, classes, regresses, *whose)
+    stopped = any("converge" in type(one.message).__name__.lower() for one in said)
+    told = ("The learner stopped before it converged.",) if stopped else ()
+    return Model(fitted, regresses, classes, len(rows), own, labels, told)
+
+
+def learnt_rows(masked: Table, own: Integers, models: int = 1) -> Integers:
+    """The records that each of some models learns from: all of them, or a part that is public.
+
+    The records of the persons who are attacked are in it. A model of the whole table would have
+    learnt from them too, and without them the attack would look weaker than it is.
+    """
+    most = max(_LEAST_LEARNT_FROM, LEARNT_FROM // models)
+    if len(masked) <= most:
+        return np.arange(len(masked))
+    others = np.ones(len(masked), bool)
+    others[own[own >= 0]] = False
+    rest = np.flatnonzero(others)
+    wanted = max(most - (len(masked) - len(rest)), 0)
+    if wanted:
+        rest = rest[drawn_persons(masked.row_key[rest], wanted, None)]
+    return np.sort(np.concatenate([np.flatnonzero(~others), rest[:wanted]]))
+
+
+def _frequent_or_rest(labels: Integers) -> Integers:
+    """The labels, with one that nobody has for all that are rare; the lower ones of ties stay."""
+    values, inverse, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    if len(values) <= MOST_LABELS:
+        return labels
+    kept = np.zeros(len(values), bool)
+    kept[np.lexsort((values, -counts))[:MOST_LABELS]] = True
+    return np.where(kept[inverse], labels, values[-1] + 1)
+
+
+def _estimator(learner: Any) -> tuple[Any, bool]:
+    """A learner of its own, with a seed where it takes one; and whether it predicts numbers."""
+    from sklearn.base import clone, is_regressor
+    from sklearn.ensemble import RandomForestClassifier
+
+    if isinstance(learner, str) and learner == "random-forest":
+        # out-of-bag guesses come with the trees, so that the model's own error costs nothing
+        return RandomForestClassifier(_TREES, oob_score=True, random_state=_SEED), False
+    if isinstance(learner, type) or not (hasattr(learner, "fit") and hasattr(learner, "predict")):
+        raise InputError(
+            "The learner must be 'random-forest' or a classifier or regressor of scikit-learn, "
+            f"made with its parameters; got {_learner_in_words(learner)} instead."
+        )
+    estimator = _protected(clone, learner)
+    if "random_state" in (given := estimator.get_params()) and given["random_state"] is None:
+        estimator.set_params(random_state=_SEED)
+    return estimator, bool(is_regressor(estimator))
+
+
+def check_learner(learner: Any) -> None:
+    """Raise InputError where it is none."""
+    _estimator(learner)
+
+
+def _learner_in_words(learner: Any) -> str:
+    return f"'{learner}'" if isinstance(learner, str) else f"something of type {_type(learner)}"
+
+
+def _type(thing: Any) -> str:
+    return thing.__name__ if isinstance(thing, type) else type(thing).__name__
+
+
+def _protected(function: Any, *arguments: Any) -> Any:
+    """Call a learner; what it raises is worded here, since its own text may quote a value."""
+    try:
+        return function(*arguments)
+    except Exception as error:
+        owner = _type(getattr(function, "__self__", arguments[0]))
+        raise InputError(
+            f"The learner {owner} failed with {type(error).__name__}; choose another one, or "
+            "other parameters."
+        ) from None
+
+
+def _own_guesses(
+    fitted: Any,
+    features: Floats,
+    labels: Integers,
+    classes: Integers,
+    regresses: bool,
+    persons: Integers | None = None,
+) -> Integers | None:
+    """For each record the guess of models that did not learn from it; -1 where there is none.
+
+    Nor did they learn from other records of its person.
+    """
+    votes = getattr(fitted, "oob_decision_function_", None)
+    if votes is not None and persons is None:
+        counted = ~np.isnan(votes).any(axis=1) & (votes.sum(axis=1) > 0)
+        best = np.where(counted[:, None], votes, 0.0).argmax(axis=1)
+        return np.where(counted, classes[best], -1)
+    whose = np.arange(len(labels)) if persons is None else _numbered(persons)
+    if whose.max() + 1 < 2 * _FOLDS:
+        return None
+    from sklearn.base import clone
+
+    stream = SecretStream.from_key_hex(_PUBLIC_KEY).derive("folds")
+    folds = (stream.permutation(int(whose.max()) + 1) % _FOLDS)[whose]
+    own = np.full(len(labels), -1)
+    for fold in range(_FOLDS):
+        seen = folds != fold
+        if len(np.unique(labels[seen])) == 1:
+            own[~seen] = labels[seen][0]
+            continue
+        model = _protected(clone(fitted).fit, features[seen], labels[seen])
+        guessed = _protected(model.predict, features[~seen])
+        own[~seen] = _as_labels(guessed, classes, regresses)
+    return own
+
+
+def _numbered(persons: Integers) -> Integers:
+    """The persons numbered by their first record, which does not hang on the order of rows."""
+    _, first, same = np.unique(persons, return_index=True, return_inverse=True)
+    place = np.empty(len(first), np.int64)
+    place[np.argsort(first)] = np.arange(len(first))
+    return place[same]
+
+
+def _as_labels(guessed: Any, classes: Integers, regresses: bool) -> Integers:
+    if not regresses:
+        return np.asarray(guessed).astype(np.int64)
+    middles = (classes[1:] + classes[:-1]) / 2  # the nearest label
+    return classes[np.searchsorted(middles, np.nan_to_num(np.ravel(guessed)))]
+
+
+def features_of(columns: Sequence[CodedColumn], learner: Any) -> tuple[Floats, Floats]:
+    """The records and the people as numbers: all that is learnt about a value is from records.
+
+    A value is its rank among those released, one between two of them lies between their ranks,
+    and a missing one, or one without an order that was not released, is -1. Trees take
+    that; other learners get ranks from 0 to 1, with a mark where they are missing, and for columns
+    without an order a column of zeros and ones for each frequent value.
+    """
+    ranked = [_ranks(terms) for terms in columns]
+    if _is_tree(learner):
+        records = np.column_stack([records for records, _ in ranked])
+        return records, np.column_stack([people for _, people in ranked])
+    nominal = sum(not terms.ordered for terms in columns)
+    most = int(np.clip(_MOST_INDICATORS // max(nominal, 1), 2, 50))
+    parts = [
+        _scaled(*ranks) if terms.ordered else _indicators(*ranks, most)
+        for terms, ranks in zip(columns, ranked, strict=True)
+    ]
+    return np.hstack([part[0] for part in parts]), np.hstack([part[1] for part in parts])
+
+
+def _is_tree(learner: Any) -> bool:
+    module = type(learner).__module__
+    return isinstance(learner, str) or module.startswith(("sklearn.tree", "sklearn.ensemble"))
+
+
+def _ranks(terms: CodedColumn) -> tuple[Floats, Floats]:
+    levels = np.unique(terms.records[terms.records >= 0])
+    if len(levels) == 0:
+        return np.full(len(terms.records), -1.0), np.full(len(terms.people), -1.0)
+    placed = []
+    for codes in (terms.records, terms.people):
+        at = np.searchsorted(levels, codes)
+        found = levels[np.minimum(at, len(levels) - 1)] == codes
+        unseen = at - 0.5 if terms.ordered else -1.0
+        placed.append(np.where(codes < 0, -1.0, np.where(found, at, unseen)))
+    return placed[0], placed[1]
+
+
+def _scaled(records: Floats, people: Floats) -> tuple[Floats, Floats]:
+    """Ranks from 0 to 1, the middle where missing, and a mark there if any record has a gap."""
+    top = max(float(records.max()), 1.0)
+    gaps = (records < 0).any()
+    sides = []
+    for ranks in (records, people):
+        absent = ranks == -1.0
+        columns = [np.where(absent, 0.5, ranks / top)]
+        if gaps:
+            columns.append(absent.astype(np.float64))
+        sides.append(np.column_stack(columns))
+    return sides[0], sides[1]
+
+
+def _indicators(records: Floats, people: Floats, most: int) -> tuple[Floats, Floats]:
+    """Zeros and ones for the most frequent values; the lower rank first where they are equal."""
+    levels, counts = np.unique(records, return_counts=True)
+    kept = np.sort(levels[np.lexsort((levels, -counts))][:most])
+    marked = [(ranks[:, None] == kept).astype(np.float64) for ranks in (records, people)]
+    return marked[0], marked[1]

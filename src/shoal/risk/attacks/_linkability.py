@@ -1,0 +1,199 @@
+"""Linkability: whether two halves of a person's data find each other through the release."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from shoal.errors import InputError, quoted
+from shoal.measurement import Measurement, measure
+from shoal.risk.attacks._success import (
+    SAMPLE,
+    Floats,
+    Integers,
+    Rate,
+    ReleasedRegions,
+    attack_measurement,
+    check_tables,
+    joint_counts,
+    nothing_found,
+    readable_columns,
+    released_regions,
+    rows_to_attack,
+)
+from shoal.risk.linkage._intruder import check_sample, check_whole, known_columns
+from shoal.risk.linkage._right_links import about_sampled
+from shoal.table import Table
+
+
+@measure(
+    "risk that two sources are linked through the release",
+    direction="lower",
+    limits=(0, 1),
+    needs_original=True,
+    on_request="it is about two sources and needs persons who were not in the table; ask for it "
+    "by name, with a control",
+)
+def linkability(
+    original: Table,
+    masked: Table,
+    *,
+    left: Sequence[str] | None = None,
+    right: Sequence[str] | None = None,
+    neighbours: int = 1,
+    control: Table | None = None,
+    sample: int = SAMPLE,
+    random_state: int | None = None,
+) -> Measurement:
+    """How often the nearest released records by some columns and by others have one in common.
+
+    Somebody has two sources about the same people, one with the left columns, one with the right
+    ones, and no name in either. For each person the nearest released records by the left and by the
+    right columns are found; where they share a record, the two halves are joined. Where several
+    are equally near, which ones are taken is left to chance, and the chance to share one counts.
+    Of a person who has several records one is known, drawn by a public key.
+
+    The value is (r - b) / (1 - b): r is the rate of success, b that of records taken at random, or
+    of the attack on control persons where that is higher. A released interval or set is 0 away from
+    the values it stands for, and as far from others as the nearest of those (Gower).
+
+    Parameters
+    ----------
+    original : Table
+        The table before masking.
+    masked : Table
+        The table after masking, or a synthetic one.
+    left : list of str, optional
+        The columns of one source. Without both sources, the quasi-identifiers are dealt out to
+        them, by their number of different values.
+    right : list of str, optional
+        The columns of the other source.
+    neighbours : int
+        How many nearest records are taken on each side.
+    control : Table, optional
+        Persons of the same kind who were not in the table.
+    sample : int
+        So many persons of each kind are attacked at most; released records are never sampled.
+    random_state : int, optional
+        Gives another sample. It is no secret.
+
+    References
+    ----------
+    Article 29 Working Party (2014), Opinion 05/2014 on anonymisation techniques, section 2.2.2.
+    Giomi, Boenisch, Wehmeyer, Tasnádi (2023), A unified framework for quantifying privacy risk in
+    synthetic data, section 4.2.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import Roles, Table
+    >>> frame = pl.DataFrame({"age": [30, 31, 48], "zip": ["a", "b", "c"]})
+    >>> table = Table(frame, Roles(quasi_identifiers=["age", "zip"]))
+    >>> linkability(table, table).value
+    1.0
+    """
+    check_whole(neighbours, "neighbours", 1, "the number of nearest records")
+    check_sample(sample, random_state, "attack")
+    check_tables(original, masked, control)
+    sources = _sources(original, masked, left, right)
+    read, said = readable_columns([*sources[0], *sources[1]], original, masked, control)
+    said += about_sampled(original, masked)
+    sides = [[column for column in read if column.name in source] for source in sources]
+    details = {
+        "left": [column.name for column in sides[0]],
+        "right": [column.name for column in sides[1]],
+        "neighbours": int(neighbours),
+    }
+    if not (sides[0] and sides[1]):
+        said.append("Of one of the two sources no column was released, so that nothing links them.")
+        return nothing_found("linkability", control, details | {"persons": 0}, said)
+    taken = min(int(neighbours), len(masked))
+    regions = released_regions(sides[0], masked), released_regions(sides[1], masked)
+    persons, others = rows_to_attack(original, control, int(sample), random_state)
+    return attack_measurement(
+        "linkability",
+        Rate.of(_chances(regions, persons, taken)),
+        blind=Rate(_blind(len(masked), taken)),
+        control=None if others is None else Rate.of(_chances(regions, others, taken)),
+        details=details | {"persons": len(persons), "records": len(masked)},
+        warnings=said,
+    )
+
+
+def _sources(
+    original: Table, masked: Table, left: Sequence[str] | None, right: Sequence[str] | None
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    if (left is None) != (right is None):
+        raise InputError("Name the columns of both sources, as left and right, or of none.")
+    if left is not None and right is not None:
+        one, other = known_columns(original, masked, left), known_columns(original, masked, right)
+        if set(one) & set(other):
+            raise InputError(
+                f"Column {quoted(sorted(set(one) & set(other)))} is in both sources, so that they "
+                "are linked by it; give sources that share no column."
+            )
+        return one, other
+    names = known_columns(original, masked, None)
+    if len(names) < 2:
+        raise InputError(
+            f"Column {quoted(names)} alone cannot be dealt out to two sources; name the columns of "
+            "both as left and right."
+        )
+    ranked = sorted(names, key=lambda name: (-original.distinct(name), name))
+    return tuple(ranked[::2]), tuple(ranked[1::2])
+
+
+def _chances(
+    regions: tuple[ReleasedRegions, ReleasedRegions], persons: Integers, neighbours: int
+) -> Floats:
+    """For each person the chance that the records taken on the two sides share one."""
+    from shoal.kernels.boxes.nearest_regions import shared_neighbours
+
+    left, right = regions
+    counts = shared_neighbours(
+        left.regions,
+        right.regions,
+        left.codes(persons),
+        right.codes(persons),
+        left.classes.sizes,
+        right.classes.sizes,
+        joint_counts(left.classes, right.classes.labels.astype(np.int64)),
+        neighbours,
+    )
+    return overlap_chance(counts, neighbours)
+
+
+def overlap_chance(counts: Integers, neighbours: int) -> Floats:
+    """The chance that two sets of nearest records, filled up at random among ties, share one.
+
+    ``counts`` is as :func:`shoal.kernels.boxes.nearest_regions.shared_neighbours` gives it. One set
+    takes ``a`` of the records tied on the left, the other ``b`` of those tied on the right. They
+    are disjoint if the first avoids what is surely in the second and, where it has ``j`` of the
+    records tied on both sides, the second avoids these and what is surely in the first.
+    """
+    nearer, tied, right_nearer, right_tied, both, second, first, shared = counts.T
+    a, b = neighbours - nearer, neighbours - right_nearer
+    disjoint = np.zeros(len(counts))
+    for j in range(neighbours + 1):
+        avoids = _log_choose(shared, j) + _log_choose(tied - second - shared, a - j)
+        other = _log_choose(right_tied - first - j, b)
+        disjoint += np.exp(avoids - _log_choose(tied, a) + other - _log_choose(right_tied, b))
+    return np.where(both > 0, 1.0, np.clip(1.0 - disjoint, 0.0, 1.0))
+
+
+def _log_choose(n: Integers, k: Integers | int) -> Floats:
+    """The logarithm of a binomial coefficient; of 0 where there is no such choice."""
+    from scipy.special import gammaln
+
+    n, k = np.broadcast_arrays(n, k)
+    possible = (k >= 0) & (k <= n)
+    n, k = np.where(possible, n, 0), np.where(possible, k, 0)
+    found = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+    return np.where(possible, found, -np.inf)
+
+
+def _blind(records: int, neighbours: int) -> float:
+    """The chance that two sets of as many records, taken at random, share one."""
+    n, k = np.array([records]), neighbours
+    return float(-np.expm1(_log_choose(n - k, k) - _log_choose(n, k))[0])

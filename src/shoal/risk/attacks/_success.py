@@ -1,0 +1,279 @@
+"""How often an attack succeeds, above what it would without the table: control and blind guess."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import InputError, quoted
+from shoal.measurement import Measurement
+from shoal.randomness import SecretStream
+from shoal.risk.linkage._intruder import PUBLIC_KEY, drawn_rows
+from shoal.risk.linkage._right_links import about_renamed, wilson
+from shoal.table import Classes, ReleasedColumn, Table, released_column, shared_persons
+
+if TYPE_CHECKING:
+    from shoal.kernels.boxes.nearest_regions import Regions
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+WITHOUT_CONTROL = (
+    "No control persons were given, so the risk is measured above blind guessing only, and what is "
+    "known of everybody in the population counts as risk too; give persons who were not in the "
+    "table as control."
+)
+#: So many persons are attacked at most, unless the caller wants more: ± 2 percent.
+SAMPLE = 2_000
+
+
+@dataclass(frozen=True)
+class Rate:
+    """A share of successes and the trials that it was seen in; infinite where it is known."""
+
+    share: float
+    trials: float = math.inf
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval (Wilson)."""
+        return (
+            (self.share, self.share) if math.isinf(self.trials) else wilson(self.share, self.trials)
+        )
+
+    @classmethod
+    def of(cls, successes: Floats) -> Rate:
+        """The mean chance of success, each a trial."""
+        return cls(float(successes.mean()), float(len(successes)))
+
+
+def risk_above(attack: Rate, baseline: Rate) -> tuple[float, tuple[float, float]]:
+    """What an attack achieves of what the baseline leaves, (r - b) / (1 - b), and its interval.
+
+    It is one less the ratio of the failures, so the interval is that of a ratio of two shares,
+    made from the two Wilson intervals by the method of variance estimates recovery. Below 0, where
+    the attack is worse than the baseline, it is 0.
+
+    References
+    ----------
+    Giomi, Boenisch, Wehmeyer, Tasnádi (2023), A unified framework for quantifying privacy risk in
+    synthetic data, equation 1. Donner, Zou (2012), Closed-form confidence intervals for functions
+    of the normal mean and standard deviation, section 2.
+
+    Examples
+    --------
+    >>> value, (low, high) = risk_above(Rate(0.6, 500), Rate(0.2, 500))
+    >>> round(value, 3), round(low, 3), round(high, 3)
+    (0.5, 0.44, 0.556)
+    """
+    fails, kept = 1.0 - attack.share, 1.0 - baseline.share
+    if kept <= 0:  # blind guessing never fails: nothing is left to achieve
+        return 0.0, (0.0, 1.0)
+    low_fail, high_fail = (1.0 - end for end in attack.interval[::-1])
+    low_kept, high_kept = (1.0 - end for end in baseline.interval[::-1])
+    product = fails * kept
+    least = _ratio_end(
+        product, low_fail * (2 * fails - low_fail), high_kept * (2 * kept - high_kept), -1
+    )
+    most = _ratio_end(
+        product, high_fail * (2 * fails - high_fail), low_kept * (2 * kept - low_kept), 1
+    )
+    value = 1.0 - fails / kept
+    inside = min(1.0 - most, value), max(1.0 - least, value)
+    clipped = [min(1.0, max(0.0, end)) for end in (value, *inside)]
+    return clipped[0], (clipped[1], clipped[2])
+
+
+def _ratio_end(product: float, above: float, below: float, sign: int) -> float:
+    """One end of the interval of a ratio; without an end where the divisor may be 0."""
+    if below <= 0:
+        return math.inf if sign > 0 else 0.0
+    return max(0.0, (product + sign * math.sqrt(max(0.0, product**2 - above * below))) / below)
+
+
+def higher(blind: Rate, control: Rate | None) -> Rate:
+    """What an attack must beat: blind guessing, or itself on control persons."""
+    return blind if control is None or control.share <= blind.share else control
+
+
+def attack_measurement(
+    name: str,
+    attack: Rate,
+    *,
+    blind: Rate,
+    control: Rate | None,
+    details: Mapping[str, Any],
+    warnings: Sequence[str] = (),
+) -> Measurement:
+    """The risk above the better of blind guessing and the attack on control persons."""
+    said = [*warnings]
+    if control is None:
+        said.append(WITHOUT_CONTROL)
+    baseline = higher(blind, control)
+    value, interval = risk_above(attack, baseline)
+    if baseline.share >= 1:
+        said.append("Blind guessing is always right, so that nothing can be better.")
+    elif interval[0] <= 0:
+        better = "blind guessing" if baseline is blind else "on persons who were not in the table"
+        said.append(f"The attack is no better than {better}.")
+    rates = {"success": attack, "blind": blind} | ({} if control is None else {"control": control})
+    facts: dict[str, Any] = {title: rate.share for title, rate in rates.items()}
+    facts["intervals"] = {title: list(rate.interval) for title, rate in rates.items()}
+    return Measurement(
+        name,
+        value,
+        interval=interval,
+        baseline=0.0,
+        details={**facts, **details},
+        warnings=tuple(said),
+    )
+
+
+def nothing_found(
+    name: str, control: Table | None, details: Mapping[str, Any], warnings: Sequence[str]
+) -> Measurement:
+    """The measurement of an attack that has nothing to work with."""
+    none = Rate(0.0)
+    others = None if control is None else none
+    return attack_measurement(
+        name, none, blind=none, control=others, details=details, warnings=warnings
+    )
+
+
+def check_tables(original: Table, masked: Table, control: Table | None) -> None:
+    """Raise InputError where there is nobody to attack, or the control is none."""
+    if len(masked) == 0 or len(original) == 0:
+        raise InputError("A table without records has nobody to attack.")
+    if control is not None:
+        check_control(control, original)
+
+
+def public_stream(purpose: str, random_state: int | None) -> SecretStream:
+    """The draws of an attack, the same every time; others for each ``random_state``."""
+    chosen = () if random_state is None else (str(int(random_state)),)
+    return SecretStream.from_key_hex(PUBLIC_KEY).derive(purpose, *chosen)
+
+
+def readable_columns(
+    names: Sequence[str], original: Table, masked: Table, control: Table | None
+) -> tuple[list[ReleasedColumn], list[str]]:
+    """The released columns among these that can be read, by name, and what is to be said."""
+    if control is not None:
+        check_control(control, original, names)
+    released = sorted(name for name in names if name in masked.columns)
+    columns = [released_column(name, original, masked, control) for name in released]
+    unread = [column.name for column in columns if column.reading == "nothing"]
+    paired = [column.name for column in columns if column.reading == "pairs"]
+    said = [*about_renamed(original, masked, names)]
+    if unread:
+        said.append(
+            f"What was released in {quoted(unread)} could not be read as values, intervals or "
+            "sets of the original, so it was left out."
+        )
+    if paired:
+        said.append(
+            f"Some released values of {quoted(paired)} are names of groups; each is taken to stand "
+            "for the values of the persons who have it."
+        )
+    return [column for column in columns if column.reading != "nothing"], said
+
+
+def one_numbering(
+    columns: Sequence[ReleasedColumn],
+) -> tuple[Integers, Integers, Integers, Integers]:
+    """The labels of all columns numbered through, [column, record], and their runs of codes."""
+    labels, starts, before, runs = [], [], 0, 0
+    for column in columns:
+        labels.append(np.where(column.labels >= 0, column.labels + before, -1))
+        starts.append(column.starts + runs)
+        before, runs = before + len(column.starts), runs + len(column.low)
+    low = np.concatenate([column.low for column in columns])
+    high = np.concatenate([column.high for column in columns])
+    return np.stack(labels), np.concatenate(starts), low, high
+
+
+def check_control(control: Any, original: Table, columns: Sequence[str] = ()) -> None:
+    """Raise InputError where a control group is none, or has nobody else or too few columns.
+
+    Persons of the same input are welcome who are not in the original: the other part of a split,
+    which leaves each person on one side.
+    """
+    if not isinstance(control, Table):
+        raise InputError(
+            "The 'control' must be a shoal.Table of persons who were not in the original; got "
+            f"{type(control).__name__} instead."
+        )
+    if len(control) == 0:
+        raise InputError("The control group has no persons.")
+    if control.pairs_with(original) and np.isin(control.row_key, original.row_key).any():
+        raise InputError(
+            "Some control persons are in the original; give persons who were not in the table."
+        )
+    known = int(shared_persons(original, control).sum())
+    if known:
+        raise InputError(
+            f"{known:,} rows of the control group are of persons who are in the original by their "
+            "unit; give persons who were not in the table, with units of their own."
+        )
+    lacking = [name for name in columns if name not in control.columns]
+    if lacking:
+        raise InputError(
+            f"The control group has no column {quoted(lacking)}; it needs all columns that the "
+            "original and the attack have."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedRegions:
+    """Some columns: the different records that were released in them, and the persons' values."""
+
+    regions: Regions
+    classes: Classes  # of the released records: those with equal cells are one region
+    values: Integers  # [column, person], of the original and then of the control
+
+    def codes(self, persons: Integers) -> Integers:
+        """The values of some persons."""
+        return np.ascontiguousarray(self.values[:, persons])
+
+
+def released_regions(columns: Sequence[ReleasedColumn], masked: Table) -> ReleasedRegions:
+    """The released records in some columns, equal ones once."""
+    from shoal.kernels.boxes.nearest_regions import Regions
+    from shoal.kernels.grouping import first_rows
+
+    classes = masked.group([column.name for column in columns])
+    labels, starts, low, high = one_numbering(columns)
+    counts = [len(column.places) for column in columns]
+    bounds = np.cumsum([0, *(len(column.starts) for column in columns)], dtype=np.int64)
+    regions = Regions(
+        np.ascontiguousarray(labels[:, first_rows(classes.labels, classes.count)]),
+        bounds,
+        starts,
+        low,
+        high,
+        np.concatenate([column.places for column in columns]),
+        np.cumsum([0, *counts[:-1]], dtype=np.int64),
+        np.array([column.ordered for column in columns]),
+    )
+    return ReleasedRegions(regions, classes, np.stack([column.values for column in columns]))
+
+
+def rows_to_attack(
+    original: Table, control: Table | None, sample: int, random_state: int | None
+) -> tuple[Integers, Integers | None]:
+    """A row of each person to attack and, numbered after the original's, of control persons."""
+    persons = drawn_rows(original, sample, random_state)
+    if control is None:
+        return persons, None
+    return persons, len(original) + drawn_rows(control, sample, random_state)
+
+
+def joint_counts(one: Classes, other: Integers) -> Integers:
+    """How often each class meets each of other labels: [class, label, records]."""
+    pairs = np.stack([one.labels.astype(np.int64), other])
+    found, counts = np.unique(pairs, axis=1, return_counts=True)
+    return np.ascontiguousarray(np.vstack([found, counts[None, :]]).astype(np.int64))

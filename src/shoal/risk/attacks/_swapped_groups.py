@@ -1,0 +1,326 @@
+"""What the groups of a swap give away: the attacks that one in k does not speak of.
+
+An intruder can form the groups again from the release, since a swap keeps what they were formed
+from. The attacks here read them, and who owns which value, from the record that a swap leaves
+with its table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import InputError
+from shoal.measurement import Measurement
+from shoal.risk.linkage._compared import is_quantity
+from shoal.risk.linkage._intruder import Floats, Integers
+from shoal.risk.linkage._right_links import clusters_if_repeated, independent_trials, wilson
+from shoal.table import Exchange, Table, owned_pairs, stacked_codes, stacked_numbers
+
+_LEARNT_FROM = 20_000  # records at most: enough for a line, and never a matrix of the table
+_PRIOR = 10.0  # records of the average that the mean of a rare category is drawn to
+
+
+def rank_matching(
+    original: Table, masked: Table, secret: str, *, known: Sequence[str]
+) -> Measurement:
+    """The share of persons whose secret is found by matching ranks inside the groups of a swap.
+
+    The intruder predicts the secret from the known columns, by a linear regression in the masked
+    table, for every person of a group. The person with the smallest prediction gets the smallest
+    value of the group, and so on; ties count by chance. Without any relation this is right as
+    often as a blind choice in the group, which is the baseline.
+
+    Parameters
+    ----------
+    original : Table
+        The table before masking: what the intruder knows of the persons.
+    masked : Table
+        The table after a swap, with its record of exchanges.
+    secret : str
+        The column that the intruder is after.
+    known : list of str
+        The columns that the intruder knows.
+
+    References
+    ----------
+    Muralidhar, Sarathy, Dandekar (2006), Why swap when you can shuffle? A comparison of the
+    proximity swap and data shuffle for numeric data.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import Roles, Swap, Table
+    >>> frame = pl.DataFrame({"age": range(40), "wage": [900 + 20 * i for i in range(40)]})
+    >>> table = Table(frame, Roles(quasi_identifiers=["age"], sensitive=["wage"]))
+    >>> found = rank_matching(table, Swap(k=4).fit_transform(table), "wage", known=["age"])
+    >>> found.value, found.baseline
+    (1.0, 0.25)
+    """
+    exchange = exchange_about(masked, secret)
+    groups = _labels(exchange)
+    ranks = _ranks(masked, secret)
+    guesses = _predicted(original, masked, _target(masked, secret, ranks), known)
+    begins, ends = _runs(groups, guesses)
+    first, last = _runs(groups, ranks.astype(np.float64))
+    owned = _owned_rows(masked, exchange, secret)
+    there = owned >= 0
+    overlap = np.minimum(ends, last[owned]) - np.maximum(begins, first[owned])
+    choices = (ends - begins) * (last[owned] - first[owned])
+    chances = np.where(there, np.maximum(overlap, 0) / choices, 0.0)
+    value = float(chances.mean())
+    return Measurement(
+        "rank_matching",
+        value,
+        interval=wilson(
+            value, independent_trials(chances, groups, *clusters_if_repeated(masked.persons))
+        ),
+        baseline=float((1.0 / np.bincount(groups)[groups]).mean()),
+        per_record=chances,
+        details={"persons": len(masked), "secret": secret, "known": list(known)},
+    )
+
+
+def group_disclosure(masked: Table, secret: str) -> Measurement:
+    """The share of records in groups of a swap whose members all have the same secret.
+
+    Where it is the same for all, nobody need be linked: it is disclosed exactly. Where a person
+    has several records, it is enough that all have it in one of them. For numbers the
+    details have the median, over records, of the width of the group's interval, in standard
+    deviations of the column: what is disclosed of everybody else.
+
+    Parameters
+    ----------
+    masked : Table
+        The table after a swap, with its record of exchanges.
+    secret : str
+        The column that is to be hidden.
+
+    References
+    ----------
+    Domingo-Ferrer, Torra (2001), A quantitative comparison of disclosure control methods for
+    microdata, section 3 (interval disclosure).
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import Roles, Swap, Table
+    >>> table = Table(pl.DataFrame({"wage": [1, 1, 5, 9]}), Roles(sensitive=["wage"]))
+    >>> swapped = Swap(k=2, informed=True, partition="individual-ranking").fit_transform(table)
+    >>> group_disclosure(swapped, "wage").value
+    0.5
+    """
+    exchange = exchange_about(masked, secret)
+    groups = _labels(exchange)
+    order = np.argsort(groups, kind="stable")
+    starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
+    one = _had_by_all(masked, exchange, groups, secret)[groups]
+    exposed = masked.of_persons(one)
+    details = {
+        "persons": masked.person_count,
+        "secret": secret,
+        "records": int(exposed.sum()),
+    }
+    if is_quantity(secret, masked, masked):
+        values = _standard(stacked_numbers(secret, masked, masked)[: len(masked)])[order]
+        widths = np.maximum.reduceat(values, starts) - np.minimum.reduceat(values, starts)
+        details["median_width"] = float(np.median(widths[groups]))
+    return Measurement(
+        "group_disclosure",
+        float(exposed.mean()),
+        per_record=one.astype(np.float64),
+        details=details,
+    )
+
+
+def own_values(masked: Table, exchanges: Sequence[Exchange]) -> Measurement:
+    """The share of cells that still have their own values after swaps, drawn once and uniformly.
+
+    It is what somebody achieves who finds the row of a person for sure and takes what it says for
+    the person's own: 1 in the size of the group, apart from chance. Values of another record of
+    the same person are the person's own.
+
+    Parameters
+    ----------
+    masked : Table
+        The table after the swaps.
+    exchanges : list of Exchange
+        The swaps, from the table's record.
+
+    References
+    ----------
+    Soria-Comas, Domingo-Ferrer (2012), Probabilistic k-anonymity through microaggregation and
+    data swapping, section IV.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import Roles, Swap, Table
+    >>> table = Table(pl.DataFrame({"wage": range(30_000)}), Roles(sensitive=["wage"]))
+    >>> swapped = Swap(k=3, informed=True, partition="individual-ranking").fit_transform(table)
+    >>> round(own_values(swapped, swapped.exchanges).value, 1)
+    0.3
+    """
+    names = dict.fromkeys(name for exchange in exchanges for name in exchange.columns)
+    # the swaps that each column went through; columns that moved together count once
+    chains = dict.fromkeys(
+        tuple(place for place, exchange in enumerate(exchanges) if name in exchange.columns)
+        for name in names
+    )
+    followed = [[exchanges[place] for place in chain] for chain in chains]
+    sources = [_persons_of(_owners(masked, chain), masked) for chain in followed]
+    own = np.concatenate([persons == masked.persons for persons in sources])
+    groups = [_labels(chain[-1]) for chain in followed]
+    starts = np.cumsum([0, *(int(labels.max()) + 1 for labels in groups)])[:-1]
+    draws = np.concatenate([labels + start for labels, start in zip(groups, starts, strict=True)])
+    together = [np.tile(persons, len(followed)) for persons in clusters_if_repeated(masked.persons)]
+    value = float(own.mean())
+    return Measurement(
+        "own_values",
+        value,
+        interval=wilson(value, independent_trials(own.astype(np.float64), draws, *together)),
+        baseline=float(_blind_shares(masked, groups).mean()),
+        details={"persons": masked.person_count, "trials": len(own)},
+    )
+
+
+def _owners(masked: Table, chain: Sequence[Exchange]) -> Integers:
+    """The key of the row that each row's value was in at first; -1 where a link is gone."""
+    owners = chain[0].source
+    for exchange in chain[1:]:
+        at = masked.rows_of_keys(exchange.source)
+        owners = np.where(at >= 0, owners[at], -1)
+    return owners
+
+
+def _blind_shares(masked: Table, groups: Sequence[Integers]) -> Floats:
+    """For each swap and record the share of its group that is of the record's person."""
+    found = []
+    for labels in groups:
+        keys = labels * masked.person_count + masked.persons
+        _, same, own = np.unique(keys, return_inverse=True, return_counts=True)
+        found.append(own[same] / np.bincount(labels)[labels])
+    return np.concatenate(found)
+
+
+def _persons_of(keys: Integers, masked: Table) -> Integers:
+    """The persons of the rows with these keys; somebody else for each row that is gone."""
+    rows = masked.rows_of_keys(keys)
+    return np.where(rows >= 0, masked.persons[rows], masked.person_count + np.arange(len(rows)))
+
+
+def _had_by_all(
+    masked: Table, exchange: Exchange, groups: Integers, secret: str
+) -> npt.NDArray[np.bool_]:
+    """For each group whether every person whose values are in it has the same one."""
+    swapped = secret in exchange.columns
+    persons = _persons_of(exchange.source if swapped else masked.row_key, masked)
+    codes = masked.codes(secret)
+    pairs, of_record = np.unique(
+        groups * codes.count + codes.codes.astype(np.int64), return_inverse=True
+    )
+    holders = np.bincount(owned_pairs(of_record, persons)[0])
+    members = np.bincount(owned_pairs(groups, persons)[0])
+    certain = np.zeros(len(members), np.bool_)
+    certain[(pairs // codes.count)[holders == members[pairs // codes.count]]] = True
+    return certain
+
+
+def exchange_about(masked: Table, secret: str) -> Exchange:
+    """The swap that hides a column: of the column itself, or else of the quasi-identifiers."""
+    own = [exchange for exchange in masked.exchanges if secret in exchange.columns]
+    hints = set(masked.roles.quasi_identifiers)
+    others = [exchange for exchange in masked.exchanges if hints & set(exchange.columns)]
+    if not own and not others:
+        raise InputError(
+            f"No swap hides column '{secret}': neither it nor a quasi-identifier was swapped."
+        )
+    return own[-1] if own else others[0]
+
+
+def _owned_rows(masked: Table, exchange: Exchange, secret: str) -> Integers:
+    """For the person of each row the row that has its secret now; -1 where it is gone."""
+    if secret not in exchange.columns:
+        return np.arange(len(masked))
+    order = np.argsort(exchange.source)
+    at = np.minimum(np.searchsorted(exchange.source[order], masked.row_key), len(order) - 1)
+    return np.where(exchange.source[order[at]] == masked.row_key, order[at], -1)
+
+
+def _labels(exchange: Exchange) -> Integers:
+    """The groups, numbered without gaps: records may have been taken out since."""
+    labels: Integers = np.unique(exchange.groups, return_inverse=True)[1].astype(np.int64)
+    return labels
+
+
+def _ranks(masked: Table, secret: str) -> Integers:
+    """A secret as numbers in an order; of categories only whether it is the most frequent."""
+    column = masked.codes(secret)
+    codes = column.codes.astype(np.int64)
+    if masked.kind(secret) in ("text", "boolean") and column.count > 2:
+        return (codes == np.bincount(codes).argmax()).astype(np.int64)
+    return codes
+
+
+def _runs(groups: Integers, values: Floats) -> tuple[Integers, Integers]:
+    """Where the records of a group that have a value begin and end in its order of values."""
+    order = np.lexsort((values, groups))
+    new = np.ones(len(order), bool)
+    new[1:] = (np.diff(groups[order]) != 0) | (np.diff(values[order]) != 0)
+    starts = np.flatnonzero(new)
+    run = np.cumsum(new) - 1
+    begins, ends = np.empty(len(order), np.int64), np.empty(len(order), np.int64)
+    begins[order] = starts[run]
+    ends[order] = np.append(starts[1:], len(order))[run]
+    return begins, ends
+
+
+def _predicted(original: Table, masked: Table, target: Floats, known: Sequence[str]) -> Floats:
+    """The secret of the person of each row, predicted as the masked table would have it."""
+    persons = original.rows_of_keys(masked.row_key)
+    if (persons < 0).any():
+        raise InputError("The two tables do not come from the same rows.")
+    learnt_from = np.unique(np.linspace(0, len(masked) - 1, _LEARNT_FROM).astype(np.int64))
+    names = [name for name in known if name in masked.columns]
+    design = np.ones((len(learnt_from), 1 + len(names)))
+    for place, name in enumerate(names, start=1):
+        both = _predictor(name, original, masked, target)
+        design[:, place] = both[len(original) + learnt_from]
+    weights = np.linalg.lstsq(design, target[learnt_from], rcond=None)[0]
+    guesses = np.zeros(len(masked))
+    for name, weight in zip(names, weights[1:], strict=True):
+        # one column after the other: equal persons then have equal guesses
+        guesses += weight * _predictor(name, original, masked, target)[persons]
+    return guesses
+
+
+def _target(masked: Table, secret: str, ranks: Integers) -> Floats:
+    if is_quantity(secret, masked, masked):
+        return _standard(stacked_numbers(secret, masked, masked)[: len(masked)])
+    return _standard(ranks.astype(np.float64))
+
+
+def _predictor(name: str, original: Table, masked: Table, target: Floats) -> Floats:
+    """A known column of both tables as numbers; a category is the mean target of its records."""
+    if is_quantity(name, original, masked):
+        return _standard(stacked_numbers(name, original, masked))
+    codes = stacked_codes(name, original, masked)
+    codes = np.where(codes < 0, codes.max(initial=0) + 1, codes)
+    shown = codes[len(original) :]
+    counts = np.bincount(shown, minlength=int(codes.max()) + 1)
+    sums = np.bincount(shown, weights=target, minlength=len(counts))
+    # the target has mean 0, so this draws the mean of few records towards that of all
+    means: Floats = sums / (counts + _PRIOR)
+    return means[codes]
+
+
+def _standard(values: Floats) -> Floats:
+    """Mean 0 and variance 1; a missing value stands at the mean."""
+    present = ~np.isnan(values)
+    if not present.any():
+        return np.zeros(len(values))
+    middle, spread = float(values[present].mean()), float(values[present].std())
+    centred = np.where(present, values - middle, 0.0)
+    return centred / spread if spread > 0 else np.zeros(len(values))

@@ -1,0 +1,1 @@
+"""Record linkage: an intruder, what is compared, and how often a link is right."""

@@ -1,0 +1,226 @@
+"""An intruder who links: what is known, about whom, and how often a link is right."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import InputError, quoted
+from shoal.randomness import SecretStream
+from shoal.table import Classes, Table
+
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+Known = Sequence[str] | str | None
+
+KNOWN_WORDS = ("quasi-identifiers", "left-in-place", "informed", "everything")
+
+#: So many persons are linked at most, unless the caller wants more: ± 1 percent at a rate of 0.2.
+SAMPLE = 5_000
+
+#: Who is measured is no secret, and whoever verifies a release must measure the same persons.
+PUBLIC_KEY = "00" * 32
+
+
+@dataclass(frozen=True, eq=False)
+class Intruder:
+    """Somebody who knows columns of persons in the original and sees the masked table.
+
+    ``persons`` are rows of the original, one of each person who has several: the one that is
+    known. ``own`` is for each of them its row in the masked table, or -1 where it was taken out.
+    """
+
+    original: Table
+    masked: Table
+    known: tuple[str, ...]
+    persons: Integers
+    own: Integers
+
+    @property
+    def released(self) -> tuple[str, ...]:
+        """What is known and was released: the columns that a link can use."""
+        return tuple(name for name in self.known if name in self.masked.columns)
+
+    @cached_property
+    def people(self) -> tuple[Integers, Integers]:
+        """Numbers of the persons and of the person of each masked record: a link joins equal ones.
+
+        Any record of a person is the right one. Somebody without a record has -1.
+        """
+        if not self.original.has_persons:
+            return self.own, np.arange(len(self.masked))
+        if not self.masked.pairs_with(self.original):
+            return self.own, np.arange(len(self.masked))
+        records = persons_of_records(self.original, self.masked)
+        numbers = self.original.persons[self.persons]
+        return np.where(np.isin(numbers, records), numbers, -1), records
+
+    @cached_property
+    def crowds(self) -> Classes:
+        """The masked records grouped by what is known and was released: equal ones are one."""
+        return self.masked.group(self.released)
+
+    @cached_property
+    def first_rows(self) -> Integers:
+        """A masked record of each of these groups, the first."""
+        from shoal.kernels.grouping import first_rows
+
+        rows: Integers = first_rows(self.crowds.labels, self.crowds.count)
+        return rows
+
+    @property
+    def there(self) -> npt.NDArray[np.bool_]:
+        """Who has a record in the masked table."""
+        found: npt.NDArray[np.bool_] = self.people[0] >= 0
+        return found
+
+
+def intruder_of(
+    original: Table,
+    masked: Table,
+    *,
+    known: Known,
+    sample: int,
+    random_state: int | None,
+) -> Intruder:
+    """Check what was asked, draw the persons and pair them with their records."""
+    masked.check_pairs_with(original)
+    if len(masked) == 0 or len(original) == 0:
+        raise InputError("A table without records has nobody to link.")
+    names = known_columns(original, masked, known)
+    check_sample(sample, random_state, "link")
+    persons = drawn_rows(original, int(sample), random_state)
+    own = masked.rows_of_keys(original.row_key[persons])
+    return Intruder(original, masked, names, persons, own)
+
+
+def known_columns(original: Table, masked: Table, known: Known) -> tuple[str, ...]:
+    """The columns that an intruder knows, by name or by one of the words for them.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import Roles
+    >>> frame = pl.DataFrame({"age": [1], "shoe": [2], "ill": [3], "wage": [4]})
+    >>> table = Table(frame, Roles(quasi_identifiers=["age"], sensitive=["ill", "wage"]))
+    >>> [known_columns(table, table, word) for word in ("left-in-place", "informed")]
+    [('shoe',), ('age', 'wage')]
+    """
+    if known is None or (isinstance(known, str) and known in KNOWN_WORDS):
+        return _columns_of_word(original, masked, known or "quasi-identifiers")
+    if not isinstance(known, (list, tuple)) or not all(isinstance(name, str) for name in known):
+        raise InputError(
+            "What an intruder knows must be a list of column names, or one of "
+            f"{', '.join(map(repr, KNOWN_WORDS))}."
+        )
+    absent = [name for name in known if name not in original.columns]
+    if absent or not known:
+        raise InputError(
+            f"The original has no column {quoted(absent)} that an intruder could know."
+            if absent
+            else "An intruder who knows no column links nobody; name at least one as known."
+        )
+    return tuple(dict.fromkeys(known))
+
+
+def _columns_of_word(original: Table, masked: Table, word: str) -> tuple[str, ...]:
+    """The columns that a word stands for."""
+    roles = original.roles
+    quasi, sensitive = roles.quasi_identifiers, roles.sensitive
+    if word in ("quasi-identifiers", "informed") and not quasi:
+        raise InputError(
+            "The original has no quasi-identifiers, so nothing says what an intruder knows; "
+            "declare them in the roles, or name columns as known."
+        )
+    if word == "quasi-identifiers":
+        return quasi
+    if word == "informed":
+        if len(sensitive) < 2:
+            raise InputError(
+                "An informed intruder knows the quasi-identifiers and all sensitive columns but "
+                f"the first, and is after that; the original declares {len(sensitive)} sensitive "
+                "columns, and needs two or more."
+            )
+        return (*quasi, *sensitive[1:])
+    shared = [n for n in original.columns if n in masked.columns and n not in roles.withheld]
+    if word == "left-in-place":
+        shared = [name for name in shared if name not in (*quasi, *sensitive)]
+    if not shared:
+        raise InputError(
+            f"The tables share no column for an intruder who knows what is '{word}'; name "
+            "columns as known."
+        )
+    return tuple(shared)
+
+
+def check_sample(sample: Any, random_state: Any, attack: str) -> None:
+    """Raise InputError unless the options of a sample of persons can be used."""
+    check_whole(sample, "sample", 1, f"the number of persons to {attack} at most")
+    if random_state is not None:
+        check_whole(random_state, "random_state", 0, "or None for the usual sample")
+
+
+def check_whole(value: Any, name: str, least: int, meaning: str) -> None:
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if not whole or value < least:
+        raise InputError(
+            f"The option '{name}' must be a whole number ≥ {least}, {meaning}; got "
+            f"{value!r} instead."
+        )
+
+
+def drawn_persons(row_key: Integers, sample: int, random_state: int | None) -> Integers:
+    """The rows of at most ``sample`` persons, the same ones whatever the order of the rows."""
+    if len(row_key) <= sample:
+        return np.arange(len(row_key))
+    purpose = ("persons",) if random_state is None else ("persons", str(int(random_state)))
+    stream = SecretStream.from_key_hex(PUBLIC_KEY).derive(*purpose)
+    drawn = stream.choose(len(row_key), sample)
+    in_order = (row_key[1:] > row_key[:-1]).all()
+    return np.sort(drawn if in_order else np.argsort(row_key)[drawn])
+
+
+def drawn_rows(table: Table, sample: int, random_state: int | None = None) -> Integers:
+    """A row of each of at most ``sample`` persons, the same ones each time: a public draw.
+
+    Of a person who has several rows it is the one that a public key chooses.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import Roles
+    >>> table = Table(pl.DataFrame({"who": [1, 1, 2, 3, 3, 3]}), Roles(unit="who"))
+    >>> table.persons[drawn_rows(table, 10)].tolist()
+    [0, 1, 2]
+    """
+    if not table.has_persons:
+        return drawn_persons(table.row_key, sample, random_state)
+    rows = one_row_each(table.persons, table.row_key, random_state)
+    eldest = np.full(table.person_count, np.iinfo(np.int64).max)
+    np.minimum.at(eldest, table.persons, table.row_key)
+    drawn = drawn_persons(eldest[table.persons[rows]], sample, random_state)
+    return np.sort(rows[drawn])
+
+
+def one_row_each(persons: Integers, row_key: Integers, random_state: int | None = None) -> Integers:
+    """A row of each person, ascending, chosen by a public key."""
+    luck = SecretStream.from_key_hex(PUBLIC_KEY).keyed_hash(
+        row_key, "known row", *(() if random_state is None else (str(int(random_state)),))
+    )
+    order = np.lexsort((luck, persons))
+    first = np.concatenate([[True], np.diff(persons[order]) != 0]) if len(order) else order
+    return np.sort(order[first])
+
+
+def persons_of_records(original: Table, masked: Table) -> Integers:
+    """The number in the original of the person of each masked record."""
+    rows = original.rows_of_keys(masked.row_key)
+    strangers = original.person_count + np.arange(len(rows))
+    return np.where(rows >= 0, original.persons[rows], strangers)

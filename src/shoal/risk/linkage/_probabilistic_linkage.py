@@ -1,0 +1,243 @@
+"""Probabilistic linkage: agreement weighs more where it is rare among strangers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.errors import InputError
+from shoal.measurement import Measurement, measure
+from shoal.randomness import SecretStream
+from shoal.risk.linkage._compared import SCORED_SAMPLE, Compared, best_scores, compared
+from shoal.risk.linkage._fellegi_sunter import MOST_STEPS, Estimate, Learnt, learn_weights
+from shoal.risk.linkage._intruder import PUBLIC_KEY, Floats, Integers, Intruder, intruder_of
+from shoal.risk.linkage._right_links import Links, about_coarser, blind_links, right_links
+from shoal.table import Table
+
+if TYPE_CHECKING:
+    from shoal.kernels.linkage.best_scores import Scoring
+
+#: The weights of so many persons, each with as many records, are held at once: 72 MB.
+MOST_PERSONS = 3_000
+
+
+@measure(
+    "share of right links by agreement",
+    direction="lower",
+    limits=(0, 1),
+    needs_original=True,
+    pairs=True,
+)
+def probabilistic_linkage(
+    original: Table,
+    masked: Table,
+    *,
+    known: Sequence[str] | str | None = None,
+    one_to_one: bool = False,
+    estimate: Estimate = "by-person",
+    sample: int = SCORED_SAMPLE,
+    random_state: int | None = None,
+) -> Measurement:
+    """The share of persons who are linked to their own record by agreement of values.
+
+    An intruder compares every person with every masked record: each known column agrees or not.
+    Agreement weighs the logarithm of m/u, a difference that of (1-m)/(1-u), where m is how often
+    the column agrees for a person and the own record, and u how often for any other record. Both
+    are learnt from the tables alone, without knowing who is who. The record with the greatest sum
+    is taken for the person's own; where t records have it, and the right one is among them, the
+    link counts 1/t. A value that is missing on either side weighs nothing.
+
+    Parameters
+    ----------
+    original : Table
+        The table before masking.
+    masked : Table
+        The table after masking, made from ``original``.
+    known : list of str or a word, optional
+        The columns that the intruder knows: a list, or ``"quasi-identifiers"`` (the default),
+        ``"left-in-place"``, ``"informed"`` or ``"everything"``.
+    one_to_one : bool
+        Whether no record is taken for two persons: the sum of weights over all links is made as
+        great as it can be. For at most 3,000 persons.
+    estimate : {"by-person", "by-pair"}
+        How m and u are learnt, by expectation and maximisation over the counts of agreement
+        patterns. ``"by-person"`` knows that a person has one record at most. ``"by-pair"`` is the
+        mixture of the textbooks, which takes pairs one by one and estimates how many of them
+        belong together; it easily finds kinds of people instead of persons.
+    sample : int
+        So many persons are linked at most; all masked records are candidates, always.
+    random_state : int, optional
+        Gives another sample. It is no secret.
+
+    References
+    ----------
+    Fellegi, Sunter (1969), A theory for record linkage. Jaro (1989), Advances in record-linkage
+    methodology as applied to matching the 1985 census of Tampa, Florida. Sadinle (2017),
+    Bayesian estimation of bipartite matchings for record linkage, section 2.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import Roles, Table
+    >>> frame = pl.DataFrame({"age": [30, 30, 48, 51], "sex": ["f", "m", "m", "m"]})
+    >>> table = Table(frame, Roles(quasi_identifiers=["age", "sex"]))
+    >>> probabilistic_linkage(table, table).value
+    1.0
+    """
+    intruder = intruder_of(original, masked, known=known, sample=sample, random_state=random_state)
+    links = probabilistic_links(
+        intruder, *intruder.people, one_to_one=one_to_one, estimate=estimate
+    )
+    return right_links("probabilistic_linkage", intruder, links)
+
+
+def probabilistic_links(
+    intruder: Intruder,
+    person_labels: Integers,
+    record_labels: Integers,
+    *,
+    one_to_one: bool = False,
+    estimate: Estimate = "by-person",
+) -> Links:
+    """The chance that the record with the greatest weight has the person's label."""
+    from shoal.kernels.linkage.best_scores import scoring
+
+    _check(intruder, one_to_one, estimate)
+    if not intruder.released:
+        return blind_links(intruder, person_labels, record_labels)
+    both = compared(intruder)
+    learnt = learn_weights(
+        both.persons.codes,
+        both.records.codes,
+        both.sizes,
+        presence=min(1.0, intruder.masked.person_count / intruder.original.person_count),
+        estimate=estimate,
+    )
+    how = scoring(learnt.agreeing, learnt.differing, np.empty(0), gauss=False)
+    if one_to_one:
+        chances = one_to_one_chances(both, how, intruder.released, person_labels, record_labels)
+    else:
+        found = best_scores(intruder, both, how, person_labels, record_labels)
+        chances = found.alike / found.ties
+    warnings = (*about_coarser(both.coarser), *_about_learning(learnt))
+    details = {"one_to_one": one_to_one, "estimate": estimate, **_details(intruder, both, learnt)}
+    return Links(chances, details, warnings)
+
+
+def _check(intruder: Intruder, one_to_one: bool, estimate: str) -> None:
+    if not isinstance(one_to_one, (bool, np.bool_)):
+        raise InputError("The option 'one_to_one' of a linkage must be true or false.")
+    if estimate not in ("by-person", "by-pair"):
+        raise InputError("The estimate of a linkage must be 'by-person' or 'by-pair'.")
+    if one_to_one and len(intruder.persons) > MOST_PERSONS:
+        raise InputError(
+            f"One-to-one linkage is for at most {MOST_PERSONS:,} persons; got "
+            f"{len(intruder.persons):,}: give a smaller sample."
+        )
+
+
+def _details(intruder: Intruder, both: Compared, learnt: Learnt) -> dict[str, object]:
+    names = intruder.released
+    return {
+        "m": dict(zip(names, learnt.m.tolist(), strict=True)),
+        "u": dict(zip(names, learnt.u.tolist(), strict=True)),
+        "prevalence": learnt.prevalence,
+        "steps": learnt.steps,
+        "converged": learnt.converged,
+        "learnt_from_persons": learnt.persons,
+        "patterns": learnt.patterns,
+        "different_records": len(both.sizes),
+    }
+
+
+def _about_learning(learnt: Learnt) -> tuple[str, ...]:
+    if learnt.persons == 0:
+        return (
+            "There are too many patterns of agreement to learn from, so the weights are those that "
+            "learning starts from.",
+        )
+    if not learnt.converged:
+        return (f"The weights had not settled after {MOST_STEPS} steps of learning.",)
+    return ()
+
+
+def one_to_one_chances(
+    both: Compared,
+    how: Scoring,
+    columns: Sequence[str],
+    person_labels: Integers,
+    record_labels: Integers,
+) -> Floats:
+    """The chance that a person is linked to a record with the person's label.
+
+    Persons and records come in an order that follows from their values and a public key alone, so
+    that of many best solutions the one that is found has nothing to do with who is who, nor with
+    the order of rows. Records that are equal are exchanged at random, and so are persons:
+    somebody linked to one of two equal records gets the right one with chance 1/2.
+    """
+    by_name = np.argsort(columns)
+    stream = SecretStream.from_key_hex(PUBLIC_KEY).derive("one-to-one")
+    persons = np.lexsort(both.persons.codes[by_name])
+    persons = persons[stream.permutation(len(persons))]
+    records = np.lexsort(both.records.codes[by_name][:, both.tuples])
+    linked = np.full(len(persons), -1)
+    of_persons, of_records = _assigned(both, how, persons, both.tuples[records])
+    linked[persons[of_persons]] = both.tuples[records[of_records]]
+    return _exchanged(both, linked, person_labels, record_labels)
+
+
+def _assigned(
+    both: Compared, how: Scoring, persons: Integers, tuples: Integers
+) -> tuple[Integers, Integers]:
+    """Places of persons and of records that are linked, as many as there are of the fewer."""
+    from scipy.optimize import linear_sum_assignment
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import min_weight_full_bipartite_matching
+
+    from shoal.kernels.linkage.best_scores import all_scores
+
+    def scores(person: int) -> Floats:
+        return all_scores(both.persons, both.records, how, person)[tuples]
+
+    if len(persons) * len(tuples) <= MOST_PERSONS**2:
+        dense = np.array([scores(person) for person in persons])
+        one, other = linear_sum_assignment(dense, maximize=True)
+        return one, other
+    # The others take all but one of as many records as there are persons: nobody needs more.
+    count = len(persons)
+    near, gains = np.empty((count, count), np.int32), np.empty((count, count))
+    for at, person in enumerate(persons):
+        found = scores(person)
+        near[at] = np.sort(np.argpartition(-found, count - 1)[:count])
+        gains[at] = found[near[at]]
+    costs = gains.max() + 1 - gains  # none is 0, which would be no entry
+    starts = np.arange(0, count * count + 1, count)
+    sparse = csr_array((costs.ravel(), near.ravel(), starts), shape=(count, len(tuples)))
+    one, other = min_weight_full_bipartite_matching(sparse)
+    return one, other
+
+
+def _exchanged(
+    both: Compared, linked: Integers, person_labels: Integers, record_labels: Integers
+) -> Floats:
+    """Chances of labels, where equal persons and equal records are exchanged at random."""
+    alike = np.unique(both.persons.codes, axis=1, return_inverse=True)[1].ravel()
+    chances = np.zeros(len(linked))
+    there = np.flatnonzero(linked >= 0)
+    ties = np.bincount(alike, minlength=alike.max() + 1)
+    # For each kind of persons the tuples that they were linked to, with how many links each.
+    kinds = alike[there] * len(both.sizes) + linked[there]
+    pairs, links = np.unique(kinds, return_counts=True)
+    order = np.argsort(alike, kind="stable")
+    begins = np.concatenate([[0], np.cumsum(ties)])
+    for pair, count in zip(pairs, links, strict=True):
+        kind, tuple_ = divmod(int(pair), len(both.sizes))
+        members = order[begins[kind] : begins[kind + 1]]
+        behind = np.sort(record_labels[both.rows[both.starts[tuple_] : both.starts[tuple_ + 1]]])
+        labels = person_labels[members]
+        right = np.searchsorted(behind, labels, "right") - np.searchsorted(behind, labels)
+        right = np.where(labels >= 0, right, 0)
+        chances[members] += count / len(members) * right / len(behind)
+    return chances

@@ -1,0 +1,201 @@
+"""Linkage by similarity: the record that scores best over the known columns, if well enough."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from shoal.errors import InputError
+from shoal.measurement import Measurement, measure
+from shoal.risk.linkage._compared import (
+    SCORED_SAMPLE,
+    best_scores,
+    compared,
+    is_quantity,
+    known_numbers,
+    values_before,
+)
+from shoal.risk.linkage._intruder import Floats, Integers, Intruder, intruder_of
+from shoal.risk.linkage._right_links import Links, about_coarser, blind_links, right_links, wilson
+from shoal.table import Table
+
+Comparator = Literal["exact", "linear", "gauss"]
+Units = Literal["raw", "sd"]
+
+#: The share of all columns that a score must reach for a link (Carvalho et al.).
+THRESHOLD = 0.7
+
+
+@measure(
+    "share of right links by similarity",
+    direction="lower",
+    limits=(0, 1),
+    needs_original=True,
+    pairs=True,
+)
+def similarity_linkage(
+    original: Table,
+    masked: Table,
+    *,
+    known: Sequence[str] | str | None = None,
+    comparator: Comparator = "exact",
+    scale: float = 1.0,
+    units: Units = "raw",
+    threshold: float | None = THRESHOLD,
+    sample: int = SCORED_SAMPLE,
+    random_state: int | None = None,
+) -> Measurement:
+    """The share of persons whose own record scores best, and reaches a share of the full score.
+
+    Every known column scores between 0 and 1, a value that is missing or was taken out 0. An
+    intruder takes the masked record with the highest sum for the person's own, if the sum reaches
+    ``threshold`` times the number of known columns. Where t records have it, and the right one is
+    among them, the link counts 1/t. The threshold can hide links that are right without it:
+    ``details["best_match"]`` has their share, and a warning says where the two are far apart.
+
+    Parameters
+    ----------
+    original : Table
+        The table before masking.
+    masked : Table
+        The table after masking, made from ``original``.
+    known : list of str or a word, optional
+        The columns that the intruder knows: a list, or ``"quasi-identifiers"`` (the default),
+        ``"left-in-place"``, ``"informed"`` or ``"everything"``.
+    comparator : {"exact", "linear", "gauss"}
+        How two numbers that are d apart are compared: equal or not; ``1 - d / (2 scale)`` down
+        to 0; or ``2 ** -(d / scale) ** 2``. So are dates, by days, and times and durations. All
+        other columns are equal or not.
+    scale : float
+        The difference at which two numbers are half similar, for ``"linear"`` and ``"gauss"``.
+    units : {"raw", "sd"}
+        Whether the scale is in units of the column, or in standard deviations of the original.
+    threshold : float or None
+        The share of the full score that a link must reach; None links by the best score alone.
+    sample : int
+        So many persons are linked at most; all masked records are candidates, always.
+    random_state : int, optional
+        Gives another sample. It is no secret.
+
+    References
+    ----------
+    Carvalho, Moniz, Faria, Antunes (2022), Towards a data privacy-predictive performance
+    trade-off, section 4: re-identification risk by record linkage.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import Roles, Round, Table
+    >>> table = Table(pl.DataFrame({"age": [30, 31, 48]}), Roles(quasi_identifiers=["age"]))
+    >>> masked = Round(base=10).fit_transform(table)
+    >>> similarity_linkage(table, masked).per_record.tolist()
+    [0.5, 0.0, 0.0]
+    >>> similarity_linkage(table, masked, comparator="gauss", threshold=None).per_record.tolist()
+    [0.5, 0.5, 1.0]
+    """
+    intruder = intruder_of(original, masked, known=known, sample=sample, random_state=random_state)
+    links = similarity_links(
+        intruder,
+        *intruder.people,
+        comparator=comparator,
+        scale=scale,
+        units=units,
+        threshold=threshold,
+    )
+    return right_links("similarity_linkage", intruder, links)
+
+
+def similarity_links(
+    intruder: Intruder,
+    person_labels: Integers,
+    record_labels: Integers,
+    *,
+    comparator: Comparator = "exact",
+    scale: float = 1.0,
+    units: Units = "raw",
+    threshold: float | None = THRESHOLD,
+) -> Links:
+    """The chance that the best-scoring record reaches the threshold and has the person's label."""
+    from shoal.kernels.linkage.best_scores import scoring
+
+    _check(comparator, scale, units, threshold)
+    if not intruder.released:
+        return _blind(intruder, person_labels, record_labels, threshold)
+    numeric = [
+        name
+        for name in intruder.released
+        if comparator != "exact" and is_quantity(name, intruder.original, intruder.masked)
+    ]
+    halves = {name: _half_similar(intruder, name, scale, units) for name in numeric}
+    # A scale of 0, of a column that is constant in the original, leaves equal or not.
+    halves = {name: difference for name, difference in halves.items() if difference > 0}
+    both = compared(intruder, list(halves))
+    ones = np.ones(len(both.persons.codes))
+    how = scoring(ones, 0 * ones, np.array(list(halves.values())), gauss=comparator == "gauss")
+    found = best_scores(intruder, both, how, person_labels, record_labels)
+    best_match = found.alike / found.ties
+    # Sums are exact; a share of a number of columns, such as 0.7 times 30, is not quite.
+    enough = (THRESHOLD if threshold is None else threshold) * len(intruder.known) - 1e-9
+    reached = found.best >= enough
+    details = {
+        "comparator": comparator,
+        "threshold": threshold,
+        "best_match": float(best_match.mean()),
+        "above_threshold": float((best_match * reached).mean()),
+        "own_reaches": float((found.own >= enough).mean()),
+        "any_reaches": float(reached.mean()),
+    }
+    chances = best_match if threshold is None else best_match * reached
+    warnings = [*about_coarser(both.coarser), *_about_threshold(best_match, chances)]
+    return Links(chances, details, tuple(warnings))
+
+
+def _half_similar(intruder: Intruder, name: str, scale: float, units: Units) -> float:
+    """The difference at which two numbers of a column are half similar."""
+    if units == "raw":
+        return scale * known_numbers(intruder, name).unit
+    before = values_before(intruder, name)
+    return scale * float(before.std()) if len(before) else 0.0
+
+
+def _blind(
+    intruder: Intruder, person_labels: Integers, record_labels: Integers, threshold: float | None
+) -> Links:
+    """Nothing that is known was released: every score is 0, and every record the best."""
+    links = blind_links(intruder, person_labels, record_labels)
+    return links if threshold is None else Links(0 * links.chances)
+
+
+def _about_threshold(best_match: Floats, chances: Floats) -> tuple[str, ...]:
+    """The warning that a threshold hides links that are right."""
+    shown, hidden = float(chances.mean()), float(best_match.mean())
+    if wilson(hidden, len(chances))[0] <= wilson(shown, len(chances))[1]:
+        return ()
+    return (
+        f"The threshold hides right links: {100 * hidden:.3g} % of the persons are found by the "
+        f"best score alone, {100 * shown:.3g} % with a score that reaches it. Read the first "
+        "number as the risk (threshold=None gives it).",
+    )
+
+
+def _check(comparator: Any, scale: Any, units: Any, threshold: Any) -> None:
+    if comparator not in ("exact", "linear", "gauss"):
+        raise InputError("The comparator of a linkage must be 'exact', 'linear' or 'gauss'.")
+    if units not in ("raw", "sd"):
+        raise InputError("The units of a linkage must be 'raw' or 'sd' (standard deviations).")
+    if not _is_number(scale) or not scale > 0:
+        raise InputError(f"The scale of a linkage must be a number above 0; got {scale!r} instead.")
+    if threshold is not None and not (_is_number(threshold) and 0 <= threshold <= 1):
+        raise InputError(
+            "The threshold of a linkage must be a number from 0 to 1, or None; got "
+            f"{threshold!r} instead."
+        )
+
+
+def _is_number(value: Any) -> bool:
+    real = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    return real and math.isfinite(value)
