@@ -12,6 +12,17 @@ import pytest
 EXPLORE = os.environ.get("SHOAL_EXPLORE", "")
 
 
+@pytest.fixture(autouse=True, scope="session")
+def compiled_kernels() -> None:
+    """Kernels run compiled, however small the work: thousands of small tables pay it back.
+
+    The tests of kernels try both ways.
+    """
+    from shoal.kernels import compile as compiling
+
+    compiling.small_work = 0
+
+
 @pytest.fixture(autouse=True)
 def repeatable_entropy(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every key is drawn from the test's name, so that no test passes or fails by luck.

@@ -70,6 +70,10 @@ def homogeneity(
         if table.has_persons:
             certain[name] = _had_by_all(table, codes.codes.astype(np.int64), name, missing)
             continue
+        if missing == "own":
+            values = table.group([*table.roles.quasi_identifiers, name])
+            certain[name] = values.record_sizes == sizes
+            continue
         # as text, so that a missing sensitive value is no wildcard
         told = table.with_labels(name, [str(code) for code in range(codes.count)], codes.codes)
         roles = Roles(quasi_identifiers=(*table.roles.quasi_identifiers, name))
@@ -354,7 +358,7 @@ def _distances(table: Table, column: str, missing: Missing) -> Floats:
     codes = table.codes(column)
     values = codes.codes[rows]
     # a value counts once for each person who has it
-    had, _ = owned_pairs(codes.codes, table.persons)
+    had = owned_pairs(codes.codes, table.persons)[0] if table.has_persons else codes.codes
     overall = np.bincount(had, minlength=codes.count) / len(had)
     told = np.bincount(owners, pairs.sizes, minlength=classes.count).astype(np.float64)
     distances = np.zeros(classes.count)

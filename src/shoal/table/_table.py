@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import uuid
+import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -84,7 +85,7 @@ class Table:
     _origin: Origin
     _roles: Roles
     _past: Provenance
-    #: Groupings by the columns they are of; tables with the same cells share them.
+    #: Groupings by the columns they are of; tables with the same rows share them.
     _kept: dict[tuple[Any, ...], Any]
 
     def __init__(self, frame: Any, roles: Roles | None = None) -> None:
@@ -244,8 +245,11 @@ class Table:
 
     def _once(self, make: Callable[[], T], what: str, names: Sequence[str], *more: object) -> T:
         """What ``make`` gives, made once for these columns and whatever else it depends on."""
-        key = (what, *(self.column(name) for name in names), *more)
+        key = (what, *(weakref.ref(one) for one in (*map(self.column, names), *more)))
         if key not in self._kept:
+            for other in list(self._kept):
+                if any(ref() is None for ref in other[1:]):
+                    del self._kept[other]  # of a column that is gone
             self._kept[key] = make()
         return self._kept[key]
 
@@ -578,20 +582,14 @@ class Table:
         past: Provenance | None = None,
         kept: dict[tuple[Any, ...], Any] | None = None,
     ) -> Table:
-        """A table with some parts replaced, which keeps the groupings of columns that it has."""
-        if kept is None:
-            kept = self._kept
-            if columns is not None:
-                there = set(columns.values())
-                gone = [column for column in self._columns.values() if column not in there]
-                kept = {key: value for key, value in kept.items() if not set(gone) & set(key)}
+        """A table with some parts replaced; with other rows it gets other groupings, ``kept``."""
         table = Table.__new__(Table)
         vars(table).update(
             _columns=self._columns if columns is None else dict(columns),
             _origin=self._origin if origin is None else origin,
             _roles=self._roles if roles is None else roles,
             _past=self._past if past is None else past,
-            _kept=kept,
+            _kept=self._kept if kept is None else kept,
         )
         return table
 
