@@ -232,3 +232,9 @@ def test_exactly_64_bits_need_no_repacking() -> None:
     assert combine([top, top], 2).tolist() == [2**64 - 1, 0]
     more = column_of([1, 1], 2)
     assert combine([top, top, more], 2).tolist() == [1, 3]
+
+
+def test_infinite_values_have_no_place_and_warn_nobody():
+    positions = encode(pl.Series([-np.inf, 1.0, np.inf])).positions
+    assert len(positions) == 3
+    assert not np.isfinite(positions).all()

@@ -89,7 +89,7 @@ class Codes:
         lowest = np.nanmin(values, initial=np.inf)
         with np.errstate(invalid="ignore"):  # infinite values, which have no place
             span = np.nanmax(values, initial=-np.inf) - lowest
-        placed = (values - lowest) / span if span > 0 else np.zeros(len(values))
+            placed = (values - lowest) / span if span > 0 else np.zeros(len(values))
         if self.missing is not None:
             placed[self.missing] = 2.0
         return placed
