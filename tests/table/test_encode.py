@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -185,8 +186,21 @@ def test_no_columns() -> None:
 
 
 def test_mixed_radix() -> None:
-    keys = combine([column_of([0, 1, 2], 3), column_of([3, 0, 3], 4)], 3)
-    assert keys.tolist() == [0 * 4 + 3, 1 * 4 + 0, 2 * 4 + 3]
+    keys = combine([column_of([0, 1, 1], 2), column_of([3, 0, 3], 4)], 3)
+    assert keys.tolist() == [0 * 4 + 3, 1 * 4 + 0, 1 * 4 + 3]
+
+
+def test_once_all_records_differ_no_more_columns_are_taken() -> None:
+    def columns() -> Iterator[Codes]:
+        yield column_of([1, 0, 2], 3)
+        raise AssertionError("nobody needs it")
+
+    assert combine(columns(), 3).tolist() == [1, 0, 2]
+
+
+def test_as_many_codes_as_records_may_still_be_shared() -> None:
+    keys = combine([column_of([1, 1, 0], 3), column_of([0, 0, 1], 2)], 3)
+    assert keys.tolist() == [2, 2, 1]
 
 
 def test_a_column_of_another_length_is_refused() -> None:

@@ -226,12 +226,19 @@ def combine(parts: Iterable[Keys], rows: int) -> npt.NDArray[np.uint64]:
         if bound * part.count > 2**64:
             labels, bound = dense_labels(keys)
             keys[:] = labels
-        if part.count == rows:
+        if part.count == rows and _all_differ(part):
             return part.codes.astype(np.uint64)
         keys *= np.uint64(part.count)
         keys += part.codes.astype(np.uint64, copy=False)
         bound *= max(part.count, 1)
     return keys
+
+
+def _all_differ(part: Keys) -> bool:
+    """Whether no two records have the same number; of other records' codes some may be unused."""
+    seen = np.zeros(part.count, np.bool_)
+    seen[part.codes] = True
+    return bool(seen.all())
 
 
 def _labels(series: pl.Series) -> tuple[npt.NDArray[np.signedinteger[Any]], int]:
