@@ -7,7 +7,7 @@
 ...     codes = table.codes("age"), table.codes("age")
 ...     classes = table.classes
 >>> work.encodes, work.repeated_encodes, work.groupings
-(3, 2, 1)
+(1, 0, 1)
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 
-from shoal.app.cli import _progress
+from shoal.app.cli.output import _progress
 from shoal.kernels import compile as compiling
 from shoal.kernels.compile import Compiling
 

@@ -139,8 +139,8 @@ def python_if_small(steps: Callable[..., float]) -> Callable[[Any], Any]:
     ...     for value in values:
     ...         found += value
     ...     return found
-    >>> total([1, 2, 3]), len(total.kernel.signatures)
-    (6, 0)
+    >>> int(total(np.array([1, 2, 3])))
+    6
     """
 
     def chosen(kernel: Any) -> Any:

@@ -94,21 +94,27 @@ def _people() -> Table:
 
 def _measure(people: Table) -> None:
     """Measure a masked table by all that needs no more than its original."""
-    import numpy as np
-
     from shoal import assess
-    from shoal.kernels.grouping import count_sizes, group
     from shoal.masking import Round
 
     masked = Round(base=500, columns=["income"]).fit_transform(people)
     assess(masked, original=people, measures="all")
-    for keys in (np.arange(100_000), np.arange(100_000) << 32):  # a table that grows, too
+
+
+def _group() -> None:
+    """Form classes, also more of them than a small table has."""
+    import numpy as np
+
+    from shoal.kernels.grouping import count_sizes, group
+
+    for keys in (np.arange(100_000), np.arange(100_000) << 32):
         group(keys.astype(np.uint64))
         count_sizes(keys.astype(np.uint64))
 
 
 def _mask(people: Table, name: str) -> None:
     """Mask a table, in every way of a method that has kernels of its own; the last as a release."""
+    _group()
     from shoal import Plan, protect
     from shoal.masking import Generalize, discover_maskers
 

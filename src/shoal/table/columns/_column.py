@@ -149,7 +149,7 @@ class Column:
         """The number of different values, missing not counted."""
         if self.is_coded:
             return len(self.codes.levels)
-        return int(self.series.drop_nulls().n_unique())
+        return int(self.series.alias("").drop_nulls().n_unique())
 
     def value_counts(self) -> dict[str, int]:
         """How often each value occurs, as text, the most frequent first; missing left out."""

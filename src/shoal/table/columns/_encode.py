@@ -143,14 +143,15 @@ def encode(series: pl.Series) -> Codes:
             f"Column '{series.name}' holds {series.dtype.base_type()} values, which cannot be "
             "compared record by record; turn them into numbers or text, or leave the column out."
         )
-    series = plain_floats(series)
+    name = series.name
+    series = plain_floats(series.alias(""))  # polars reads a name like ^a$ as a pattern
     labels, count = _labels(series)
     # labels are numbered by first appearance: where each row has its own, its place is its label
     distinct = series if count == len(series) else series.gather(first_rows(labels, count))
     order = distinct.arg_sort(nulls_last=True).to_numpy()
     code_of_label = np.empty(count, _narrowest(count))
     code_of_label[order] = np.arange(count, dtype=code_of_label.dtype)
-    levels = distinct.gather(order[: count - min(1, series.null_count())])
+    levels = distinct.gather(order[: count - min(1, series.null_count())]).alias(name)
     return Codes(code_of_label[labels], levels, len(levels) if len(levels) < count else None)
 
 
@@ -193,7 +194,7 @@ class _Labels:
 
 def unordered(series: pl.Series) -> Keys:
     """Equal numbers for equal cells, without the order of the values, which sorting would cost."""
-    return _Labels(series.name, *_labels(series))
+    return _Labels(series.name, *_labels(series.alias("")))
 
 
 def combine(parts: Iterable[Keys], rows: int) -> npt.NDArray[np.uint64]:
@@ -253,7 +254,7 @@ def _labels(series: pl.Series) -> tuple[npt.NDArray[np.signedinteger[Any]], int]
         # Equal values have equal hashes: as many hashes as values means that no two collided.
         if count == distinct:
             return labels, count
-    raise RuntimeError(f"column '{series.name}' collides under every hash tried")
+    raise RuntimeError("a column collides under every hash tried")
 
 
 def _exact_keys(series: pl.Series) -> npt.NDArray[np.uint64]:

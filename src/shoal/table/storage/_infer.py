@@ -60,7 +60,7 @@ def infer_types(
 
 def first_texts(column: pl.Series) -> pl.Series:
     """The first texts of a column: most readings fail on a few of them, and cheaply there."""
-    return column.head(FIRST).drop_nulls().head(_SAMPLE)
+    return column.alias("").head(FIRST).drop_nulls().head(_SAMPLE)  # a name may be a pattern
 
 
 def infer_dates(column: pl.Series) -> pl.Series:
@@ -81,9 +81,9 @@ def _first_that_fits(
     name, column = column.name, column.alias("")  # polars reads a name such as ^a$ as a pattern
     if column.null_count() == len(column):
         return column.alias(name)
+    sample, trimmed = sample.alias("").drop_nulls(), None
     if len(sample) and _MAY_BE_READ.match(sample[0]) is None:
         return column.alias(name)
-    sample, trimmed = sample.alias(""), None
     if bool(sample.str.contains("^ | $").any()):
         trimmed, sample = column.str.strip_chars(" "), sample.str.strip_chars(" ")
     short = len(column) <= FIRST
