@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import itertools
+import json
 import os
 import random
 import re
@@ -362,10 +363,12 @@ def _plan(rng: random.Random, folder: Path, verdict: Verdict) -> None:
     code = call(verdict, command, "data.parquet", "--plan", path, *out)
     verdict.came_to = {0: "done", 1: "not met"}.get(code, "refused")
     _only(verdict, folder, {"data.parquet", "plan.toml", "hierarchy.csv", *out})
-    if code == 0 and command == "protect":  # also of a plan that names another unit, or none
-        counted(
-            verdict, folder / "out" / "public", "parquet", persons=_persons(table, folder / "out")
-        )
+    if code == 0 and command == "protect":
+        public = folder / "out" / "public"
+        facts = json.loads((public / "release.json").read_text("utf-8"))
+        by_rows = facts["data"]["persons"] is None  # nothing was said, and few codes say nothing
+        persons = None if by_rows else _persons(table, folder / "out")
+        counted(verdict, public, "parquet", persons=persons)
 
 
 # -- hierarchies

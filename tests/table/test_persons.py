@@ -200,6 +200,15 @@ class TestRepeatingOwners:
         roles = {} if role is None else {role: ["patient_id"]}
         assert self.repeating(frame, **roles) == {("patient_id",): 200 // rows}
 
+    def test_a_column_called_person_with_many_codes_is_a_key(self):
+        frame = pl.DataFrame({"person": [f"P{n // 2}" for n in range(24)], "age": 3})
+        assert self.repeating(frame) == {("person",): 12}
+        assert self.repeating(frame.select(pl.col("person").str.slice(1).cast(int), "age"))
+
+    @pytest.mark.parametrize("values", [["yes", "no", "no"], [1, 2, 2], ["Ann", "Bo", "Bo"]])
+    def test_a_column_called_member_with_few_answers_is_no_key(self, values):
+        assert self.repeating(pl.DataFrame({"member": values * 9, "age": 3})) == {}
+
     def test_a_unit_finer_than_persons_is_seen(self):
         frame = pl.DataFrame({"patient_id": [1, 1, 2], "visit": [7, 8, 9], "age": [3, 3, 4]})
         assert self.repeating(frame, identifiers=["patient_id"], unit="visit") == {

@@ -29,7 +29,7 @@ def identifying_columns(columns: Mapping[str, Column], roles: Roles) -> dict[str
             evidence = looks_like_identifier(column)
             if evidence is not None:
                 found[name] = str(evidence)
-            elif is_person_key(name) and column.codes.count > 1:
+            elif is_person_key(column) and column.codes.count > 1:
                 found[name] = "the key of a person, by its name"
         if role not in ("identifiers", "insensitive", "unit", "household"):
             copied = _copied_identifier(columns, roles, column)

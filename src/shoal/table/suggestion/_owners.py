@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import polars as pl
 
 from shoal.table._classes import form_classes
 from shoal.table._roles import Roles
@@ -23,14 +24,18 @@ _HOUSEHOLD = re.compile(
     re.IGNORECASE,
 )
 _FEWEST = 2
-#: A name that says: the key of a person.
-_PERSON_KEY = re.compile(
-    r"(.*_)?(patient(en)?|person(en)?|subject|customer|client|member|user|employee|student|pupil|"
+_PERSON = (
+    r"(patient(en)?|person(en)?|subject|customer|client|member|user|employee|student|pupil|"
     r"respondent|participant|insured|beneficiary|citizen|policyholder|applicant|borrower|donor|"
     r"voter|inmate|versicherte(r|n)?|kunde(n)?|mitarbeiter|sch(ü|ue)ler|proband(en)?|mitglied(s)?)"
-    r"_?(id|nr|no|num|nbr|number|nummer|key|code)",
-    re.IGNORECASE,
 )
+#: A name that says: the key of a person.
+_PERSON_KEY = re.compile(
+    rf"(.*_)?{_PERSON}_?(id|nr|no|num|nbr|number|nummer|key|code)", re.IGNORECASE
+)
+_BARE_PERSON = re.compile(_PERSON, re.IGNORECASE)
+#: So many different codes under a name like "patient" are people, and no answer or count.
+_FEWEST_CODES = 10
 
 
 def is_household(name: str) -> bool:
@@ -44,15 +49,28 @@ def is_household(name: str) -> bool:
     return _HOUSEHOLD.fullmatch(_joined(name)) is not None
 
 
-def is_person_key(name: str) -> bool:
-    """Whether the name of a column says that it is the key of a person.
+def is_person_key(column: Column) -> bool:
+    """Whether a column is the key of a person, by its name.
+
+    The bare word, as "patient", is enough if the column holds many different codes.
 
     Examples
     --------
-    >>> [is_person_key(name) for name in ("patientId", "Kunden-Nr", "ward_id", "patient")]
+    >>> few = [7, 7, 8]
+    >>> names = ("patientId", "Kunden-Nr", "ward_id", "patient")
+    >>> [is_person_key(Column(pl.Series(name, few))) for name in names]
     [True, True, False, False]
+    >>> is_person_key(Column(pl.Series("patient", [f"P{n // 2}" for n in range(40)])))
+    True
     """
-    return _PERSON_KEY.fullmatch(_joined(name)) is not None
+    name = _joined(column.name)
+    if _PERSON_KEY.fullmatch(name) is not None:
+        return True
+    if _BARE_PERSON.fullmatch(name) is None or column.distinct < _FEWEST_CODES:
+        return False
+    if column.dtype == pl.String():
+        return bool(column.codes.levels.str.contains(r"\d").all())
+    return column.dtype.is_integer()
 
 
 def _joined(name: str) -> str:
@@ -71,14 +89,17 @@ def repeating_owners(
 
     Examples
     --------
-    >>> import polars as pl
     >>> columns = {"patient_id": Column(pl.Series([7, 7, 8, 8, 8]))}
     >>> repeating_owners(columns, 5, Roles(identifiers=["patient_id"]))
     {('patient_id',): 2}
     """
     if rows < _FEWEST:
         return {}
-    keys = [n for n in columns if is_person_key(n) and n not in roles.quasi_identifiers]
+    keys = [
+        name
+        for name, column in columns.items()
+        if name not in roles.quasi_identifiers and is_person_key(column)
+    ]
     found: dict[tuple[str, ...], int] = {
         (name,): distinct for name in keys if (distinct := repeated([columns[name]])) is not None
     }

@@ -322,7 +322,7 @@ def _owners(roles: Roles, columns: Sequence[_Column], table: Table) -> Roles:
         for c in columns
         if c.role == "identifiers" and c.base.evidence is not None
     }
-    keys = [c.name for c in columns if is_person_key(c.name)]
+    keys = [c.name for c in columns if is_person_key(table.column(c.name))]
     unit = suggested_unit(table._columns, evidence, keys)
     homes = [
         c.name
