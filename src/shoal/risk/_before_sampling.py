@@ -17,6 +17,7 @@ from shoal.risk._classes import population_sizes
 from shoal.risk.attacks._success import one_numbering
 from shoal.table import (
     Missing,
+    Pair,
     ReleasedColumn,
     Roles,
     Table,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+Labels = npt.NDArray[np.int32]
 _ORDERED = ("integer", "float", "date", "datetime", "time", "duration")
 
 
@@ -114,7 +116,8 @@ def _counted(
         recorded = _recorded(original, masked, columns, [first, *changed])
         if recorded is not None:
             return _compared(*recorded, missing)
-    became = {name: _became(name, original, masked, own) for name in columns}
+    pair = Pair.of(original, masked)
+    became = {name: _became(pair, name) for name in columns}
     different = [name for name, labels in became.items() if labels is None]
     if different:
         return _covered(sample, whole, own, different, missing)
@@ -181,7 +184,7 @@ def _recorded(
 
 
 def _learned(
-    sample: Table, original: Table, became: dict[str, Integers], missing: Missing
+    sample: Table, original: Table, became: dict[str, Labels], missing: Missing
 ) -> BeforeSampling:
     """People with the values that the release has for them."""
     labels = {name: known[original.codes(name).codes] for name, known in became.items()}
@@ -219,23 +222,22 @@ def _covered(
     )
 
 
-def _became(name: str, original: Table, masked: Table, own: Integers) -> Integers | None:
+def _became(pair: Pair, name: str) -> Labels | None:
     """For each code of the original the one that its value became; -1 if unknown.
 
     None where equal values became different ones.
     """
-    values, released = original.codes(name), masked.codes(name).codes
-    codes = values.codes[own]
-    became = np.full(values.count, -1, np.int64)
-    became[codes] = released
-    if (became[codes] != released).any():
+    values, outcomes = pair.original.codes(name), pair.outcomes(name)
+    if not np.diff(outcomes.values).all():
         return None
-    if original.kind(name) in _ORDERED:
+    became = np.full(values.count, -1, np.int32)
+    became[outcomes.values] = outcomes.labels
+    if pair.original.kind(name) in _ORDERED:
         became[: len(values.levels)] = _between(became[: len(values.levels)])
     return became
 
 
-def _between(became: Integers) -> Integers:
+def _between(became: Labels) -> Labels:
     """An ordered value between two that became the same became the same too."""
     places = np.arange(len(became))
     seen = became >= 0
@@ -311,9 +313,8 @@ def _of_rounded(column: ReleasedColumn, masked: Table, values: Integers) -> Rele
 def _people(columns: list[ReleasedColumn], original: Table) -> Indexed:
     """The people, those with equal values once."""
     from shoal.kernels.boxes.predicates import indexed
-    from shoal.kernels.grouping import first_rows
 
-    first = first_rows(original.classes.labels, original.classes.count)
+    first = original.classes.first_rows
     counts = np.array([len(column.places) for column in columns])
     return indexed(np.stack([column.values[first] for column in columns]), counts)
 
@@ -321,8 +322,6 @@ def _people(columns: list[ReleasedColumn], original: Table) -> Indexed:
 def _boxes(columns: list[ReleasedColumn], masked: Table) -> Boxes:
     """What was released, records with equal cells once."""
     from shoal.kernels.boxes.covered_rows import Boxes
-    from shoal.kernels.grouping import first_rows
 
-    first = first_rows(masked.classes.labels, masked.classes.count)
     labels, starts, low, high = one_numbering(columns)
-    return Boxes(np.ascontiguousarray(labels[:, first].T), starts, low, high)
+    return Boxes(np.ascontiguousarray(labels[:, masked.classes.first_rows].T), starts, low, high)

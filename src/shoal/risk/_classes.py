@@ -37,12 +37,10 @@ def mean_of_classes(table: Table, values: npt.NDArray[np.float64]) -> float:
 
 def sum_of_classes(table: Table, values: npt.NDArray[np.float64]) -> float:
     """The sum over persons of values that all records of a class share, rounded once."""
-    from shoal.kernels.grouping import first_rows
-
     if table.has_persons:
         return math.fsum(table.of_persons(values))
     classes = table.classes
-    each = values[first_rows(classes.labels, classes.count)]
+    each = values[classes.first_rows]
     # 26 bits and the rest: with a count, no product has more bits than a float holds
     high = each * (2.0**27 + 1)
     high -= high - each

@@ -164,8 +164,6 @@ def expected_risk(sizes: Floats, chances: Floats) -> Floats:
 
 
 def _risks(table: Table, fraction: float | None, missing: Missing) -> Floats:
-    from shoal.kernels.grouping import first_rows
-
     if len(table) == 0:
         raise InputError("The table has no records, so there is no risk to measure.")
     sizes = table.class_sizes(missing).astype(np.float64)
@@ -181,7 +179,7 @@ def _risks(table: Table, fraction: float | None, missing: Missing) -> Floats:
             "column in the roles."
         )
     # once for each pair of numbers; a class has one, and a complex number is a pair that sorts fast
-    rows = first_rows(table.classes.labels, table.classes.count)
+    rows = table.classes.first_rows
     pairs, place = np.unique(sizes[rows] + 1j * chances[rows], return_inverse=True)
     return table.classes.spread(expected_risk(pairs.real, pairs.imag)[place])
 

@@ -349,14 +349,11 @@ def _within_reach(table: Table, places: Floats, reach: float, missing: Missing) 
 
 def _distances(table: Table, column: str, missing: Missing) -> Floats:
     """How far, in total variation, those who agree with each class are from the table."""
-    from shoal.kernels.grouping import first_rows
-
     classes, agreement = table.classes, table.agreement(missing)
     pairs = table.crowds([*table.roles.quasi_identifiers, column])
-    rows = first_rows(pairs.labels, pairs.count)
-    owners = classes.labels[rows]
+    owners = classes.labels[pairs.first_rows]
     codes = table.codes(column)
-    values = codes.codes[rows]
+    values = codes.codes[pairs.first_rows]
     # a value counts once for each person who has it
     had = owned_pairs(codes.codes, table.persons)[0] if table.has_persons else codes.codes
     overall = np.bincount(had, minlength=codes.count) / len(had)

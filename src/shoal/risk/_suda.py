@@ -127,13 +127,12 @@ def special_uniques(table: Table, *, size: int = 3, missing: Missing = "own") ->
 
 
 def _minimal_uniques(table: Table, size: int, *, wildcard: bool) -> MinimalUniques:
-    from shoal.kernels.grouping import first_rows
     from shoal.kernels.uniques.minimal_uniques import minimal_uniques
     from shoal.kernels.uniques.wildcard_uniques import wildcard_uniques
 
     names = table.roles.quasi_identifiers
     classes = table.classes
-    rows = first_rows(classes.labels, classes.count)
+    rows = classes.first_rows
     codes = np.empty((len(names), classes.count), np.int32)
     missing = np.full(len(names), -1, np.int32)
     for place, name in enumerate(names):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -72,15 +73,26 @@ class Classes:
         """The size of the smallest class; 0 where there are no records."""
         return int(self.sizes.min()) if self.count else 0
 
+    @cached_property
+    def first_rows(self) -> Integers:
+        """The first record of each class."""
+        from shoal.kernels.grouping import first_rows
+
+        rows: Integers = first_rows(self.labels, self.count)
+        rows.flags.writeable = False
+        return rows
+
     @property
     def uniques(self) -> int:
         """The number of classes with one person."""
         return int(np.count_nonzero(self.sizes == 1))
 
-    @property
+    @cached_property
     def record_sizes(self) -> Integers:
         """The size of the class of each record."""
-        return self.spread(self.sizes)
+        sizes = self.spread(self.sizes)
+        sizes.flags.writeable = False
+        return sizes
 
     @property
     def histogram(self) -> dict[int, int]:
@@ -137,7 +149,5 @@ def agreement_of(parts: Sequence[Codes], classes: Classes) -> Agreement:
     Distinct tuples meet once per pair of patterns of missing, so the time grows with tuples ×
     patterns (at most 2 to the number of columns with missing values), not with records².
     """
-    from shoal.kernels.grouping import first_rows
-
-    rows = first_rows(classes.labels, classes.count)
-    return Agreement.of([part.with_codes(part.codes[rows]) for part in parts], classes.count)
+    distinct = [part.with_codes(part.codes[classes.first_rows]) for part in parts]
+    return Agreement.of(distinct, classes.count)

@@ -69,7 +69,8 @@ class Pair:
         """What the values of a column that both tables have were released as."""
         if name not in self._outcomes:
             before, after = self.original.codes(name), self.masked.codes(name)
-            self._outcomes[name] = _outcomes(before, after, self.rows)
+            rows = None if self.original is self.masked else self.rows
+            self._outcomes[name] = _outcomes(before, after, rows)
         return self._outcomes[name]
 
 
@@ -84,18 +85,30 @@ class _Facts:
 _PAIRS: WeakKeyDictionary[Table, WeakKeyDictionary[Table, _Facts]] = WeakKeyDictionary()
 
 
-def _outcomes(before: Codes, after: Codes, rows: Integers) -> Outcomes:
+def _outcomes(before: Codes, after: Codes, rows: Integers | None) -> Outcomes:
+    width = max(1, after.count)
+    if rows is None:  # a table beside itself
+        values = np.flatnonzero(before.counts)
+        return Outcomes(values, values, before.counts[values])
+    keys = before.codes[rows].astype(np.int64) * width
+    keys += after.codes
+    distinct, records = _counted(keys, before.count * width)
+    values, released = np.divmod(distinct, width)
+    return Outcomes(values, released, records)
+
+
+def _counted(keys: Integers, most: int) -> tuple[Integers, Integers]:
+    """The different keys, all below ``most``, in ascending order, and how often each is there."""
     from shoal.kernels.grouping import dense_labels, first_rows
 
-    width = max(1, after.count)
-    keys = before.codes.astype(np.uint64)[rows] * np.uint64(width)
-    keys += after.codes
-    labels, count = dense_labels(keys)
-    distinct = keys[first_rows(labels, count)].astype(np.int64)
+    if most <= 4 * len(keys):
+        counts = np.bincount(keys)
+        distinct = np.flatnonzero(counts)
+        return distinct, counts[distinct]
+    labels, count = dense_labels(keys.astype(np.uint64))
+    distinct = keys[first_rows(labels, count)]
     order = np.argsort(distinct)
-    records = np.bincount(labels, minlength=count)[order]
-    values, released = np.divmod(distinct[order], width)
-    return Outcomes(values, released, records)
+    return distinct[order], np.bincount(labels, minlength=count)[order]
 
 
 def empty_codes(original: Column, masked: Column) -> npt.NDArray[np.bool_]:

@@ -124,18 +124,29 @@ class KeyPositions:
         return rows
 
     def _searched(self, keys: Integers) -> Integers:
-        lowest, at_key, order = self._places
-        if not len(at_key):
+        if not len(self.row_key):
             return np.full(len(keys), -1)
+        if self._in_order:
+            rows = keys - self.row_key[0]
+            outside = (rows < 0) | (rows >= len(self.row_key))
+            if outside.any():
+                rows[outside] = -1
+            return rows
+        lowest, at_key, order = self._places
         asked = keys - lowest
         if order is not None:
             asked = np.searchsorted(self.row_key[order], keys)
         inside = (asked >= 0) & (asked < len(at_key))
-        rows: Integers = at_key[asked if inside.all() else np.where(inside, asked, 0)]
+        rows = at_key[asked if inside.all() else np.where(inside, asked, 0)]
         wrong = self.row_key[rows] != keys
         if wrong.any():
             rows[wrong] = -1
         return rows
+
+    @cached_property
+    def _in_order(self) -> bool:
+        """Whether the keys follow each other, as those of a table that was read do."""
+        return bool((self.row_key[1:] - self.row_key[:-1] == 1).all())
 
     @cached_property
     def _places(self) -> tuple[int, Integers, Integers | None]:
@@ -143,8 +154,6 @@ class KeyPositions:
 
         An audit may have keys far apart: then the rows by ascending key, twice.
         """
-        if not len(self.row_key):
-            return 0, np.empty(0, np.int64), None
         lowest, highest = int(self.row_key.min()), int(self.row_key.max())
         if highest - lowest > 4 * len(self.row_key) + 1024:
             order = np.argsort(self.row_key, kind="stable")

@@ -37,7 +37,7 @@ def counted_in(
     """
     mine, theirs = classes
     both = [
-        stacked_code(above, below, [_first(part) for part in classes])
+        stacked_code(above, below, [part.first_rows for part in classes])
         for above, below in zip(sample, population, strict=True)
     ]
     joint = form_classes(both, mine.count + theirs.count)
@@ -56,13 +56,6 @@ def counted_in(
     # whoever has a part of a row in it is somebody
     least = np.maximum(0 if persons is None else equal, counts > 0)
     return np.maximum(np.floor(counts + 1e-9).astype(np.int64), least)
-
-
-def _first(classes: Classes) -> npt.NDArray[np.int64]:
-    from shoal.kernels.grouping import first_rows
-
-    rows: npt.NDArray[np.int64] = first_rows(classes.labels, classes.count)
-    return rows
 
 
 def stacked_code(above: Column, below: Column, rows: Sequence[npt.NDArray[np.int64]]) -> Codes:

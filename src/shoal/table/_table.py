@@ -330,7 +330,7 @@ class Table:
         """How many persons have each value of a column, missing left out."""
         codes = self.codes(column)
         if not self.has_persons:
-            return np.bincount(codes.codes, minlength=codes.count)[: len(codes.levels)]
+            return codes.counts[: len(codes.levels)]
         values, _ = owned_pairs(codes.codes, self.persons)
         return np.bincount(values, minlength=codes.count)[: len(codes.levels)]
 
@@ -431,7 +431,7 @@ class Table:
             if column.dtype == pl.String:
                 codes = column.codes
                 runs = running(codes.levels.alias("")).to_numpy()
-                records = np.bincount(codes.codes, minlength=codes.count)[: len(runs)]
+                records = codes.counts[: len(runs)]
                 counts[name] = int(records[runs].sum())
         return {name: count for name, count in counts.items() if count}
 

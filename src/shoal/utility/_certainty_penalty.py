@@ -90,6 +90,8 @@ def normalized_certainty_penalty(
 def _cost(pair: Pair, name: str) -> float:
     """What the cells of a released column cost that had a value before, together."""
     before, after = pair.original.column(name), pair.masked.column(name)
+    if pair.original is pair.masked:
+        return 0.0
     coarser = released_text(pair.original, pair.masked, name)
     if not coarser and not after.missing_count and after.kind != "text":
         return 0.0

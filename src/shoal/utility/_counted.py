@@ -14,7 +14,7 @@ from shoal.table import (
     Table,
     empty_codes,
     released_text,
-    stacked_codes,
+    shared_codes,
     stacked_numbers,
 )
 from shoal.utility._columns import Floats, Integers
@@ -50,18 +50,20 @@ def _counted(original: Table, masked: Table, name: str, pair: Pair | None) -> Co
     if pair is not None and released_text(original, masked, name):
         before, after = _as_released(original.column(name), masked.column(name), pair)
         return Counted(name, before, after, coarser=True)
-    both = _bins(original, masked, name)
-    if both is None:
-        both = stacked_codes(name, original, masked)
-    cells = int(both.max(initial=-1)) + 1
+    binned = _bins(original, masked, name)
+    records: Sequence[Integers | None] = (None, None)
+    if binned is None:  # each value once, with its records
+        binned = shared_codes(name, original, masked)
+        records = [table.codes(name).counts for table in (original, masked)]
+    cells = max(int(part.max(initial=-1)) for part in binned) + 1
     before, after = (
-        np.bincount(np.where(part < 0, cells, part), minlength=cells + 1).astype(np.float64)
-        for part in np.split(both, [len(original)])
+        np.bincount(np.where(part < 0, cells, part), each, cells + 1).astype(np.float64)
+        for part, each in zip(binned, records, strict=True)
     )
     return Counted(name, before, after)
 
 
-def _bins(original: Table, masked: Table, name: str) -> Integers | None:
+def _bins(original: Table, masked: Table, name: str) -> Sequence[Integers] | None:
     """The bins of numbers of both tables, -1 where missing; None where values are compared."""
     if original.kind(name) not in _NUMERIC or masked.kind(name) not in _NUMERIC:
         return None
@@ -74,7 +76,8 @@ def _bins(original: Table, masked: Table, name: str) -> Integers | None:
     # quantiles, since a single outlier would stretch bins of equal width over all the others
     inside = values[: len(original)]
     edges = np.unique(np.quantile(inside[~np.isnan(inside)], np.arange(1, BINS) / BINS))
-    return np.where(np.isnan(values), -1, np.searchsorted(edges, values, side="right"))
+    bins = np.where(np.isnan(values), -1, np.searchsorted(edges, values, side="right"))
+    return np.split(bins, [len(original)])
 
 
 def _as_released(original: Column, masked: Column, pair: Pair) -> tuple[Floats, Floats]:
@@ -95,7 +98,7 @@ def _as_released(original: Column, masked: Column, pair: Pair) -> tuple[Floats, 
     of_value, of_label = outcomes.values[teaches], shown[outcomes.labels[teaches]]
     counts = outcomes.records[teaches]
     known = np.bincount(of_value, weights=counts, minlength=values.count)
-    records = np.bincount(values.codes, minlength=values.count).astype(np.float64)
+    records = values.counts.astype(np.float64)
     shares = counts * (records[of_value] / known[of_value])
     before = np.bincount(of_label, weights=shares, minlength=gap + 1)
     after = np.bincount(shown[outcomes.labels], weights=outcomes.records, minlength=gap + 1)

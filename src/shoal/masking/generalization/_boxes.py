@@ -162,7 +162,7 @@ class ServedBoxes:
             return table
         names = list(self.spans)
         rows = table.group(names)
-        first = _first_rows(rows.labels, rows.count)
+        first = rows.first_rows
         tables = [
             spans.distances(table, name, hierarchies.get(name))
             for name, spans in self.spans.items()
@@ -184,7 +184,7 @@ class ServedBoxes:
         if not self.changed:
             return table
         rows = table.group(list(self.spans))
-        first = _first_rows(rows.labels, rows.count)
+        first = rows.first_rows
         row, chosen = _once_for_each(rows.labels, *self.pairs(table, hierarchies, first))
         table = table.reorder(row)
         count, of_box = self.classes
@@ -223,13 +223,6 @@ class ServedBoxes:
 
     def scales(self, table: Table, hierarchies: Mapping[str, Hierarchy]) -> dict[str, Scale]:
         return {name: self.spans[name].scale for name in self.changed}
-
-
-def _first_rows(labels: npt.NDArray[Any], count: int) -> npt.NDArray[np.int64]:
-    from shoal.kernels.grouping import first_rows
-
-    rows: npt.NDArray[np.int64] = first_rows(labels, count)
-    return rows
 
 
 def _once_for_each(

@@ -81,11 +81,9 @@ def combinations_of(
     The first ``records`` rows (all without it) are those of the table, the others are people of a
     population.
     """
-    from shoal.kernels.grouping import first_rows
-
     encoded = [everyone.codes(name) for name in columns]
     groups = everyone.group(columns)
-    rows = first_rows(groups.labels, groups.count)
+    rows = groups.first_rows
     codes = np.empty((groups.count, len(columns)), np.int32)
     for place, column in enumerate(encoded):
         codes[:, place] = column.codes[rows]

@@ -168,12 +168,11 @@ def _gaps(people: MembersAndControl, hints: Sequence[str], rows: Integers) -> Fl
 
 def _records(people: MembersAndControl, hints: Sequence[str], rows: Integers) -> MixedRecords:
     """The people, then the masked records, equal ones once, by Gower with the original's ranges."""
-    from shoal.kernels.grouping import first_rows
     from shoal.kernels.space.mixed_records import mixed_records
 
     values, codes, weights = [], [], []
     crowds = people.masked.group(hints)
-    taken = np.concatenate([rows, len(people.own) + first_rows(crowds.labels, crowds.count)])
+    taken = np.concatenate([rows, len(people.own) + crowds.first_rows])
     for name in hints:
         if is_quantity(name, people.table, people.masked):
             column = stacked_numbers(name, people.table, people.masked)

@@ -243,14 +243,13 @@ class ReleasedRegions:
 def released_regions(columns: Sequence[ReleasedColumn], masked: Table) -> ReleasedRegions:
     """The released records in some columns, equal ones once."""
     from shoal.kernels.boxes.nearest_regions import Regions
-    from shoal.kernels.grouping import first_rows
 
     classes = masked.group([column.name for column in columns])
     labels, starts, low, high = one_numbering(columns)
     counts = [len(column.places) for column in columns]
     bounds = np.cumsum([0, *(len(column.starts) for column in columns)], dtype=np.int64)
     regions = Regions(
-        np.ascontiguousarray(labels[:, first_rows(classes.labels, classes.count)]),
+        np.ascontiguousarray(labels[:, classes.first_rows]),
         bounds,
         starts,
         low,

@@ -58,12 +58,13 @@ def known_codes(intruder: Intruder, name: str, *, coarsened: bool = True) -> Kno
     """
     before, after = shared_codes(name, intruder.original, intruder.masked)
     released = intruder.masked.codes(name).codes
-    records = after[released[intruder.first_rows]]
+    records = after[released[intruder.crowds.first_rows]]
     if not coarsened or np.isin(after[after >= 0], before).all():
         return KnownCodes(before[intruder.original.codes(name).codes[intruder.persons]], records)
     if not intruder.masked.pairs_with(intruder.original):
         persons, cells = read_labels_of(name, intruder.original, intruder.masked)
-        return KnownCodes(persons[intruder.persons], cells[intruder.first_rows], coarser=True)
+        records = cells[intruder.crowds.first_rows]
+        return KnownCodes(persons[intruder.persons], records, coarser=True)
     own = np.where(intruder.own >= 0, after[released[intruder.own]], -1)
     return KnownCodes(own, records, coarser=True)
 
@@ -87,7 +88,7 @@ def known_numbers(intruder: Intruder, name: str) -> KnownNumbers:
     """What is known of the persons in a column, and what each of ``intruder.crowds`` has there."""
     before, after, unit = shared_numbers(name, intruder.original, intruder.masked)
     persons = before[intruder.original.codes(name).codes[intruder.persons]]
-    records = after[intruder.masked.codes(name).codes[intruder.first_rows]]
+    records = after[intruder.masked.codes(name).codes[intruder.crowds.first_rows]]
     levels, released = (part[~np.isnan(part)] for part in (before, after))
     return KnownNumbers(persons, records, levels, released, unit)
 

@@ -251,7 +251,8 @@ def _nearest(
 def _about_gaps(intruder: Intruder) -> tuple[str, ...]:
     """That records with missing values are near to everybody, which hides the right ones."""
     columns = [intruder.masked.codes(name) for name in intruder.released]
-    missing = [c.codes[intruder.first_rows] == c.missing for c in columns if c.missing is not None]
+    rows = intruder.crowds.first_rows
+    missing = [c.codes[rows] == c.missing for c in columns if c.missing is not None]
     if not missing:
         return ()
     gaps = int(intruder.crowds.rows[np.logical_or.reduce(missing)].sum())

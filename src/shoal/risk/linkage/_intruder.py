@@ -67,14 +67,6 @@ class Intruder:
         """The masked records grouped by what is known and was released: equal ones are one."""
         return self.masked.group(self.released)
 
-    @cached_property
-    def first_rows(self) -> Integers:
-        """A masked record of each of these groups, the first."""
-        from shoal.kernels.grouping import first_rows
-
-        rows: Integers = first_rows(self.crowds.labels, self.crowds.count)
-        return rows
-
     @property
     def there(self) -> npt.NDArray[np.bool_]:
         """Who has a record in the masked table."""

@@ -141,7 +141,8 @@ class Column:
     def missing_count(self) -> int:
         """The number of missing cells."""
         if self._cells is None:
-            return int(len(self) - self.present.sum())
+            missing = self.codes.missing
+            return 0 if missing is None else int(self.codes.counts[missing])
         return int(self._cells.null_count())
 
     @property
@@ -154,7 +155,7 @@ class Column:
     def value_counts(self) -> dict[str, int]:
         """How often each value occurs, as text, the most frequent first; missing left out."""
         codes = self.codes
-        counts = np.bincount(codes.codes, minlength=codes.count)[: len(codes.levels)]
+        counts = codes.counts[: len(codes.levels)]
         order = np.argsort(-counts, kind="stable")
         texts = codes.texts
         return {texts[code]: int(counts[code]) for code in order.tolist()}
@@ -169,7 +170,7 @@ class Column:
         """
         if self.is_coded:
             codes = self.codes
-            counts = np.bincount(codes.codes, minlength=codes.count)[: len(codes.levels)]
+            counts = codes.counts[: len(codes.levels)]
             places = np.searchsorted(codes.levels.cast(pl.Float64).to_numpy(), edges)
             return np.diff(np.append(0, np.cumsum(counts))[places])
         values = self.numbers.values[self.present].astype(np.float64)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -59,6 +60,13 @@ class Codes:
         """The number of codes, that of missing included."""
         return len(self.levels) + (self.missing is not None)
 
+    @cached_property
+    def counts(self) -> npt.NDArray[np.int64]:
+        """How many records have each code."""
+        counts = np.bincount(self.codes, minlength=self.count)
+        counts.flags.writeable = False
+        return counts
+
     @property
     def texts(self) -> list[str]:
         """The distinct values as text, by code, that of missing left out."""
@@ -107,14 +115,14 @@ class Codes:
         >>> column.codes.tolist(), column.levels.to_list(), column.missing
         ([0, 0], [40], None)
         """
-        codes = self.codes[rows]
-        used = np.bincount(codes, minlength=self.count) > 0
+        taken = self.with_codes(self.codes[rows])
+        used = taken.counts > 0
         if used.all():
-            return replace(self, codes=codes)
+            return taken
         levels = self.levels.filter(pl.Series(used[: len(self.levels)]))
         count = int(used.sum())
         narrow = (np.cumsum(used) - 1).astype(_narrowest(count))
-        return Codes(narrow[codes], levels, len(levels) if len(levels) < count else None)
+        return Codes(narrow[taken.codes], levels, len(levels) if len(levels) < count else None)
 
     def __repr__(self) -> str:
         # Without the levels: they are cells of the table.

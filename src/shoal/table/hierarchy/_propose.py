@@ -63,7 +63,7 @@ def proposed(table: Table, column: str, kind: str | None = None) -> Rule:
     values = coded.levels
     if len(values) < 3 or kind == "suppression":
         return Suppression()  # one value has nothing coarser, and two only the root
-    records = np.bincount(coded.codes, minlength=coded.count)[: len(values)]
+    records = coded.counts[: len(values)]
     return _fitting(values, records) if kind is None else _of_kind(kind, values, records)
 
 

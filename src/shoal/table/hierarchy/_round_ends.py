@@ -82,8 +82,7 @@ class RoundEnds:
     @classmethod
     def of(cls, column: Codes) -> RoundEnds:
         """Those of a column whose records are all at hand."""
-        records = np.bincount(column.codes, minlength=column.count)
-        return cls(column, records[: len(column.levels)])
+        return cls(column, column.counts[: len(column.levels)])
 
     def number_between(self, low: float, high: float) -> int | float | None:
         """The roundest number above ``low`` and not above ``high``; whole in a column of those."""

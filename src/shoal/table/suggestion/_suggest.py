@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from shoal.errors import ParameterError, quoted
@@ -138,8 +137,8 @@ class _Column:
     def of(cls, column: Column) -> _Column:
         codes = column.codes
         rows, levels = len(column), codes.levels
-        sizes = np.bincount(codes.codes, minlength=codes.count)
-        distinction, separation = distinction_and_separation(sizes.astype(np.int64))
+        sizes = codes.counts
+        distinction, separation = distinction_and_separation(sizes)
         missing, kind = column.missing_count, column.kind
         base = ColumnFacts(
             name=column.name,

@@ -122,7 +122,7 @@ def _released_intervals(
     if stretches is None or not np.isfinite(stretches).any():
         return None
     told = [text != ROOT for text in column.texts]
-    counts = np.bincount(column.codes, minlength=column.count)[: len(column.texts)]
+    counts = column.counts[: len(column.texts)]
     return stretches[told], counts[told]
 
 
