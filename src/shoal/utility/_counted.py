@@ -15,9 +15,9 @@ from shoal.table import (
     empty_codes,
     released_text,
     shared_codes,
-    stacked_numbers,
+    shared_numbers,
 )
-from shoal.utility._columns import Floats, Integers
+from shoal.utility._columns import Floats
 
 #: Numbers with more different values than this are put into as many bins.
 BINS = 20
@@ -50,34 +50,46 @@ def _counted(original: Table, masked: Table, name: str, pair: Pair | None) -> Co
     if pair is not None and released_text(original, masked, name):
         before, after = _as_released(original.column(name), masked.column(name), pair)
         return Counted(name, before, after, coarser=True)
-    binned = _bins(original, masked, name)
-    records: Sequence[Integers | None] = (None, None)
-    if binned is None:  # each value once, with its records
-        binned = shared_codes(name, original, masked)
-        records = [table.codes(name).counts for table in (original, masked)]
-    cells = max(int(part.max(initial=-1)) for part in binned) + 1
+    binned = _binned(original, masked, name)
+    if binned is not None:
+        return Counted(name, *binned)
+    both = shared_codes(name, original, masked)
+    cells = max(int(part.max(initial=-1)) for part in both) + 1
     before, after = (
-        np.bincount(np.where(part < 0, cells, part), each, cells + 1).astype(np.float64)
-        for part, each in zip(binned, records, strict=True)
+        np.bincount(np.where(part < 0, cells, part), table.codes(name).counts, cells + 1).astype(
+            np.float64
+        )
+        for part, table in zip(both, (original, masked), strict=True)
     )
     return Counted(name, before, after)
 
 
-def _bins(original: Table, masked: Table, name: str) -> Sequence[Integers] | None:
-    """The bins of numbers of both tables, -1 where missing; None where values are compared."""
+def _binned(original: Table, masked: Table, name: str) -> tuple[Floats, Floats] | None:
+    """The numbers of both tables in each bin, missing ones last; None where values are compared."""
     if original.kind(name) not in _NUMERIC or masked.kind(name) not in _NUMERIC:
         return None
     if original.distinct(name) <= BINS:
         return None
     try:
-        values = stacked_numbers(name, original, masked)
+        before, after, _ = shared_numbers(name, original, masked)
     except InputError:  # infinite values are compared as they are
         return None
+    numbers = _ascending(original.column(name), before)
     # quantiles, since a single outlier would stretch bins of equal width over all the others
-    inside = values[: len(original)]
-    edges = np.unique(np.quantile(inside[~np.isnan(inside)], np.arange(1, BINS) / BINS))
-    bins = np.where(np.isnan(values), -1, np.searchsorted(edges, values, side="right"))
-    return np.split(bins, [len(original)])
+    edges = np.unique(np.quantile(numbers, np.arange(1, BINS) / BINS))
+    others = _ascending(masked.column(name), after)
+    return _counts(numbers, edges, len(original)), _counts(others, edges, len(masked))
+
+
+def _ascending(column: Column, values: Floats) -> Floats:
+    """The numbers of all records in ascending order, missing ones left out."""
+    return np.repeat(values, column.codes.counts)[: len(column) - column.missing_count]
+
+
+def _counts(ascending: Floats, edges: Floats, records: int) -> Floats:
+    """How many numbers lie below, between and from the last edge on, then the missing ones."""
+    ends = np.searchsorted(ascending, edges)
+    return np.diff([0, *ends, len(ascending), records]).astype(np.float64)
 
 
 def _as_released(original: Column, masked: Column, pair: Pair) -> tuple[Floats, Floats]:

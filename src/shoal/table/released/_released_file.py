@@ -112,8 +112,7 @@ class ReleasedFile:
         """
         fields = self._fields
         rows = len(fields[0].cells) if fields else 0
-        # each value in its one way: as text, -0.0 is not 0.0, nor NaN a missing value
-        columns = [_as_text(fields[place].cells).alias(str(place)) for place in places]
+        columns = [_as_written(fields[place].cells).alias(str(place)) for place in places]
         if not columns:
             count = rows if persons is None else len(np.unique(persons))
             return np.array([count] if rows else [], dtype=np.int64)
@@ -133,9 +132,16 @@ class ReleasedFile:
         return count
 
 
-def _as_text(column: pl.Series) -> pl.Series:
-    """A column as text; categories are texts already."""
-    return column if isinstance(column.dtype, pl.Categorical) else as_text(column)
+def _as_written(column: pl.Series) -> pl.Series:
+    """A column with equal values where a file has the same: -0.0 is not 0.0, nor NaN missing.
+
+    Floats are taken as their bits, or as text where some are missing.
+    """
+    if isinstance(column.dtype, pl.Categorical) or column.dtype.is_integer():
+        return column
+    if column.dtype == pl.Float64 and not column.null_count():
+        return pl.Series(column.to_numpy().view(np.uint64))
+    return as_text(column)
 
 
 def records_as_parquet(
