@@ -45,6 +45,9 @@ class Combinations:
         """The distinct pairs of a combination and the sensitive values beside it."""
         from shoal.kernels.grouping import dense_labels, first_rows
 
+        if not len(secrets) and self.population is None:
+            every = np.arange(len(self.counts), dtype=np.int32)
+            return Pairs(every, secrets[:, : len(every)], self.counts, self.of_row)
         # only combinations that a record has: a population may have others
         labels, count = dense_labels(self.of_row.astype(np.uint64))
         for values in secrets:

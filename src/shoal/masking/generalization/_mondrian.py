@@ -112,7 +112,7 @@ def mondrian(
         losses += axis.widths(reach)[boxes[:, place]] / len(names)
         spans[name] = axis.spans(reach, _holders(found, place, demand))
         if not spans[name].single.all():
-            columns[name] = Relabelling(spans[name].texts, boxes[box_of_row, place])
+            columns[name] = Relabelling(spans[name].texts, boxes[:, place].copy()[box_of_row])
     # nodes of trees overlap: where a row lies in several boxes, the smallest says most
     order = np.argsort(losses, kind="stable")
     served = ServedBoxes(spans, boxes[order], tuple(columns))
@@ -124,6 +124,8 @@ def mondrian(
 def _holders(found: Combinations, place: int, demand: Demand) -> npt.NDArray[np.int64]:
     """How many persons have each code of a column."""
     codes, count = found.codes[:, place], found.columns[place].count
+    if found.population is None and not len(demand.conditions.persons.value):
+        return found.columns[place].counts
     if not len(demand.conditions.persons.value):
         return np.bincount(codes, found.counts, minlength=count).astype(np.int64)
     owned, _ = owned_pairs(codes[found.of_row], demand.secrets[-1])
@@ -136,7 +138,8 @@ def _cut(
     """Run the kernel; give it with what is cut for each record."""
     from shoal.kernels.boxes.mondrian_boxes import MondrianBoxes
 
-    placed = np.column_stack([axis.places[found.codes[:, i]] for i, axis in enumerate(axes)])
+    # by column, as the kernel has them
+    placed = np.stack([axis.places[found.codes[:, i]] for i, axis in enumerate(axes)]).T
     if relaxed:
         units, counts, people, values, of_row = _one_by_one(found, demand.secrets)
     else:
@@ -146,8 +149,10 @@ def _cut(
         if found.population is not None:
             units, counts, people, values = _with_population(found, units, counts, values)
     attributes = [axis.attribute for axis in axes]
+    if relaxed or len(values) or found.population is not None:
+        placed = placed[units]  # else each combination is cut once
     work = MondrianBoxes(
-        placed[units], counts, people, values, attributes, demand.conditions, relaxed=relaxed
+        placed, counts, people, values, attributes, demand.conditions, relaxed=relaxed
     )
     done = 0
     while done < len(counts):

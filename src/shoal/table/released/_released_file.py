@@ -16,12 +16,13 @@ import polars as pl
 from shoal.errors import ReadError
 from shoal.table._roles import Roles
 from shoal.table._table import Table
-from shoal.table.storage._delimited import Fields, TextFile, recorded_columns
+from shoal.table.columns._fields import Fields
+from shoal.table.storage._delimited import TextFile, recorded_columns
 from shoal.table.storage._formats import DELIMITER_OF
 from shoal.table.storage._formulas import Formulas, running
-from shoal.table.storage._read import read_columnar, read_frame
+from shoal.table.storage._read import in_recorded_types, read_columnar, read_frame
 from shoal.table.storage._size import check_file_size, check_memory, check_table_size
-from shoal.table.storage._types import as_recorded_frame, as_text, dtypes_of
+from shoal.table.storage._types import as_text, dtypes_of
 from shoal.table.storage._workbook import read_sheet_texts
 
 
@@ -73,21 +74,16 @@ class ReleasedFile:
         return TextFile.open(self.path, "utf-8", DELIMITER_OF[self.format])
 
     @cached_property
-    def _frame(self) -> pl.DataFrame:
-        check_memory(self.path, self.format)
-        return read_columnar(self.path, self.format)
-
-    @cached_property
     def _fields(self) -> list[Fields]:
         """The columns as a reader sees them; not if memory cannot hold them."""
         if self.format in DELIMITER_OF:
             check_file_size(self.path)
             check_table_size(self.path, self._text.shape.records, len(self._text.names))
             return self._text.fields()
-        if self.format != "xlsx":
-            return [Fields(column) for column in self._frame]
         check_memory(self.path, self.format)
-        return [Fields(column) for column in read_sheet_texts(self.path)]
+        if self.format == "xlsx":
+            return [Fields(column) for column in read_sheet_texts(self.path)]
+        return read_columnar(self.path, self.format)
 
     def table(
         self, schema: Mapping[str, str], roles: Roles, *, formulas: Formulas = "keep"
@@ -95,13 +91,13 @@ class ReleasedFile:
         """The data with the types that the release recorded; not if memory cannot hold them."""
         if self.format in DELIMITER_OF:
             columns = recorded_columns(self._text, self._fields, dtypes_of(schema), formulas)
-            return Table.of_columns(columns).with_roles(roles, released=True)
-        if self.format == "xlsx":
+        elif self.format == "xlsx":
             check_memory(self.path, self.format)
             frame = read_frame(self.path, format="xlsx", schema=dict(schema))
+            return Table(frame).with_roles(roles, released=True)
         else:
-            frame = as_recorded_frame(self._frame, dtypes_of(schema), f"'{self.path}'")
-        return Table(frame).with_roles(roles, released=True)
+            columns = in_recorded_types(self._fields, dtypes_of(schema), f"'{self.path}'")
+        return Table.of_columns(columns).with_roles(roles, released=True)
 
     def sizes(
         self, places: Sequence[int], persons: npt.NDArray[np.int64] | None = None
@@ -111,8 +107,8 @@ class ReleasedFile:
         Counted by polars from the fields, and not from the codes that a table has of them.
         """
         fields = self._fields
-        rows = len(fields[0].cells) if fields else 0
-        columns = [_as_written(fields[place].cells).alias(str(place)) for place in places]
+        rows = len(fields[0]) if fields else 0
+        columns = [_as_written(fields[place]).alias(str(place)) for place in places]
         if not columns:
             count = rows if persons is None else len(np.unique(persons))
             return np.array([count] if rows else [], dtype=np.int64)
@@ -132,12 +128,15 @@ class ReleasedFile:
         return count
 
 
-def _as_written(column: pl.Series) -> pl.Series:
-    """A column with equal values where a file has the same: -0.0 is not 0.0, nor NaN missing.
+def _as_written(fields: Fields) -> pl.Series:
+    """Equal values where a file has the same: -0.0 is not 0.0, nor NaN missing.
 
     Floats are taken as their bits, or as text where some are missing.
     """
-    if isinstance(column.dtype, pl.Categorical) or column.dtype.is_integer():
+    if fields.labels is not None:
+        return pl.Series(fields.labels)
+    column = fields.texts
+    if column.dtype.is_integer():
         return column
     if column.dtype == pl.Float64 and not column.null_count():
         return pl.Series(column.to_numpy().view(np.uint64))

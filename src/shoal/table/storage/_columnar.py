@@ -12,31 +12,80 @@ from typing import Any, Final
 import polars as pl
 
 from shoal.errors import ReadError, quoted
+from shoal.table.columns._fields import Fields
 from shoal.table.storage._header import check_names
 from shoal.table.storage._infer import infer_number
 
 _UNNAMED_INDEX: Final = re.compile(r"__index_level_\d+__")
 
 
-def read_parquet(path: Path) -> pl.DataFrame:
-    """Read a Parquet file; an unnamed index of pandas is left behind."""
+def read_parquet(path: Path) -> list[Fields]:
+    """Read a Parquet file; an unnamed index of pandas is left behind.
+
+    Texts that the file has in dictionaries come as numbers of them, which are never looked up.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        schema = pq.read_schema(path)
-    except (pa.ArrowException, OSError):
+        with pq.ParquetFile(path) as file:
+            schema, repeating = file.schema_arrow, _in_dictionaries(file)
+        check_names(schema.names, f"'{path}'")
+        names = [name for name in schema.names if name not in _unnamed_indexes(schema)]
+        found = _from_dictionaries(path, [name for name in repeating if name in names])
+        others = [place for place, name in enumerate(schema.names) if name not in found]
+        if others:
+            # polars itself decodes the pages: through Arrow text would be held twice
+            frame = pl.read_parquet(path, columns=others, glob=False, hive_partitioning=False)
+            found |= {column.name: Fields(column) for column in frame}
+    except (pa.ArrowException, OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
         raise _damaged(path, "Parquet") from None
-    check_names(schema.names, f"'{path}'")
-    try:
-        # polars itself decodes the pages: through Arrow text would be held twice
-        frame = pl.read_parquet(path, glob=False, hive_partitioning=False)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
-        raise _damaged(path, "Parquet") from None
-    return frame.drop(_unnamed_indexes(schema), strict=False)
+    return [found[name] for name in names]
 
 
-def read_arrow(path: Path) -> pl.DataFrame:
+def _in_dictionaries(file: Any) -> list[str]:
+    """The columns of text that a Parquet file has in dictionaries, with small numbers in rows."""
+    import pyarrow as pa
+
+    about, schema = file.metadata, file.schema_arrow
+    if about.num_columns != len(schema.names) or not about.num_rows:  # nested values
+        return []
+    groups = [about.row_group(place) for place in range(about.num_row_groups)]
+    kinds = (pa.string(), pa.large_string())
+
+    def repeats(place: int) -> bool:
+        chunks = [group.column(place) for group in groups]
+        held = sum(chunk.total_uncompressed_size for chunk in chunks)
+        return all(chunk.has_dictionary_page for chunk in chunks) and held <= 4 * about.num_rows
+
+    return [
+        name
+        for place, (name, kind) in enumerate(zip(schema.names, schema.types, strict=True))
+        if kind in kinds and repeats(place)
+    ]
+
+
+def _from_dictionaries(path: Path, names: Sequence[str]) -> dict[str, Fields]:
+    import pyarrow.parquet as pq
+
+    if not names:
+        return {}
+    with pq.ParquetFile(path, read_dictionary=list(names)) as file:
+        table = file.read(columns=list(names))
+    found = {}
+    for name in names:
+        column = table[name].unify_dictionaries()
+        column.validate(full=True)
+        # by polars: what Arrow has for the same would import pandas
+        texts = pl.Series(name, column.chunk(0).dictionary, dtype=pl.String)
+        labels = pl.concat([pl.Series(chunk.indices) for chunk in column.chunks])
+        if labels.null_count():
+            texts, labels = texts.extend_constant(None, 1), labels.fill_null(len(texts))
+        found[name] = Fields(texts, labels.to_numpy())
+    return found
+
+
+def read_arrow(path: Path) -> list[Fields]:
     """Read a Feather file (version 1 or 2), an Arrow file or an Arrow stream."""
     import pyarrow as pa
 
@@ -48,7 +97,7 @@ def read_arrow(path: Path) -> pl.DataFrame:
         raise _damaged(path, "Feather or Arrow") from None
     check_names(table.column_names, f"'{path}'")
     indexes = _unnamed_indexes(table.schema)
-    return frame_from_arrow(table.drop_columns(indexes), f"'{path}'")
+    return [Fields(column) for column in frame_from_arrow(table.drop_columns(indexes), f"'{path}'")]
 
 
 def _arrow_table(path: Path) -> Any:

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from shoal.errors import ReadError
 from shoal.table.columns._column import Column
-from shoal.table.columns._encode import encode
-from shoal.table.columns._frames import plain_floats
+from shoal.table.columns._fields import Fields, column_of
 from shoal.table.storage._formulas import Formulas, restored
 from shoal.table.storage._header import check_header, check_names
 from shoal.table.storage._infer import FIRST, first_texts, infer_types
@@ -28,47 +25,6 @@ DEFAULT_MISSING: Final = ("", "NA", "N/A", "NaN", "nan", "NULL", "null")
 _SAMPLE: Final = 1 << 18
 #: The share of different texts in the sample beyond which coding costs more than it saves.
 _MOST_DIFFERENT: Final = 0.9
-
-
-class Fields:
-    """A column of fields as they stand in the file: texts, or categories where texts repeat.
-
-    Examples
-    --------
-    >>> cells = pl.Series("0", ["f", "m", None, "f"], dtype=pl.Categorical(pl.Categories.random()))
-    >>> fields = Fields(cells)
-    >>> fields.labels.tolist(), fields.counts.tolist(), fields.texts.to_list()
-    ([0, 1, 2, 0], [2, 1, 1], ['f', 'm', None])
-    """
-
-    def __init__(self, cells: pl.Series) -> None:
-        self.cells = cells
-        #: For each field the number of its text; None where the texts are as they come.
-        self.labels: npt.NDArray[Any] | None = None
-        #: The texts that the labels stand for; or all of them.
-        self.texts = cells
-        #: How many fields have each text.
-        self.counts: npt.NDArray[np.int64] | None = None
-        if isinstance(cells.dtype, pl.Categorical):
-            texts, labels = cells.dtype.categories.to_series(), cells.to_physical()
-            if cells.null_count():
-                texts, labels = texts.extend_constant(None, 1), labels.fill_null(len(texts))
-            self.labels = labels.to_numpy()
-            self.counts = np.bincount(self.labels, minlength=len(texts))
-            unused = self.counts == 0
-            if unused.any():  # of a piece that was parsed twice
-                texts = texts.set(pl.Series(unused), None)
-            self.texts = texts.alias(cells.name)
-
-    def first_texts(self) -> pl.Series:
-        """The first of them, in the order of the file."""
-        return first_texts(self.cells.head(FIRST).cast(pl.String))
-
-
-def column_of(name: str, values: pl.Series, labels: npt.NDArray[Any] | None) -> Column:
-    """A column with these values, or, with labels, in each row the value of its label."""
-    values = plain_floats(values.alias(name))
-    return Column(values) if labels is None else Column(encode(values).at(labels))
 
 
 @dataclass(frozen=True)
@@ -107,7 +63,7 @@ class TextFile:
         frame = self._parsed(source, [value for value in missing_values if value])
         if frame is None or frame.height != self.shape.records:
             raise ReadError(f"'{self.path}' cannot be parsed as text in lines with delimiters.")
-        return [Fields(column) for column in frame]
+        return [Fields.of(column) for column in frame]
 
     def _parsed(self, source: Path | bytes, missing_values: list[str]) -> pl.DataFrame | None:
         """All columns as text, or None if polars refuses: its reasons quote cells."""
@@ -166,7 +122,7 @@ def read_delimited(
         remember_digest(path, state, file.shape.sha256)
     labels = [column.labels for column in fields]
     texts = [column.texts for column in fields]
-    samples = [column.first_texts() for column in fields]
+    samples = [first_texts(column.head(FIRST)) for column in fields]
     del fields  # texts are let go one by one
     if "" in missing_values:
         texts, samples = list(map(_without_empty, texts)), list(map(_without_empty, samples))

@@ -12,6 +12,8 @@ import polars as pl
 
 from shoal.errors import ReadError, quoted
 from shoal.table.columns._column import Column
+from shoal.table.columns._fields import Fields, column_of
+from shoal.table.columns._frames import to_polars
 from shoal.table.storage._columnar import read_arrow, read_parquet
 from shoal.table.storage._delimited import (
     DEFAULT_MISSING,
@@ -21,7 +23,7 @@ from shoal.table.storage._delimited import (
 )
 from shoal.table.storage._formats import DELIMITER_OF, check_format, format_of
 from shoal.table.storage._formulas import Formulas
-from shoal.table.storage._types import as_recorded_frame, dtypes_of
+from shoal.table.storage._types import check_recorded_names, dtypes_of, in_recorded_type
 from shoal.table.storage._workbook import read_excel
 
 __all__ = ["DEFAULT_MISSING", "read_frame", "read_source"]
@@ -155,15 +157,44 @@ def _read_file(
     if format == "xlsx":
         _refuse_others(options, ("sheet", "header"), "a workbook")
         frame = read_excel(path, options.get("sheet"), dtypes, header=options.get("header"))
+        if dtypes is None:
+            return frame
+        fields = [Fields(column) for column in frame]
     else:
         _refuse_others(options, (), f"a file of format {format}")
-        frame = read_columnar(path, format)
-    return frame if dtypes is None else as_recorded_frame(frame, dtypes, f"'{path}'")
+        fields = read_columnar(path, format)
+        if dtypes is None:
+            return _plain(fields)
+    return in_recorded_types(fields, dtypes, f"'{path}'")
 
 
-def read_columnar(path: Path, format: str) -> pl.DataFrame:
+def _plain(fields: Sequence[Fields]) -> pl.DataFrame | list[Column]:
+    """The columns, coded where the file has dictionaries; a frame if types are to be changed."""
+    columns = [column_of(one.texts.name, one.texts, one.labels) for one in fields]
+    others = [one.texts for one in fields if one.labels is None]
+    if len(others) < len(fields):
+        frame = pl.DataFrame(others)
+        if to_polars(frame)[0].schema == frame.schema:
+            return columns
+    return pl.DataFrame([column.series for column in columns])
+
+
+def read_columnar(path: Path, format: str) -> list[Fields]:
     """A Parquet, Feather or Arrow file, in the types that it has."""
     return read_parquet(path) if format == "parquet" else read_arrow(path)
+
+
+def in_recorded_types(
+    fields: Sequence[Fields], dtypes: Mapping[str, pl.DataType], called: str
+) -> list[Column]:
+    """The columns of a file in the types that were recorded; ReadError if they do not fit."""
+    check_recorded_names([column.texts.name for column in fields], dtypes, called)
+    columns = []
+    for column in fields:
+        name = column.texts.name
+        values = in_recorded_type(column.texts, dtypes[name], called)
+        columns.append(column_of(name, values, column.labels))
+    return columns
 
 
 def _without_patterns(found: Found, called: str) -> Found:

@@ -163,14 +163,6 @@ def parse_datetime(column: pl.Series, dtype: pl.Datetime) -> pl.Series:
     return moment.dt.replace_time_zone("UTC").dt.convert_time_zone(dtype.time_zone)
 
 
-def as_recorded_frame(
-    frame: pl.DataFrame, dtypes: Mapping[str, pl.DataType], called: str
-) -> pl.DataFrame:
-    """The frame in the types that were recorded for it; ReadError if it does not fit."""
-    check_recorded_names(frame.columns, dtypes, called)
-    return pl.DataFrame([in_recorded_type(column, dtypes[column.name], called) for column in frame])
-
-
 def check_recorded_names(
     names: Sequence[str], dtypes: Mapping[str, pl.DataType], called: str
 ) -> None:

@@ -6,8 +6,9 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
+import numpy as np
 import polars as pl
 
 from shoal.errors import InputError, ReleaseError
@@ -23,6 +24,9 @@ from shoal.table.storage._workbook import check_fits, write_excel
 __all__ = ["schema_of", "write_columns", "write_frame"]
 
 _ROWS_PER_GROUP: Final = 1 << 18
+_OLDEST: Final = pl.CompatLevel.oldest()
+#: Types that Parquet has, so that nothing need be noted beside them.
+_PLAIN: Final = {pl.String(), pl.Int64(), pl.Float64(), pl.Boolean(), pl.Date()}
 _SPECIAL: Final = (*DELIMITERS, '"', "\r", "\n", "\ufeff")
 
 
@@ -67,7 +71,12 @@ def write_frame(
     >>> path.read_text()
     'zip\\n01234\\n""\\n\\n'
     """
-    write_columns([Column(series) for series in frame], path, format=format, formulas=formulas)
+    columns = [Column(_without_categories(series)) for series in frame]
+    write_columns(columns, path, format=format, formulas=formulas)
+
+
+def _without_categories(series: pl.Series) -> pl.Series:
+    return series.cast(pl.String) if series.dtype in (pl.Categorical, pl.Enum) else series
 
 
 def write_columns(
@@ -159,6 +168,9 @@ def _name(name: str) -> str:
 
 
 def _write_columnar(columns: Sequence[Column], file: BinaryIO, format: str) -> None:
+    if format == "parquet" and all(column.dtype in _PLAIN for column in columns):
+        _write_dictionaries(columns, file)
+        return
     # under other names: polars reads one such as ^a$ as a pattern
     frame = pl.DataFrame([_scrubbed(column).alias(str(at)) for at, column in enumerate(columns)])
     frame.columns = [column.name for column in columns]
@@ -166,7 +178,51 @@ def _write_columnar(columns: Sequence[Column], file: BinaryIO, format: str) -> N
         frame.write_parquet(file, row_group_size=_ROWS_PER_GROUP)
     else:
         # offsets, which every reader knows, instead of views into shared buffers
-        frame.write_ipc(file, compression="zstd", compat_level=pl.CompatLevel.oldest())
+        frame.write_ipc(file, compression="zstd", compat_level=_OLDEST)
+
+
+def _write_dictionaries(columns: Sequence[Column], file: BinaryIO) -> None:
+    """Parquet in which texts that repeat are in dictionaries, taken from the codes as they are."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    coded = [column.dtype == pl.String for column in columns]
+    cells = [
+        _texts_of(column.codes) if repeats else _scrubbed(column).to_arrow(compat_level=_OLDEST)
+        for column, repeats in zip(columns, coded, strict=True)
+    ]
+    kinds = [
+        pa.dictionary(pa.int32(), pa.large_string()) if repeats else part.type
+        for part, repeats in zip(cells, coded, strict=True)
+    ]
+    schema = pa.schema(
+        [pa.field(column.name, kind) for column, kind in zip(columns, kinds, strict=True)]
+    )
+    rows = len(columns[0]) if columns else 0
+    try:
+        with pq.ParquetWriter(file, schema, compression="zstd", store_schema=False) as writer:
+            for start in range(0, rows, _ROWS_PER_GROUP):
+                part = slice(start, start + _ROWS_PER_GROUP)
+                arrays = [
+                    _numbered(column.codes, texts, part) if repeats else texts[part]
+                    for column, texts, repeats in zip(columns, cells, coded, strict=True)
+                ]
+                writer.write_table(pa.table(arrays, schema=schema))
+    except pa.ArrowException:  # its words may quote cells
+        raise OSError("the file cannot be written") from None
+
+
+def _texts_of(codes: Codes) -> Any:
+    return scrubbed_column(codes.levels.alias("")).to_arrow(compat_level=_OLDEST)
+
+
+def _numbered(codes: Codes, texts: Any, rows: slice) -> Any:
+    """Some rows as numbers of texts."""
+    import pyarrow as pa
+
+    numbers = codes.codes[rows].astype(np.int32)
+    missing = None if codes.missing is None else numbers == codes.missing
+    return pa.DictionaryArray.from_arrays(pa.array(numbers, mask=missing), texts)
 
 
 def _scrubbed(column: Column) -> pl.Series:
