@@ -60,7 +60,7 @@ class StepLog:
         """Note of each column whether a cell of it was changed."""
         for name in columns:
             # as the column's own type holds them, since a decimal may round back
-            if masked.changed_cells(name, table).any():
+            if masked.changed_count(name, table):
                 self.touched.append(name)
             else:
                 self.skipped[name] = "no value changes"

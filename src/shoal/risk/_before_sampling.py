@@ -109,7 +109,7 @@ def _counted(
         raise InputError(
             f"{int((own < 0).sum())} of {len(masked)} masked records are not in the original."
         )
-    changed = (name for name in columns if masked.changed_cells(name, original).any())
+    changed = (name for name in columns if masked.changed_count(name, original))
     if (first := next(changed, None)) is None:
         return _compared(sample, whole, missing)
     if masked.sampling is not None:

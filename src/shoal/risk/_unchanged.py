@@ -48,12 +48,13 @@ def unchanged_records(original: Table, masked: Table) -> Measurement:
     if len(masked) == 0:
         raise InputError("The masked table has no records.")
     names = original.roles.quasi_identifiers
-    if any(name not in masked.columns for name in names) or not names:
-        same = np.zeros(len(masked), dtype=bool)
-    else:
-        same = np.ones(len(masked), dtype=bool)
-        for name in names:  # a number is the same number in another type
-            same &= ~masked.changed_cells(name, original)
+    same = np.zeros(len(masked), np.bool_)
+    if names and all(name in masked.columns for name in names):
+        changed = {name: masked.changed_count(name, original) for name in names}
+        if len(masked) not in changed.values():
+            same[:] = True
+            for name in (name for name, count in changed.items() if count):
+                same &= ~masked.changed_cells(name, original)
     return Measurement(
         "unchanged_records",
         float(masked.of_persons(same).mean()),

@@ -18,12 +18,13 @@ from shoal.errors import InputError, did_you_mean, quoted
 from shoal.table._agreement import Agreement
 from shoal.table._classes import Classes, agreement_of, form_classes, weights_by_class
 from shoal.table._identifying import identifying_columns
+from shoal.table._pair import Pair
 from shoal.table._persons import Owners, counting, histories, owned_pairs, pseudonyms
 from shoal.table._provenance import Course, Exchange, Provenance
 from shoal.table._roles import Roles, check_roles
 from shoal.table._sampling import Sampling
 from shoal.table._stacked import counted_in
-from shoal.table.columns._column import Column, Numbers
+from shoal.table.columns._column import Column, Numbers, in_one_code
 from shoal.table.columns._encode import Codes
 from shoal.table.columns._frames import (
     Kind,
@@ -220,6 +221,18 @@ class Table:
         """
         rows = before._past.positions_of(self.row_key)
         return self.column(column).differs_from(before.column(column), rows)
+
+    def changed_count(self, column: str, before: Table) -> int:
+        """How many cells differ from those of the same rows in ``before``."""
+        mine, theirs = self.column(column), before.column(column)
+        if not (self.pairs_with(before) and mine.is_coarse and theirs.is_coarse):
+            return int(np.count_nonzero(self.changed_cells(column, before)))
+        after, earlier = in_one_code(mine, theirs)
+        if not np.isin(after, earlier).any():
+            return len(self)
+        outcomes = Pair.of(before, self).outcomes(column)
+        differ = after[outcomes.labels] != earlier[outcomes.values]
+        return int(outcomes.records[differ].sum())
 
     def matching(self, where: str) -> Marks:
         """Which rows a condition holds for, written as in SQL: ``"age > 90 AND sex = 'f'"``.

@@ -97,7 +97,7 @@ class Column:
         return "codes" in vars(self)
 
     @property
-    def _is_coarse(self) -> bool:
+    def is_coarse(self) -> bool:
         """Whether it is coded, and comparing its levels costs less than comparing its cells."""
         return self.is_coded and 4 * self.codes.count <= len(self)
 
@@ -221,7 +221,7 @@ class Column:
         """
         if self is other and rows is None:
             return np.zeros(len(self), np.bool_)
-        if self._is_coarse and other._is_coarse:
+        if self.is_coarse and other.is_coarse:
             mine, theirs = in_one_code(self, other)
             before = other.codes.codes if rows is None else other.codes.codes[rows]
             return mine[self.codes.codes] != theirs[before]

@@ -60,9 +60,11 @@ class ColumnProfile:
 
 def class_size_profile(original: Table, masked: Table) -> tuple[Bar, ...]:
     """How many records live in classes of which size, before and after."""
-    sizes = [table.classes.record_sizes for table in (original, masked)]
     edges = np.array([*SIZE_LIMITS, np.iinfo(np.int64).max], dtype=np.float64)
-    before, after = (np.histogram(s, bins=edges)[0] for s in sizes)
+    before, after = (
+        np.histogram(table.classes.sizes, bins=edges, weights=table.classes.rows)[0]
+        for table in (original, masked)
+    )
     labels = [
         str(low) if high - low == 1 else f"{low}–{high - 1}" for low, high in pairwise(SIZE_LIMITS)
     ] + [f"{SIZE_LIMITS[-1]}+"]
@@ -85,14 +87,14 @@ def _profile(original: Table, masked: Table, name: str) -> ColumnProfile:
     role, kind = original.roles.of(name), original.kind(name)
     if name not in masked.columns:
         return ColumnProfile(name, role, kind, "removed", None, (), False)
-    changed = masked.changed_cells(name, original)
+    changed = masked.changed_count(name, original)
     numeric = kind in ("integer", "float") and masked.kind(name) in ("integer", "float")
-    if not changed.any():
+    if not changed:
         # the original is not shown beside it: with a few records taken out, the difference
         # of two otherwise equal pictures would be those records
         bars = _numeric_bars(None, masked, name) if numeric else _value_bars(None, masked, name)
         return ColumnProfile(name, role, kind, "unchanged", 0.0, bars, numeric)
-    share = crowded_percent(float(changed.mean()), len(masked))
+    share = crowded_percent(changed / len(masked), len(masked))
     if not numeric and (released := _released_intervals(original, masked, name)) is not None:
         bars = _interval_bars(original, masked, name, *released)
         return ColumnProfile(name, role, kind, "changed", share, bars, True, intervals=True)
