@@ -11,13 +11,14 @@ from __future__ import annotations
 import datetime as dt
 import functools
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import polars as pl
+import pytest
 from hypothesis import strategies as st
 
 from shoal import Hierarchy, Roles, Table
@@ -143,6 +144,20 @@ AWKWARD: dict[str, Callable[[], Table]] = {
     ),
 }
 AWKWARD = {name: functools.cache(make) for name, make in AWKWARD.items()}
+#: Those on which options are tried; the first example of each thing is tried on all.
+FOUR = ("people", "mostly missing", "64 bits", "times")
+
+
+def crossed(examples: Iterable[Any]) -> list[Any]:
+    """Each example with the names of the tables that it is tried on."""
+    found, seen = [], set()
+    for example in examples:
+        what = example.id.partition("(")[0]
+        names = FOUR if what in seen else tuple(AWKWARD)
+        seen.add(what)
+        found += [pytest.param(example, name, id=f"{example.id}-{name}") for name in names]
+    return found
+
 
 # -- methods
 

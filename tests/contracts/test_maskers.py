@@ -22,6 +22,7 @@ from .registry import (
     KNOWN_METHODS,
     MASKERS,
     ROLES,
+    crossed,
     masked_by,
     people,
     people_columns,
@@ -34,12 +35,7 @@ CANARY = "canary-7d1f"
 CANARY_NUMBER = 918273645
 
 
-TRIED = [
-    pytest.param(example, name, id=f"{example.id}-{name}")
-    for example in MASKERS
-    for name in AWKWARD
-    if name not in example.refuses
-]
+TRIED = [case for case in crossed(MASKERS) if case.values[1] not in case.values[0].refuses]
 
 
 REFUSED = [

@@ -22,7 +22,7 @@ from .measure_examples import (
     OF_CLASSES,
     options_for,
 )
-from .registry import AWKWARD, masked_by, people
+from .registry import AWKWARD, crossed, masked_by, people
 
 INFOS = discover_all_measures()
 each_example = pytest.mark.parametrize("example", MEASURES, ids=lambda example: example.id)
@@ -53,8 +53,7 @@ def measured(example, table, masked=None, **more):
     return info.function(table, **options)
 
 
-@each_example
-@pytest.mark.parametrize("name", AWKWARD)
+@pytest.mark.parametrize(("example", "name"), crossed(MEASURES))
 def test_value(example, name):
     """Within the declared limits, of the declared direction, and as the records say."""
     table = AWKWARD[name]()
@@ -117,8 +116,7 @@ def test_the_order_of_rows_and_columns_does_not_matter(example):
         assert first.per_record == pytest.approx(second.per_record[::-1])
 
 
-@pytest.mark.parametrize("example", HAS_READINGS, ids=lambda example: example.id)
-@pytest.mark.parametrize("name", AWKWARD)
+@pytest.mark.parametrize(("example", "name"), crossed(HAS_READINGS))
 def test_wildcards_never_raise_a_risk(example, name):
     """A missing value that agrees with all makes crowds larger, for every record."""
     table = AWKWARD[name]()

@@ -17,17 +17,16 @@ from shoal.models import conditions_of, discover_models, table_conditions
 from shoal.parameters import parameters_of
 
 from .model_examples import MODELS, with_secret
-from .registry import AWKWARD, models, people
+from .registry import AWKWARD, crossed, models, people
 
 each_example = pytest.mark.parametrize("example", MODELS, ids=lambda example: example.id)
 each_class = pytest.mark.parametrize(
     "cls", discover_models().values(), ids=lambda cls: cls.__name__
 )
-each_table = pytest.mark.parametrize("name", AWKWARD)
+each_case = pytest.mark.parametrize(("example", "name"), crossed(MODELS))
 
 
-@each_example
-@each_table
+@each_case
 def test_level_violations_and_holds_agree(example, name):
     table = with_secret(AWKWARD[name]())
     model = example.make(table)
