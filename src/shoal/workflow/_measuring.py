@@ -76,7 +76,11 @@ class Run:
             notes += [one.sentence for one in linking if one.columns not in told]
         missing = self.shared["missing"]
         classes = class_facts(self.table, missing)
-        notes = [*classes.sentences, *_about_owners(self.table), *notes]
+        notes = [
+            *classes.sentences,
+            *_about_owners(self.table if self.original is None else self.original),
+            *notes,
+        ]
         return Assessment(
             rows=len(self.table),
             columns=len(self.table.columns),
