@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from shoal.table import (
     ReleasedColumn,
     Roles,
     Table,
+    form_classes,
     released_column,
     signed_codes,
     table_of_codes,
@@ -50,7 +52,7 @@ class BeforeSampling:
     """
 
     sample: Table
-    whole: Table
+    of_whole: Callable[[], Table]
     records: Integers
     people: Floats
     certainties: Floats
@@ -58,6 +60,11 @@ class BeforeSampling:
     unplaced: int = 0
     #: Whether classes were found again in the original, and not taken as they were.
     learned: bool = False
+
+    @cached_property
+    def whole(self) -> Table:
+        """Whom the records were drawn from."""
+        return self.of_whole()
 
 
 #: What was counted for two tables, by these, the columns and the reading of missing values.
@@ -158,8 +165,10 @@ def _compared(
     shares = whole.class_sizes_in(sample, missing) / whole.class_sizes(missing)
     shares = np.minimum(shares, 1.0)  # of persons with several records both are at least so many
     smallest = int(whole.class_sizes(missing).min())
-    records = sample.class_sizes(missing)
-    return BeforeSampling(sample, whole, records, people, shares, smallest, unplaced, learned)
+    records, certainties = sample.class_sizes(missing), whole.of_persons(shares)
+    return BeforeSampling(
+        sample, lambda: whole, records, people, certainties, smallest, unplaced, learned
+    )
 
 
 def _recorded(
@@ -187,6 +196,10 @@ def _learned(
     sample: Table, original: Table, became: dict[str, Labels], missing: Missing
 ) -> BeforeSampling:
     """People with the values that the release has for them."""
+    if missing == "own" and not original.has_persons:
+        found = _learned_by_class(sample, original, became)
+        if found is not None:
+            return found
     labels = {name: known[original.codes(name).codes] for name, known in became.items()}
     everyone = np.ones(len(original), np.bool_)
     for name, known in became.items():
@@ -203,6 +216,44 @@ def _learned(
     return _compared(sample, whole, missing, unplaced=unplaced, learned=True)
 
 
+def _learned_by_class(
+    sample: Table, original: Table, became: dict[str, Labels]
+) -> BeforeSampling | None:
+    """The same, from people with equal values taken as one; None where some have no place."""
+    people, records = original.group(list(became)), sample.group(list(became))
+    parts = []
+    for name, known in became.items():
+        labels = known[original.codes(name).codes[people.first_rows]]
+        if labels.min(initial=0) < 0:
+            return None
+        codes = sample.codes(name)
+        parts.append(
+            codes.with_codes(np.append(codes.codes[records.first_rows], labels).astype(np.uint32))
+        )
+    joint = form_classes(parts, records.count + people.count)
+    asked, met = np.split(joint.labels, [records.count])
+    counts = np.bincount(met, people.rows, joint.count).astype(np.float64)
+    shares = np.bincount(asked, records.rows, joint.count)[met] / counts[met]
+
+    def whole() -> Table:
+        return original.with_codes(
+            {
+                name: (sample.codes(name), known[original.codes(name).codes])
+                for name, known in became.items()
+            }
+        )
+
+    return BeforeSampling(
+        sample,
+        whole,
+        sample.class_sizes("own"),
+        records.spread(counts[asked]),
+        people.spread(shares),
+        int(counts[met].min()),
+        learned=True,
+    )
+
+
 def _covered(
     sample: Table, whole: Table, own: Integers, changed: Sequence[str], missing: Missing
 ) -> BeforeSampling:
@@ -215,10 +266,10 @@ def _covered(
             "become; give the table as it was just before sampling as the original."
         )
     records = sample.class_sizes(missing)
-    people, certainties, unplaced = found
-    smallest = int(people.min())
+    people, shares, unplaced = found
+    smallest, certainties = int(people.min()), whole.of_persons(shares)
     return BeforeSampling(
-        sample, whole, records, people, certainties, smallest, unplaced, learned=True
+        sample, lambda: whole, records, people, certainties, smallest, unplaced, learned=True
     )
 
 

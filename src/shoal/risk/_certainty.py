@@ -67,7 +67,7 @@ def certainty(original: Table, masked: Table, *, missing: Missing = "own") -> Me
     people, sizes = before.people, before.records
     shares = sizes / people
     released, risks = masked.of_persons(shares), masked.of_persons(1 / people)
-    certainties = before.whole.of_persons(before.certainties)
+    certainties = before.certainties
     details: dict[str, Any] = {
         "mean": mean_of_classes(masked, shares),
         "quantiles": dict(
