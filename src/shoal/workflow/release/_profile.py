@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from shoal.table import ROOT, Table, stretches_of_labels
+from shoal.table import ROOT, Classes, Table, stretches_of_labels
 from shoal.workflow.release._crowds import SMALLEST_CROWD, crowded_percent
 
 SIZE_LIMITS = (1, 2, 3, 5, 10, 20, 50, 100)
@@ -60,11 +60,7 @@ class ColumnProfile:
 
 def class_size_profile(original: Table, masked: Table) -> tuple[Bar, ...]:
     """How many records live in classes of which size, before and after."""
-    edges = np.array([*SIZE_LIMITS, np.iinfo(np.int64).max], dtype=np.float64)
-    before, after = (
-        np.histogram(table.classes.sizes, bins=edges, weights=table.classes.rows)[0]
-        for table in (original, masked)
-    )
+    before, after = (_records_by_size(table.classes) for table in (original, masked))
     labels = [
         str(low) if high - low == 1 else f"{low}–{high - 1}" for low, high in pairwise(SIZE_LIMITS)
     ] + [f"{SIZE_LIMITS[-1]}+"]
@@ -75,6 +71,12 @@ def class_size_profile(original: Table, masked: Table) -> tuple[Bar, ...]:
     spans[-1:] = [(first, last), *((empty, empty) for empty in range(last + 1, end + 1))]
     joined = [_joined_size_label(labels[first : last + 1]) for first, last in spans]
     return _bars(joined, _sums(before, spans), _sums(after, spans), len(original), len(masked))
+
+
+def _records_by_size(classes: Classes) -> npt.NDArray[np.float64]:
+    """How many records are in classes from each limit of sizes to below the next."""
+    places = np.searchsorted(SIZE_LIMITS, classes.sizes, side="right") - 1
+    return np.bincount(places, classes.rows, len(SIZE_LIMITS)).astype(np.float64)
 
 
 def column_profiles(original: Table, masked: Table) -> list[ColumnProfile]:
