@@ -14,7 +14,6 @@ from shoal.utility.models import tuned
     "predictive performance of the best configuration",
     direction="higher",
     limits=(0, 1),
-    needs_original=True,
     target=True,
 )
 def tuned_performance(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from shoal.errors import InputError
@@ -19,18 +17,12 @@ from shoal.table import (
     quantities,
     released_text,
 )
-from shoal.utility._columns import Floats, quasi_identifiers_to_compare
+from shoal.utility._columns import Columns, Floats, quasi_identifiers_to_compare
 
 
-@measure(
-    "normalised certainty penalty",
-    direction="lower",
-    limits=(0, 1),
-    needs_original=True,
-    pairs=True,
-)
+@measure("normalised certainty penalty", direction="lower", limits=(0, 1), pairs=True)
 def normalized_certainty_penalty(
-    original: Table, masked: Table, *, columns: Sequence[str] | None = None
+    original: Table, masked: Table, *, columns: Columns = None
 ) -> Measurement:
     """How much of its column the released value of a cell spans, on average.
 

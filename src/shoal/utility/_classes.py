@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
-from numbers import Integral
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InputError
 from shoal.measurement import Measurement, measure
+from shoal.parameters import Integer
 from shoal.table import Classes, Table, owned_pairs
 from shoal.utility._suppression import emptied_records
 
 
-@measure(
-    "share of record pairs that look alike", direction="lower", limits=(0, 1), needs_original=True
-)
+@measure("share of record pairs that look alike", direction="lower", limits=(0, 1))
 def discernibility(original: Table, masked: Table) -> Measurement:
     """The discernibility penalty, as a share of what it is when no record can be told apart.
 
@@ -62,8 +61,10 @@ def discernibility(original: Table, masked: Table) -> Measurement:
     )
 
 
-@measure("average class size", direction="lower", limits=(0, math.inf), needs_original=True)
-def average_class_size(original: Table, masked: Table, *, k: int = 1) -> Measurement:
+@measure("average class size", direction="lower", limits=(0, math.inf))
+def average_class_size(
+    original: Table, masked: Table, *, k: Annotated[int, Integer(1)] = 1
+) -> Measurement:
     """The records of the original for each class of the masked table, over k.
 
     With the k that was asked for, 1 means classes as small as they may be. Suppressed records, if
@@ -92,8 +93,6 @@ def average_class_size(original: Table, masked: Table, *, k: int = 1) -> Measure
     >>> average_class_size(table, masked).value, average_class_size(table, masked, k=2).value
     (2.0, 1.0)
     """
-    if not isinstance(k, Integral) or isinstance(k, bool) or k < 1:
-        raise InputError("The option 'k' must be a whole number ≥ 1.")
     released, kept = _kept_classes(original, masked)
     owned, persons = owned_pairs(released.labels[kept], masked.persons[kept])
     left = len(np.unique(persons))

@@ -5,49 +5,48 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InputError, did_you_mean, quoted
+from shoal.parameters import ColumnNames
 from shoal.table import Table, ends_of_labels, scale_name, stacked_numbers, to_one_scale
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
+#: The option of a measure that is about some columns only.
+Columns = Annotated[Sequence[str] | None, ColumnNames()]
+
 _NUMERIC = ("integer", "float")
 _QUANTITIES = (*_NUMERIC, "date", "datetime", "time", "duration")
 
 
-def columns_to_compare(original: Table, masked: Table, columns: Sequence[str] | None) -> list[str]:
+def columns_to_compare(original: Table, masked: Table, columns: Columns) -> list[str]:
     """The columns that a measure is about: those named, or all but what is always withheld."""
     everything = [name for name in original.columns if name not in original.roles.withheld]
     return _chosen(original, masked, columns, everything, "columns")
 
 
-def quasi_identifiers_to_compare(
-    original: Table, masked: Table, columns: Sequence[str] | None
-) -> list[str]:
+def quasi_identifiers_to_compare(original: Table, masked: Table, columns: Columns) -> list[str]:
     """The columns that a measure of generalization is about: the quasi-identifiers."""
     quasi = list(original.roles.quasi_identifiers)
     return _chosen(original, masked, columns, quasi, "quasi-identifiers")
 
 
 def _chosen(
-    original: Table, masked: Table, columns: Any, otherwise: list[str], called: str
+    original: Table, masked: Table, columns: Columns, otherwise: list[str], called: str
 ) -> list[str]:
-    if columns is None:
-        columns = otherwise
-    elif not isinstance(columns, (list, tuple)) or not all(isinstance(n, str) for n in columns):
-        raise InputError("The option 'columns' must be a list of column names, or None.")
-    for name in columns:
+    names = otherwise if columns is None else list(columns)
+    for name in names:
         if name not in original.columns:
             known = did_you_mean(name, original.columns)
             raise InputError(f"The original has no column '{name}'. {known}")
-    if not columns or len(original) == 0 or len(masked) == 0:
+    if not names or len(original) == 0 or len(masked) == 0:
         raise InputError(f"There is nothing to compare: a table has no {called} or no records.")
-    return list(dict.fromkeys(columns))
+    return names
 
 
 def about_persons(original: Table) -> tuple[str, ...]:
@@ -116,9 +115,7 @@ def each_quantity(original: Table, masked: Table, names: Sequence[str]) -> Itera
             yield Quantity(name, before, np.full(len(masked), np.nanmean(before)), gone=True)
 
 
-def quantities_to_compare(
-    original: Table, masked: Table, columns: Sequence[str] | None
-) -> list[Quantity]:
+def quantities_to_compare(original: Table, masked: Table, columns: Columns) -> list[Quantity]:
     """All of them; InputError where there is none."""
     names = columns_to_compare(original, masked, columns)
     found = list(each_quantity(original, masked, names))

@@ -10,6 +10,7 @@ from shoal.errors import quoted
 from shoal.measurement import Measurement, measure
 from shoal.table import Table, released_text
 from shoal.utility._columns import (
+    Columns,
     Floats,
     about_gone,
     columns_to_compare,
@@ -19,10 +20,8 @@ from shoal.utility._columns import (
 from shoal.utility._counted import each_counted
 
 
-@measure("total variation distance", direction="lower", limits=(0, 1), needs_original=True)
-def total_variation(
-    original: Table, masked: Table, *, columns: Sequence[str] | None = None
-) -> Measurement:
+@measure("total variation distance", direction="lower", limits=(0, 1))
+def total_variation(original: Table, masked: Table, *, columns: Columns = None) -> Measurement:
     """The mean total variation distance between the columns before and after masking.
 
     For one column it is half the sum of the absolute differences between the shares of its
@@ -101,15 +100,8 @@ def about_taken_out(masked: Table, names: Sequence[str]) -> tuple[str, ...]:
     return (f"The columns {quoted(gone)} were taken out, and their loss is not counted here.",)
 
 
-@measure(
-    "Wasserstein distance of numbers",
-    direction="lower",
-    limits=(0, np.inf),
-    needs_original=True,
-)
-def wasserstein(
-    original: Table, masked: Table, *, columns: Sequence[str] | None = None
-) -> Measurement:
+@measure("Wasserstein distance of numbers", direction="lower", limits=(0, np.inf))
+def wasserstein(original: Table, masked: Table, *, columns: Columns = None) -> Measurement:
     """The mean Wasserstein distance of the numeric columns, in standard deviations.
 
     For one column it is the area between the two distribution functions: how far a value has to

@@ -12,6 +12,7 @@ from shoal.errors import InputError
 from shoal.measurement import Measurement, measure
 from shoal.table import ROOT, Table, empty_cells
 from shoal.utility._columns import (
+    Columns,
     Floats,
     Integers,
     columns_to_compare,
@@ -30,14 +31,9 @@ BINS = 10
 _CELLS = 10_000_000  # records × pairs of columns that are counted at most, about a second
 
 
-@measure(
-    "loss of mutual information",
-    direction="lower",
-    limits=(-math.inf, math.inf),
-    needs_original=True,
-)
+@measure("loss of mutual information", direction="lower", limits=(-math.inf, math.inf))
 def mutual_information_loss(
-    original: Table, masked: Table, *, columns: Sequence[str] | None = None
+    original: Table, masked: Table, *, columns: Columns = None
 ) -> Measurement:
     """How much less the columns tell of each other after masking, in nats.
 
@@ -150,15 +146,9 @@ def _told(coded: Sequence[Integers]) -> Floats:
 
 
 @measure(
-    "share of information lost (non-uniform entropy)",
-    direction="lower",
-    limits=(0, 1),
-    needs_original=True,
-    pairs=True,
+    "share of information lost (non-uniform entropy)", direction="lower", limits=(0, 1), pairs=True
 )
-def nonuniform_entropy(
-    original: Table, masked: Table, *, columns: Sequence[str] | None = None
-) -> Measurement:
+def nonuniform_entropy(original: Table, masked: Table, *, columns: Columns = None) -> Measurement:
     """The share of the information in the quasi-identifiers that the released values lost.
 
     For each cell -log2 of the records that had its value, among those that were given its

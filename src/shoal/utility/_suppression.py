@@ -11,7 +11,7 @@ from shoal.table import Table, empty_cells
 from shoal.utility._columns import rows_if_paired
 
 
-@measure("share of suppressed cells", direction="lower", limits=(0, 1), needs_original=True)
+@measure("share of suppressed cells", direction="lower", limits=(0, 1))
 def suppressed_cells(original: Table, masked: Table) -> Measurement:
     """The share of the original's filled cells that the masked table does not have.
 
@@ -59,7 +59,7 @@ def suppressed_cells(original: Table, masked: Table) -> Measurement:
     )
 
 
-@measure("share of suppressed records", direction="lower", limits=(0, 1), needs_original=True)
+@measure("share of suppressed records", direction="lower", limits=(0, 1))
 def suppressed_records(original: Table, masked: Table) -> Measurement:
     """The share of the original's records that were taken out or say nothing any more.
 

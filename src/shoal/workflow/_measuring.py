@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -98,8 +97,7 @@ class Run:
         return None if otherwise else self.found.get("distance_linkage")
 
     def _measured(self, info: MeasureInfo) -> Measurement:
-        taken = inspect.signature(info.function).parameters
-        given = {name: value for name, value in self.shared.items() if name in taken}
+        given = {name: value for name, value in self.shared.items() if name in info.options}
         given |= self.own.get(info.name, {})
         if info.name == "journalist_risk" and self._counts_in_the_original(given):
             assert self.original is not None

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from shoal.errors import DoesNotApply, InputError
-from shoal.parameters import ColumnNames, Integer, OneOf, Parametrized, Real, Text
+from shoal.parameters import ColumnNames, Integer, OneOf, Real, Text
 from shoal.table import Table
 from shoal.utility.models._arrangement import Split, Splitting, arranged, with_holdout
 from shoal.utility.models._columns import Column, Side, columns_of
 from shoal.utility.models._domain import in_one_domain
 from shoal.utility.models._evaluation import Attempt, Floats, attempt, features_of_model
 from shoal.utility.models._learners import Chosen, Task, chosen_learner
+from shoal.utility.models._scores import CLASSIFICATION_SCORES
 from shoal.utility.models._splits import Integers
 from shoal.utility.models._target import Target, natural_task, target_of
 
@@ -37,7 +38,9 @@ class LearnerOrName:
 
 @dataclass(frozen=True)
 class Rows:
-    """A table of rows that were never masked."""
+    """A table of rows that were never masked; a plan holds none."""
+
+    in_plan: ClassVar[bool] = False
 
     def accepts(self, value: Any) -> bool:
         return isinstance(value, Table)
@@ -46,25 +49,36 @@ class Rows:
         return "a shoal.Table of original rows that were never masked"
 
 
-_SIDES = OneOf(("masked", "original"))
+# The options of the measures that learn, as they declare them.
+Learner = Annotated[Any, LearnerOrName()]
+ColumnName = Annotated[str | None, Text()]
+ClassScore = Annotated[str, OneOf(tuple(CLASSIFICATION_SCORES))]
+OneSide = Annotated[Side, OneOf(("masked", "original"))]
+Features = Annotated[Sequence[str] | None, ColumnNames()]
+Splits = Annotated[int, Integer(2)]
+Repeats = Annotated[int, Integer(1)]
+TestShare = Annotated[float | None, Real(above=0, below=1)]
+HoldOut = Annotated[Table | None, Rows()]
+Persons = Annotated[int, Integer(10)]
+Draw = Annotated[int, Integer(0)]
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison(Parametrized):
+class Comparison:
     """What is asked of a learner and two tables."""
 
-    learner: Annotated[Any, LearnerOrName()]
-    target: Annotated[str | None, Text()] = None
-    train: Annotated[Side, _SIDES] = "masked"
-    test: Annotated[Side, _SIDES] = "original"
-    features: Annotated[Sequence[str] | None, ColumnNames()] = None
-    weight: Annotated[str | None, Text()] = None
-    splits: Annotated[int, Integer(2)] = 5
-    repeats: Annotated[int, Integer(1)] = 1
-    test_share: Annotated[float | None, Real(above=0, below=1)] = None
-    holdout: Annotated[Table | None, Rows()] = None
-    sample: Annotated[int, Integer(10)] = 10_000
-    random_state: Annotated[int, Integer(0)] = 0
+    learner: Any
+    target: str | None
+    train: Side
+    test: Side
+    features: Sequence[str] | None
+    weight: str | None
+    splits: int
+    repeats: int
+    test_share: float | None
+    holdout: Table | None
+    sample: int
+    random_state: int
 
     def run(self, original: Table, masked: Table, task: Task) -> Outcome:
         """Train and test on every split: what was asked for, and the original against itself."""

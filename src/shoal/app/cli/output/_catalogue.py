@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -116,19 +114,20 @@ def _entry(
 ) -> Entry:
     from shoal.parameters import parameters_of
 
-    options = tuple(_option(p, doc.parameters) for p in parameters_of(cls))
+    options = tuple(_option(p, doc) for p in parameters_of(cls))
     return Entry(
         kind, name, cls.__name__, *words, options, reference, doc.references, example.strip()
     )
 
 
-def _option(parameter: Parameter, meanings: Mapping[str, str]) -> Option:
+def _option(parameter: Parameter, doc: Described) -> Option:
+    name = parameter.name
     return Option(
-        name=parameter.name,
-        accepts=parameter.constraint.describe(),
+        name=name,
+        accepts=parameter.constraint.describe() or _in_words(doc.types.get(name, "")),
         required=parameter.required,
         default=parameter.default,
-        meaning=meanings.get(parameter.name, ""),
+        meaning=doc.parameters.get(name, ""),
     )
 
 
@@ -167,19 +166,7 @@ def _range(low: float, high: float) -> str:
 
 def _measure_options(info: MeasureInfo, doc: Described) -> tuple[Option, ...]:
     """The keyword options of a measure that a plan can hold: a table is none."""
-    signature = inspect.signature(info.function)
-    return tuple(
-        Option(
-            name=name,
-            accepts=_in_words(doc.types.get(name, "")),
-            required=parameter.default is parameter.empty,
-            default=None if parameter.default is parameter.empty else parameter.default,
-            meaning=doc.parameters.get(name, ""),
-        )
-        for name, parameter in signature.parameters.items()
-        if parameter.kind is parameter.KEYWORD_ONLY
-        and not doc.types.get(name, "").startswith("Table")
-    )
+    return tuple(_option(each, doc) for each in info.options.values() if each.in_plan)
 
 
 def _in_words(kind: str) -> str:
