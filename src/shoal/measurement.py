@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.discovery import members_of
-from shoal.errors import ParameterError, did_you_mean
+from shoal.errors import InputError, ParameterError, did_you_mean
 from shoal.parameters import Parameter, parameters_of
 
 Direction = Literal["lower", "higher"]
@@ -107,6 +107,14 @@ class MeasureInfo:
     def options(self) -> dict[str, Parameter]:
         """What it takes besides tables, by name."""
         return {option.name: option for option in parameters_of(self.function)}
+
+    def take(self, original: Any, masked: Any, **options: Any) -> Measurement:
+        """Measure a masked table; a measure that compares is given its original too."""
+        if not self.needs_original:
+            return self.function(masked, **options)
+        if original is None:
+            raise InputError(f"The measure '{self.name}' needs the original table.")
+        return self.function(original, masked, **options)
 
     @property
     def plan_options(self) -> dict[str, Parameter]:

@@ -18,7 +18,7 @@ from shoal.errors import InputError, PlanError
 from shoal.study import Study, TableSource, built_in, run_study
 from shoal.study.builtin import _sampling
 from shoal.study.data import _fetching
-from shoal.study.running._places import not_found
+from shoal.study.data._fetching import not_found
 from shoal.study.running._runner import keys_of
 
 ARFF = """@relation people

@@ -7,7 +7,7 @@ import pytest
 
 from shoal.errors import InputError, PlanError
 from shoal.study import Results, Study, TableSource
-from shoal.study._options import meant
+from shoal.study._measures import meant
 from shoal.study.data import _tables
 from shoal.study.running._runner import run
 

@@ -111,7 +111,7 @@ def test_the_figures_have_the_numbers_of_the_results(people_file, tmp_path):
     ],
 )
 def test_a_figure_that_is_wrong_is_told_in_a_sentence(people_file, tmp_path, figure, said):
-    with pytest.raises(PlanError, match=said):
+    with pytest.raises(InputError, match=said):
         run_study(design(people_file, figures=[figure]), tmp_path, jobs=1)
 
 

@@ -126,20 +126,22 @@ def test_what_is_done_after_any_time_is_balanced(people_file):
 
 KILLED = """
 import sys, time
+from dataclasses import replace
 from shoal.study.running import _runner
 from shoal.study._design import Study
 import shoal.study._measures as measures
 
 real = measures.study_measures()
 count = 0
-def slowly(original, masked, **options):
+def slowly(table, **options):
     global count
     count += 1
     if count == 4:
         print("in flight", flush=True)
         time.sleep(60)
-    return real["uniqueness"](original, masked, **options)
-_runner.study_measures = lambda: {**real, "uniqueness": slowly}
+    return real["uniqueness"].function(table, **options)
+changed = {**real, "uniqueness": replace(real["uniqueness"], function=slowly)}
+_runner.study_measures = lambda: changed
 cells = list(Study.load(sys.argv[1]).cells())
 study = Study.load(sys.argv[1])
 store = _runner.Store(sys.argv[2])

@@ -11,7 +11,7 @@ import pytest
 
 import shoal as sh
 from shoal.study import Results, Row, Study, built_in
-from shoal.study._sampled import SHARES, sampled_chi_square, sampled_risk
+from shoal.study._measures import SHARES, sampled_chi_square, sampled_risk
 from shoal.study.builtin import _sampling
 from shoal.study.builtin import _sampling_verdict as verdict
 from shoal.study.data._tables import TableSource

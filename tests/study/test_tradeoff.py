@@ -14,10 +14,16 @@ from shoal.study import Results, Study, TableSource, built_in, run_study
 from shoal.study._results import Row
 from shoal.study.builtin import _tradeoff
 from shoal.study.builtin._tradeoff import TECHNIQUES, chosen_values, combinations
-from shoal.study.builtin._tradeoff_figures import figures
-from shoal.study.builtin._tradeoff_seen import FIRST, Seen, seen
 from shoal.study.builtin._tradeoff_tables import QUICK, tables
-from shoal.study.builtin._tradeoff_verdict import PUBLISHED, conclude, conclude_elsewhere
+from shoal.study.builtin._tradeoff_verdict import (
+    FIRST,
+    PUBLISHED,
+    Seen,
+    conclude,
+    conclude_elsewhere,
+    figures,
+    seen,
+)
 from shoal.study.figures import _style
 from shoal.utility.models import PRESETS
 

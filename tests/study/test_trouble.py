@@ -13,11 +13,11 @@ import pytest
 
 from shoal.errors import InputError, PlanError
 from shoal.study import Finding, Results, Study, run_study
-from shoal.study.running import _keys as naming
 from shoal.study.running import _runner as running
+from shoal.study.running import _store as naming
 from shoal.study.running._runner import keys_of, run
 from shoal.study.running._store import Result, Store
-from shoal.study.running._survival import DIED, in_spite_of_deaths
+from shoal.study.running._workers import DIED, in_spite_of_deaths
 
 
 def design(path, *, folder=None, **more):
@@ -150,7 +150,11 @@ def test_whatever_a_measure_raises_is_recorded_without_what_it_says(
         raise error
 
     real = running.study_measures()
-    monkeypatch.setattr(running, "study_measures", lambda: {**real, "uniqueness": raising})
+    monkeypatch.setattr(
+        running,
+        "study_measures",
+        lambda: {**real, "uniqueness": replace(real["uniqueness"], function=raising)},
+    )
     study = design(people_file)
     ended = run(study, tmp_path, jobs=1)
     assert (ended.done, ended.failed) == (3, 3)
@@ -162,7 +166,11 @@ def test_ctrl_c_is_no_reason(people_file, tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     real = running.study_measures()
-    monkeypatch.setattr(running, "study_measures", lambda: {**real, "total_variation": stopped})
+    monkeypatch.setattr(
+        running,
+        "study_measures",
+        lambda: {**real, "total_variation": replace(real["total_variation"], function=stopped)},
+    )
     study = design(people_file)
     with pytest.raises(KeyboardInterrupt):
         run(study, tmp_path, jobs=1)
@@ -323,7 +331,7 @@ def test_a_study_that_is_wrong_makes_no_folder(people_file, tmp_path):
     ],
 )
 def test_a_part_of_the_wrong_kind_is_told_in_a_sentence(people_file, changed, said):
-    with pytest.raises(PlanError, match=said):
+    with pytest.raises(InputError, match=said):
         design(people_file, **changed)
 
 

@@ -15,8 +15,7 @@ from shoal.study.data._tables import chosen_rows
 from shoal.study.running._store import Store
 from shoal.study.tuning import Family, default_space, tune
 from shoal.study.tuning import _judge as judging
-from shoal.study.tuning._goal import Goal
-from shoal.study.tuning._tuning import Tried
+from shoal.study.tuning._tuning import Goal, Tried
 
 SWAP = Family("swap", ({"method": "swap", "dissimilarity": "gower"},), {"0.k": (2, 5, 12)})
 ROUND = Family("round", ({"method": "round"},), {"0.base": (2, 40)})

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import PlanError, did_you_mean
-from shoal.study._measures import options_of, study_measures
+from shoal.study._measures import study_measures
 from shoal.study._shape import check_shape
 from shoal.study.data._own_tables import sources_of
 from shoal.study.data._tables import TableSource
@@ -90,12 +90,7 @@ class MeasureSpec:
             raise PlanError(f"There is no measure '{measure}'. {did_you_mean(str(measure), known)}")
         own = ("measure", "name", "families")
         options = {part: value for part, value in given.items() if part not in own}
-        taken = options_of(measure)
-        for part in options:
-            if part not in taken:
-                raise PlanError(
-                    f"The measure '{measure}' has no option '{part}'. {did_you_mean(part, taken)}"
-                )
+        known[measure].check_names(options)
         families = tuple(given.get("families", ()))
         return cls(measure, str(given.get("name", measure)), options, families)
 

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import InputError, quoted
-from shoal.study import _generic
+from shoal.study import _declared
 from shoal.study._conclusion import Conclusion
 from shoal.study._design import Study
 from shoal.study._results import Results
 from shoal.study.builtin import PRESETS, BuiltIn, built_in
+from shoal.study.data._fetching import not_found
 from shoal.study.data._own_tables import tables_at
 from shoal.study.data._tables import TableSource
-from shoal.study.running._places import not_found
 from shoal.study.running._runner import Progress, Run, run
 from shoal.workflow.release._folder import complete_files
 from shoal.workflow.report._render import render
@@ -125,7 +125,7 @@ def run_study(
         design = _on_tables(design, own, published, preset)
     design, missing = _with_what_is_there(design, some_will_do=published is not None and not own)
     if published is None:
-        _generic.check(design)
+        _declared.check(design)
     folder = Path(out)
     deadline = None if budget is None else time.monotonic() + budget
 
@@ -144,7 +144,7 @@ def run_study(
         ended = replace(ended, computed=ended.computed + before)
     results = Results.of(design, folder)
     if published is None:
-        conclusion = _generic.conclude(design, results)
+        conclusion = _declared.conclude(design, results)
     elif own and published.elsewhere is not None:
         conclusion = published.elsewhere.conclude(results)
         conclusion = replace(conclusion, notes=[_about(design), *conclusion.notes])

@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.study._design import Study
-from shoal.study.running._keys import keys_of
-from shoal.study.running._store import Result, Status, Store
+from shoal.study.running._store import Result, Status, Store, keys_of
 from shoal.table import records_as_parquet
 
 Floats = npt.NDArray[np.float64]

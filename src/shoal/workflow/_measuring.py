@@ -104,10 +104,7 @@ class Run:
             return journalist_risk_before_sampling(
                 self.original, self.table, missing=given["missing"]
             )
-        if not info.needs_original:
-            return info.function(self.table, **given)
-        assert self.original is not None
-        return info.function(self.original, self.table, **given)
+        return info.take(self.original, self.table, **given)
 
     def _counts_in_the_original(self, given: Mapping[str, Any]) -> bool:
         """Whether nobody said what the population is, and the original that was sampled is one."""

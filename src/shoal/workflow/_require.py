@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
-from shoal.errors import InputError, ParameterError, PlanError, did_you_mean
+from shoal.errors import ParameterError, PlanError, did_you_mean
 from shoal.measurement import MeasureInfo, Measurement
 from shoal.models import PopulationModel, PrivacyModel, discover_models
 from shoal.parameters import Real, parameters_of
@@ -106,11 +106,7 @@ class Limit:
 
     def run(self, masked: Table, original: Table | None) -> Measurement:
         """Measure; the original is needed only by measures that compare."""
-        if not self.info.needs_original:
-            return self.info.function(masked, **self.options)
-        if original is None:
-            raise InputError(f"The measure '{self.measure}' needs the original table.")
-        return self.info.function(original, masked, **self.options)
+        return self.info.take(original, masked, **self.options)
 
 
 Requirement = PrivacyModel | Limit

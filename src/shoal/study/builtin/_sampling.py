@@ -25,8 +25,8 @@ from shoal.study.builtin._sampling_verdict import (
     figures,
     findings,
 )
+from shoal.study.data._fetching import data_folder, find
 from shoal.study.data._tables import TableSource
-from shoal.study.running._places import data_folder, find
 from shoal.table import Roles
 
 _TITLE = "A sample before or after generalization"

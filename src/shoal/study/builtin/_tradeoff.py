@@ -10,9 +10,8 @@ from typing import Any, Final
 from shoal.study._design import Study, Variant
 from shoal.study._results import Results
 from shoal.study.builtin._builtin import BuiltIn, OnOtherTables, at_most, with_target
-from shoal.study.builtin._tradeoff_seen import FIRST
 from shoal.study.builtin._tradeoff_tables import QUICK_ROWS, tables
-from shoal.study.builtin._tradeoff_verdict import PUBLISHED, conclude, conclude_elsewhere
+from shoal.study.builtin._tradeoff_verdict import FIRST, PUBLISHED, conclude, conclude_elsewhere
 from shoal.study.data._tables import TableSource
 
 _TITLE = "What protection costs in predictive performance"

@@ -10,8 +10,8 @@ from typing import Any
 
 from shoal.errors import InputError, PlanError, quoted
 from shoal.study._shape import check_shape
+from shoal.study.data._fetching import find
 from shoal.study.data._tables import TableSource
-from shoal.study.running._places import find
 from shoal.table import Roles
 
 _ENDINGS = (".parquet", ".csv", ".tsv", ".feather", ".arrow")

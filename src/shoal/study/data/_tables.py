@@ -14,8 +14,15 @@ import numpy.typing as npt
 
 from shoal.errors import InputError, PlanError, did_you_mean, quoted
 from shoal.randomness import SecretStream
-from shoal.study.data._fetching import TASKS, Elsewhere, Folktables, OpenML, kept_file
-from shoal.study.running._places import find, not_found
+from shoal.study.data._fetching import (
+    TASKS,
+    Elsewhere,
+    Folktables,
+    OpenML,
+    find,
+    kept_file,
+    not_found,
+)
 from shoal.table import (
     Roles,
     Table,

@@ -21,13 +21,10 @@ from threadpoolctl import threadpool_limits
 from shoal.errors import InputError, ShoalError
 from shoal.measurement import Measurement
 from shoal.study._design import Cell, MeasureSpec, Study
-from shoal.study._measures import study_measures
-from shoal.study._options import divided, meant
+from shoal.study._measures import divided, meant, study_measures
 from shoal.study.data._tables import TableSource
-from shoal.study.running._keys import keys_of, task_key
-from shoal.study.running._store import Result, Store
-from shoal.study.running._survival import in_spite_of_deaths
-from shoal.study.running._workers import BACKENDS, on_a_cluster, on_this_machine
+from shoal.study.running._store import Result, Store, keys_of, task_key
+from shoal.study.running._workers import BACKENDS, in_spite_of_deaths, on_a_cluster, on_this_machine
 from shoal.table import Table
 from shoal.workflow import StepRecord
 from shoal.workflow._plan import in_released_domain
@@ -299,7 +296,7 @@ def _measured(measure: MeasureSpec, key: str, masked: _Masked, masking: float) -
     began = time.perf_counter()
     try:
         options = masked.options(measure.options)
-        found = study_measures()[measure.measure](masked.original, masked.table, **options)
+        found = study_measures()[measure.measure].take(masked.original, masked.table, **options)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # recorded, a library's panic too; the other tasks go on

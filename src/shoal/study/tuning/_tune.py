@@ -12,15 +12,12 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import InputError, UnreachableLevel
-from shoal.study._measures import options_of
 from shoal.study._statistics import pareto_front
 from shoal.study.data._tables import drawn_whole
 from shoal.study.running._store import Store
-from shoal.study.tuning._goal import Goal
 from shoal.study.tuning._judge import Judge, Judged
-from shoal.study.tuning._search import tried
-from shoal.study.tuning._space import Family, default_space
-from shoal.study.tuning._tuning import Tried, Tuning
+from shoal.study.tuning._space import Family, default_space, tried
+from shoal.study.tuning._tuning import Goal, Tried, Tuning
 from shoal.table import Table
 from shoal.workflow import Limit, Plan, discover_all_measures
 
@@ -336,7 +333,7 @@ def _check(
             raise InputError(f"There is no measure of {about} called '{name}'; see shoal methods.")
     if infos[utility].direction != "higher":
         raise InputError(f"Tuning needs a utility of which more is better; '{utility}' is a loss.")
-    if "holdout" not in options_of(utility):
+    if "holdout" not in infos[utility].options:
         raise InputError(
             f"Tuning tells the utility for people whom the search never saw; '{utility}' cannot be "
             "asked about them, so take one that tests a model."
