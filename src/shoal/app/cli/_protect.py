@@ -7,10 +7,17 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
-
-from shoal.app.cli._sources import AsJson, Data, Force, Reading, is_database, reads_data
-from shoal.app.cli.output._next import shown_source, with_examples
+from shoal.app.cli._sources import (
+    AsJson,
+    Data,
+    Force,
+    Reading,
+    is_database,
+    option,
+    reads_data,
+    shown_source,
+    with_examples,
+)
 from shoal.app.cli.output._progress import Working
 from shoal.app.cli.output._show import (
     command_line,
@@ -21,9 +28,8 @@ from shoal.app.cli.output._show import (
     print_json,
     printable,
     say,
-    show,
+    show_table,
     styled,
-    table,
 )
 from shoal.app.cli.output._show_assessment import NOT_BY_CROWDS
 from shoal.errors import InputError, did_you_mean
@@ -42,33 +48,25 @@ shoal protect sqlite:///people.db --query 'SELECT * FROM people' --plan plan.tom
 def protect(
     data: Data,
     reading: Reading,
-    plan: Annotated[
-        Path,
-        typer.Option(metavar="FILE", show_default=False, help="The plan: roles, steps, require."),
-    ],
-    out: Annotated[
-        Path,
-        typer.Option(metavar="DIR", show_default=False, help="The folder of the release to make."),
-    ],
+    plan: Annotated[Path, option("The plan: roles, steps, require.", "FILE")],
+    out: Annotated[Path, option("The folder of the release to make.", "DIR")],
     format: Annotated[
         str | None,
-        typer.Option(
-            metavar="FORMAT",
+        option(
+            "The format of the released data: csv, tsv, parquet, arrow or xlsx.",
+            "FORMAT",
             show_default="that of DATA; parquet for a database",
-            help="The format of the released data: csv, tsv, parquet, arrow or xlsx.",
         ),
     ] = None,
     formulas: Annotated[
         Literal["neutralise", "keep"],
-        typer.Option(
-            help="In csv and tsv: put an apostrophe before texts and column names that a "
-            "spreadsheet would run as formulas, or keep them as they are.",
+        option(
+            "In csv and tsv: put an apostrophe before texts and column names that a "
+            "spreadsheet would run as formulas, or keep them as they are."
         ),
     ] = "neutralise",
     force: Force = False,
-    engine: Annotated[
-        Literal["local"], typer.Option(help="Where the plan runs: on this machine.")
-    ] = "local",
+    engine: Annotated[Literal["local"], option("Where the plan runs: on this machine.")] = "local",
     as_json: AsJson = False,
 ) -> None:
     """Apply a plan, verify what it requires, and write the release.
@@ -153,22 +151,18 @@ def show_release(release: Release, out: Path) -> None:
     from shoal.workflow import minimalities_of, minimality_in_words
 
     heading("What each step did")
-    show(
-        table(
-            ("step", "columns changed", "records taken out", "left alone, because"),
+    show_table(
+        ("step", "columns changed", "records taken out", "left alone, because"),
+        (
             (
-                (
-                    step.method,
-                    listed(
-                        f"{n} (removed)" if n in step.removed_columns else n for n in step.touched
-                    ),
-                    number(step.removed),
-                    listed(f"{name}: {why}" for name, why in step.skipped.items()),
-                )
-                for step in release.steps
-            ),
-            numeric=(2,),
-        )
+                step.method,
+                listed(f"{n} (removed)" if n in step.removed_columns else n for n in step.touched),
+                number(step.removed),
+                listed(f"{name}: {why}" for name, why in step.skipped.items()),
+            )
+            for step in release.steps
+        ),
+        numeric=(2,),
     )
     show_before_and_after(release.before, release.after)
     show_claims(release)
@@ -223,7 +217,7 @@ def show_before_and_after(before: Assessment, after: Assessment) -> None:
                 found.direction,
             )
         )
-    show(table(("measure", "before", "after", "better"), rows, numeric=(1, 2)))
+    show_table(("measure", "before", "after", "better"), rows, numeric=(1, 2))
     if after.swapping is not None:
         say(NOT_BY_CROWDS)
 
@@ -241,18 +235,16 @@ def show_claims(release: Release) -> None:
     if not release.claims:
         say("Nothing: the release makes no claim. Add a [require] part to the plan.")
         return
-    show(
-        table(
-            ("requirement", "required", "measured", "holds"),
+    show_table(
+        ("requirement", "required", "measured", "holds"),
+        (
             (
-                (
-                    claim.key,
-                    number(float(claim.requirement.threshold)),
-                    number(claim.measured),
-                    _holding(claim),
-                )
-                for claim in release.claims
-            ),
-            numeric=(1, 2),
-        )
+                claim.key,
+                number(float(claim.requirement.threshold)),
+                number(claim.measured),
+                _holding(claim),
+            )
+            for claim in release.claims
+        ),
+        numeric=(1, 2),
     )
