@@ -37,6 +37,10 @@ class Row:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
 
+    def at(self, name: str) -> Any:
+        """A field, or a parameter; None where there is no such one."""
+        return getattr(self, name) if hasattr(self, name) else self.parameters.get(name)
+
 
 @dataclass(frozen=True)
 class Results:
@@ -68,11 +72,11 @@ class Results:
         return len(self.rows)
 
     def where(self, **wanted: Any) -> Results:
-        """The rows whose fields, or parameters, have these values."""
+        """The rows whose fields, or parameters, have these values; a tuple is one of several."""
 
         def fits(row: Row) -> bool:
             return all(
-                (getattr(row, name) if hasattr(row, name) else row.parameters.get(name)) == value
+                row.at(name) in (value if isinstance(value, tuple) else (value,))
                 for name, value in wanted.items()
             )
 
@@ -93,12 +97,13 @@ class Results:
         """The values of the rows grouped by a field or parameter, or by several, in order."""
         grouped: dict[Any, list[float]] = {}
         for row in self.done.rows:
-            place = tuple(
-                getattr(row, name) if hasattr(row, name) else _hashable(row.parameters.get(name))
-                for name in names
-            )
+            place = tuple(_hashable(row.at(name)) for name in names)
             grouped.setdefault(place[0] if len(names) == 1 else place, []).append(row.value)
         return {place: np.array(values, np.float64) for place, values in grouped.items()}
+
+    def known(self, name: str) -> list[Any]:
+        """What a field or parameter has, without what is not there, in order."""
+        return sorted({found for row in self.rows if (found := row.at(name)) is not None})
 
     def matrix(self, rows: Sequence[Any], columns: Sequence[Any], *, by: tuple[str, str]) -> Floats:
         """Means over seeds, laid out by two fields; NaN where there is none."""

@@ -13,6 +13,7 @@ from shoal.study._conclusion import Claim, Conclusion, Finding
 from shoal.study._design import ORIGINAL
 from shoal.study._results import Results
 from shoal.study._statistics import bayes_sign_test, ranks, spearman
+from shoal.study.builtin._builtin import paper
 from shoal.study.figures import (
     Figure,
     Point,
@@ -82,45 +83,8 @@ def relation(masked: Sequence[Seen]) -> float:
     return spearman([one.r3 for one in masked], [one.over_folds for one in masked])[0]
 
 
-# Of the same design with the same three learners, run once by other code: the number of variants,
-# Spearman's correlation, and r3 with the mean F1 over the folds. The paper prints no table's.
-_Pairs = dict[str, tuple[float, float]]
-PUBLISHED: Final[dict[str, tuple[int, float, _Pairs]]] = {
-    "breast_cancer": (
-        15,
-        0.47,
-        {
-            ORIGINAL: (1.00, 0.956),
-            "T": (0.98, 0.948),
-            "R": (0.00, 0.947),
-            "N": (0.00, 0.290),
-            "N+R": (0.00, 0.261),
-        },
-    ),
-    "german": (15, 0.02, {ORIGINAL: (1.00, 0.512), "T": (1.00, 0.526), "R": (0.26, 0.514)}),
-    "stroke": (
-        15,
-        0.75,
-        {
-            ORIGINAL: (1.00, 0.216),
-            "T": (0.99, 0.218),
-            "R": (0.16, 0.238),
-            "N": (0.22, 0.094),
-            "N+R": (0.12, 0.027),
-        },
-    ),
-    "airline": (
-        15,
-        0.90,
-        {
-            ORIGINAL: (1.00, 0.893),
-            "T": (1.00, 0.889),
-            "R": (0.00, 0.743),
-            "N": (1.00, 0.890),
-            "N+R": (0.00, 0.740),
-        },
-    ),
-}
+#: Of the same design, run once by other code; the paper prints no table's.
+PUBLISHED: Final = paper("tradeoff")["published"]
 # Their risk was of 800 persons at most, whose standard error is up to 0.018.
 _RISK_ROOM = 0.04
 # Other folds move a mean F1 by 0.01 to 0.02; what is left under strong noise hangs on the draw.
@@ -148,12 +112,14 @@ def _findings(found: dict[tuple[str, str], Seen]) -> list[Finding]:
     if not any(table in PUBLISHED for table, _ in found):
         return []
     out = []
-    for table, (variants, correlation, pairs) in PUBLISHED.items():
+    for table, published in PUBLISHED.items():
         first = _by_first_rule(found, table)
         masked = [one for family, one in first.items() if family != ORIGINAL]
         count = float(len(masked)) if masked else math.nan
-        out.append(Finding(f"{table}, number of combinations", variants, count, 0.0, True))
-        for family, (risk, f1) in pairs.items():
+        out.append(
+            Finding(f"{table}, number of combinations", published["variants"], count, 0.0, True)
+        )
+        for family, (risk, f1) in published["pairs"].items():
             one = first.get(family)
             room = _NOISY_ROOM if "N" in family.split("+") else _F1_ROOM
             measured = (math.nan, math.nan) if one is None else (one.r3, one.over_folds)
@@ -163,7 +129,7 @@ def _findings(found: dict[tuple[str, str], Seen]) -> list[Finding]:
         out.append(
             Finding(
                 f"{table}, Spearman of r3 and F1",
-                correlation,
+                published["correlation"],
                 measured_correlation,
                 _SPEARMAN_ROOM,
                 True,
