@@ -273,7 +273,12 @@ def _declared(declaring: Any) -> tuple[Parameter, ...]:
 
 
 class Parametrized:
-    """Base of every method and model: a dataclass that checks its declared parameters."""
+    """Base of every method and model: a dataclass that checks its declared parameters.
+
+    ``called`` is what errors call it, where that is not the name of the class.
+    """
+
+    called: ClassVar[str | None] = None
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -295,7 +300,7 @@ class Parametrized:
     def check_parameters(self) -> None:
         """Raise ParameterError for the first parameter outside its declared range."""
         for parameter in parameters_of(type(self)):
-            parameter.check(getattr(self, parameter.name), type(self).__name__)
+            parameter.check(getattr(self, parameter.name), self.called or type(self).__name__)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name (scikit-learn's convention)."""

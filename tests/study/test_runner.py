@@ -227,7 +227,7 @@ def test_results_that_are_none_are_said_to_be(people_file, tmp_path):
     ],
 )
 def test_a_design_that_is_wrong_is_told_in_a_sentence(people_file, changed, said):
-    with pytest.raises(PlanError, match=said):
+    with pytest.raises(InputError, match=said):
         Study.from_dict(design(people_file, **changed))
 
 
@@ -287,5 +287,5 @@ def test_a_table_that_comes_with_scikit_learn():
     assert (source.name, len(table), len(table.columns)) == ("iris", 150, 5)
     assert table.distinct("target") == 3
     assert source.fingerprint() == "scikit-learn:iris"
-    with pytest.raises(PlanError, match="Did you mean 'wine'"):
+    with pytest.raises(InputError, match="one of 'breast_cancer', 'digits', 'iris', 'wine'"):
         TableSource.from_dict({"scikit_learn": "wines"})

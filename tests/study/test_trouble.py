@@ -301,21 +301,21 @@ def test_a_study_that_is_wrong_makes_no_folder(people_file, tmp_path):
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"tables": ["people.csv"]}, r"is a table: write \[\[tables\]\]"),
-        ({"tables": [{"path": 3}]}, "'path' of a table of a study is a text"),
-        ({"tables": [{"path": "x.csv", "rows": 0}]}, "'rows' .* a whole number ≥ 1"),
-        ({"tables": [{"path": "x.csv", "only": "age"}]}, "'only' .* a list of texts"),
+        ({"tables": ["people.csv"]}, r"must be a list of tables: write \[\[tables\]\]"),
+        ({"tables": [{"path": 3}]}, "'path' .* of a table of a study must be a text"),
+        ({"tables": [{"path": "x.csv", "rows": 0}]}, "'rows' .* an integer ≥ 1"),
+        ({"tables": [{"path": "x.csv", "only": "age"}]}, "'only' .* a list of names"),
         ({"tables": [{"path": "x.csv", "roles": ["age"]}]}, "'roles' .* a table of roles"),
-        ({"variants": [{"name": "x", "steps": "round"}]}, "'steps' .* a list of one or more"),
-        ({"variants": [{"name": "x", "steps": []}]}, "'steps' .* a list of one or more"),
-        ({"variants": [{"combine": ["round"]}]}, "'combine' .* a list of one or more"),
+        ({"variants": [{"name": "x", "steps": "round"}]}, "'steps' .* a list of tables"),
+        ({"variants": [{"name": "x", "steps": []}]}, "needs 'steps' or 'combine'"),
+        ({"variants": [{"combine": ["round"]}]}, "'combine' .* a list of tables"),
         (
             {"variants": [{"steps": [{"method": "swap"}], "grid": [3]}]},
             "'grid' .* a list of values",
         ),
         (
             {"variants": [{"steps": [{"method": "swap", "k": 3}], "seeds": 0}]},
-            "'seeds' .* a whole number ≥ 1",
+            "'seeds' .* an integer ≥ 1",
         ),
         (
             {"variants": [{"name": "x", "steps": [{"method": "swap"}], "tables": ["peple"]}]},
@@ -326,7 +326,7 @@ def test_a_study_that_is_wrong_makes_no_folder(people_file, tmp_path):
         ({"measures": [{"measure": "uniqueness", "families": ["rund"]}]}, "the family 'rund'"),
         ({"seeds": [1, 1]}, "different ones"),
         ({"seeds": [True]}, "whole numbers"),
-        ({"figures": "ranks"}, "are a list"),
+        ({"figures": "ranks"}, "must be a list"),
         ({"baseline": "no"}, "true or false"),
     ],
 )

@@ -18,8 +18,7 @@ from shoal.study._design import Study
 from shoal.study._results import Results
 from shoal.study.builtin import PRESETS, BuiltIn, built_in
 from shoal.study.data._fetching import not_found
-from shoal.study.data._own_tables import tables_at
-from shoal.study.data._tables import TableSource
+from shoal.study.data._tables import TableSource, tables_at
 from shoal.study.running._runner import Progress, Run, run
 from shoal.workflow.release._folder import complete_files
 from shoal.workflow.report._render import render

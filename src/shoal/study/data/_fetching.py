@@ -12,7 +12,7 @@ import io
 import os
 import random
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from functools import lru_cache
@@ -24,7 +24,7 @@ from urllib.error import HTTPError, URLError
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import MissingExtra, PlanError, did_you_mean, quoted
+from shoal.errors import MissingExtra, quoted
 from shoal.table import Table, records_as_parquet
 
 #: The environment variable that names the folder of tables.
@@ -71,10 +71,12 @@ TASKS: Final = {
     "ACSEmployment": "ESR",
     "ACSTravelTime": "JWMNP",
 }
-_HORIZONS: Final = ("1-Year", "5-Year")
-_FIRST_YEAR: Final = 2014
-_STATES: Final = """AL AK AZ AR CA CO CT DE FL GA HI ID IL IN IA KS KY LA ME MD MA MI MN MS MO MT NE
+HORIZONS: Final = ("1-Year", "5-Year")
+FIRST_YEAR: Final = 2014
+STATES: Final = tuple(
+    """AL AK AZ AR CA CO CT DE FL GA HI ID IL IN IA KS KY LA ME MD MA MI MN MS MO MT NE
 NV NH NJ NM NY NC ND OH OK OR PA RI SC SD TN TX UT VT VA WA WV WI WY PR""".split()
+)
 #: Columns of the survey that count or measure; the others are codes, whatever digits they have.
 _QUANTITIES: Final = ("AGEP", "JWMNP", "PINCP", "POVPIP", "SCHL", "WKHP")
 #: Whom this process could not reach.
@@ -125,32 +127,9 @@ class Folktables:
     """A task of folktables on the public use microdata of the American Community Survey."""
 
     task: str
-    year: int = 2018
-    horizon: str = "1-Year"
-    states: tuple[str, ...] = ()
-
-    @classmethod
-    def checked(cls, task: Any, year: Any, horizon: Any, states: Sequence[Any]) -> Folktables:
-        """What was asked for, if there is such a thing."""
-        if task not in TASKS:
-            raise PlanError(
-                f"There is no task '{task}' of folktables. {did_you_mean(str(task), TASKS)}"
-            )
-        year = 2018 if year is None else year
-        if isinstance(year, bool) or not isinstance(year, int) or year < _FIRST_YEAR:
-            raise PlanError(
-                f"The 'year' of a survey is a whole number ≥ {_FIRST_YEAR}; got {year!r}."
-            )
-        horizon = "1-Year" if horizon is None else horizon
-        if horizon not in _HORIZONS:
-            raise PlanError(f"The 'horizon' of a survey is '1-Year' or '5-Year'; got {horizon!r}.")
-        for state in states:
-            if state not in _STATES:
-                raise PlanError(
-                    f"The survey has no state '{state}'; states have two letters, such as 'CA', "
-                    "and Puerto Rico is 'PR'."
-                )
-        return cls(task, year, horizon, tuple(dict.fromkeys(states)))
+    year: int
+    horizon: str
+    states: tuple[str, ...]
 
     @property
     def label(self) -> str:
@@ -183,7 +162,7 @@ class Folktables:
         )
         parts = []
         with _as_it_was():
-            for state in self.states or _STATES:
+            for state in self.states or STATES:
                 self._fetch(folder, state)
                 try:
                     parts.append(problem.df_to_numpy(survey.get_data(states=[state]))[:2])
