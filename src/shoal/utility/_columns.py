@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from shoal.errors import InputError, did_you_mean, quoted
 from shoal.parameters import ColumnNames
+from shoal.randomness import SecretStream
 from shoal.table import Table, ends_of_labels, scale_name, stacked_numbers, to_one_scale
 
 Floats = npt.NDArray[np.float64]
@@ -176,3 +177,18 @@ def _with_middles(original: Table, masked: Table, name: str) -> Floats | None:
     ends = np.clip(ends, np.nanmin(before), np.nanmax(before))  # an open end is that of the data
     middles = np.append(ends[:, 0] / 2 + ends[:, 1] / 2, np.nan)
     return to_one_scale(np.concatenate([before, middles[labels.codes]]))
+
+
+def sampled_rows(row_key: Integers, most: int) -> Integers:
+    """The rows of at most so many records, chosen by their keys: the same ones in every table.
+
+    Examples
+    --------
+    >>> rows = sampled_rows(np.arange(100), 10)
+    >>> len(rows), (99 - sampled_rows(np.arange(100)[::-1], 10)[::-1]).tolist() == rows.tolist()
+    (10, True)
+    """
+    if len(row_key) <= most:
+        return np.arange(len(row_key))
+    places = SecretStream.public("utility").keyed_hash(row_key, "records")
+    return np.sort(np.argsort(places, kind="stable")[:most])

@@ -2,22 +2,113 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from shoal.errors import quoted
+from shoal.errors import InputError, quoted
 from shoal.measurement import Measurement, measure
-from shoal.table import Table, released_text
+from shoal.table import (
+    Column,
+    Pair,
+    Table,
+    empty_codes,
+    released_text,
+    stacked_codes,
+    stacked_numbers,
+)
 from shoal.utility._columns import (
     Columns,
     Floats,
+    Integers,
     about_gone,
     columns_to_compare,
     present,
     quantities_to_compare,
 )
-from shoal.utility._counted import each_counted
+
+#: Numbers with more different values than this are put into as many bins.
+BINS = 20
+_NUMERIC = ("integer", "float")
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """The records with each value, a missing one last; ``coarser`` says that it was generalized.
+
+    Of a column that was generalized the values are the released ones, and those of the original
+    are counted as they were generalized.
+    """
+
+    name: str
+    before: Floats
+    after: Floats
+    coarser: bool = False
+
+
+def each_counted(original: Table, masked: Table, names: Sequence[str]) -> Iterator[Counted]:
+    """The columns that both tables have, one by one."""
+    pair = Pair.of(original, masked) if masked.pairs_with(original) else None
+    for name in names:
+        if name in masked.columns:
+            yield _counted(original, masked, name, pair)
+
+
+def _counted(original: Table, masked: Table, name: str, pair: Pair | None) -> Counted:
+    if pair is not None and released_text(original, masked, name):
+        before, after = _as_released(original.column(name), masked.column(name), pair)
+        return Counted(name, before, after, coarser=True)
+    both = _bins(original, masked, name)
+    if both is None:
+        both = stacked_codes(name, original, masked)
+    cells = int(both.max(initial=-1)) + 1
+    before, after = (
+        np.bincount(np.where(part < 0, cells, part), minlength=cells + 1).astype(np.float64)
+        for part in np.split(both, [len(original)])
+    )
+    return Counted(name, before, after)
+
+
+def _bins(original: Table, masked: Table, name: str) -> Integers | None:
+    """The bins of numbers of both tables, -1 where missing; None where values are compared."""
+    if original.kind(name) not in _NUMERIC or masked.kind(name) not in _NUMERIC:
+        return None
+    if original.distinct(name) <= BINS:
+        return None
+    try:
+        values = stacked_numbers(name, original, masked)
+    except InputError:  # infinite values are compared as they are
+        return None
+    # quantiles, since a single outlier would stretch bins of equal width over all the others
+    inside = values[: len(original)]
+    edges = np.unique(np.quantile(inside[~np.isnan(inside)], np.arange(1, BINS) / BINS))
+    return np.where(np.isnan(values), -1, np.searchsorted(edges, values, side="right"))
+
+
+def _as_released(original: Column, masked: Column, pair: Pair) -> tuple[Floats, Floats]:
+    """The records of each released value, and how many the original would have of it.
+
+    Each value of the original is spread over the released ones as its own records were. Cells
+    that say nothing teach nothing of this, so that they count as moved; so does a value of the
+    original whose cells are all like that, or were taken out.
+    """
+    values, labels, outcomes = original.codes, masked.codes, pair.outcomes(original.name)
+    gap = len(labels.levels)
+    shown = np.arange(labels.count)
+    shown[empty_codes(original, masked)] = gap
+    shown = np.minimum(shown, gap)
+    teaches = shown[outcomes.labels] != gap
+    if values.missing is not None and labels.missing is not None:
+        teaches |= (outcomes.values == values.missing) & (outcomes.labels == labels.missing)
+    of_value, of_label = outcomes.values[teaches], shown[outcomes.labels[teaches]]
+    counts = outcomes.records[teaches]
+    known = np.bincount(of_value, weights=counts, minlength=values.count)
+    records = np.bincount(values.codes, minlength=values.count).astype(np.float64)
+    shares = counts * (records[of_value] / known[of_value])
+    before = np.bincount(of_label, weights=shares, minlength=gap + 1)
+    after = np.bincount(shown[outcomes.labels], weights=outcomes.records, minlength=gap + 1)
+    return np.append(before, records[known == 0].sum()), np.append(after, 0.0)
 
 
 @measure("total variation distance", direction="lower", limits=(0, 1))

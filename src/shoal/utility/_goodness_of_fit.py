@@ -10,8 +10,7 @@ import numpy as np
 from shoal.measurement import Measurement, measure
 from shoal.table import Table, stacked_codes
 from shoal.utility._columns import Columns, Floats, about_persons, columns_to_compare, paired_rows
-from shoal.utility._counted import Counted, each_counted
-from shoal.utility._distribution import about_taken_out, about_unpaired
+from shoal.utility._distribution import Counted, about_taken_out, about_unpaired, each_counted
 
 _SMALL = 5  # expected records, below which chi-square is a rough guide (Cochran 1954)
 

@@ -21,8 +21,8 @@ from shoal.utility._columns import (
     present,
     quasi_identifiers_to_compare,
     rows_if_paired,
+    sampled_rows,
 )
-from shoal.utility._sampled import sampled_rows
 
 if TYPE_CHECKING:
     from shoal.table import Codes

@@ -10,6 +10,7 @@ import numpy as np
 
 from shoal.measurement import Measurement, measure
 from shoal.parameters import Integer, OneOf
+from shoal.randomness import SecretStream
 from shoal.table import Table, released_text, stacked_codes, usual_partners
 from shoal.utility._columns import (
     Columns,
@@ -18,9 +19,9 @@ from shoal.utility._columns import (
     columns_to_compare,
     each_quantity,
     rows_if_paired,
+    sampled_rows,
 )
 from shoal.utility._distribution import about_taken_out, about_unpaired
-from shoal.utility._sampled import public_stream, sampled_rows
 
 Discriminator = Annotated[Literal["logistic", "tree"], OneOf(("logistic", "tree"))]
 
@@ -193,7 +194,7 @@ def _redrawn_error(features: Floats, redrawn: int) -> float:
     is_masked = np.repeat([0, 1], [len(features), redrawn])
     errors = []
     for draw in range(_DRAWS):
-        stream = public_stream("propensity", str(draw))
+        stream = SecretStream.public("propensity", str(draw))
         chosen = features[stream.integers_below(np.full(redrawn, len(features)))]
         errors.append(_error(np.vstack([features, chosen]), is_masked, redrawn / records, "tree"))
     return float(np.mean(errors))

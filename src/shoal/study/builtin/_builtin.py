@@ -15,7 +15,7 @@ from shoal.study._design import Study
 from shoal.study._results import Results
 from shoal.study.data._tables import TableSource
 from shoal.table import Roles
-from shoal.utility.models._target import MOST_CLASSES, natural_task
+from shoal.utility.models._columns import MOST_CLASSES, natural_task
 
 PRESETS = ("quick", "full")
 

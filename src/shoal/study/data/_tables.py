@@ -41,7 +41,6 @@ from shoal.table import (
 
 _SHIPPED = ("breast_cancer", "digits", "iris", "wine")
 _ORIGINS = ("path", "openml", "folktables", "scikit_learn")
-_PUBLIC_KEY = "00" * 32  # which rows a study takes of a large table is no secret
 
 
 @dataclass(frozen=True)
@@ -307,7 +306,7 @@ def drawn_whole(table: Table, share: float, purpose: str) -> npt.NDArray[np.bool
 
 def chosen_rows(rows: int, count: int, purpose: str) -> npt.NDArray[np.bool_]:
     """So many of the rows, the same ones every time."""
-    stream = SecretStream.from_key_hex(_PUBLIC_KEY).derive(purpose)
+    stream = SecretStream.public(purpose)
     chosen = np.zeros(rows, dtype=bool)
     chosen[stream.choose(rows, count)] = True
     return chosen

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InputError, MissingExtra, did_you_mean
+from shoal.utility.models._columns import Task
 from shoal.utility.models._domain import SplitColumn
 
 Matrix = npt.NDArray[np.float64]
@@ -68,7 +69,6 @@ def preprocessing(numbers: int, nominal: int, encoding: Encoding) -> Any:
     return ColumnTransformer(parts)
 
 
-Task = Literal["classification", "regression"]
 Encoding = Literal["one-hot", "ordinal"]
 
 _KINDS: Final[dict[Task, str]] = {"classification": "classifier", "regression": "regressor"}

@@ -17,18 +17,17 @@ import numpy as np
 
 from shoal.errors import InputError, did_you_mean
 from shoal.table import Table
-from shoal.utility.models._columns import Column, columns_of
+from shoal.utility.models._columns import Column, Target, columns_of, target_of
 from shoal.utility.models._evaluation import (
     Attempt,
-    attempt_within,
+    attempt,
     features_of_model,
+    split_columns,
     within_one_table,
 )
-from shoal.utility.models._intervals import over_rows
 from shoal.utility.models._learners import Chosen, chosen_learner, learners, matrices, preprocessing
-from shoal.utility.models._scores import CLASSIFICATION_SCORES, Predictions
+from shoal.utility.models._scores import CLASSIFICATION_SCORES, Predictions, over_rows
 from shoal.utility.models._splits import Integers, stratified_folds
-from shoal.utility.models._target import Target, target_of
 
 Choices = Mapping[str, Sequence[Any]]
 
@@ -278,7 +277,7 @@ def _configurations(
     """Every learner of a preset with each of its configurations; none without a column."""
     if preset not in PRESETS:
         raise InputError(f"There is no preset '{preset}'. {did_you_mean(str(preset), PRESETS)}")
-    used = within_one_table(columns, *rows)
+    used = split_columns(columns, within_one_table(*rows))
     if not used:
         return []
     made, found = learners(), []
@@ -301,8 +300,8 @@ def _tried(
     apart: tuple[Integers, Integers],
     score: str,
 ) -> Tried:
-    scores = [_score(attempt_within(chosen, *table, *fold), score) for fold in folds]
-    last = attempt_within(chosen, *table, *apart)
+    scores = [_score(attempt(chosen, *table, within_one_table(*fold)), score) for fold in folds]
+    last = attempt(chosen, *table, within_one_table(*apart))
     # a configuration that fails on a fold is none that one would choose
     return Tried(learner, parameters, float(np.mean(scores)), _score(last, score), last.predictions)
 
