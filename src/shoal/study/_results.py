@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import sys
@@ -15,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.study._design import Study
+from shoal.study.figures._style import write_rows
 from shoal.study.running._store import Result, Status, Store, keys_of
 from shoal.table import records_as_parquet
 
@@ -40,6 +40,9 @@ class Row:
     def at(self, name: str) -> Any:
         """A field, or a parameter; None where there is no such one."""
         return getattr(self, name) if hasattr(self, name) else self.parameters.get(name)
+
+
+_PLAIN = [part.name for part in fields(Row) if part.name not in ("parameters", "facts")]
 
 
 @dataclass(frozen=True)
@@ -122,20 +125,20 @@ class Results:
 
     def to_csv(self, path: str | Path) -> None:
         """Write the rows, one column for each field and each parameter."""
-        plain = [f.name for f in fields(Row) if f.name not in ("parameters", "facts")]
         names = list(dict.fromkeys(name for row in self.rows for name in row.parameters))
-        with open(path, "w", encoding="utf-8", newline="") as stream:
-            writer = csv.writer(stream)
-            writer.writerow([*plain, *names])
-            for row in self.rows:
-                own = [row.parameters.get(name, "") for name in names]
-                writer.writerow([*(getattr(row, name) for name in plain), *own])
+        rows = (
+            [
+                *(getattr(row, name) for name in _PLAIN),
+                *(row.parameters.get(name, "") for name in names),
+            ]
+            for row in self.rows
+        )
+        write_rows(Path(path), [*_PLAIN, *names], rows)
 
     def to_parquet(self, path: str | Path) -> None:
         """Write the rows with all their facts, which are a text of JSON."""
-        plain = [f.name for f in fields(Row) if f.name not in ("parameters", "facts")]
         columns: dict[str, list[Any]] = {
-            name: [getattr(row, name) for row in self.rows] for name in plain
+            name: [getattr(row, name) for row in self.rows] for name in _PLAIN
         }
         columns["facts"] = [json.dumps(row.facts, ensure_ascii=False) for row in self.rows]
         for name in dict.fromkeys(name for row in self.rows for name in row.parameters):

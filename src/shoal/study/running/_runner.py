@@ -63,29 +63,10 @@ def run(
     retry: bool = False,
     progress: Progress | None = None,
 ) -> Run:
-    """Compute what a study has no result of yet.
+    """Compute what a study has no result of yet; the parameters are those of ``run_study``.
 
-    Parameters
-    ----------
-    study : Study
-    folder : path
-        Where results are kept; a study that was stopped goes on there.
-    jobs : int, optional
-        How many workers, each with one thread; all cores without it.
-    backend : {"loky", "dask", "spark"}
-        Where workers run: on this machine; on the Dask cluster of the client that there is, or
-        that ``DASK_SCHEDULER_ADDRESS`` names; or on that of Spark's session, active or new.
-    budget : float, optional
-        Seconds after which nothing new is begun.
-    retry : bool
-        Compute tasks anew that failed before.
-    progress : callable, optional
-        Called with what was done and the share that is done.
-
-    Returns
-    -------
-    Run
-        How many tasks have results, and whether the time ran out.
+    Workers have one thread each. Results are kept in the folder, where a study that was stopped
+    goes on.
     """
     if backend not in BACKENDS:
         raise InputError(f"The backend of a study is one of {', '.join(BACKENDS)}.")
