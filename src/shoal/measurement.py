@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.discovery import members_of
 from shoal.errors import InputError, ParameterError, did_you_mean
-from shoal.parameters import Parameter, parameters_of
+from shoal.parameters import Parameter, checked, parameters_of
 
 Direction = Literal["lower", "higher"]
 F = TypeVar("F", bound=Callable[..., Any])
@@ -154,26 +153,20 @@ def measure(
     """
 
     def mark(function: F) -> F:
-        @functools.wraps(function)
-        def checked(*tables: Any, **options: Any) -> Measurement:
-            for option in parameters_of(function):
-                if option.name in options:
-                    option.check(options[option.name], function.__name__)
-            return function(*tables, **options)
-
+        measured = checked(function)
         info = MeasureInfo(
             function.__name__,
             title,
             direction,
             limits,
-            checked,
+            measured,
             pairs=pairs,
             sensitive=sensitive,
             target=target,
             on_request=on_request,
         )
-        checked.info = info  # type: ignore[attr-defined]
-        return cast(F, checked)
+        measured.info = info  # type: ignore[attr-defined]
+        return measured
 
     return mark
 

@@ -19,9 +19,11 @@ import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, Self, get_args, get_type_hints
+from typing import Any, ClassVar, Protocol, Self, TypeVar, cast, get_args, get_type_hints
 
 from shoal.errors import ParameterError, did_you_mean
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Constraint(Protocol):
@@ -270,6 +272,29 @@ def _declared(declaring: Any) -> tuple[Parameter, ...]:
         required = default is none
         declared.append(Parameter(name, constraint, required, None if required else default))
     return tuple(declared)
+
+
+def checked(function: F) -> F:
+    """Check the declared options of a function before each call.
+
+    Examples
+    --------
+    >>> from typing import Annotated
+    >>> @checked
+    ... def share(table, *, k: Annotated[int, Integer(minimum=2)] = 5):
+    ...     return 1 / k
+    >>> share("a table", k=4)
+    0.25
+    """
+
+    @functools.wraps(function)
+    def call(*given: Any, **options: Any) -> Any:
+        for option in parameters_of(function):
+            if option.name in options:
+                option.check(options[option.name], function.__name__)
+        return function(*given, **options)
+
+    return cast(F, call)
 
 
 class Parametrized:

@@ -9,9 +9,10 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from shoal.errors import InputError, quoted
+from shoal.parameters import OneOf, checked
 from shoal.study import _declared
 from shoal.study._conclusion import Conclusion
 from shoal.study._design import Study
@@ -63,11 +64,12 @@ class Outcome:
         }
 
 
+@checked
 def run_study(
     study: str | os.PathLike[str] | Study,
     out: str | os.PathLike[str],
     *,
-    preset: str = "quick",
+    preset: Annotated[str, OneOf(PRESETS)] = "quick",
     tables: str | os.PathLike[str] | Sequence[TableSource] = (),
     jobs: int | None = None,
     backend: str = "loky",
@@ -116,8 +118,6 @@ def run_study(
     >>> run_study(study, f"{folder}/out", jobs=1).run.done
     2
     """
-    if preset not in PRESETS:
-        raise InputError(f"The preset of a study is 'quick' or 'full'; got {preset!r}.")
     design, published = _design_of(study, preset)
     own = tables_at(tables) if isinstance(tables, (str, os.PathLike)) else tables
     if own:

@@ -77,17 +77,11 @@ def in_plan(column: str, value: str | Mapping[str, Any]) -> str:
     """
     import tomlkit
 
-    key = column if re.fullmatch(r"[A-Za-z0-9_-]+", column) else _quoted(column)
+    key = tomlkit.key(column).as_string()
     if isinstance(value, str):
-        return f"{key} = {_quoted(value)}"
+        return f"{key} = {tomlkit.item(value).as_string()}"
     options = (f"{name} = {tomlkit.item(option).as_string()}" for name, option in value.items())
     return f"{key} = {{ {', '.join(options)} }}"
-
-
-def _quoted(text: str) -> str:
-    import tomlkit
-
-    return tomlkit.item(text).as_string()
 
 
 def propose_hierarchies(table: Table, columns: Iterable[str], plan: Path) -> ProposedHierarchies:

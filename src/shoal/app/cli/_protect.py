@@ -32,7 +32,6 @@ from shoal.app.cli.output._show import (
     styled,
 )
 from shoal.app.cli.output._show_assessment import NOT_BY_CROWDS
-from shoal.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
     from shoal.table import Formulas, Table
@@ -75,9 +74,10 @@ def protect(
     is 1. The release has a public half to give away and a private one to keep.
     """
     from shoal.table import DELIMITER_OF
+    from shoal.table.storage._formats import check_format
     from shoal.workflow import Plan, protect
 
-    written = _checked_format(format, reading, data)
+    written = check_format(format) if format else reading.output_format(data)
     check_place(out, force=force)
     loaded = Plan.load(plan)
     with Working("Reading the data") as working:
@@ -107,15 +107,6 @@ def check_place(out: Path, *, force: bool) -> None:
     from shoal.workflow.release._release import check_target
 
     check_target(Path(os.path.abspath(out)), force=force)
-
-
-def _checked_format(format: str | None, reading: Reading, data: str) -> str:
-    from shoal.table import FORMATS
-
-    chosen = format or reading.output_format(data)
-    if chosen not in FORMATS:
-        raise InputError(f"There is no format '{chosen}'. {did_you_mean(chosen, FORMATS)}")
-    return chosen
 
 
 def release_facts(release: Release, folder: Path) -> dict[str, Any]:

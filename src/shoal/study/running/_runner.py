@@ -14,12 +14,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from threadpoolctl import threadpool_limits
 
 from shoal.errors import InputError, ShoalError
 from shoal.measurement import Measurement
+from shoal.parameters import OneOf, checked
 from shoal.study._design import Cell, MeasureSpec, Study
 from shoal.study._measures import divided, meant, study_measures
 from shoal.study.data._tables import TableSource
@@ -53,12 +54,13 @@ class Run:
         return self.done + self.failed == self.tasks
 
 
+@checked
 def run(
     study: Study,
     folder: str | Path,
     *,
     jobs: int | None = None,
-    backend: str = "loky",
+    backend: Annotated[str, OneOf(BACKENDS)] = "loky",
     budget: float | None = None,
     retry: bool = False,
     progress: Progress | None = None,
@@ -68,8 +70,6 @@ def run(
     Workers have one thread each. Results are kept in the folder, where a study that was stopped
     goes on.
     """
-    if backend not in BACKENDS:
-        raise InputError(f"The backend of a study is one of {', '.join(BACKENDS)}.")
     keys = keys_of(study)  # before a folder is made: it tells what is wrong with the study
     store = Store(folder)
     if retry:

@@ -15,9 +15,6 @@ from shoal.workflow import Plan, discover_all_measures
 _HOPELESS = 3.0  # times the limit: a plan of such risk is not worth a model
 
 
-_WORDS = {"max_risk": "largest risk to accept", "min_utility": "least utility to accept"}
-
-
 @dataclass(frozen=True)
 class Goal:
     """The most risk and the least utility that are accepted; one of them at least.
@@ -37,15 +34,6 @@ class Goal:
     def __post_init__(self) -> None:
         if self.max_risk is None and self.min_utility is None:
             raise InputError("Tuning needs a limit: give max_risk, min_utility, or both.")
-        for name in _WORDS:
-            value = getattr(self, name)
-            if value is None:
-                continue
-            number = isinstance(value, (int, float)) and not isinstance(value, bool)
-            if not number or not 0 < value < 1:
-                raise InputError(
-                    f"The {_WORDS[name]} must be a number between 0 and 1; got {value!r}."
-                )
 
     def is_hopeless(self, risk: float) -> bool:
         """Whether no model needs to be trained to know that a plan will not be recommended."""
