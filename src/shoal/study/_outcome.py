@@ -6,6 +6,7 @@ import base64
 import json
 import os
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -40,10 +41,8 @@ class Outcome:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain facts for JSON."""
-        failures: dict[str, int] = {}
-        for row in self.results:
-            if row.status == "failed" and row.reason is not None:
-                failures[row.reason] = failures.get(row.reason, 0) + 1
+        failed = (row.reason for row in self.results if row.status == "failed")
+        failures = Counter(reason for reason in failed if reason is not None)
         found = self.conclusion.to_dict()
         if not self.run.complete:
             lacking = self.run.tasks - self.run.done - self.run.failed
@@ -59,7 +58,7 @@ class Outcome:
             "failed": self.run.failed,
             "computed": self.run.computed,
             "complete": self.run.complete,
-            "failures": failures,
+            "failures": dict(failures),
             "missing": self.missing,
         }
 

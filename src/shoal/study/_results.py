@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.study._design import Study
+from shoal.study._design import Study, Variant
 from shoal.study.figures._style import write_rows
 from shoal.study.running._store import Result, Status, Store, keys_of
 from shoal.table import records_as_parquet
@@ -62,7 +62,7 @@ class Results:
         found = Store(folder).read(keys.values())
         variants = {variant.name: variant for variant in study.variants}
         rows = tuple(
-            _row(place, variants[place[1]].family, variants[place[1]].parameters, found[key])
+            _row(place, variants[place[1]], found[key])
             for place, key in keys.items()
             if key in found
         )
@@ -118,10 +118,9 @@ class Results:
                     out[i, j] = mean_of(grouped[row, column])
         return out
 
-    def mean(self, choose: Callable[[Row], bool] | None = None) -> float:
+    def mean(self) -> float:
         """The mean of the values; NaN without any."""
-        chosen = [row.value for row in self.done.rows if choose is None or choose(row)]
-        return float(np.mean(chosen)) if chosen else math.nan
+        return float(self.values.mean()) if len(self.values) else math.nan
 
     def to_csv(self, path: str | Path) -> None:
         """Write the rows, one column for each field and each parameter."""
@@ -178,20 +177,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, float)
 
 
-def _row(
-    place: tuple[str, str, int, str], family: str, parameters: Mapping[str, Any], found: Result
-) -> Row:
-    table, variant, seed, measure = place
-    return Row(
-        table,
-        variant,
-        family,
-        seed,
-        measure,
-        found.status,
-        found.value,
-        found.reason,
-        found.seconds,
-        parameters,
-        found.facts,
-    )
+def _row(place: tuple[str, str, int, str], variant: Variant, found: Result) -> Row:
+    table, name, seed, measure = place
+    told = (found.status, found.value, found.reason, found.seconds)
+    return Row(table, name, variant.family, seed, measure, *told, variant.parameters, found.facts)

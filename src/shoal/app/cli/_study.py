@@ -201,8 +201,8 @@ def _report(facts: dict[str, Any], folder: Path, as_json: bool) -> None:
             (
                 (
                     row["name"],
-                    _plain(row["published"]),
-                    _plain(row["measured"]),
+                    _cell(row["published"]),
+                    _cell(row["measured"]),
                     _tolerance(row),
                     _outcome(row["within_tolerance"]),
                 )
@@ -234,10 +234,6 @@ def _cell(value: Any) -> str:
     if value is None:
         return "-"
     return number(value) if isinstance(value, float) else str(value)
-
-
-def _plain(value: float | None) -> str:
-    return "-" if value is None else number(value)
 
 
 def _tolerance(row: dict[str, Any]) -> str:

@@ -59,75 +59,45 @@ def conclude_elsewhere(results: Results) -> Conclusion:
 
 def findings_of(readings: Results) -> list[Finding]:
     """The paper's numbers beside those of a run."""
-    swapped = readings.where(family=SWAPS)
-    return [
-        *(
-            Finding(
-                f"secrets guessed on the original, {short(attack)}",
-                published,
-                _both_rules(readings.where(family=ORIGINAL), attack),
-                _OF_SHARES,
-                True,
-            )
-            for attack, published in _PUBLISHED["on_original"].items()
-        ),
-        *(
-            Finding(
-                f"fewer secrets guessed, {rule} swapped (gower), {short(attack)}",
-                published,
-                reduction(readings, attack, rule, ("gower",)),
-                _OF_REDUCTIONS,
-                True,
-            )
-            for rule, attack, published in _leaves(_PUBLISHED["reduction"])
-        ),
-        *(
-            Finding(
-                f"loss of F1, {rule} swapped ({family})",
-                published,
-                mean(swapped, lost_of, family=family, rule=rule, measure=F1),
-                _OF_LOSSES,
-                True,
-            )
-            for family, rule, published in _leaves(_PUBLISHED["f1_loss"])
-        ),
-        Finding(
-            "precision of a guess of membership, swapped (one half is blind)",
-            _PUBLISHED["precision"],
-            mean(swapped, precision_of, measure=MEMBERSHIP),
-            _OF_SHARES,
-            True,
-        ),
-    ]
+    original, swapped = readings.where(family=ORIGINAL), readings.where(family=SWAPS)
+    rows: list[tuple[str, float, float, float]] = []
+    for attack, published in _PUBLISHED["on_original"].items():
+        name = f"secrets guessed on the original, {short(attack)}"
+        rows.append((name, published, _both_rules(original, attack), _OF_SHARES))
+    for rule, attack, published in _leaves(_PUBLISHED["reduction"]):
+        name = f"fewer secrets guessed, {rule} swapped (gower), {short(attack)}"
+        found = reduction(readings, attack, rule, ("gower",))
+        rows.append((name, published, found, _OF_REDUCTIONS))
+    for family, rule, published in _leaves(_PUBLISHED["f1_loss"]):
+        name = f"loss of F1, {rule} swapped ({family})"
+        found = mean(swapped, lost_of, family=family, rule=rule, measure=F1)
+        rows.append((name, published, found, _OF_LOSSES))
+    name = "precision of a guess of membership, swapped (one half is blind)"
+    found = mean(swapped, precision_of, measure=MEMBERSHIP)
+    rows.append((name, _PUBLISHED["precision"], found, _OF_SHARES))
+    return [Finding(*row, absolute=True) for row in rows]
 
 
 def compared(readings: Results) -> list[Finding]:
     """The numbers of the other code beside those of a run, on the tables that both have."""
     shared = readings.where(table=tuple(_OTHER_CODE["tables"]))
-    found = [
-        Finding(
-            f"other code: fewer secrets guessed, {rule} swapped, {short(attack)}",
-            published,
-            reduction(shared, attack, rule, ("gower",)),
-            _OF_REDUCTIONS,
-            True,
-        )
-        for rule, attack, published in _leaves(_OTHER_CODE["reduction"])
-    ]
+    rows: list[tuple[str, float, float, float]] = []
+    for rule, attack, published in _leaves(_OTHER_CODE["reduction"]):
+        name = f"fewer secrets guessed, {rule} swapped, {short(attack)}"
+        rows.append((name, published, reduction(shared, attack, rule, ("gower",)), _OF_REDUCTIONS))
     ran = set(shared.known("k"))
-    for rule, k, (links, information, f1) in _leaves(_OTHER_CODE["by_k"]):
+    for rule, k, published in _leaves(_OTHER_CODE["by_k"]):
         if int(k) not in ran:
             continue
         swapped = shared.where(family="gower", rule=rule, k=int(k))
-        for what, published, measured in (
-            ("rows linked by distance", links, mean(swapped, measure=LINKS)),
-            ("relative loss of mutual information", information,
-             mean(swapped, relative_of, measure=LOSS)),
-            ("loss of F1", f1, mean(swapped, lost_of, measure=F1)),
-        ):  # fmt: skip
-            name = f"other code: {what}, {rule} swapped, k = {k}"
-            found.append(Finding(name, published, measured, _OF_SHARES, True))
-    return found
+        measured = {
+            "rows linked by distance": mean(swapped, measure=LINKS),
+            "relative loss of mutual information": mean(swapped, relative_of, measure=LOSS),
+            "loss of F1": mean(swapped, lost_of, measure=F1),
+        }
+        for (what, found), printed in zip(measured.items(), published, strict=True):
+            rows.append((f"{what}, {rule} swapped, k = {k}", printed, found, _OF_SHARES))
+    return [Finding(f"other code: {row[0]}", *row[1:], absolute=True) for row in rows]
 
 
 def _both_rules(readings: Results, attack: str) -> float:

@@ -111,31 +111,22 @@ def _findings(found: dict[tuple[str, str], Seen]) -> list[Finding]:
     """The published numbers beside what was measured; none where no such table was run."""
     if not any(table in PUBLISHED for table, _ in found):
         return []
-    out = []
+    rows: list[tuple[str, float, float, float]] = []
     for table, published in PUBLISHED.items():
         first = _by_first_rule(found, table)
         masked = [one for family, one in first.items() if family != ORIGINAL]
         count = float(len(masked)) if masked else math.nan
-        out.append(
-            Finding(f"{table}, number of combinations", published["variants"], count, 0.0, True)
-        )
+        rows.append((f"{table}, number of combinations", published["variants"], count, 0.0))
         for family, (risk, f1) in published["pairs"].items():
             one = first.get(family)
             room = _NOISY_ROOM if "N" in family.split("+") else _F1_ROOM
             measured = (math.nan, math.nan) if one is None else (one.r3, one.over_folds)
-            out.append(Finding(f"{table}, {family}, r3", risk, measured[0], _RISK_ROOM, True))
-            out.append(Finding(f"{table}, {family}, F1", f1, measured[1], room, True))
-        measured_correlation = relation(masked) if len(masked) >= 3 else math.nan
-        out.append(
-            Finding(
-                f"{table}, Spearman of r3 and F1",
-                published["correlation"],
-                measured_correlation,
-                _SPEARMAN_ROOM,
-                True,
-            )
-        )
-    return out
+            rows.append((f"{table}, {family}, r3", risk, measured[0], _RISK_ROOM))
+            rows.append((f"{table}, {family}, F1", f1, measured[1], room))
+        related = relation(masked) if len(masked) >= 3 else math.nan
+        name = f"{table}, Spearman of r3 and F1"
+        rows.append((name, published["correlation"], related, _SPEARMAN_ROOM))
+    return [Finding(*row, absolute=True) for row in rows]
 
 
 def _by_first_rule(found: dict[tuple[str, str], Seen], table: str) -> dict[str, Seen]:

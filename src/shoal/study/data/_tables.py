@@ -205,8 +205,7 @@ class TableSource(Parametrized):
         file = self.file(folder)
         if file is None:
             return f"scikit-learn:{self.scikit_learn}"
-        stat = file.stat()
-        return _hashed(str(file.resolve()), stat.st_mtime_ns, stat.st_ctime_ns)
+        return content_of(file)
 
     def load(self, folder: Path | None = None) -> Table:
         """The table to mask, with its roles."""
@@ -288,9 +287,14 @@ def _name_of(entry: Mapping[str, Any]) -> str:
     return str(entry.get("folktables") or entry.get("scikit_learn"))
 
 
-@lru_cache(maxsize=256)
-def _hashed(path: str, modified: int, changed: int) -> str:
+def content_of(path: Path) -> str:
     """The hash of a file, computed once for each state of it."""
+    stat = path.stat()
+    return _hashed(str(path.resolve()), stat.st_mtime_ns, stat.st_ctime_ns)
+
+
+@lru_cache(maxsize=1024)
+def _hashed(path: str, modified: int, changed: int) -> str:
     with open(path, "rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 

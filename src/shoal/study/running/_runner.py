@@ -19,7 +19,6 @@ from typing import Annotated, Any
 from threadpoolctl import threadpool_limits
 
 from shoal.errors import InputError, ShoalError
-from shoal.measurement import Measurement
 from shoal.parameters import OneOf, checked
 from shoal.study._design import Cell, MeasureSpec, Study
 from shoal.study._measures import divided, meant, study_measures
@@ -283,13 +282,10 @@ def _measured(measure: MeasureSpec, key: str, masked: _Masked, masking: float) -
     except BaseException as error:  # recorded, a library's panic too; the other tasks go on
         return Result(key, "failed", reason=_reason(error), seconds=time.perf_counter() - began)
     seconds = time.perf_counter() - began
-    facts = {**_facts(found), **masked.facts, "masking": masking}
+    told = found.to_dict()
+    facts = {part: told[part] for part in ("interval", "baseline", "direction", "details")}
+    facts |= {**masked.facts, "masking": masking}
     return Result(key, "done", found.value, facts, seconds=seconds)
-
-
-def _facts(found: Measurement) -> dict[str, Any]:
-    facts = found.to_dict()
-    return {part: facts[part] for part in ("interval", "baseline", "direction", "details")}
 
 
 def _reason(error: BaseException) -> str:

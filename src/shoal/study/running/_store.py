@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
@@ -23,6 +23,7 @@ from typing import Any, Literal
 from shoal import __version__
 from shoal.errors import InputError, PlanError
 from shoal.study._design import Cell, MeasureSpec, Study
+from shoal.study.data._tables import content_of
 from shoal.workflow.release._folder import make_parents
 
 Status = Literal["done", "failed"]
@@ -259,17 +260,8 @@ def _content(text: str, folder: Path | None) -> str | None:
     """The hash of the file of this name, beside the study or here; None where there is none."""
     for place in (Path() if folder is None else folder, Path()):
         try:
-            path = place / text
-            if path.is_file():
-                stat = path.stat()
-                return _hashed(str(path.resolve()), stat.st_mtime_ns, stat.st_ctime_ns)
+            if (place / text).is_file():
+                return content_of(place / text)
         except (OSError, ValueError):  # too long for a name, or with signs that no name has
             continue
     return None
-
-
-@lru_cache(maxsize=1024)
-def _hashed(path: str, modified: int, changed: int) -> str:
-    """The hash of a file, computed once for each state of it."""
-    with open(path, "rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
