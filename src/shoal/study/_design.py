@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from shoal.parameters import Anything, Constraint, Flag, Integer, Parametrized, 
 from shoal.study._measures import study_measures
 from shoal.study.data._tables import Names, TableSource, sources_of
 from shoal.workflow import Plan
+from shoal.workflow._plan import read_toml
 
 _MOST_SEEDS = 1_000_000
 
@@ -227,14 +227,7 @@ class Study:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Study:
         """Read a study from a TOML file."""
-        try:
-            given = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise PlanError(f"There is no study at '{path}'.") from None
-        except (OSError, UnicodeDecodeError):
-            raise PlanError(f"The study at '{path}' cannot be read as a UTF-8 text file.") from None
-        except tomllib.TOMLDecodeError as cause:
-            raise PlanError(f"The study is not valid TOML: {cause}.") from None
+        given = read_toml(path, "study")
         given.setdefault("name", Path(path).stem)
         return cls.from_dict(given, folder=Path(path).parent)
 

@@ -170,7 +170,9 @@ def assess(
             loaded,
             original=before,
             population=None if population is None else reading.read_other(population),
-            control=None if control is None else read_control(reading, control, whole.roles),
+            control=None
+            if control is None
+            else _masked_as(reading.read_other(control), whole.roles),
             sampling_fraction=sampling_fraction,
             threshold=threshold,
             missing=missing,
@@ -295,11 +297,6 @@ def _masked_as(masked: Table, roles: Roles) -> Table:
     """The masked table under the roles of its original; masking may have taken columns out."""
     gone = [name for _, name in roles.items() if name not in masked.columns]
     return masked.with_roles(roles.without(gone), released=True)
-
-
-def read_control(reading: Reading, source: str, roles: Roles) -> Table:
-    read = reading.read_other(source)
-    return _masked_as(read, roles)
 
 
 def known_columns(given: Names, columns: list[str]) -> list[str] | str | None:

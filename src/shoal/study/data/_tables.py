@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -38,6 +37,7 @@ from shoal.table import (
     renamed,
     whole_as_floats,
 )
+from shoal.workflow._plan import read_toml
 
 _SHIPPED = ("breast_cancer", "digits", "iris", "wine")
 _ORIGINS = ("path", "openml", "folktables", "scikit_learn")
@@ -406,14 +406,7 @@ def sources_of(entry: Mapping[str, Any], folder: Path | None = None) -> list[Tab
 
 def _listed_in(path: Path) -> list[TableSource]:
     """The tables that a TOML file lists; what it names is found beside it too."""
-    try:
-        given = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise PlanError(f"There is no file of tables at '{path}'.") from None
-    except (OSError, UnicodeDecodeError):
-        raise PlanError(f"The tables at '{path}' cannot be read as a UTF-8 text file.") from None
-    except tomllib.TOMLDecodeError as cause:
-        raise PlanError(f"The file of tables is not valid TOML: {cause}.") from None
+    given = read_toml(path, "file of tables")
     entries = given.get("tables")
     listed = isinstance(entries, list) and all(isinstance(one, Mapping) for one in entries)
     if not entries or not listed:

@@ -107,7 +107,7 @@ def _model(cls: type[PrivacyModel]) -> Entry:
 def _entry(
     kind: str,
     name: str,
-    cls: type,
+    thing: Any,
     doc: Described,
     words: tuple[str, str],
     reference: str,
@@ -115,9 +115,9 @@ def _entry(
 ) -> Entry:
     from shoal.parameters import parameters_of
 
-    options = tuple(_option(p, doc) for p in parameters_of(cls))
+    options = tuple(_option(each, doc) for each in parameters_of(thing) if each.in_plan)
     return Entry(
-        kind, name, cls.__name__, *words, options, reference, doc.references, example.strip()
+        kind, name, thing.__name__, *words, options, reference, doc.references, example.strip()
     )
 
 
@@ -146,28 +146,16 @@ def _measure(kind: str, info: MeasureInfo) -> Entry:
         f"{_range(low, high)}; {info.direction} is better.",
         "It compares with the original." if info.needs_original else "",
     ]
-    return Entry(
-        kind=kind,
-        name=info.name,
-        python=info.function.__name__,
-        summary=doc.summary,
-        text="\n\n".join(part for part in (doc.text, " ".join(facts).strip()) if part),
-        parameters=_measure_options(info, doc),
-        reference=doc.references,
-        references=doc.references,
-        example=Plan(require=[limit]).to_toml().strip(),
-    )
+    text = "\n\n".join(part for part in (doc.text, " ".join(facts).strip()) if part)
+    example = Plan(require=[limit]).to_toml()
+    words = doc.summary, text
+    return _entry(kind, info.name, info.function, doc, words, doc.references, example)
 
 
 def _range(low: float, high: float) -> str:
     if math.isfinite(high):
         return f"It lies between {low:g} and {high:g}"
     return f"It is at least {low:g}" if math.isfinite(low) else "It can be any number"
-
-
-def _measure_options(info: MeasureInfo, doc: Described) -> tuple[Option, ...]:
-    """The keyword options of a measure that a plan can hold: a table is none."""
-    return tuple(_option(each, doc) for each in info.options.values() if each.in_plan)
 
 
 def _in_words(kind: str) -> str:
