@@ -7,6 +7,7 @@ import numpy as np
 from shoal.errors import InputError
 from shoal.measurement import Measurement, measure
 from shoal.table import (
+    NUMBERS,
     Column,
     Outcomes,
     Pair,
@@ -104,7 +105,7 @@ def _widths(before: Column, after: Column, outcomes: Outcomes) -> Floats:
         held = np.bincount(outcomes.labels[present], minlength=labels.count)
         return np.maximum(held[: len(labels.levels)] - 1, 0) / max(1, len(values.levels) - 1)
     low, high = np.nanmin(at), np.nanmax(at)
-    ends = ends_of_labels(labels.texts) if before.kind in ("integer", "float") else None
+    ends = ends_of_labels(labels.texts) if before.kind in NUMBERS else None
     if ends is None:
         members = ends_of_members(
             outcomes.labels[present], at[outcomes.values[present]], labels.count

@@ -13,16 +13,21 @@ import numpy.typing as npt
 from shoal.errors import InputError, did_you_mean, quoted
 from shoal.parameters import ColumnNames
 from shoal.randomness import SecretStream
-from shoal.table import Table, ends_of_labels, scale_name, stacked_numbers, to_one_scale
+from shoal.table import (
+    NUMBERS,
+    QUANTITIES,
+    Table,
+    ends_of_labels,
+    scale_name,
+    stacked_numbers,
+    to_one_scale,
+)
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 #: The option of a measure that is about some columns only.
 Columns = Annotated[Sequence[str] | None, ColumnNames()]
-
-_NUMERIC = ("integer", "float")
-_QUANTITIES = (*_NUMERIC, "date", "datetime", "time", "duration")
 
 
 def columns_to_compare(original: Table, masked: Table, columns: Columns) -> list[str]:
@@ -60,14 +65,9 @@ def about_persons(original: Table) -> tuple[str, ...]:
     )
 
 
-def paired_rows(original: Table, masked: Table) -> Integers:
-    """The row of the original that each masked row descends from."""
-    return masked.rows_in(original)
-
-
 def rows_if_paired(original: Table, masked: Table) -> Integers | None:
     """The row of the original of each masked row; None where the tables were read apart."""
-    return paired_rows(original, masked) if masked.pairs_with(original) else None
+    return masked.rows_in(original) if masked.pairs_with(original) else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +101,7 @@ def each_quantity(original: Table, masked: Table, names: Sequence[str]) -> Itera
     values is left out, and so is one without any.
     """
     for name in names:
-        if original.kind(name) not in _QUANTITIES:
+        if original.kind(name) not in QUANTITIES:
             continue
         try:
             before = stacked_numbers(name, original, original)[: len(original)]
@@ -153,11 +153,11 @@ def _in_one_scale(original: Table, masked: Table, name: str) -> Floats | None:
     if name not in masked.columns:
         return None
     kinds = original.kind(name), masked.kind(name)
-    if kinds[0] in _NUMERIC and kinds[1] == "text":
+    if kinds[0] in NUMBERS and kinds[1] == "text":
         return _with_middles(original, masked, name)
-    if kinds[1] not in _QUANTITIES or (kinds[0] in _NUMERIC) != (kinds[1] in _NUMERIC):
+    if kinds[1] not in QUANTITIES or (kinds[0] in NUMBERS) != (kinds[1] in NUMBERS):
         return None
-    if kinds[0] not in _NUMERIC and scale_name(original.codes(name)) != scale_name(
+    if kinds[0] not in NUMBERS and scale_name(original.codes(name)) != scale_name(
         masked.codes(name)
     ):
         return None

@@ -10,6 +10,7 @@ import numpy as np
 from shoal.errors import InputError, quoted
 from shoal.measurement import Measurement, measure
 from shoal.table import (
+    NUMBERS,
     Column,
     Pair,
     Table,
@@ -30,7 +31,6 @@ from shoal.utility._columns import (
 
 #: Numbers with more different values than this are put into as many bins.
 BINS = 20
-_NUMERIC = ("integer", "float")
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +72,7 @@ def _counted(original: Table, masked: Table, name: str, pair: Pair | None) -> Co
 
 def _bins(original: Table, masked: Table, name: str) -> Integers | None:
     """The bins of numbers of both tables, -1 where missing; None where values are compared."""
-    if original.kind(name) not in _NUMERIC or masked.kind(name) not in _NUMERIC:
+    if original.kind(name) not in NUMBERS or masked.kind(name) not in NUMBERS:
         return None
     if original.distinct(name) <= BINS:
         return None

@@ -11,7 +11,7 @@ import numpy as np
 from shoal.errors import InputError, did_you_mean, quoted
 from shoal.measurement import Measurement, measure
 from shoal.table import Hierarchy, HierarchyCodes, Table, empty_cells
-from shoal.utility._columns import Columns, Integers, paired_rows, quasi_identifiers_to_compare
+from shoal.utility._columns import Columns, Integers, quasi_identifiers_to_compare
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def generalization_intensity(
     lacking = [name for name in names if name not in trees]
     if lacking:
         raise InputError(f"There is no hierarchy for {quoted(lacking)}; name it in 'hierarchies'.")
-    rows = paired_rows(original, masked)
+    rows = masked.rows_in(original)
     each, shares, elsewhere = {}, {}, {}
     for name in names:
         tree = trees[name].codes(original, name, unseen="top")

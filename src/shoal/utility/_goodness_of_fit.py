@@ -9,7 +9,7 @@ import numpy as np
 
 from shoal.measurement import Measurement, measure
 from shoal.table import Table, stacked_codes
-from shoal.utility._columns import Columns, Floats, about_persons, columns_to_compare, paired_rows
+from shoal.utility._columns import Columns, Floats, about_persons, columns_to_compare
 from shoal.utility._distribution import Counted, about_taken_out, about_unpaired, each_counted
 
 _SMALL = 5  # expected records, below which chi-square is a rough guide (Cochran 1954)
@@ -138,7 +138,7 @@ def _drawn(original: Table, masked: Table, counted: Counted, sampled: float) -> 
         return sampled
     codes = stacked_codes(counted.name, original, masked)
     before, after = codes[: len(original)], codes[len(original) :]
-    return sampled if np.array_equal(before[paired_rows(original, masked)], after) else 0.0
+    return sampled if np.array_equal(before[masked.rows_in(original)], after) else 0.0
 
 
 def _tested(counted: Counted, sampled: float) -> dict[str, Any] | None:

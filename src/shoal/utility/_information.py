@@ -17,7 +17,6 @@ from shoal.utility._columns import (
     Integers,
     columns_to_compare,
     each_quantity,
-    paired_rows,
     present,
     quasi_identifiers_to_compare,
     rows_if_paired,
@@ -183,7 +182,7 @@ def nonuniform_entropy(original: Table, masked: Table, *, columns: Columns = Non
     (0.5, 4.0)
     """
     names = quasi_identifiers_to_compare(original, masked, columns)
-    rows = paired_rows(original, masked)
+    rows = masked.rows_in(original)
     lost, whole = {}, {}
     for name in names:
         values = original.codes(name).codes.astype(np.int64)

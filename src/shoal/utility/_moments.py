@@ -17,7 +17,6 @@ from shoal.utility._columns import (
     Quantity,
     about_gone,
     about_persons,
-    paired_rows,
     present,
     quantities_to_compare,
     variance,
@@ -182,7 +181,7 @@ def _over_columns(
     error: Callable[[Quantity, Integers, Floats], float | None],
 ) -> Measurement:
     """The mean over columns of an error: of the rows, and how far their cells moved."""
-    rows = paired_rows(original, masked)
+    rows = masked.rows_in(original)
     quantities = quantities_to_compare(original, masked, columns)
     each = {}
     for quantity in quantities:

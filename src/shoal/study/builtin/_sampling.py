@@ -27,7 +27,7 @@ from shoal.study.builtin._sampling_verdict import (
 )
 from shoal.study.data._fetching import data_folder, find
 from shoal.study.data._tables import TableSource
-from shoal.table import Roles
+from shoal.table import NUMBERS, Roles
 
 _TITLE = "A sample before or after generalization"
 _PAPER = paper("sampling")
@@ -156,11 +156,7 @@ def _on_table(study: Study, sources: Sequence[TableSource], preset: str) -> Stud
     source = replace(source, held_out=source.held_out or _HELD_OUT)
     table = source.load()
     taken = {*roles.quasi_identifiers, *roles.identifiers, source.target}
-    numbers = [
-        name
-        for name in table.columns
-        if name not in taken and table.kind(name) in ("integer", "float")
-    ]
+    numbers = [name for name in table.columns if name not in taken and table.kind(name) in NUMBERS]
     hierarchies = _hierarchies(source, roles.quasi_identifiers)
     columns = _Columns(roles.quasi_identifiers, str(source.target), numbers, hierarchies)
     return _study(preset, source.to_dict(), columns)

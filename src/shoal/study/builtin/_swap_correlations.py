@@ -14,7 +14,7 @@ from shoal.study._results import Results
 from shoal.study.builtin._builtin import BuiltIn, OnOtherTables, paper
 from shoal.study.data._tables import TableSource
 from shoal.study.figures import Figure, against
-from shoal.table import Roles
+from shoal.table import NUMBERS, Roles
 
 _PAPER = paper("swap-correlations")
 _CENSUS, _EIA = _PAPER["census"], _PAPER["eia"]
@@ -95,7 +95,7 @@ def _on_tables(study: Study, sources: Sequence[TableSource], preset: str) -> Stu
             )
         columns = (*roles.quasi_identifiers, *roles.sensitive)
         table = source.load(study.folder)
-        texts = [name for name in columns if table.kind(name) not in ("integer", "float")]
+        texts = [name for name in columns if table.kind(name) not in NUMBERS]
         if texts:
             raise InputError(
                 f"The study '{study.name}' is about correlations of numbers, and the table "

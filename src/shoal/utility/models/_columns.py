@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from shoal.errors import InputError
 from shoal.table import (
+    QUANTITIES,
     Codes,
     Table,
     empty_cells,
@@ -25,7 +26,6 @@ Side = Literal["original", "masked"]
 Task = Literal["classification", "regression"]
 Values = npt.NDArray[Any]
 
-_QUANTITIES: Final = ("integer", "float", "date", "datetime", "time", "duration")
 _FEW: Final = 20  # values that are never too many
 _TOO_MANY: Final = 0.5  # of the records: from there on a text names them
 
@@ -71,7 +71,7 @@ def columns_of(original: Table, masked: Table | None, names: Sequence[str]) -> l
 
 def is_quantity(table: Table, name: str) -> bool:
     """Whether a column counts or measures something."""
-    return table.kind(name) in _QUANTITIES
+    return table.kind(name) in QUANTITIES
 
 
 def _column(name: str, original: Table, masked: Table | None) -> Column:

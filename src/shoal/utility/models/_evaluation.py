@@ -240,25 +240,25 @@ def cross_validated(
     chosen = chosen_learner(learner, task, random_state)
     known = target_of(target, table, None, task)
     columns = columns_of(table, None, features_of_model(table, target, features))
-    persons = np.flatnonzero(known.present("original"))
-    done = []
-    for fold in stratified_folds(
-        known.strata(persons),
-        table.row_key[persons],
-        table.persons[persons],
+    folds = folds_of(
+        table,
+        known,
+        np.flatnonzero(known.present("original")),
         splits=splits,
         repeats=repeats,
         test_share=test_share,
         random_state=random_state,
-    ):
-        rows = within_one_table(persons[fold.train], persons[fold.test], fold.place)
-        done.append(attempt(chosen, columns, known, rows))
-    return done
+    )
+    return [attempt(chosen, columns, known, fold) for fold in folds]
 
 
-def within_one_table(train: Integers, test: Integers, place: tuple[int, int] = (0, 0)) -> SplitRows:
-    """Some rows of one table to learn from, and others of it to be asked about."""
-    return SplitRows({"original": train}, {"original": test}, place=place)
+def folds_of(table: Table, target: Target, rows: Integers, **how: Any) -> list[SplitRows]:
+    """Some rows of one table in stratified folds; all rows of a person are on one side."""
+    persons = table.persons[rows]
+    return [
+        SplitRows({"original": rows[fold.train]}, {"original": rows[fold.test]}, place=fold.place)
+        for fold in stratified_folds(target.strata(rows), table.row_key[rows], persons, **how)
+    ]
 
 
 def features_of_model(table: Table, target: str, features: Sequence[str] | None) -> list[str]:
