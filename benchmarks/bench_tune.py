@@ -26,9 +26,9 @@ from typing import Any
 from shoal import Roles, Table, read, tune
 from shoal.study.builtin._tradeoff import TECHNIQUES, Technique
 from shoal.study.tuning import Tuning
-from shoal.study.tuning._goal import Goal
 from shoal.study.tuning._judge import Judge
 from shoal.study.tuning._tune import parted
+from shoal.study.tuning._tuning import Goal
 from shoal.table import whole_as_floats
 
 LIMIT = 0.05

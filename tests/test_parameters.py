@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from shoal.errors import ParameterError
+from shoal.measurement import Measurement, measure
 from shoal.parameters import (
     ColumnNames,
     Condition,
@@ -172,3 +173,17 @@ def test_names():
     assert check_parameter_name(Method, "k") == "k"
     with pytest.raises(ParameterError, match=r"Known are 'k', 'share'"):
         check_parameter_name(Method, "zzzzz")
+
+
+def test_a_measure_declares_its_options_in_the_same_way():
+    @measure("invented", direction="lower", limits=(0, 1))
+    def invented(table, *, k: Annotated[int, Integer(2)] = 5, free=None):
+        return Measurement("invented", 1 / k)
+
+    assert invented("a table", k=2).value == 0.5
+    with pytest.raises(ParameterError, match="'k' parameter of invented must be an integer ≥ 2"):
+        invented("a table", k=1)
+    assert list(invented.info.options) == ["k", "free"]
+    assert not invented.info.needs_original
+    with pytest.raises(ParameterError, match="'invented' has no option 'l'"):
+        invented.info.check_names(["k", "l"])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
@@ -10,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.discovery import members_of
+from shoal.errors import InputError, ParameterError, did_you_mean
+from shoal.parameters import Parameter, checked, parameters_of
 
 Direction = Literal["lower", "higher"]
 F = TypeVar("F", bound=Callable[..., Any])
@@ -83,7 +86,6 @@ class MeasureInfo:
     title: str
     direction: Direction
     limits: tuple[float, float]
-    needs_original: bool
     function: Callable[..., Measurement]
     pairs: bool = False
     sensitive: bool = False
@@ -95,13 +97,46 @@ class MeasureInfo:
         """Which of the two sides it measures."""
         return "utility" if self.function.__module__.startswith("shoal.utility") else "risk"
 
+    @property
+    def needs_original(self) -> bool:
+        """Whether it compares two tables."""
+        return "original" in inspect.signature(self.function).parameters
+
+    @property
+    def options(self) -> dict[str, Parameter]:
+        """What it takes besides tables, by name."""
+        return {option.name: option for option in parameters_of(self.function)}
+
+    def take(self, original: Any, masked: Any, **options: Any) -> Measurement:
+        """Measure a masked table; a measure that compares is given its original too."""
+        if not self.needs_original:
+            return self.function(masked, **options)
+        if original is None:
+            raise InputError(f"The measure '{self.name}' needs the original table.")
+        return self.function(original, masked, **options)
+
+    @property
+    def plan_options(self) -> dict[str, Parameter]:
+        """The options that a limit of a plan can give: no table, and no draws."""
+        options = self.options.items()
+        return {name: each for name, each in options if each.in_plan and name != "random_state"}
+
+    def check_names(self, given: Iterable[Any], *, in_plan: bool = False) -> None:
+        """Raise ParameterError for the first name that is no option of the measure."""
+        known = self.plan_options if in_plan else self.options
+        for name in given:
+            if name not in known:
+                raise ParameterError(
+                    f"The measure '{self.name}' has no option '{name}'. "
+                    f"{did_you_mean(str(name), known)}"
+                )
+
 
 def measure(
     title: str,
     *,
     direction: Direction,
     limits: tuple[float, float],
-    needs_original: bool = False,
     pairs: bool = False,
     sensitive: bool = False,
     target: bool = False,
@@ -109,28 +144,29 @@ def measure(
 ) -> Callable[[F], F]:
     """Declare a function as a measure, so that discovery finds it.
 
-    A measure of a table alone has the form ``f(table, **options)``; one that compares has
-    ``needs_original=True`` and the form ``f(original, masked, **options)``. ``pairs`` says that it
-    must know which row of the one is which of the other, ``sensitive`` and ``target`` that it is
-    about columns of that role. ``on_request`` is why an assessment leaves it out unless it is
-    asked for by name: it ends the sentence "… was left out: ".
+    A measure of a table alone has the form ``f(table, **options)``, one that compares the form
+    ``f(original, masked, **options)``. ``pairs`` says that it must know which row of the one is
+    which of the other, ``sensitive`` and ``target`` that it is about columns of that role.
+    ``on_request`` is why an assessment leaves it out unless it is asked for by name: it ends the
+    sentence "… was left out: ". Options that are declared with a constraint are checked before the
+    measure is taken.
     """
 
     def mark(function: F) -> F:
+        measured = checked(function)
         info = MeasureInfo(
             function.__name__,
             title,
             direction,
             limits,
-            needs_original,
-            function,
+            measured,
             pairs=pairs,
             sensitive=sensitive,
             target=target,
             on_request=on_request,
         )
-        function.info = info  # type: ignore[attr-defined]
-        return function
+        measured.info = info  # type: ignore[attr-defined]
+        return measured
 
     return mark
 

@@ -5,7 +5,8 @@ A method or model is a dataclass whose fields are annotated with a constraint::
     k: Annotated[int, Integer(minimum=2)]
 
 :class:`Parametrized` checks every field when an object is made, words the error, and gives the
-parameters to plans, to ``shoal methods`` and to scikit-learn's ``get_params``.
+parameters to plans, to ``shoal methods`` and to scikit-learn's ``get_params``. A measure is a
+function whose keywords are annotated in the same way; ``@measure`` checks them when it is called.
 """
 
 from __future__ import annotations
@@ -13,13 +14,16 @@ from __future__ import annotations
 import copy
 import dataclasses
 import functools
+import inspect
 import math
 import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, Self, get_args, get_type_hints
+from typing import Any, ClassVar, Protocol, Self, TypeVar, cast, get_args, get_type_hints
 
 from shoal.errors import ParameterError, did_you_mean
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Constraint(Protocol):
@@ -176,8 +180,21 @@ class Secret:
 
 
 @dataclass(frozen=True)
+class Anything:
+    """An option that a measure checks itself."""
+
+    in_plan: bool = True
+
+    def accepts(self, value: Any) -> bool:
+        return True
+
+    def describe(self) -> str:
+        return ""
+
+
+@dataclass(frozen=True)
 class Parameter:
-    """One declared parameter of a method or model."""
+    """One declared parameter of a method, a model or a measure."""
 
     name: str
     constraint: Constraint
@@ -194,6 +211,22 @@ class Parameter:
         """Whether the value must stay out of everything public."""
         return getattr(self.constraint, "private", False)
 
+    @property
+    def in_plan(self) -> bool:
+        """Whether a plan can hold a value: a table is none."""
+        return getattr(self.constraint, "in_plan", True)
+
+    def check(self, value: Any, of: str) -> None:
+        """Raise ParameterError for a value outside the declared range; ``of`` says whose it is."""
+        if (value is None and self.optional) or self.constraint.accepts(value):
+            return
+        # a private value stays out of errors too: it may be a password
+        shown = type(value).__name__ if self.private else _shown(value)
+        raise ParameterError(
+            f"The '{self.name}' parameter of {of} must be {self.constraint.describe()}. Got "
+            f"{shown} instead."
+        )
+
     def read(self, value: Any) -> Any:
         """A value as a plan holds it, turned into what the method takes."""
         reader = getattr(self.constraint, "read", None)
@@ -205,30 +238,72 @@ class Parameter:
         return value if relocate is None else relocate(value, folder)
 
 
-def parameters_of(cls: type) -> tuple[Parameter, ...]:
-    """The declared parameters of a method or model, in order."""
-    return _declared(cls)
+def parameters_of(declaring: type | Callable[..., Any]) -> tuple[Parameter, ...]:
+    """The declared parameters of a method or model, or the options of a measure, in order.
+
+    Examples
+    --------
+    >>> from typing import Annotated
+    >>> def share(table, *, k: Annotated[int, Integer(minimum=2)] = 5): ...
+    >>> [(parameter.name, parameter.default) for parameter in parameters_of(share)]
+    [('k', 5)]
+    """
+    return _declared(declaring)
 
 
 @functools.cache
-def _declared(cls: type) -> tuple[Parameter, ...]:
-    hints = get_type_hints(cls, include_extras=True)
+def _declared(declaring: Any) -> tuple[Parameter, ...]:
+    hints = get_type_hints(declaring, include_extras=True)
+    if isinstance(declaring, type):
+        fields = [(spec.name, spec.default) for spec in dataclasses.fields(declaring)]
+        none: Any = dataclasses.MISSING
+    else:
+        given = inspect.signature(declaring).parameters.values()
+        fields = [(each.name, each.default) for each in given if each.kind is each.KEYWORD_ONLY]
+        none = inspect.Parameter.empty
     declared = []
-    for spec in dataclasses.fields(cls):
-        constraint = next(
-            (a for a in get_args(hints[spec.name])[1:] if hasattr(a, "accepts")), None
+    for name, default in fields:
+        constraints = [each for each in get_args(hints.get(name))[1:] if hasattr(each, "accepts")]
+        if not constraints and isinstance(declaring, type):
+            raise TypeError(f"{declaring.__name__}.{name} declares no constraint")
+        constraint = (
+            constraints[0] if constraints else Anything("Table" not in str(hints.get(name)))
         )
-        if constraint is None:
-            raise TypeError(f"{cls.__name__}.{spec.name} declares no constraint")
-        required = spec.default is dataclasses.MISSING
-        declared.append(
-            Parameter(spec.name, constraint, required, None if required else spec.default)
-        )
+        required = default is none
+        declared.append(Parameter(name, constraint, required, None if required else default))
     return tuple(declared)
 
 
+def checked(function: F) -> F:
+    """Check the declared options of a function before each call.
+
+    Examples
+    --------
+    >>> from typing import Annotated
+    >>> @checked
+    ... def share(table, *, k: Annotated[int, Integer(minimum=2)] = 5):
+    ...     return 1 / k
+    >>> share("a table", k=4)
+    0.25
+    """
+
+    @functools.wraps(function)
+    def call(*given: Any, **options: Any) -> Any:
+        for option in parameters_of(function):
+            if option.name in options:
+                option.check(options[option.name], function.__name__)
+        return function(*given, **options)
+
+    return cast(F, call)
+
+
 class Parametrized:
-    """Base of every method and model: a dataclass that checks its declared parameters."""
+    """Base of every method and model: a dataclass that checks its declared parameters.
+
+    ``called`` is what errors call it, where that is not the name of the class.
+    """
+
+    called: ClassVar[str | None] = None
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -250,16 +325,7 @@ class Parametrized:
     def check_parameters(self) -> None:
         """Raise ParameterError for the first parameter outside its declared range."""
         for parameter in parameters_of(type(self)):
-            value = getattr(self, parameter.name)
-            if value is None and parameter.optional:
-                continue
-            if not parameter.constraint.accepts(value):
-                # a private value stays out of errors too: it may be a password
-                shown = type(value).__name__ if parameter.private else _shown(value)
-                raise ParameterError(
-                    f"The '{parameter.name}' parameter of {type(self).__name__} must be "
-                    f"{parameter.constraint.describe()}. Got {shown} instead."
-                )
+            parameter.check(getattr(self, parameter.name), self.called or type(self).__name__)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name (scikit-learn's convention)."""

@@ -110,6 +110,14 @@ class SecretStream:
             raise InputError("The key of a SecretStream must be 64 hexadecimal digits.") from None
         return cls(key, origin=origin)
 
+    @classmethod
+    def public(cls, *purpose: str) -> SecretStream:
+        """Draws that anybody can repeat: they choose whom to measure, and protect nobody.
+
+        Whoever verifies a release must measure the same records.
+        """
+        return cls.from_key_hex("00" * 32).derive(*purpose)
+
     @property
     def key_hex(self) -> str:
         """The key, for the private half of a release only: it undoes the masking."""

@@ -10,7 +10,7 @@ import tomllib
 import pytest
 
 from shoal import Plan, Roles, Table
-from shoal.app.cli._first_plan import first_plan
+from shoal.app.cli._init import first_plan
 from shoal.app.demo import PEOPLE
 
 pl = pytest.importorskip("polars")

@@ -82,7 +82,7 @@ def test_the_verdict_as_json_and_as_a_table(shoal, study_file, tmp_path, monkeyp
         Finding("not yet", 0.5, float("nan"), 0.1),
     ]
     verdict = Conclusion(findings, [Claim("Fish swim.", False, "one did not")])
-    monkeypatch.setattr("shoal.study._generic.conclude", lambda study, results: verdict)
+    monkeypatch.setattr("shoal.study._declared.conclude", lambda study, results: verdict)
     told = shoal("study", study_file, "--out", "out", "--jobs", 1, "--json")
     assert told.exit_code == 0, told.stderr
     rows = json.loads(told.stdout)["verdict"]

@@ -90,7 +90,7 @@ def test_a_limit_that_nothing_reaches(shoal, workers, tmp_path):
     ("more", "said"),
     [
         ((), "--max-risk, --min-utility, or both"),
-        (("--max-risk", 2), "The largest risk to accept must be a number between 0 and 1"),
+        (("--max-risk", 2), "must be a number > 0 and < 1"),
         (("--max-risk", 0.2, "--risk", "luck"), "no measure of risk called 'luck'"),
         (("--max-risk", 0.2, "--target", "no"), "'no'"),
         (("--max-risk", 0.2, "--trials", 0), "trials"),

@@ -7,7 +7,8 @@ import io
 import tomllib
 
 from shoal.app.demo import PEOPLE, PLAN
-from shoal.app.demo.make_people import COLUMNS, RECORDS, make_people, people_csv
+
+from .make_people import COLUMNS, RECORDS, make_people, people_csv
 
 
 def test_the_file_is_what_the_generator_makes():

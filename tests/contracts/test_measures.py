@@ -13,6 +13,7 @@ import pytest
 import shoal
 from shoal import Measurement, Roles, Round, Suppress, Table
 from shoal.errors import InputError, ShoalError
+from shoal.parameters import Anything
 from shoal.workflow import discover_all_measures
 
 from .measure_examples import (
@@ -198,6 +199,12 @@ def test_options_are_keyword_only(info):
     assert all(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters[:tables])
     assert all(p.kind is p.KEYWORD_ONLY for p in parameters[tables:])
     assert all(p.default is not p.empty for p in parameters[tables:])
+
+
+@each_info
+def test_options_are_declared(info):
+    if info.about == "utility":
+        assert not [each for each in info.options.values() if isinstance(each.constraint, Anything)]
 
 
 @each_info

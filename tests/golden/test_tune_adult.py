@@ -16,9 +16,9 @@ import shoal as sh
 from shoal.app.cli import app
 from shoal.study.builtin._tradeoff import TECHNIQUES
 from shoal.study.tuning import Family
-from shoal.study.tuning._goal import Goal
 from shoal.study.tuning._judge import Judge
 from shoal.study.tuning._tune import parted
+from shoal.study.tuning._tuning import Goal
 from shoal.table import whole_as_floats
 
 LIMIT = 0.05

@@ -125,7 +125,7 @@ def test_a_worker_that_dies_costs_the_task_it_did(dask_is_named, tmp_path, monke
     once = f"'twice' if {mark}.exists() else ({mark}.touch(), {ends})"
     assert spread((once,), ("2",), jobs=1) == ["twice", 2]
     monkeypatch.setattr(dask_is_named.scheduler, "allowed_failures", 0)
-    assert spread((ends,), ("4",), jobs=1) == [("lost", ends, _workers._DIED), 4]
+    assert spread((ends,), ("4",), jobs=1) == [("lost", ends, _workers._LOST), 4]
 
 
 def test_workers_with_another_shoal_are_refused(dask_is_named, monkeypatch):
@@ -245,4 +245,4 @@ def test_spark_finds_what_this_machine_finds(study_here, tmp_path, monkeypatch):
         assert outcomes(study_here, tmp_path / "spark") == outcomes(study_here, tmp_path / "here")
         found = spread(("__import__('os')._exit(1)",), ("1",), ("2",), backend="spark")
         assert sorted(each for each in found if isinstance(each, int)) == [1, 2]
-        assert found.count(("lost", "__import__('os')._exit(1)", _workers._DIED)) == 1
+        assert found.count(("lost", "__import__('os')._exit(1)", _workers._LOST)) == 1

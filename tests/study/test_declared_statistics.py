@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shoal.errors import PlanError
+from shoal.errors import InputError, PlanError
 from shoal.study import Results, Study
-from shoal.study._declared_statistics import KINDS, statistics_of
-from shoal.study._generic import check, conclude
+from shoal.study._declared import check, conclude
 from shoal.study._results import Row
 from shoal.study._statistics import bayes_sign_test, friedman, signed_rank, spearman
+from shoal.study._views import STATISTICS
 
 TABLES, VARIANTS = ("a", "b", "c", "d"), ("original", "round base=5", "round base=50", "noise")
 RNG = np.random.default_rng(3)
@@ -56,14 +56,14 @@ def results(missing=()):
 def one(kind, *, given=None, **options):
     study = study_with({"kind": kind, **options})
     check(study)
-    (found,) = statistics_of(study, results() if given is None else given)
+    (found,) = conclude(study, results() if given is None else given).statistics
     assert found.name == f"1-{kind}"
     return found
 
 
 def test_every_kind_is_tried_here():
     tried = {"bootstrap", "friedman", "front", "ranks", "sign-test", "signed-rank", "spearman"}
-    assert set(KINDS) == tried
+    assert set(STATISTICS) == tried
 
 
 def test_the_sign_test_counts_less_risk_as_a_win():
@@ -173,14 +173,14 @@ def test_families_below_a_limit_as_an_upset_plot():
         ({"kind": "ranks"}, "The statistic '1-ranks' needs the option 'measure'"),
         ({"kind": "ranks", "measure": "F2"}, "names what the study has not"),
         ({"kind": "sign-test", "measure": "F1", "against": "nobody"}, "names what the study has"),
-        ({"kind": "sign-test", "measure": "F1", "rope": -1}, "is a number ≥ 0"),
-        ({"kind": "friedman", "measure": "F1", "alpha": 1}, "between 0 and 1"),
-        ({"kind": "bootstrap", "measure": "F1", "confidence": "high"}, "between 0 and 1"),
+        ({"kind": "sign-test", "measure": "F1", "rope": -1}, "be a number ≥ 0"),
+        ({"kind": "friedman", "measure": "F1", "alpha": 1}, "a number > 0 and < 1"),
+        ({"kind": "bootstrap", "measure": "F1", "confidence": "high"}, "a number > 0 and < 1"),
         ({"kind": "ranks", "measure": "F1", "name": "../x"}, "names its files"),
     ],
 )
 def test_a_statistic_that_cannot_be_is_refused_before_a_run(entry, said):
-    with pytest.raises(PlanError, match=said):
+    with pytest.raises(InputError, match=said):
         check(study_with(entry))
 
 
@@ -188,11 +188,11 @@ def test_no_result_at_all_gives_empty_tables():
     entries = [
         {"kind": kind, "name": kind, **({"risk": "distance_linkage", "utility": "F1"}
          if kind in ("spearman", "front") else {"measure": "F1"})}
-        for kind in KINDS
+        for kind in STATISTICS
     ]  # fmt: skip
     study = study_with(*entries)
     check(study)
-    assert {found.rows for found in statistics_of(study, Results(()))} == {()}
+    assert {found.rows for found in conclude(study, Results(())).statistics} == {()}
 
 
 def test_means_that_differ_by_rounding_alone_are_tied():
@@ -243,7 +243,7 @@ def test_what_is_grouped_by_lists():
         for names, value in ((["age"], 0.5), (["age", "city"], 0.7))
     ]  # fmt: skip
     study = study_with({"kind": "bootstrap", "measure": "F1", "by": "columns"})
-    (found,) = statistics_of(study, Results(tuple(rows)))
+    (found,) = conclude(study, Results(tuple(rows))).statistics
     assert [row[:3] for row in found.rows] == [("['age']", 1, 0.5), ("['age', 'city']", 1, 0.7)]
 
 

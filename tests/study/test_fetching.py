@@ -14,11 +14,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shoal.errors import InputError, PlanError
+from shoal.errors import InputError
 from shoal.study import Study, TableSource, built_in, run_study
 from shoal.study.builtin import _sampling
 from shoal.study.data import _fetching
-from shoal.study.running._places import not_found
+from shoal.study.data._fetching import not_found
 from shoal.study.running._runner import keys_of
 
 ARFF = """@relation people
@@ -400,22 +400,22 @@ def test_without_folktables_the_line_that_installs_it_is_said(monkeypatch):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"folktables": "ACSIncom"}, "Did you mean 'ACSIncome'"),
-        ({"folktables": "ACSIncome", "states": ["XX"]}, "no state 'XX'"),
-        ({"folktables": "ACSIncome", "states": "CA"}, "a list of names"),
-        ({"folktables": "ACSIncome", "year": 2010}, "whole number ≥ 2014"),
-        ({"folktables": "ACSIncome", "year": "2018"}, "whole number ≥ 2014"),
-        ({"folktables": "ACSIncome", "horizon": "2-Year"}, "'1-Year' or '5-Year'"),
+        ({"folktables": "ACSIncom"}, "must be one of 'ACSIncome'"),
+        ({"folktables": "ACSIncome", "states": ["XX"]}, "a list of states such as"),
+        ({"folktables": "ACSIncome", "states": "CA"}, "a list of states"),
+        ({"folktables": "ACSIncome", "year": 2010}, "an integer ≥ 2014"),
+        ({"folktables": "ACSIncome", "year": "2018"}, "an integer ≥ 2014"),
+        ({"folktables": "ACSIncome", "horizon": "2-Year"}, "'1-Year', '5-Year'"),
         ({"folktables": "ACSIncome", "openml": 31}, "comes from one of"),
         ({"path": "x.csv", "year": 2018}, "'year' of a table belongs to folktables"),
         ({"path": "x.csv", "states": ["CA"]}, "'states' of a table belongs to folktables"),
-        ({"openml": "adult"}, "named by its number"),
+        ({"openml": "adult"}, "an integer ≥ 1"),
         ({"target": "y"}, "a task of folktables"),
-        ({"path": "x.csv", "rows": 0}, "whole number ≥ 1"),
+        ({"path": "x.csv", "rows": 0}, "an integer ≥ 1"),
     ],
 )
 def test_what_cannot_be_asked_for_is_refused(given, said):
-    with pytest.raises(PlanError, match=said):
+    with pytest.raises(InputError, match=said):
         TableSource.from_dict(given)
 
 

@@ -10,9 +10,7 @@ import polars as pl
 import pytest
 
 from shoal.study import DATA_VARIABLE, Results, Row, built_in
-from shoal.study.builtin._mixed_ml_claims import claims_of
-from shoal.study.builtin._mixed_ml_figures import figures_of
-from shoal.study.builtin._mixed_ml_readings import (
+from shoal.study.builtin._mixed_ml_claims import (
     ATTACKS,
     BUDGETS,
     F1,
@@ -21,12 +19,14 @@ from shoal.study.builtin._mixed_ml_readings import (
     LINKS,
     LOSS,
     MEMBERSHIP,
-    Readings,
+    claims_of,
     f1_of,
     guessed,
+    mean,
     parted,
+    readings_of,
 )
-from shoal.study.builtin._mixed_ml_verdict import compared, findings_of, notes_of
+from shoal.study.builtin._mixed_ml_verdict import compared, figures_of, findings_of, notes_of
 from shoal.study.running._runner import run
 
 STUDY = built_in("mixed-ml")
@@ -133,11 +133,11 @@ def invented(*, swapped_f1=0.7, boxes_f1=0.6, network=0.5, left_in_place=0.6):
 
 
 def findings(results):
-    return {finding.name: finding for finding in findings_of(Readings.of(results))}
+    return {finding.name: finding for finding in findings_of(readings_of(results))}
 
 
 def claim(results, beginning):
-    found = [c for c in claims_of(Readings.of(results)) if c.text.startswith(beginning)]
+    found = [c for c in claims_of(readings_of(results)) if c.text.startswith(beginning)]
     assert len(found) == 1
     return found[0]
 
@@ -178,14 +178,14 @@ class TestVerdict:
             dataclasses.replace(each, table=f"cardiotocography, {parted(each.table)[1]}", value=1.0)
             for each in rows
         ]
-        found = {f.name: f for f in compared(Readings.of(Results((*known, *foreign))))}
+        found = {f.name: f for f in compared(readings_of(Results((*known, *foreign))))}
         assert found[linked].measured == pytest.approx(0.9 / 50)
         assert found[linked].published == 0.018
         assert not [name for name in found if name.endswith("k = 100")]
         lost = found["other code: loss of F1, all swapped, k = 5"]
         assert (lost.published, lost.measured) == (0.018, pytest.approx(0.21))
         assert lost.within_tolerance is False
-        alone = compared(Readings.of(Results(tuple(foreign))))
+        alone = compared(readings_of(Results(tuple(foreign))))
         assert {each.within_tolerance for each in alone} == {None}
 
     def test_a_table_with_more_rows_counts_as_one(self):
@@ -195,7 +195,7 @@ class TestVerdict:
             row("one, part", "original", name, 0.5, seed=seed, baseline=0.5) for seed in range(9)
         ]
         some = Results((*more, row("two, part", "original", name, 1.0, baseline=0.5)))
-        assert Readings.of(some).mean() == pytest.approx(0.75)
+        assert mean(readings_of(some)) == pytest.approx(0.75)
 
     def test_an_intruder_is_judged_by_the_columns_that_were_swapped(self):
         """What who knows everything finds where a part is swapped is no number of the paper."""
@@ -207,7 +207,7 @@ class TestVerdict:
         assert "0.00 and 1.00" in claim(glued, name).evidence
 
     def test_every_claim_holds_where_it_should(self):
-        found = claims_of(Readings.of(invented()))
+        found = claims_of(readings_of(invented()))
         assert [each.holds for each in found] == [True] * 10, found
 
     def test_claims_that_do_not_hold_say_where(self):
@@ -289,7 +289,7 @@ class TestVerdict:
         some = Results((*rest, *hard))
         found = claim(some, "Models learn more from swapped records than from Mondrian's")
         assert (found.holds, found.evidence) == (True, "in all comparisons (1)")
-        figures = figures_of(Readings.of(some))
+        figures = figures_of(readings_of(some))
         shown = {line[0] for line in figures["f1-against-k-part"].rows}
         assert "k-anonymity" not in shown
         assert "f1-against-k-all" in figures

@@ -5,9 +5,9 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from shoal.errors import InputError, PlanError
+from shoal.errors import InputError
 from shoal.study import Results, Study, TableSource
-from shoal.study._options import meant
+from shoal.study._measures import meant
 from shoal.study.data import _tables
 from shoal.study.running._runner import run
 
@@ -53,7 +53,7 @@ def test_rows_are_held_out_of_those_that_are_taken(people_file):
 
 @pytest.mark.parametrize("share", [0, 1, 1.5, -0.1, True, "some"])
 def test_a_share_that_is_none_is_refused(people_file, share):
-    with pytest.raises(PlanError, match="between 0 and 1"):
+    with pytest.raises(InputError, match="a number > 0 and < 1"):
         source(people_file, held_out=share)
 
 

@@ -111,7 +111,7 @@ def test_the_figures_have_the_numbers_of_the_results(people_file, tmp_path):
     ],
 )
 def test_a_figure_that_is_wrong_is_told_in_a_sentence(people_file, tmp_path, figure, said):
-    with pytest.raises(PlanError, match=said):
+    with pytest.raises(InputError, match=said):
         run_study(design(people_file, figures=[figure]), tmp_path, jobs=1)
 
 
@@ -124,7 +124,7 @@ def test_a_folder_without_a_study_is_said_to_be_one(tmp_path):
 
 
 def test_a_preset_and_a_name_that_do_not_exist(tmp_path):
-    with pytest.raises(InputError, match="'quick' or 'full'"):
+    with pytest.raises(InputError, match="one of 'quick', 'full'"):
         run_study("swap-correlations", tmp_path, preset="slow")
     with pytest.raises(InputError, match="Did you mean 'swap-correlations'"):
         run_study("swap-correlation", tmp_path)

@@ -10,7 +10,7 @@ from shoal import Roles
 from shoal.errors import InputError, PlanError
 from shoal.study import Study, TableSource, built_in, built_in_studies, run_study, tables_at
 from shoal.study.builtin import _sampling, _swap_correlations
-from shoal.study.data._own_tables import sources_of
+from shoal.study.data._tables import sources_of
 from shoal.study.figures import _style
 
 
@@ -63,7 +63,7 @@ def test_a_folder_is_all_tables_in_it_under_the_same_roles(tmp_path):
     for wrong, said in (
         ({"folder": "none"}, "no table in the folder 'none'"),
         ({"folder": "many", "name": "x"}, "has no part 'name'"),
-        ({"folder": "many", "rules": "all"}, "has no part 'rules'"),
+        ({"folder": "many", "rules": "all"}, "has no parameter 'rules'"),
     ):
         with pytest.raises(InputError, match=said):
             sources_of(wrong)
@@ -99,14 +99,17 @@ def test_a_file_lists_tables_that_are_found_beside_it(tmp_path, people_file, mon
         ("tables = []", "lists no tables"),
         ("tables = ['people.csv']", "lists no tables"),
         ("[[tables]]\npaht = 'x'", "Did you mean 'path'"),
-        ("[[tables]]\npath = 3", "'path' of a table of a study is a text"),
-        ("[[tables]]\npath = 'x.csv'\nhierarchies = 3", "'hierarchies' of a table .* is a text"),
-        ("[[tables]]\nname = ''\npath = 'x.csv'", "'name' of a table .* is a text"),
+        ("[[tables]]\npath = 3", "'path' .* of a table of a study must be a text"),
+        (
+            "[[tables]]\npath = 'x.csv'\nhierarchies = 3",
+            "'hierarchies' .* of a table .* must be a text",
+        ),
+        ("[[tables]]\nname = ''\npath = 'x.csv'", "'name' .* of a table .* must be a text"),
     ],
 )
 def test_a_list_that_is_none_is_refused(tmp_path, text, said):
     (tmp_path / "mine.toml").write_text(text)
-    with pytest.raises(PlanError, match=said):
+    with pytest.raises(InputError, match=said):
         tables_at(tmp_path / "mine.toml")
     with pytest.raises(PlanError, match="no file of tables"):
         tables_at(tmp_path / "absent.toml")

@@ -126,20 +126,22 @@ def test_what_is_done_after_any_time_is_balanced(people_file):
 
 KILLED = """
 import sys, time
+from dataclasses import replace
 from shoal.study.running import _runner
 from shoal.study._design import Study
 import shoal.study._measures as measures
 
 real = measures.study_measures()
 count = 0
-def slowly(original, masked, **options):
+def slowly(table, **options):
     global count
     count += 1
     if count == 4:
         print("in flight", flush=True)
         time.sleep(60)
-    return real["uniqueness"](original, masked, **options)
-_runner.study_measures = lambda: {**real, "uniqueness": slowly}
+    return real["uniqueness"].function(table, **options)
+changed = {**real, "uniqueness": replace(real["uniqueness"], function=slowly)}
+_runner.study_measures = lambda: changed
 cells = list(Study.load(sys.argv[1]).cells())
 study = Study.load(sys.argv[1])
 store = _runner.Store(sys.argv[2])
@@ -225,7 +227,7 @@ def test_results_that_are_none_are_said_to_be(people_file, tmp_path):
     ],
 )
 def test_a_design_that_is_wrong_is_told_in_a_sentence(people_file, changed, said):
-    with pytest.raises(PlanError, match=said):
+    with pytest.raises(InputError, match=said):
         Study.from_dict(design(people_file, **changed))
 
 
@@ -285,5 +287,5 @@ def test_a_table_that_comes_with_scikit_learn():
     assert (source.name, len(table), len(table.columns)) == ("iris", 150, 5)
     assert table.distinct("target") == 3
     assert source.fingerprint() == "scikit-learn:iris"
-    with pytest.raises(PlanError, match="Did you mean 'wine'"):
+    with pytest.raises(InputError, match="one of 'breast_cancer', 'digits', 'iris', 'wine'"):
         TableSource.from_dict({"scikit_learn": "wines"})

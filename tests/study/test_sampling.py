@@ -11,7 +11,7 @@ import pytest
 
 import shoal as sh
 from shoal.study import Results, Row, Study, built_in
-from shoal.study._sampled import SHARES, sampled_chi_square, sampled_risk
+from shoal.study._measures import SHARES, sampled_chi_square, sampled_risk
 from shoal.study.builtin import _sampling
 from shoal.study.builtin import _sampling_verdict as verdict
 from shoal.study.data._tables import TableSource
@@ -145,7 +145,7 @@ def test_rows_are_put_aside_before_anything_is_masked(people_file):
     assert not set(table.row_key.tolist()) & set(apart.row_key.tolist())
     assert source.to_dict() != whole.to_dict()
     assert whole.load_divided()[1] is None
-    with pytest.raises(sh.errors.PlanError, match="'held_out' of a table is between 0 and 1"):
+    with pytest.raises(sh.errors.InputError, match=r"'held_out' .* a number > 0 and < 1"):
         TableSource.from_dict({"path": "x.csv", "held_out": 2})
 
 

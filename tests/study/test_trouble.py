@@ -13,11 +13,11 @@ import pytest
 
 from shoal.errors import InputError, PlanError
 from shoal.study import Finding, Results, Study, run_study
-from shoal.study.running import _keys as naming
 from shoal.study.running import _runner as running
+from shoal.study.running import _store as naming
 from shoal.study.running._runner import keys_of, run
 from shoal.study.running._store import Result, Store
-from shoal.study.running._survival import DIED, in_spite_of_deaths
+from shoal.study.running._workers import DIED, in_spite_of_deaths
 
 
 def design(path, *, folder=None, **more):
@@ -150,7 +150,11 @@ def test_whatever_a_measure_raises_is_recorded_without_what_it_says(
         raise error
 
     real = running.study_measures()
-    monkeypatch.setattr(running, "study_measures", lambda: {**real, "uniqueness": raising})
+    monkeypatch.setattr(
+        running,
+        "study_measures",
+        lambda: {**real, "uniqueness": replace(real["uniqueness"], function=raising)},
+    )
     study = design(people_file)
     ended = run(study, tmp_path, jobs=1)
     assert (ended.done, ended.failed) == (3, 3)
@@ -162,7 +166,11 @@ def test_ctrl_c_is_no_reason(people_file, tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     real = running.study_measures()
-    monkeypatch.setattr(running, "study_measures", lambda: {**real, "total_variation": stopped})
+    monkeypatch.setattr(
+        running,
+        "study_measures",
+        lambda: {**real, "total_variation": replace(real["total_variation"], function=stopped)},
+    )
     study = design(people_file)
     with pytest.raises(KeyboardInterrupt):
         run(study, tmp_path, jobs=1)
@@ -293,21 +301,21 @@ def test_a_study_that_is_wrong_makes_no_folder(people_file, tmp_path):
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"tables": ["people.csv"]}, r"is a table: write \[\[tables\]\]"),
-        ({"tables": [{"path": 3}]}, "'path' of a table of a study is a text"),
-        ({"tables": [{"path": "x.csv", "rows": 0}]}, "'rows' .* a whole number ≥ 1"),
-        ({"tables": [{"path": "x.csv", "only": "age"}]}, "'only' .* a list of texts"),
+        ({"tables": ["people.csv"]}, r"must be a list of tables: write \[\[tables\]\]"),
+        ({"tables": [{"path": 3}]}, "'path' .* of a table of a study must be a text"),
+        ({"tables": [{"path": "x.csv", "rows": 0}]}, "'rows' .* an integer ≥ 1"),
+        ({"tables": [{"path": "x.csv", "only": "age"}]}, "'only' .* a list of names"),
         ({"tables": [{"path": "x.csv", "roles": ["age"]}]}, "'roles' .* a table of roles"),
-        ({"variants": [{"name": "x", "steps": "round"}]}, "'steps' .* a list of one or more"),
-        ({"variants": [{"name": "x", "steps": []}]}, "'steps' .* a list of one or more"),
-        ({"variants": [{"combine": ["round"]}]}, "'combine' .* a list of one or more"),
+        ({"variants": [{"name": "x", "steps": "round"}]}, "'steps' .* a list of tables"),
+        ({"variants": [{"name": "x", "steps": []}]}, "needs 'steps' or 'combine'"),
+        ({"variants": [{"combine": ["round"]}]}, "'combine' .* a list of tables"),
         (
             {"variants": [{"steps": [{"method": "swap"}], "grid": [3]}]},
             "'grid' .* a list of values",
         ),
         (
             {"variants": [{"steps": [{"method": "swap", "k": 3}], "seeds": 0}]},
-            "'seeds' .* a whole number ≥ 1",
+            "'seeds' .* an integer ≥ 1",
         ),
         (
             {"variants": [{"name": "x", "steps": [{"method": "swap"}], "tables": ["peple"]}]},
@@ -318,12 +326,12 @@ def test_a_study_that_is_wrong_makes_no_folder(people_file, tmp_path):
         ({"measures": [{"measure": "uniqueness", "families": ["rund"]}]}, "the family 'rund'"),
         ({"seeds": [1, 1]}, "different ones"),
         ({"seeds": [True]}, "whole numbers"),
-        ({"figures": "ranks"}, "are a list"),
+        ({"figures": "ranks"}, "must be a list"),
         ({"baseline": "no"}, "true or false"),
     ],
 )
 def test_a_part_of_the_wrong_kind_is_told_in_a_sentence(people_file, changed, said):
-    with pytest.raises(PlanError, match=said):
+    with pytest.raises(InputError, match=said):
         design(people_file, **changed)
 
 

@@ -15,8 +15,7 @@ from shoal.study.data._tables import chosen_rows
 from shoal.study.running._store import Store
 from shoal.study.tuning import Family, default_space, tune
 from shoal.study.tuning import _judge as judging
-from shoal.study.tuning._goal import Goal
-from shoal.study.tuning._tuning import Tried
+from shoal.study.tuning._tuning import Goal, Tried
 
 SWAP = Family("swap", ({"method": "swap", "dissimilarity": "gower"},), {"0.k": (2, 5, 12)})
 ROUND = Family("round", ({"method": "round"},), {"0.base": (2, 40)})
@@ -235,15 +234,15 @@ def test_what_cannot_be_reached_is_said_with_the_closest(table, limits, said):
     ("options", "said"),
     [
         ({}, "max_risk, min_utility, or both"),
-        ({"max_risk": 1.5}, "largest risk to accept must be a number between 0 and 1; got 1.5"),
-        ({"max_risk": True}, "largest risk to accept must be"),
+        ({"max_risk": 1.5}, "'max_risk' .* must be a number > 0 and < 1. Got 1.5"),
+        ({"max_risk": True}, "'max_risk' parameter of tune must be"),
         ({"max_risk": 0.1, "risk": "wealth"}, "no measure of risk called 'wealth'"),
         ({"max_risk": 0.1, "utility": "uniqueness"}, "no measure of utility called 'uniqueness'"),
         ({"max_risk": 0.1, "utility": "total_variation"}, "is a loss"),
         ({"max_risk": 0.1, "utility": "variance_ratio"}, "cannot be asked about them"),
-        ({"max_risk": 0.1, "held_out": 1.0}, "'held_out' must be"),
-        ({"max_risk": 0.1, "trials": 0}, "'trials' must be a whole number ≥ 1"),
-        ({"max_risk": 0.1, "search_rows": 2.5}, "'search_rows' must be"),
+        ({"max_risk": 0.1, "held_out": 1.0}, "'held_out' .* must be"),
+        ({"max_risk": 0.1, "trials": 0}, "'trials' .* must be an integer ≥ 1"),
+        ({"max_risk": 0.1, "search_rows": 2.5}, "'search_rows' .* must be"),
     ],
 )
 def test_a_call_that_is_wrong_is_told_in_a_sentence(table, options, said):

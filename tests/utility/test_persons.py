@@ -19,7 +19,7 @@ from shoal.utility import (
     variance_ratio,
 )
 from shoal.utility.models import cross_validated, stratified_folds, stratified_sample
-from shoal.utility.models._intervals import over_rows
+from shoal.utility.models._scores import over_rows
 
 PERSONS, ROWS = 200, 5
 WHO = np.repeat(np.arange(PERSONS), ROWS)

@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from shoal import Table
 from shoal.errors import InputError
 from shoal.utility import propensity
-from shoal.utility._sampled import sampled_rows
+from shoal.utility._columns import sampled_rows
 
 from .tables import masked_as, mixed, quasi, table
 

@@ -40,7 +40,7 @@ def sampled(original):
 
 
 def info(limits=(0.0, 1.0), direction="lower"):
-    return MeasureInfo("x", "x", direction, limits, False, lambda table: Measurement("x", 0.0))
+    return MeasureInfo("x", "x", direction, limits, lambda table: Measurement("x", 0.0))
 
 
 class TestGroups:

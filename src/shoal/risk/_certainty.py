@@ -23,7 +23,7 @@ _QUANTILES = (0.0, 0.25, 0.5, 0.75, 0.95, 1.0)
 _LABELS = 20
 
 
-@measure("highest certainty of membership", direction="lower", limits=(0, 1), needs_original=True)
+@measure("highest certainty of membership", direction="lower", limits=(0, 1))
 def certainty(original: Table, masked: Table, *, missing: Missing = "own") -> Measurement:
     """The largest share of a class that a sample released.
 

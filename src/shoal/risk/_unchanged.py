@@ -10,13 +10,7 @@ from shoal.risk.linkage._right_links import about_renamed
 from shoal.table import Table
 
 
-@measure(
-    "share of records left unmasked",
-    direction="lower",
-    limits=(0, 1),
-    needs_original=True,
-    pairs=True,
-)
+@measure("share of records left unmasked", direction="lower", limits=(0, 1), pairs=True)
 def unchanged_records(original: Table, masked: Table) -> Measurement:
     """The share of released records none of whose quasi-identifiers was changed.
 

@@ -17,9 +17,8 @@ from shoal.study._statistics import (
     spearman,
 )
 from shoal.study.builtin import PRESETS, BuiltIn, built_in, built_in_studies
-from shoal.study.data._own_tables import tables_at
-from shoal.study.data._tables import TableSource
-from shoal.study.running._places import DATA_VARIABLE
+from shoal.study.data._fetching import DATA_VARIABLE
+from shoal.study.data._tables import TableSource, tables_at
 from shoal.study.running._runner import Run
 
 __all__ = [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.study.figures import Figure
+from shoal.study.figures._style import write_rows
 
 
 @dataclass(frozen=True)
@@ -96,10 +96,7 @@ class Statistic:
     def save(self, folder: Path) -> None:
         """Write the rows as CSV."""
         folder.mkdir(parents=True, exist_ok=True)
-        with (folder / f"{self.name}.csv").open("w", encoding="utf-8", newline="") as stream:
-            writer = csv.writer(stream)
-            writer.writerow(self.columns)
-            writer.writerows(self.rows)
+        write_rows(folder / f"{self.name}.csv", self.columns, self.rows)
 
 
 def _plain(value: Any) -> Any:

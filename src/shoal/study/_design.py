@@ -4,30 +4,65 @@ from __future__ import annotations
 
 import itertools
 import os
-import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 from shoal.errors import PlanError, did_you_mean
-from shoal.study._measures import options_of, study_measures
-from shoal.study._shape import check_shape
-from shoal.study.data._own_tables import sources_of
-from shoal.study.data._tables import TableSource
+from shoal.parameters import Anything, Constraint, Flag, Integer, Parametrized, Text
+from shoal.study._measures import study_measures
+from shoal.study.data._tables import Names, TableSource, sources_of
 from shoal.workflow import Plan
-
-_PARTS = (
-    "name", "title", "seeds", "tables", "variants", "measures", "baseline", "statistics", "figures",
-)  # fmt: skip
-_VARIANT_PARTS = ("name", "family", "steps", "combine", "grid", "tables", "seeds", "measures")
+from shoal.workflow._plan import read_toml
 
 _MOST_SEEDS = 1_000_000
 
 #: The variant that masks nothing: what the others are compared with.
 ORIGINAL = "original"
+
+
+@dataclass(frozen=True)
+class Entries:
+    """The entries of one part of a study's file: tables, or for some parts names."""
+
+    example: str
+    texts: bool = False
+
+    def accepts(self, value: Any) -> bool:
+        kinds = (Mapping, str) if self.texts else Mapping
+        return isinstance(value, (list, tuple)) and all(isinstance(each, kinds) for each in value)
+
+    def describe(self) -> str:
+        return f"a list of tables: write {self.example}"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A list of values for some parameters."""
+
+    def accepts(self, value: Any) -> bool:
+        return isinstance(value, Mapping) and all(
+            isinstance(values, list) and values for values in value.values()
+        )
+
+    def describe(self) -> str:
+        return "a table with a list of values by parameter"
+
+
+_PARTS: Mapping[str, Constraint] = {
+    "name": Text(),
+    "title": Anything(),
+    "seeds": Anything(),
+    "tables": Entries("[[tables]] above each"),
+    "variants": Entries("[[variants]] above each"),
+    "measures": Entries("[[measures]] above each", texts=True),
+    "baseline": Flag(),
+    "statistics": Entries("[[statistics]] above each"),
+    "figures": Entries("[[figures]] above each"),
+}
 
 
 @dataclass(frozen=True)
@@ -67,13 +102,15 @@ class Variant:
 
 
 @dataclass(frozen=True)
-class MeasureSpec:
+class MeasureSpec(Parametrized):
     """One measure with its options, what results call it, and which variants it is for."""
 
-    measure: str
-    name: str
-    options: Mapping[str, Any] = field(default_factory=dict)
-    families: tuple[str, ...] = ()
+    called: ClassVar[str] = "a measure of a study"
+
+    measure: Annotated[str, Text()]
+    name: Annotated[str, Text()]
+    options: Annotated[Mapping[str, Any], Anything()]
+    families: Annotated[tuple[str, ...], Names()] = ()
 
     def applies_to(self, variant: Variant) -> bool:
         """Whether the measure is for a variant: for all, unless it names families."""
@@ -90,14 +127,12 @@ class MeasureSpec:
             raise PlanError(f"There is no measure '{measure}'. {did_you_mean(str(measure), known)}")
         own = ("measure", "name", "families")
         options = {part: value for part, value in given.items() if part not in own}
-        taken = options_of(measure)
-        for part in options:
-            if part not in taken:
-                raise PlanError(
-                    f"The measure '{measure}' has no option '{part}'. {did_you_mean(part, taken)}"
-                )
-        families = tuple(given.get("families", ()))
-        return cls(measure, str(given.get("name", measure)), options, families)
+        known[measure].check_names(options)
+        own_parts = {part: given[part] for part in ("name", "families") if part in given}
+        return cls.from_params(
+            {"measure": measure, "name": measure, "options": options, **own_parts},
+            called="measure of a study",
+        )
 
 
 @dataclass(frozen=True)
@@ -156,12 +191,13 @@ class Study:
     @classmethod
     def from_dict(cls, given: Mapping[str, Any], *, folder: Path | None = None) -> Study:
         """A study from plain data, in the shape of its TOML form."""
-        for part in given:
+        for part, value in given.items():
             if part not in _PARTS:
                 raise PlanError(f"A study has no part '{part}'. {did_you_mean(part, _PARTS)}")
-        check_shape(given)
+            if not _PARTS[part].accepts(value):
+                raise PlanError(f"The part '{part}' of a study must be {_PARTS[part].describe()}.")
         for part in ("tables", "variants", "measures"):
-            if not isinstance(given.get(part), list) or not given[part]:
+            if not given.get(part):
                 raise PlanError(f"A study needs '{part}', a list of one or more.")
         variants = [variant for entry in given["variants"] for variant in expanded(entry)]
         if given.get("baseline", True):
@@ -191,14 +227,7 @@ class Study:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Study:
         """Read a study from a TOML file."""
-        try:
-            given = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise PlanError(f"There is no study at '{path}'.") from None
-        except (OSError, UnicodeDecodeError):
-            raise PlanError(f"The study at '{path}' cannot be read as a UTF-8 text file.") from None
-        except tomllib.TOMLDecodeError as cause:
-            raise PlanError(f"The study is not valid TOML: {cause}.") from None
+        given = read_toml(path, "study")
         given.setdefault("name", Path(path).stem)
         return cls.from_dict(given, folder=Path(path).parent)
 
@@ -222,36 +251,41 @@ class Study:
                     yield Cell(table, variant, seed, measures)
 
 
-def expanded(entry: Mapping[str, Any]) -> list[Variant]:
+@dataclass(frozen=True)
+class _VariantEntry(Parametrized):
+    """One entry of a study's file: the variants over its grid, or all that its techniques make."""
+
+    called: ClassVar[str] = "a variant of a study"
+
+    name: Annotated[str, Text()] = "variant"
+    family: Annotated[str | None, Text()] = None
+    steps: Annotated[Sequence[Mapping[str, Any]] | None, Entries('{ method = "round" }')] = None
+    combine: Annotated[Sequence[Mapping[str, Any]] | None, Entries('{ method = "round" }')] = None
+    grid: Annotated[Mapping[str, Sequence[Any]] | None, Grid()] = None
+    tables: Annotated[tuple[str, ...], Names()] = ()
+    seeds: Annotated[int | None, Integer(1)] = None
+    measures: Annotated[tuple[str, ...], Names()] = ()
+
+
+def expanded(given: Mapping[str, Any]) -> list[Variant]:
     """The variants of one entry: over its grid, or all combinations of its techniques."""
-    for part in entry:
-        if part not in _VARIANT_PARTS:
-            raise PlanError(
-                f"A variant of a study has no part '{part}'. {did_you_mean(part, _VARIANT_PARTS)}"
-            )
-    name, grid = str(entry.get("name", "variant")), entry.get("grid", {})
-    family = str(entry.get("family", name))
-    limits = (
-        tuple(entry.get("tables", ())),
-        entry.get("seeds"),
-        tuple(entry.get("measures", ())),
-    )
-    if ("steps" in entry) == ("combine" in entry):
-        raise PlanError(f"The variant '{name}' needs 'steps' or 'combine', one of the two.")
-    if "combine" in entry:
-        if grid:
-            raise PlanError(f"The variant '{name}' combines techniques, so it has no grid.")
+    entry = _VariantEntry.from_params(given, called="variant of a study")
+    family = entry.family or entry.name
+    limits = (entry.tables, entry.seeds, entry.measures)
+    if bool(entry.steps) == bool(entry.combine):
+        raise PlanError(f"The variant '{entry.name}' needs 'steps' or 'combine', one of the two.")
+    if entry.combine:
+        if entry.grid:
+            raise PlanError(f"The variant '{entry.name}' combines techniques, so it has no grid.")
         return [
             Variant(_joined(chosen), _unnamed(chosen), family, {}, *limits)
-            for count in range(1, len(entry["combine"]) + 1)
-            for chosen in itertools.combinations(entry["combine"], count)
+            for count in range(1, len(entry.combine) + 1)
+            for chosen in itertools.combinations(entry.combine, count)
         ]
-    steps = tuple(entry["steps"])
-    if not all(isinstance(values, list) and values for values in grid.values()):
-        raise PlanError(f"The grid of the variant '{name}' has a list of values by parameter.")
+    grid, steps = entry.grid or {}, tuple(entry.steps or ())
     return [
         Variant(
-            " ".join([name, *(f"{each}={value}" for each, value in chosen.items())]),
+            " ".join([entry.name, *(f"{each}={value}" for each, value in chosen.items())]),
             _with(steps, chosen),
             family,
             chosen,

@@ -1,49 +1,266 @@
-"""What a study can measure: every measure of risk and utility, and what only studies ask for."""
+"""What a study can measure: every measure of risk and utility, and what only studies ask for.
+
+The options of a study are plain data, so that a file can hold them and a hash can name a task.
+What a measure needs of one table alone is therefore written as a word: ``holdout = true`` and
+``control = true`` are the rows that were put aside, and ``known = "part"`` are the columns of the
+rule of that name.
+"""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping
-from functools import cache
+import math
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Annotated, Any
 
-from shoal.measurement import MeasureInfo, Measurement
-from shoal.study._sampled import sampled_chi_square, sampled_risk
-from shoal.study._tuned_performance import tuned_performance
+import numpy as np
+
+from shoal.errors import InputError
+from shoal.measurement import MeasureInfo, Measurement, measure
+from shoal.parameters import Real, Text
+from shoal.risk import certainty
+from shoal.study.data._tables import TableSource
+from shoal.table import Table
+from shoal.utility import chi_square
+from shoal.utility._columns import Columns
+from shoal.utility.models import tuned
+from shoal.utility.models._comparison import ClassScore, ColumnName, Draw, Repeats, Splits
 from shoal.workflow import discover_all_measures
 
-#: Measures that keep what only a study asks for.
-_OWN: Mapping[str, Callable[..., Measurement]] = {
-    "sampled_chi_square": sampled_chi_square,
-    "sampled_risk": sampled_risk,
-}
+_TAKE_ROWS = ("control", "holdout")
 
 
-@cache
-def measures_known() -> Mapping[str, MeasureInfo]:
-    """What each measure of a study declares about itself, by name."""
-    own: MeasureInfo = tuned_performance.info  # type: ignore[attr-defined]
-    return {**discover_all_measures(), own.name: own}
-
-
-@cache
-def study_measures() -> Mapping[str, Callable[..., Measurement]]:
-    """The measures by name; each is called with the original and the masked table."""
-    out = dict(_OWN)
-    for name, info in measures_known().items():
-        out[name] = info.function if info.needs_original else _of_masked(info.function)
+def meant(
+    options: Mapping[str, Any], source: TableSource, folder: Path | None = None
+) -> dict[str, Any]:
+    """The options with what the words in them stand for."""
+    out = dict(options)
+    for name in _TAKE_ROWS:
+        if out.get(name) is True:
+            out[name] = _put_aside(source, folder)
+    if out.get("known") == "part":
+        out["known"] = list(_identifying(source, folder, source.fingerprint(folder)))
     return out
 
 
-def options_of(measure: str) -> list[str]:
-    """The options that a measure takes."""
-    infos = measures_known()
-    function = infos[measure].function if measure in infos else _OWN[measure]
-    parameters = inspect.signature(function).parameters.values()
-    return [each.name for each in parameters if each.kind is each.KEYWORD_ONLY]
+def divided(source: TableSource, folder: Path | None) -> tuple[Table, Table | None]:
+    """A table and what was put aside of it, read once by each worker while it stays the same."""
+    return _read(source, folder, source.fingerprint(folder))
 
 
-def _of_masked(function: Callable[..., Measurement]) -> Callable[..., Measurement]:
-    def measured(original: object, masked: object, **options: object) -> Measurement:
-        return function(masked, **options)
+@lru_cache(maxsize=4)
+def _read(source: TableSource, folder: Path | None, data: str) -> tuple[Table, Table | None]:
+    return source.load_divided(folder)
 
-    return measured
+
+def _put_aside(source: TableSource, folder: Path | None) -> Table:
+    found = divided(source, folder)[1]
+    if found is None:
+        raise InputError(
+            f"A measure asks for rows that were put aside of the table '{source.name}', and none "
+            "were; give the table a share of its rows as held_out."
+        )
+    return found
+
+
+@lru_cache(maxsize=64)
+def _identifying(source: TableSource, folder: Path | None, data: str) -> tuple[str, ...]:
+    return tuple(source.identifying(divided(source, folder)[0]))
+
+
+#: The quantiles that are kept of a distribution: enough to draw a violin from.
+SHARES = tuple(number / 200 for number in range(201))
+
+
+@measure("mean journalist risk of a sample", direction="lower", limits=(0, 1))
+def sampled_risk(original: Table, masked: Table, *, population: Table | None = None) -> Measurement:
+    """Certainty f/F and journalist risk 1/F of the released records, as distributions.
+
+    F people of the original, as coarse as the release, share the quasi-identifiers of a record,
+    and f of them were released. The value is the mean of 1/F. The details are those of
+    :func:`shoal.risk.certainty`, and besides:
+
+    ``certainty_quantiles``, ``journalist_quantiles``
+        Of f/F and 1/F at 0, 0.5, 1, ..., 100 percent of the released records.
+    ``released``
+        The share of the people who are in the release.
+    ``smallest_class``, ``records_below``
+        The smallest class of the release, and the shares of the records that are in classes of
+        fewer than 5, 10, 20 and 50.
+
+    Parameters
+    ----------
+    original : Table
+        The table before sampling and masking.
+    masked : Table
+        The release.
+    population : Table, optional
+        All people of the original with the values that the release has for them; without it they
+        are learned from the records that are in both, and people with a value that nobody in the
+        release has are not counted. A study gives it with ``population = true``.
+
+    References
+    ----------
+    Verdonck, De Boeck, Willocx, Lapon, Naessens (2022), The impact of data sampling in the
+    anonymization pipeline.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import Roles, Sample
+    >>> table = Table(pl.DataFrame({"age": [30] * 4 + [41] * 8}), Roles(quasi_identifiers=["age"]))
+    >>> sample = Sample(fraction=0.5, strategy="stratified").fit_transform(table)
+    >>> found = sampled_risk(table, sample)
+    >>> round(found.value, 4), found.details["journalist_risk"]["highest"]
+    (0.1667, 0.25)
+    >>> found.details["released"], found.details["smallest_class"]
+    (0.5, 2)
+    """
+    found = certainty(original if population is None else population, masked)
+    shares, sizes = found.per_record, masked.class_sizes()
+    assert shares is not None
+    details: dict[str, Any] = {
+        **found.details,
+        "highest_certainty": found.value,
+        "certainty_quantiles": np.quantile(shares, SHARES).tolist(),
+        "journalist_quantiles": np.quantile(shares / sizes, SHARES).tolist(),
+        "released": len(masked) / len(original),
+        "smallest_class": int(sizes.min()),
+        "records_below": {str(k): float((sizes < k).mean()) for k in (5, 10, 20, 50)},
+    }
+    return Measurement(
+        "sampled_risk",
+        details["journalist_risk"]["mean"],
+        details=details,
+        warnings=found.warnings,
+    )
+
+
+@measure("chi-square at the released levels", direction="lower", limits=(0, math.inf))
+def sampled_chi_square(
+    original: Table,
+    masked: Table,
+    *,
+    population: Table | None = None,
+    columns: Columns = None,
+) -> Measurement:
+    """Chi-square of the released values against the shares of all people at the released levels.
+
+    :func:`shoal.utility.chi_square` takes a column of which nothing is left as moved altogether.
+    Here values are compared at the level that was chosen, whatever it is, so that what remains is
+    due to who was released. A study gives ``population = true``.
+
+    References
+    ----------
+    Verdonck, De Boeck, Willocx, Lapon, Naessens (2022), The impact of data sampling in the
+    anonymization pipeline.
+    """
+    return chi_square(original if population is None else population, masked, columns=columns)
+
+
+@measure(
+    "predictive performance of the best configuration",
+    direction="higher",
+    limits=(0, 1),
+    target=True,
+)
+def tuned_performance(
+    original: Table,
+    masked: Table,
+    *,
+    target: ColumnName = None,
+    grid: Annotated[str, Text()] = "carvalho",
+    score: ClassScore = "f1",
+    splits: Splits = 5,
+    repeats: Repeats = 5,
+    test_share: Annotated[float, Real(above=0, below=1)] = 0.2,
+    random_state: Draw = 0,
+) -> Measurement:
+    """The score of the best of many configurations, all trained and tested on the masked table.
+
+    The value is that of the validation setting: the configuration that repeated folds of the
+    training rows choose, scored on the test rows. ``details["oracle"]`` is the best score of any
+    configuration on the test rows, which nobody can know to choose. The test rows are masked
+    too, as in the paper: it flatters, and is not what a model achieves on people as they are.
+    Where no column is left to learn from there is no model, and the value is 0.
+
+    Parameters
+    ----------
+    original : Table
+        The table before masking; it names the target, and is not learned from.
+    masked : Table
+        The table after masking.
+    target : str, optional
+        The column to predict; the target of the roles without it.
+    grid : str
+        Whose configurations are tried: a preset of :func:`shoal.utility.models.grid`.
+    score : str
+        A score of classes.
+    splits, repeats : int
+        The folds of the training rows, and how often they are split anew.
+    test_share : float
+        The share of the rows that is kept for testing.
+    random_state : int
+        Gives other splits, and seeds the learners. It is no secret.
+
+    References
+    ----------
+    Carvalho, Moniz, Faria, Antunes (2022), Towards a data privacy-predictive performance
+    trade-off, section 4.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import Roles, Table
+    >>> frame = pl.DataFrame({"age": [20, 30, 40, 50] * 15, "old": [False, False, True, True] * 15})
+    >>> table = Table(frame, Roles(quasi_identifiers=["age"], target="old"))
+    >>> found = tuned_performance(table, table, grid="carvalho-reduced", repeats=1)
+    >>> found.value, found.details["oracle"], found.details["configurations"]
+    (1.0, 1.0, 3)
+    """
+    name = original.roles.target if target is None else target
+    if name is None:
+        raise InputError(
+            "There is no column to predict; name a target, or declare it in the roles."
+        )
+    found = tuned(
+        masked,
+        name,
+        grid,
+        score=score,
+        splits=splits,
+        repeats=repeats,
+        test_share=test_share,
+        random_state=random_state,
+    )
+    over_folds = found.over_folds()
+    details = {
+        "grid": grid,
+        "score": score,
+        "configurations": len(found.tried),
+        "oracle": found.oracle,
+        "chosen": None if found.best is None else found.best.learner,
+        "over_folds": over_folds,
+        "mean_over_folds": float(np.mean([*over_folds.values()])) if over_folds else 0.0,
+        "without_model": found.best is None,
+    }
+    warnings = ["The tested records are masked too, which flatters."]
+    if found.best is None:
+        why = "No column is left to learn from" if not found.tried else "Every configuration failed"
+        warnings.append(f"{why}, so there is no model, and the value is 0.")
+    return Measurement(
+        "tuned_performance",
+        found.validation,
+        interval=found.interval(random_state),
+        direction="higher",
+        details=details,
+        warnings=tuple(warnings),
+    )
+
+
+@cache
+def study_measures() -> Mapping[str, MeasureInfo]:
+    """What each measure of a study declares about itself, by name."""
+    own: tuple[Any, ...] = (sampled_risk, sampled_chi_square, tuned_performance)
+    return {**discover_all_measures(), **{each.info.name: each.info for each in own}}

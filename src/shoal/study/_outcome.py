@@ -6,20 +6,21 @@ import base64
 import json
 import os
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from shoal.errors import InputError, quoted
-from shoal.study import _generic
+from shoal.parameters import OneOf, checked
+from shoal.study import _declared
 from shoal.study._conclusion import Conclusion
 from shoal.study._design import Study
 from shoal.study._results import Results
 from shoal.study.builtin import PRESETS, BuiltIn, built_in
-from shoal.study.data._own_tables import tables_at
-from shoal.study.data._tables import TableSource
-from shoal.study.running._places import not_found
+from shoal.study.data._fetching import not_found
+from shoal.study.data._tables import TableSource, tables_at
 from shoal.study.running._runner import Progress, Run, run
 from shoal.workflow.release._folder import complete_files
 from shoal.workflow.report._render import render
@@ -40,10 +41,8 @@ class Outcome:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain facts for JSON."""
-        failures: dict[str, int] = {}
-        for row in self.results:
-            if row.status == "failed" and row.reason is not None:
-                failures[row.reason] = failures.get(row.reason, 0) + 1
+        failed = (row.reason for row in self.results if row.status == "failed")
+        failures = Counter(reason for reason in failed if reason is not None)
         found = self.conclusion.to_dict()
         if not self.run.complete:
             lacking = self.run.tasks - self.run.done - self.run.failed
@@ -59,16 +58,17 @@ class Outcome:
             "failed": self.run.failed,
             "computed": self.run.computed,
             "complete": self.run.complete,
-            "failures": failures,
+            "failures": dict(failures),
             "missing": self.missing,
         }
 
 
+@checked
 def run_study(
     study: str | os.PathLike[str] | Study,
     out: str | os.PathLike[str],
     *,
-    preset: str = "quick",
+    preset: Annotated[str, OneOf(PRESETS)] = "quick",
     tables: str | os.PathLike[str] | Sequence[TableSource] = (),
     jobs: int | None = None,
     backend: str = "loky",
@@ -117,15 +117,13 @@ def run_study(
     >>> run_study(study, f"{folder}/out", jobs=1).run.done
     2
     """
-    if preset not in PRESETS:
-        raise InputError(f"The preset of a study is 'quick' or 'full'; got {preset!r}.")
     design, published = _design_of(study, preset)
     own = tables_at(tables) if isinstance(tables, (str, os.PathLike)) else tables
     if own:
         design = _on_tables(design, own, published, preset)
     design, missing = _with_what_is_there(design, some_will_do=published is not None and not own)
     if published is None:
-        _generic.check(design)
+        _declared.check(design)
     folder = Path(out)
     deadline = None if budget is None else time.monotonic() + budget
 
@@ -144,7 +142,7 @@ def run_study(
         ended = replace(ended, computed=ended.computed + before)
     results = Results.of(design, folder)
     if published is None:
-        conclusion = _generic.conclude(design, results)
+        conclusion = _declared.conclude(design, results)
     elif own and published.elsewhere is not None:
         conclusion = published.elsewhere.conclude(results)
         conclusion = replace(conclusion, notes=[_about(design), *conclusion.notes])

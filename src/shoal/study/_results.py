@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -14,9 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.study._design import Study
-from shoal.study.running._keys import keys_of
-from shoal.study.running._store import Result, Status, Store
+from shoal.study._design import Study, Variant
+from shoal.study.figures._style import write_rows
+from shoal.study.running._store import Result, Status, Store, keys_of
 from shoal.table import records_as_parquet
 
 Floats = npt.NDArray[np.float64]
@@ -38,6 +37,13 @@ class Row:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
 
+    def at(self, name: str) -> Any:
+        """A field, or a parameter; None where there is no such one."""
+        return getattr(self, name) if hasattr(self, name) else self.parameters.get(name)
+
+
+_PLAIN = [part.name for part in fields(Row) if part.name not in ("parameters", "facts")]
+
 
 @dataclass(frozen=True)
 class Results:
@@ -56,7 +62,7 @@ class Results:
         found = Store(folder).read(keys.values())
         variants = {variant.name: variant for variant in study.variants}
         rows = tuple(
-            _row(place, variants[place[1]].family, variants[place[1]].parameters, found[key])
+            _row(place, variants[place[1]], found[key])
             for place, key in keys.items()
             if key in found
         )
@@ -69,11 +75,11 @@ class Results:
         return len(self.rows)
 
     def where(self, **wanted: Any) -> Results:
-        """The rows whose fields, or parameters, have these values."""
+        """The rows whose fields, or parameters, have these values; a tuple is one of several."""
 
         def fits(row: Row) -> bool:
             return all(
-                (getattr(row, name) if hasattr(row, name) else row.parameters.get(name)) == value
+                row.at(name) in (value if isinstance(value, tuple) else (value,))
                 for name, value in wanted.items()
             )
 
@@ -94,12 +100,13 @@ class Results:
         """The values of the rows grouped by a field or parameter, or by several, in order."""
         grouped: dict[Any, list[float]] = {}
         for row in self.done.rows:
-            place = tuple(
-                getattr(row, name) if hasattr(row, name) else _hashable(row.parameters.get(name))
-                for name in names
-            )
+            place = tuple(_hashable(row.at(name)) for name in names)
             grouped.setdefault(place[0] if len(names) == 1 else place, []).append(row.value)
         return {place: np.array(values, np.float64) for place, values in grouped.items()}
+
+    def known(self, name: str) -> list[Any]:
+        """What a field or parameter has, without what is not there, in order."""
+        return sorted({found for row in self.rows if (found := row.at(name)) is not None})
 
     def matrix(self, rows: Sequence[Any], columns: Sequence[Any], *, by: tuple[str, str]) -> Floats:
         """Means over seeds, laid out by two fields; NaN where there is none."""
@@ -111,27 +118,26 @@ class Results:
                     out[i, j] = mean_of(grouped[row, column])
         return out
 
-    def mean(self, choose: Callable[[Row], bool] | None = None) -> float:
+    def mean(self) -> float:
         """The mean of the values; NaN without any."""
-        chosen = [row.value for row in self.done.rows if choose is None or choose(row)]
-        return float(np.mean(chosen)) if chosen else math.nan
+        return float(self.values.mean()) if len(self.values) else math.nan
 
     def to_csv(self, path: str | Path) -> None:
         """Write the rows, one column for each field and each parameter."""
-        plain = [f.name for f in fields(Row) if f.name not in ("parameters", "facts")]
         names = list(dict.fromkeys(name for row in self.rows for name in row.parameters))
-        with open(path, "w", encoding="utf-8", newline="") as stream:
-            writer = csv.writer(stream)
-            writer.writerow([*plain, *names])
-            for row in self.rows:
-                own = [row.parameters.get(name, "") for name in names]
-                writer.writerow([*(getattr(row, name) for name in plain), *own])
+        rows = (
+            [
+                *(getattr(row, name) for name in _PLAIN),
+                *(row.parameters.get(name, "") for name in names),
+            ]
+            for row in self.rows
+        )
+        write_rows(Path(path), [*_PLAIN, *names], rows)
 
     def to_parquet(self, path: str | Path) -> None:
         """Write the rows with all their facts, which are a text of JSON."""
-        plain = [f.name for f in fields(Row) if f.name not in ("parameters", "facts")]
         columns: dict[str, list[Any]] = {
-            name: [getattr(row, name) for row in self.rows] for name in plain
+            name: [getattr(row, name) for row in self.rows] for name in _PLAIN
         }
         columns["facts"] = [json.dumps(row.facts, ensure_ascii=False) for row in self.rows]
         for name in dict.fromkeys(name for row in self.rows for name in row.parameters):
@@ -171,20 +177,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, float)
 
 
-def _row(
-    place: tuple[str, str, int, str], family: str, parameters: Mapping[str, Any], found: Result
-) -> Row:
-    table, variant, seed, measure = place
-    return Row(
-        table,
-        variant,
-        family,
-        seed,
-        measure,
-        found.status,
-        found.value,
-        found.reason,
-        found.seconds,
-        parameters,
-        found.facts,
-    )
+def _row(place: tuple[str, str, int, str], variant: Variant, found: Result) -> Row:
+    table, name, seed, measure = place
+    told = (found.status, found.value, found.reason, found.seconds)
+    return Row(table, name, variant.family, seed, measure, *told, variant.parameters, found.facts)

@@ -29,7 +29,7 @@ from shoal.table._stacked import (
 from shoal.table._table import Missing, Table, check_reading
 from shoal.table.columns._column import Column, Numbers, in_one_code
 from shoal.table.columns._encode import Codes
-from shoal.table.columns._frames import Kind
+from shoal.table.columns._frames import NUMBERS, QUANTITIES, Kind
 from shoal.table.columns._quantities import quantities, scale_name
 from shoal.table.hierarchy._codes import HierarchyCodes
 from shoal.table.hierarchy._hierarchy import Hierarchy
@@ -56,7 +56,9 @@ from shoal.table.suggestion._suggest import (
 __all__ = [
     "DELIMITER_OF",
     "FORMATS",
+    "NUMBERS",
     "OTHER",
+    "QUANTITIES",
     "ROOT",
     "Classes",
     "Codes",

@@ -2,7 +2,12 @@
 
 from shoal.measurement import MeasureInfo, discover_measures
 from shoal.utility._certainty_penalty import normalized_certainty_penalty
-from shoal.utility._classes import average_class_size, discernibility
+from shoal.utility._classes import (
+    average_class_size,
+    discernibility,
+    suppressed_cells,
+    suppressed_records,
+)
 from shoal.utility._correlation import correlation_difference
 from shoal.utility._distribution import total_variation, wasserstein
 from shoal.utility._generalization_levels import generalization_intensity
@@ -11,7 +16,6 @@ from shoal.utility._information import mutual_information_loss, nonuniform_entro
 from shoal.utility._moments import scaled_deviation, sse_sst, variance_ratio
 from shoal.utility._predictive_performance import predictive_performance, regression_performance
 from shoal.utility._propensity import propensity
-from shoal.utility._suppression import suppressed_cells, suppressed_records
 
 __all__ = [
     "average_class_size",

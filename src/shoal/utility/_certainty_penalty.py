@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from shoal.errors import InputError
 from shoal.measurement import Measurement, measure
 from shoal.table import (
+    NUMBERS,
     Column,
     Outcomes,
     Pair,
@@ -19,18 +18,12 @@ from shoal.table import (
     quantities,
     released_text,
 )
-from shoal.utility._columns import Floats, quasi_identifiers_to_compare
+from shoal.utility._columns import Columns, Floats, quasi_identifiers_to_compare
 
 
-@measure(
-    "normalised certainty penalty",
-    direction="lower",
-    limits=(0, 1),
-    needs_original=True,
-    pairs=True,
-)
+@measure("normalised certainty penalty", direction="lower", limits=(0, 1), pairs=True)
 def normalized_certainty_penalty(
-    original: Table, masked: Table, *, columns: Sequence[str] | None = None
+    original: Table, masked: Table, *, columns: Columns = None
 ) -> Measurement:
     """How much of its column the released value of a cell spans, on average.
 
@@ -114,7 +107,7 @@ def _widths(before: Column, after: Column, outcomes: Outcomes) -> Floats:
         held = np.bincount(outcomes.labels[present], minlength=labels.count)
         return np.maximum(held[: len(labels.levels)] - 1, 0) / max(1, len(values.levels) - 1)
     low, high = np.nanmin(at), np.nanmax(at)
-    ends = ends_of_labels(labels.texts) if before.kind in ("integer", "float") else None
+    ends = ends_of_labels(labels.texts) if before.kind in NUMBERS else None
     if ends is None:
         members = ends_of_members(
             outcomes.labels[present], at[outcomes.values[present]], labels.count

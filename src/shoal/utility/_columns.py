@@ -5,49 +5,54 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InputError, did_you_mean, quoted
-from shoal.table import Table, ends_of_labels, scale_name, stacked_numbers, to_one_scale
+from shoal.parameters import ColumnNames
+from shoal.randomness import SecretStream
+from shoal.table import (
+    NUMBERS,
+    QUANTITIES,
+    Table,
+    ends_of_labels,
+    scale_name,
+    stacked_numbers,
+    to_one_scale,
+)
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-_NUMERIC = ("integer", "float")
-_QUANTITIES = (*_NUMERIC, "date", "datetime", "time", "duration")
+#: The option of a measure that is about some columns only.
+Columns = Annotated[Sequence[str] | None, ColumnNames()]
 
 
-def columns_to_compare(original: Table, masked: Table, columns: Sequence[str] | None) -> list[str]:
+def columns_to_compare(original: Table, masked: Table, columns: Columns) -> list[str]:
     """The columns that a measure is about: those named, or all but what is always withheld."""
     everything = [name for name in original.columns if name not in original.roles.withheld]
     return _chosen(original, masked, columns, everything, "columns")
 
 
-def quasi_identifiers_to_compare(
-    original: Table, masked: Table, columns: Sequence[str] | None
-) -> list[str]:
+def quasi_identifiers_to_compare(original: Table, masked: Table, columns: Columns) -> list[str]:
     """The columns that a measure of generalization is about: the quasi-identifiers."""
     quasi = list(original.roles.quasi_identifiers)
     return _chosen(original, masked, columns, quasi, "quasi-identifiers")
 
 
 def _chosen(
-    original: Table, masked: Table, columns: Any, otherwise: list[str], called: str
+    original: Table, masked: Table, columns: Columns, otherwise: list[str], called: str
 ) -> list[str]:
-    if columns is None:
-        columns = otherwise
-    elif not isinstance(columns, (list, tuple)) or not all(isinstance(n, str) for n in columns):
-        raise InputError("The option 'columns' must be a list of column names, or None.")
-    for name in columns:
+    names = otherwise if columns is None else list(columns)
+    for name in names:
         if name not in original.columns:
             known = did_you_mean(name, original.columns)
             raise InputError(f"The original has no column '{name}'. {known}")
-    if not columns or len(original) == 0 or len(masked) == 0:
+    if not names or len(original) == 0 or len(masked) == 0:
         raise InputError(f"There is nothing to compare: a table has no {called} or no records.")
-    return list(dict.fromkeys(columns))
+    return names
 
 
 def about_persons(original: Table) -> tuple[str, ...]:
@@ -60,14 +65,9 @@ def about_persons(original: Table) -> tuple[str, ...]:
     )
 
 
-def paired_rows(original: Table, masked: Table) -> Integers:
-    """The row of the original that each masked row descends from."""
-    return masked.rows_in(original)
-
-
 def rows_if_paired(original: Table, masked: Table) -> Integers | None:
     """The row of the original of each masked row; None where the tables were read apart."""
-    return paired_rows(original, masked) if masked.pairs_with(original) else None
+    return masked.rows_in(original) if masked.pairs_with(original) else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +101,7 @@ def each_quantity(original: Table, masked: Table, names: Sequence[str]) -> Itera
     values is left out, and so is one without any.
     """
     for name in names:
-        if original.kind(name) not in _QUANTITIES:
+        if original.kind(name) not in QUANTITIES:
             continue
         try:
             before = stacked_numbers(name, original, original)[: len(original)]
@@ -116,9 +116,7 @@ def each_quantity(original: Table, masked: Table, names: Sequence[str]) -> Itera
             yield Quantity(name, before, np.full(len(masked), np.nanmean(before)), gone=True)
 
 
-def quantities_to_compare(
-    original: Table, masked: Table, columns: Sequence[str] | None
-) -> list[Quantity]:
+def quantities_to_compare(original: Table, masked: Table, columns: Columns) -> list[Quantity]:
     """All of them; InputError where there is none."""
     names = columns_to_compare(original, masked, columns)
     found = list(each_quantity(original, masked, names))
@@ -155,11 +153,11 @@ def _in_one_scale(original: Table, masked: Table, name: str) -> Floats | None:
     if name not in masked.columns:
         return None
     kinds = original.kind(name), masked.kind(name)
-    if kinds[0] in _NUMERIC and kinds[1] == "text":
+    if kinds[0] in NUMBERS and kinds[1] == "text":
         return _with_middles(original, masked, name)
-    if kinds[1] not in _QUANTITIES or (kinds[0] in _NUMERIC) != (kinds[1] in _NUMERIC):
+    if kinds[1] not in QUANTITIES or (kinds[0] in NUMBERS) != (kinds[1] in NUMBERS):
         return None
-    if kinds[0] not in _NUMERIC and scale_name(original.codes(name)) != scale_name(
+    if kinds[0] not in NUMBERS and scale_name(original.codes(name)) != scale_name(
         masked.codes(name)
     ):
         return None
@@ -179,3 +177,18 @@ def _with_middles(original: Table, masked: Table, name: str) -> Floats | None:
     ends = np.clip(ends, np.nanmin(before), np.nanmax(before))  # an open end is that of the data
     middles = np.append(ends[:, 0] / 2 + ends[:, 1] / 2, np.nan)
     return to_one_scale(np.concatenate([before, middles[labels.codes]]))
+
+
+def sampled_rows(row_key: Integers, most: int) -> Integers:
+    """The rows of at most so many records, chosen by their keys: the same ones in every table.
+
+    Examples
+    --------
+    >>> rows = sampled_rows(np.arange(100), 10)
+    >>> len(rows), (99 - sampled_rows(np.arange(100)[::-1], 10)[::-1]).tolist() == rows.tolist()
+    (10, True)
+    """
+    if len(row_key) <= most:
+        return np.arange(len(row_key))
+    places = SecretStream.public("utility").keyed_hash(row_key, "records")
+    return np.sort(np.argsort(places, kind="stable")[:most])

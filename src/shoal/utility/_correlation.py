@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InputError
 from shoal.measurement import Measurement, measure
+from shoal.parameters import OneOf
 from shoal.table import Table
-from shoal.utility._columns import Floats, about_gone, quantities_to_compare
+from shoal.utility._columns import Columns, Floats, about_gone, quantities_to_compare
 
-Correlation = Literal["pearson", "spearman"]
-CorrelationPairs = Literal["all", "confidential"]
+Correlation = Annotated[Literal["pearson", "spearman"], OneOf(("pearson", "spearman"))]
+CorrelationPairs = Annotated[Literal["all", "confidential"], OneOf(("all", "confidential"))]
 
 
-@measure("mean change of correlations", direction="lower", limits=(0, 2), needs_original=True)
+@measure("mean change of correlations", direction="lower", limits=(0, 2))
 def correlation_difference(
     original: Table,
     masked: Table,
     *,
     method: Correlation = "pearson",
     pairs: CorrelationPairs = "all",
-    columns: Sequence[str] | None = None,
+    columns: Columns = None,
 ) -> Measurement:
     """The mean absolute difference of correlations, |r' - r|, over pairs of columns.
 
@@ -61,8 +61,6 @@ def correlation_difference(
     >>> round(correlation_difference(before, after).value, 12)
     0.5
     """
-    _check_choice("method", method, ("pearson", "spearman"))
-    _check_choice("pairs", pairs, ("all", "confidential"))
     quantities = quantities_to_compare(original, masked, columns)
     if len(quantities) < 2:
         raise InputError("A correlation needs two columns of numbers or dates; there is only one.")
@@ -141,9 +139,3 @@ def _by_column(change: Floats, chosen: npt.NDArray[np.bool_], names: list[str]) 
 
 def _about_none(pairs: int) -> tuple[str, ...]:
     return () if pairs else ("No two columns of the original have a correlation to lose.",)
-
-
-def _check_choice(name: str, value: object, choices: Sequence[str]) -> None:
-    if value not in choices:
-        allowed = " or ".join(f"'{choice}'" for choice in choices)
-        raise InputError(f"The option '{name}' must be {allowed}.")

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import numpy as np
 
 from shoal.errors import InputError, did_you_mean, quoted
 from shoal.measurement import Measurement, measure
 from shoal.table import Hierarchy, HierarchyCodes, Table, empty_cells
-from shoal.utility._columns import Integers, paired_rows, quasi_identifiers_to_compare
+from shoal.utility._columns import Columns, Integers, quasi_identifiers_to_compare
+
+
+@dataclass(frozen=True)
+class HierarchyByColumn:
+    """A mapping of columns to their hierarchies."""
+
+    def accepts(self, value: Any) -> bool:
+        return isinstance(value, Mapping) and len(value) > 0
+
+    def describe(self) -> str:
+        return "a hierarchy for each column"
 
 
 @measure(
     "generalization intensity",
     direction="lower",
     limits=(0, 1),
-    needs_original=True,
     pairs=True,
     on_request="levels are those of hierarchies; name them as hierarchies",
 )
@@ -25,8 +36,8 @@ def generalization_intensity(
     original: Table,
     masked: Table,
     *,
-    hierarchies: Mapping[str, Any] | None = None,
-    columns: Sequence[str] | None = None,
+    hierarchies: Annotated[Mapping[str, Any] | None, HierarchyByColumn()] = None,
+    columns: Columns = None,
 ) -> Measurement:
     """The mean level at which cells were released, over the height of their hierarchy.
 
@@ -70,7 +81,7 @@ def generalization_intensity(
     lacking = [name for name in names if name not in trees]
     if lacking:
         raise InputError(f"There is no hierarchy for {quoted(lacking)}; name it in 'hierarchies'.")
-    rows = paired_rows(original, masked)
+    rows = masked.rows_in(original)
     each, shares, elsewhere = {}, {}, {}
     for name in names:
         tree = trees[name].codes(original, name, unseen="top")
@@ -87,8 +98,8 @@ def generalization_intensity(
     )
 
 
-def _trees(original: Table, hierarchies: object) -> dict[str, Hierarchy]:
-    if not isinstance(hierarchies, Mapping) or not hierarchies:
+def _trees(original: Table, hierarchies: Mapping[str, Any] | None) -> dict[str, Hierarchy]:
+    if not hierarchies:
         raise InputError(
             "Levels are those of hierarchies: give 'hierarchies', a hierarchy for each column."
         )

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from shoal.measurement import Measurement, measure
 from shoal.table import Table, stacked_codes
-from shoal.utility._columns import Floats, about_persons, columns_to_compare, paired_rows
-from shoal.utility._counted import Counted, each_counted
-from shoal.utility._distribution import about_taken_out, about_unpaired
+from shoal.utility._columns import Columns, Floats, about_persons, columns_to_compare
+from shoal.utility._distribution import Counted, about_taken_out, about_unpaired, each_counted
 
 _SMALL = 5  # expected records, below which chi-square is a rough guide (Cochran 1954)
 
 
-@measure(
-    "chi-square per degree of freedom", direction="lower", limits=(0, math.inf), needs_original=True
-)
-def chi_square(
-    original: Table, masked: Table, *, columns: Sequence[str] | None = None
-) -> Measurement:
+@measure("chi-square per degree of freedom", direction="lower", limits=(0, math.inf))
+def chi_square(original: Table, masked: Table, *, columns: Columns = None) -> Measurement:
     """Pearson's chi-square of the released values against the shares of the original.
 
     For one column it is the sum over its values of (released - expected)² / expected, where the
@@ -93,10 +87,8 @@ def chi_square(
     )
 
 
-@measure("Cramér's V", direction="lower", limits=(0, 1), needs_original=True)
-def cramers_v(
-    original: Table, masked: Table, *, columns: Sequence[str] | None = None
-) -> Measurement:
+@measure("Cramér's V", direction="lower", limits=(0, 1))
+def cramers_v(original: Table, masked: Table, *, columns: Columns = None) -> Measurement:
     """How strongly a column tells which of the two tables a record is from, on average.
 
     Cramér's V of the table of counts with a row for the original, one for the masked table, and a
@@ -146,7 +138,7 @@ def _drawn(original: Table, masked: Table, counted: Counted, sampled: float) -> 
         return sampled
     codes = stacked_codes(counted.name, original, masked)
     before, after = codes[: len(original)], codes[len(original) :]
-    return sampled if np.array_equal(before[paired_rows(original, masked)], after) else 0.0
+    return sampled if np.array_equal(before[masked.rows_in(original)], after) else 0.0
 
 
 def _tested(counted: Counted, sampled: float) -> dict[str, Any] | None:

@@ -12,16 +12,16 @@ from shoal.errors import InputError
 from shoal.measurement import Measurement, measure
 from shoal.table import ROOT, Table, empty_cells
 from shoal.utility._columns import (
+    Columns,
     Floats,
     Integers,
     columns_to_compare,
     each_quantity,
-    paired_rows,
     present,
     quasi_identifiers_to_compare,
     rows_if_paired,
+    sampled_rows,
 )
-from shoal.utility._sampled import sampled_rows
 
 if TYPE_CHECKING:
     from shoal.table import Codes
@@ -30,14 +30,9 @@ BINS = 10
 _CELLS = 10_000_000  # records × pairs of columns that are counted at most, about a second
 
 
-@measure(
-    "loss of mutual information",
-    direction="lower",
-    limits=(-math.inf, math.inf),
-    needs_original=True,
-)
+@measure("loss of mutual information", direction="lower", limits=(-math.inf, math.inf))
 def mutual_information_loss(
-    original: Table, masked: Table, *, columns: Sequence[str] | None = None
+    original: Table, masked: Table, *, columns: Columns = None
 ) -> Measurement:
     """How much less the columns tell of each other after masking, in nats.
 
@@ -150,15 +145,9 @@ def _told(coded: Sequence[Integers]) -> Floats:
 
 
 @measure(
-    "share of information lost (non-uniform entropy)",
-    direction="lower",
-    limits=(0, 1),
-    needs_original=True,
-    pairs=True,
+    "share of information lost (non-uniform entropy)", direction="lower", limits=(0, 1), pairs=True
 )
-def nonuniform_entropy(
-    original: Table, masked: Table, *, columns: Sequence[str] | None = None
-) -> Measurement:
+def nonuniform_entropy(original: Table, masked: Table, *, columns: Columns = None) -> Measurement:
     """The share of the information in the quasi-identifiers that the released values lost.
 
     For each cell -log2 of the records that had its value, among those that were given its
@@ -193,7 +182,7 @@ def nonuniform_entropy(
     (0.5, 4.0)
     """
     names = quasi_identifiers_to_compare(original, masked, columns)
-    rows = paired_rows(original, masked)
+    rows = masked.rows_in(original)
     lost, whole = {}, {}
     for name in names:
         values = original.codes(name).codes.astype(np.int64)

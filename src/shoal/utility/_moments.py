@@ -11,22 +11,20 @@ import numpy as np
 from shoal.measurement import Measurement, measure
 from shoal.table import Table
 from shoal.utility._columns import (
+    Columns,
     Floats,
     Integers,
     Quantity,
     about_gone,
     about_persons,
-    paired_rows,
     present,
     quantities_to_compare,
     variance,
 )
 
 
-@measure("ratio of variances", direction="higher", limits=(0, 1), needs_original=True)
-def variance_ratio(
-    original: Table, masked: Table, *, columns: Sequence[str] | None = None
-) -> Measurement:
+@measure("ratio of variances", direction="higher", limits=(0, 1))
+def variance_ratio(original: Table, masked: Table, *, columns: Columns = None) -> Measurement:
     """The smaller of the variances before and after masking over the larger, on average.
 
     1 means that every variance is as it was. ``details["tests"]`` has for each column F, the
@@ -92,15 +90,9 @@ def _tested(quantity: Quantity) -> dict[str, Any]:
 
 
 @measure(
-    "mean scaled deviation of numbers (IL1s)",
-    direction="lower",
-    limits=(0, math.inf),
-    needs_original=True,
-    pairs=True,
+    "mean scaled deviation of numbers (IL1s)", direction="lower", limits=(0, math.inf), pairs=True
 )
-def scaled_deviation(
-    original: Table, masked: Table, *, columns: Sequence[str] | None = None
-) -> Measurement:
+def scaled_deviation(original: Table, masked: Table, *, columns: Columns = None) -> Measurement:
     """The mean of how far a number moved, over √2 standard deviations: the IL1s of the literature.
 
     The mean over columns of the mean over records of |x - x'| / (√2 s), s the standard deviation
@@ -140,13 +132,9 @@ def scaled_deviation(
 
 
 @measure(
-    "squared error in percent of the total",
-    direction="lower",
-    limits=(0, math.inf),
-    needs_original=True,
-    pairs=True,
+    "squared error in percent of the total", direction="lower", limits=(0, math.inf), pairs=True
 )
-def sse_sst(original: Table, masked: Table, *, columns: Sequence[str] | None = None) -> Measurement:
+def sse_sst(original: Table, masked: Table, *, columns: Columns = None) -> Measurement:
     """The squared error of the numbers in percent of their total sum of squares.
 
     100 × SSE / SST on standardised columns, as the literature on microaggregation has it: the
@@ -193,7 +181,7 @@ def _over_columns(
     error: Callable[[Quantity, Integers, Floats], float | None],
 ) -> Measurement:
     """The mean over columns of an error: of the rows, and how far their cells moved."""
-    rows = paired_rows(original, masked)
+    rows = masked.rows_in(original)
     quantities = quantities_to_compare(original, masked, columns)
     each = {}
     for quantity in quantities:

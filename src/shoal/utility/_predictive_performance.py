@@ -5,42 +5,46 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from shoal.errors import InputError, did_you_mean
 from shoal.measurement import Measurement, measure
 from shoal.table import Table
-from shoal.utility.models._columns import Side
-from shoal.utility.models._comparison import Comparison
+from shoal.utility.models._comparison import (
+    ClassScore,
+    ColumnName,
+    Comparison,
+    Draw,
+    Features,
+    HoldOut,
+    Learner,
+    OneSide,
+    Persons,
+    Repeats,
+    Splits,
+    TestShare,
+)
 from shoal.utility.models._findings import Findings
-from shoal.utility.models._scores import CLASSIFICATION_SCORES
 
 #: So many persons take part at most, unless the caller wants more.
 SAMPLE = 10_000
 
 
-@measure(
-    "predictive performance",
-    direction="higher",
-    limits=(0, 1),
-    needs_original=True,
-    target=True,
-)
+@measure("predictive performance", direction="higher", limits=(0, 1), target=True)
 def predictive_performance(
     original: Table,
     masked: Table,
     *,
-    target: str | None = None,
-    learner: Any = "logistic-regression",
-    score: str = "f1",
-    train: Side = "masked",
-    test: Side = "original",
-    features: Sequence[str] | None = None,
-    weight: str | None = None,
-    splits: int = 5,
-    repeats: int = 1,
-    test_share: float | None = None,
-    holdout: Table | None = None,
-    sample: int = SAMPLE,
-    random_state: int = 0,
+    target: ColumnName = None,
+    learner: Learner = "logistic-regression",
+    score: ClassScore = "f1",
+    train: OneSide = "masked",
+    test: OneSide = "original",
+    features: Features = None,
+    weight: ColumnName = None,
+    splits: Splits = 5,
+    repeats: Repeats = 1,
+    test_share: TestShare = None,
+    holdout: HoldOut = None,
+    sample: Persons = SAMPLE,
+    random_state: Draw = 0,
 ) -> Measurement:
     """How well a model that learned from the masked table predicts classes of people as they are.
 
@@ -102,11 +106,6 @@ def predictive_performance(
     >>> round(found.baseline, 2), round(found.value, 2)
     (0.98, 0.8)
     """
-    if not isinstance(score, str) or score not in CLASSIFICATION_SCORES:
-        raise InputError(
-            f"There is no score '{score}' of classes. "
-            f"{did_you_mean(str(score), CLASSIFICATION_SCORES)}"
-        )
     outcome = Comparison(
         learner=learner,
         target=target,
@@ -134,29 +133,23 @@ def predictive_performance(
     return _measurement("predictive_performance", found, details | {"classes": classes}, warnings)
 
 
-@measure(
-    "share of variance that a model explains",
-    direction="higher",
-    limits=(0, 1),
-    needs_original=True,
-    target=True,
-)
+@measure("share of variance that a model explains", direction="higher", limits=(0, 1), target=True)
 def regression_performance(
     original: Table,
     masked: Table,
     *,
-    target: str | None = None,
-    learner: Any = "ridge-regression",
-    train: Side = "masked",
-    test: Side = "original",
-    features: Sequence[str] | None = None,
-    weight: str | None = None,
-    splits: int = 5,
-    repeats: int = 1,
-    test_share: float | None = None,
-    holdout: Table | None = None,
-    sample: int = SAMPLE,
-    random_state: int = 0,
+    target: ColumnName = None,
+    learner: Learner = "ridge-regression",
+    train: OneSide = "masked",
+    test: OneSide = "original",
+    features: Features = None,
+    weight: ColumnName = None,
+    splits: Splits = 5,
+    repeats: Repeats = 1,
+    test_share: TestShare = None,
+    holdout: HoldOut = None,
+    sample: Persons = SAMPLE,
+    random_state: Draw = 0,
 ) -> Measurement:
     """How well a model that learned from the masked table predicts a number of people as they are.
 

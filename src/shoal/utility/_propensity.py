@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from shoal.errors import InputError
 from shoal.measurement import Measurement, measure
+from shoal.parameters import Integer, OneOf
+from shoal.randomness import SecretStream
 from shoal.table import Table, released_text, stacked_codes, usual_partners
 from shoal.utility._columns import (
+    Columns,
     Floats,
     Integers,
     columns_to_compare,
     each_quantity,
     rows_if_paired,
+    sampled_rows,
 )
 from shoal.utility._distribution import about_taken_out, about_unpaired
-from shoal.utility._sampled import public_stream, sampled_rows
 
-Discriminator = Literal["logistic", "tree"]
+Discriminator = Annotated[Literal["logistic", "tree"], OneOf(("logistic", "tree"))]
 
 SAMPLE = 5_000
 _VALUES = 20  # the most frequent values of a column have a feature each,
@@ -30,16 +32,14 @@ _DRAWS = 10
 _ROUNDING = 1e-24  # less than this is left of nothing
 
 
-@measure(
-    "propensity score mean squared error", direction="lower", limits=(0, 0.25), needs_original=True
-)
+@measure("propensity score mean squared error", direction="lower", limits=(0, 0.25))
 def propensity(
     original: Table,
     masked: Table,
     *,
     discriminator: Discriminator = "logistic",
-    sample: int = SAMPLE,
-    columns: Sequence[str] | None = None,
+    sample: Annotated[int, Integer(1)] = SAMPLE,
+    columns: Columns = None,
 ) -> Measurement:
     """The mean squared error of the propensity score, pMSE: whether masked records look original.
 
@@ -85,10 +85,6 @@ def propensity(
     >>> propensity(table, table).value
     0.0
     """
-    if discriminator not in ("logistic", "tree"):
-        raise InputError("The option 'discriminator' must be 'logistic' or 'tree'.")
-    if isinstance(sample, bool) or not isinstance(sample, (int, np.integer)) or sample < 1:
-        raise InputError("The option 'sample' must be a whole number ≥ 1.")
     names = columns_to_compare(original, masked, columns)
     released = [name for name in names if name in masked.columns]
     above, below = (sampled_rows(table.row_key, int(sample)) for table in (original, masked))
@@ -198,7 +194,7 @@ def _redrawn_error(features: Floats, redrawn: int) -> float:
     is_masked = np.repeat([0, 1], [len(features), redrawn])
     errors = []
     for draw in range(_DRAWS):
-        stream = public_stream("propensity", str(draw))
+        stream = SecretStream.public("propensity", str(draw))
         chosen = features[stream.integers_below(np.full(redrawn, len(features)))]
         errors.append(_error(np.vstack([features, chosen]), is_masked, redrawn / records, "tree"))
     return float(np.mean(errors))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import numbers
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -56,19 +55,12 @@ def checked_options(options: Options | None) -> dict[str, dict[str, Any]]:
         )
     for name, given in (options or {}).items():
         _check_measure(name)
-        declared = inspect.signature(discover_all_measures()[name].function).parameters.values()
-        having = [option.name for option in declared if option.kind is option.KEYWORD_ONLY]
         if not isinstance(given, Mapping):
             raise InputError(
                 f"The options of '{name}' must be a dict of option and value; got "
                 f"{type(given).__name__} instead."
             )
-        for option in given:
-            if option not in having:
-                raise InputError(
-                    f"The measure '{name}' has no option '{option}'. "
-                    f"{did_you_mean(str(option), having)}"
-                )
+        discover_all_measures()[name].check_names(given)
     return {name: dict(given) for name, given in (options or {}).items()}
 
 

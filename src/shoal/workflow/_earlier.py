@@ -13,10 +13,10 @@ from shoal.table import Table
 #: What each attack on several releases finds out.
 ATTACKS = {
     "records": MeasureInfo(
-        "records", "share of persons in a smaller crowd", "lower", (0, 1), True, intersection
+        "records", "share of persons in a smaller crowd", "lower", (0, 1), intersection
     ),
     "values": MeasureInfo(
-        "values", "share of persons whose secret is certain", "lower", (0, 1), True, intersection
+        "values", "share of persons whose secret is certain", "lower", (0, 1), intersection
     ),
 }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -102,18 +101,14 @@ class Run:
         return None if otherwise else self.found.get("distance_linkage")
 
     def _measured(self, info: MeasureInfo) -> Measurement:
-        taken = inspect.signature(info.function).parameters
-        given = {name: value for name, value in self.shared.items() if name in taken}
+        given = {name: value for name, value in self.shared.items() if name in info.options}
         given |= self.own.get(info.name, {})
         if info.name == "journalist_risk" and self._counts_in_the_original(given):
             assert self.original is not None
             return journalist_risk_before_sampling(
                 self.original, self.table, missing=given["missing"]
             )
-        if not info.needs_original:
-            return info.function(self.table, **given)
-        assert self.original is not None
-        return info.function(self.original, self.table, **given)
+        return info.take(self.original, self.table, **given)
 
     def _counts_in_the_original(self, given: Mapping[str, Any]) -> bool:
         """Whether nobody said what the population is, and the original that was sampled is one."""

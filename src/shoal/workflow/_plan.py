@@ -244,11 +244,7 @@ class Plan:
     @classmethod
     def from_toml(cls, text: str, *, folder: Path | None = None) -> Plan:
         """A plan from the text of a TOML file; paths in it are relative to ``folder``."""
-        try:
-            given = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as cause:
-            raise PlanError(f"The plan is not valid TOML: {cause}.") from None
-        return cls.from_dict(given, folder=folder)
+        return cls.from_dict(_parsed(text, "plan"), folder=folder)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the plan as a TOML file."""
@@ -257,15 +253,26 @@ class Plan:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Plan:
         """Read a plan from a TOML file."""
-        try:
-            text = Path(path).read_text(encoding="utf-8")
-        except FileNotFoundError:
-            raise PlanError(
-                f"There is no plan at '{path}'; 'shoal init DATA' writes a first one."
-            ) from None
-        except (OSError, UnicodeDecodeError):
-            raise PlanError(f"The plan at '{path}' cannot be read as a UTF-8 text file.") from None
-        return cls.from_toml(text, folder=Path(path).parent)
+        given = read_toml(path, "plan", "; 'shoal init DATA' writes a first one")
+        return cls.from_dict(given, folder=Path(path).parent)
+
+
+def read_toml(path: str | os.PathLike[str], called: str, remedy: str = "") -> dict[str, Any]:
+    """What a TOML file says; errors call it by what it is."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise PlanError(f"There is no {called} at '{path}'{remedy}.") from None
+    except (OSError, UnicodeDecodeError):
+        raise PlanError(f"The {called} at '{path}' cannot be read as a UTF-8 text file.") from None
+    return _parsed(text, called)
+
+
+def _parsed(text: str, called: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as cause:
+        raise PlanError(f"The {called} is not valid TOML: {cause}.") from None
 
 
 def in_released_domain(records: Iterable[StepRecord], people: Table) -> Table:

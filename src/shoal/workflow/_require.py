@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 import numbers
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
-from shoal.errors import InputError, ParameterError, PlanError, did_you_mean
+from shoal.errors import ParameterError, PlanError, did_you_mean
 from shoal.measurement import MeasureInfo, Measurement
 from shoal.models import PopulationModel, PrivacyModel, discover_models
 from shoal.parameters import Real, parameters_of
@@ -75,19 +74,15 @@ class Limit:
 
     def _check_options(self) -> None:
         """Only options that the measure has, and that a plan and a release can write down."""
-        known = _options_of(self.info)
+        self.info.check_names(self.options, in_plan=True)
         for name, value in self.options.items():
-            if name not in known:
-                raise ParameterError(
-                    f"The measure '{self.measure}' has no option '{name}'. "
-                    f"{did_you_mean(name, known)}"
-                )
             names = isinstance(value, list) and all(isinstance(one, str) for one in value)
             if not isinstance(value, (str, bool)) and not names and not _is_number(value):
                 raise ParameterError(
                     f"The option '{name}' of a limit of '{self.measure}' must be a number, a text "
                     f"or a list of texts, so that a plan can hold it; got {type(value).__name__}."
                 )
+            self.info.options[name].check(value, self.measure)
 
     @property
     def info(self) -> MeasureInfo:
@@ -111,23 +106,7 @@ class Limit:
 
     def run(self, masked: Table, original: Table | None) -> Measurement:
         """Measure; the original is needed only by measures that compare."""
-        if not self.info.needs_original:
-            return self.info.function(masked, **self.options)
-        if original is None:
-            raise InputError(f"The measure '{self.measure}' needs the original table.")
-        return self.info.function(original, masked, **self.options)
-
-
-def _options_of(info: MeasureInfo) -> list[str]:
-    """The options of a measure that a plan can give."""
-    declared = inspect.signature(info.function).parameters.values()
-    return [
-        p.name
-        for p in declared
-        if p.kind is p.KEYWORD_ONLY
-        and "Table" not in str(p.annotation)
-        and p.name != "random_state"
-    ]
+        return self.info.take(original, masked, **self.options)
 
 
 Requirement = PrivacyModel | Limit
@@ -255,7 +234,7 @@ def private_names_of(key: str) -> list[str]:
         return [parameter.name for parameter in parameters_of(model) if parameter.private]
     measure = key.partition("_")[2]
     info = discover_all_measures().get(_MEASURE_NAMES.get(measure, measure))
-    return [] if info is None else [n for n in _options_of(info) if n in _PRIVATE_OPTIONS]
+    return [] if info is None else [n for n in info.options if n in _PRIVATE_OPTIONS]
 
 
 def value_of(requirement: Requirement, *, public: bool = False) -> Any:

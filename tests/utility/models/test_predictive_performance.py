@@ -14,7 +14,7 @@ from shoal import Generalize, Hierarchy, Roles, Round, Sample, Table
 from shoal.errors import InputError, NothingLeftWarning
 from shoal.utility import predictive_performance
 from shoal.utility.models import cross_validated, stratified_folds
-from shoal.utility.models._intervals import over_folds, over_rows
+from shoal.utility.models._scores import over_folds, over_rows
 
 from .persons import ROWS, Spy, people, shuffled, with_numbers
 

@@ -7,7 +7,7 @@ import pytest
 
 from shoal.errors import InputError
 from shoal.utility.models import stratified_folds, stratified_sample
-from shoal.utility.models._splits import bands
+from shoal.utility.models._columns import Target
 
 STRATA = np.array([0] * 41 + [1] * 12 + [2] * 4)
 KEYS = np.random.default_rng(5).permutation(500)[: len(STRATA)]
@@ -91,7 +91,7 @@ class TestSample:
 
 def test_bands_are_equally_large_and_in_order():
     values = np.random.default_rng(3).normal(size=53)
-    found = bands(values)
+    found = Target("pay", "regression", values).strata(np.arange(len(values)))
     assert np.bincount(found).max() - np.bincount(found).min() <= 1
     assert (np.diff(found[np.argsort(values)]) >= 0).all()
     assert len(set(found)) == 10

@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
-
-from shoal.app.cli._sources import AsJson, Reading, reads_data, split_names
-from shoal.app.cli.output._assessed_tables import (
+from shoal.app.cli._sources import (
+    AsJson,
     Declared,
-    known_columns,
-    measure_options,
-    read_control,
-    read_earlier,
-    read_released,
-    read_tables,
-    refuse_unless_measured,
+    Names,
+    Reading,
+    argument,
+    flag,
+    option,
+    reads_data,
+    split_names,
+    with_examples,
 )
 from shoal.app.cli.output._files import check_page, write_whole
-from shoal.app.cli.output._next import with_examples
 from shoal.app.cli.output._progress import Working
 from shoal.app.cli.output._show import note, print_json, printable
 from shoal.app.cli.output._show_assessment import show_assessment
 from shoal.errors import InputError
 
-_ROLES_PANEL = "Roles (a plan, or column names separated by commas)"
-_MEASURES_PANEL = "What is measured"
-_Names = list[str] | None
+if TYPE_CHECKING:
+    from shoal.table import Roles, Table
+    from shoal.workflow import Assessment
 
-
-def _names(option: str, help: str, panel: str = _ROLES_PANEL, metavar: str = "A,B") -> Any:
-    return typer.Option(option, metavar=metavar, help=help, rich_help_panel=panel)
+_ROLES = "Roles (a plan, or column names separated by commas)"
+_MEASURES = "What is measured"
 
 
 @with_examples("""
@@ -57,119 +55,90 @@ shoal assess people.csv --quasi age,zip,sex --sampling-fraction 0.1
 def assess(
     data: Annotated[
         str,
-        typer.Argument(
-            metavar="DATA",
-            show_default=False,
-            help="The table: a CSV, TSV, Parquet, Arrow/Feather or Excel file, the URI of a "
+        argument(
+            "DATA",
+            "The table: a CSV, TSV, Parquet, Arrow/Feather or Excel file, the URI of a "
             "database with --query, or the folder of a release.",
         ),
     ],
     reading: Reading,
     original: Annotated[
-        str | None,
-        typer.Option(metavar="DATA", help="The table before masking, for measures that compare."),
+        str | None, option("The table before masking, for measures that compare.", "DATA")
     ] = None,
     same_order: Annotated[
         bool,
-        typer.Option(
+        flag(
             "--same-order",
-            metavar="",
-            help="Both tables have the same records in the same order, so that rows can be paired.",
+            "Both tables have the same records in the same order, so that rows can be paired.",
         ),
     ] = False,
-    plan: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Take the roles of a plan.", rich_help_panel=_ROLES_PANEL
-        ),
-    ] = None,
-    quasi: Annotated[_Names, _names("--quasi", "Columns that an intruder may know.")] = None,
-    sensitive: Annotated[_Names, _names("--sensitive", "Columns that nobody should learn.")] = None,
+    plan: Annotated[Path | None, option("Take the roles of a plan.", "FILE", _ROLES)] = None,
+    quasi: Annotated[Names, option("Columns that an intruder may know.", "A,B", _ROLES)] = None,
+    sensitive: Annotated[Names, option("Columns that nobody should learn.", "A,B", _ROLES)] = None,
     identifiers: Annotated[
-        _Names, _names("--identifiers", "Columns that name a person by themselves.")
+        Names, option("Columns that name a person by themselves.", "A,B", _ROLES)
     ] = None,
     unit: Annotated[
-        _Names, _names("--unit", "Columns that say whose row it is, where a person has several.")
+        Names,
+        option("Columns that say whose row it is, where a person has several.", "A,B", _ROLES),
     ] = None,
     household: Annotated[
-        _Names, _names("--household", "Columns that say who lives together.")
+        Names, option("Columns that say who lives together.", "A,B", _ROLES)
     ] = None,
     target: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="The column that a model is to predict.",
-            rich_help_panel=_ROLES_PANEL,
-        ),
+        str | None, option("The column that a model is to predict.", "COLUMN", _ROLES)
     ] = None,
     measure: Annotated[
-        _Names,
-        _names("--measure", "Only these measures, by their names.", _MEASURES_PANEL, "NAME,NAME"),
+        Names, option("Only these measures, by their names.", "NAME,NAME", _MEASURES)
     ] = None,
     everything: Annotated[
-        bool,
-        typer.Option(
-            "--all",
-            metavar="",
-            help="Also the measures that take long.",
-            rich_help_panel=_MEASURES_PANEL,
-        ),
+        bool, flag("--all", "Also the measures that take long.", _MEASURES)
     ] = False,
     known: Annotated[
-        _Names,
-        _names("--known", "The columns that an intruder knows who attacks.", _MEASURES_PANEL),
+        Names,
+        option("The columns that an intruder knows who attacks.", "A,B", _MEASURES),
     ] = None,
     option: Annotated[
-        _Names,
-        _names(
-            "--option",
+        Names,
+        option(
             "An option of one measure, its value written as in TOML; may be repeated.",
-            _MEASURES_PANEL,
             "MEASURE.OPTION=VALUE",
+            _MEASURES,
         ),
     ] = None,
     earlier: Annotated[
-        _Names,
-        _names(
-            "--earlier",
+        Names,
+        option(
             "The folder of an earlier release of the same original: whom both expose together; "
             "may be repeated.",
-            _MEASURES_PANEL,
             "DIR",
+            _MEASURES,
         ),
     ] = None,
     control: Annotated[
         str | None,
-        typer.Option(
-            metavar="DATA",
-            help="People of the same kind who are not in the table, to compare attacks with.",
-            rich_help_panel=_MEASURES_PANEL,
+        option(
+            "People of the same kind who are not in the table, to compare attacks with.",
+            "DATA",
+            _MEASURES,
         ),
     ] = None,
     population: Annotated[
-        str | None,
-        typer.Option(metavar="DATA", help="The population of the table, for journalist risk."),
+        str | None, option("The population of the table, for journalist risk.", "DATA")
     ] = None,
     sampling_fraction: Annotated[
         float | None,
-        typer.Option(
-            metavar="SHARE",
-            help="The share of the population that the table holds, for journalist risk.",
-        ),
+        option("The share of the population that the table holds, for journalist risk.", "SHARE"),
     ] = None,
-    threshold: Annotated[
-        float, typer.Option(metavar="RISK", help="The risk above which a record is at risk.")
-    ] = 0.2,
+    threshold: Annotated[float, option("The risk above which a record is at risk.", "RISK")] = 0.2,
     missing: Annotated[
         Literal["own", "wildcard"],
-        typer.Option(
-            help="Whether a missing value is a value of its own, or agrees with every value as "
+        option(
+            "Whether a missing value is a value of its own, or agrees with every value as "
             "the statistics offices count."
         ),
     ] = "own",
-    html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the facts as a page, too.")
-    ] = None,
+    html: Annotated[Path | None, option("Write the facts as a page, too.", "FILE")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Measure how exposed a table is and, against its original, what masking cost.
@@ -201,7 +170,9 @@ def assess(
             loaded,
             original=before,
             population=None if population is None else reading.read_other(population),
-            control=None if control is None else read_control(reading, control, whole.roles),
+            control=None
+            if control is None
+            else _masked_as(reading.read_other(control), whole.roles),
             sampling_fraction=sampling_fraction,
             threshold=threshold,
             missing=missing,
@@ -221,3 +192,118 @@ def assess(
         show_assessment(found)
     if html is not None:
         note(f"The page is at {printable(html)}.")
+
+
+def read_tables(
+    reading: Reading,
+    data: str,
+    original: str | None,
+    declared: Declared,
+    *others: str | None,
+    same_order: bool,
+) -> tuple[Table, Table | None]:
+    """The table and its original, each read by itself."""
+    loaded = reading.read(data, original, *others)
+    if original is None:
+        if same_order:
+            raise InputError("--same-order is about two tables; give the other one as --original.")
+        return loaded.with_roles(declared.roles(loaded)), None
+    before = reading.read_other(original)
+    before = before.with_roles(declared.roles(before))
+    if same_order and len(loaded) != len(before):
+        raise InputError(
+            f"--same-order pairs row by row, but the table has {len(loaded):,} rows and the "
+            f"original {len(before):,}; leave it out, or give the folder of the release."
+        )
+    masked = _masked_as(loaded, before.roles)
+    return (masked.paired(before) if same_order else masked), before
+
+
+def read_released(
+    reading: Reading, folder: str, original: str | None, declared: Declared
+) -> tuple[Table, Table | None]:
+    """The table of a release and its original, paired where the private half is there."""
+    from shoal.workflow import read_release
+
+    given = None if original is None else reading.read_other(original)
+    masked, before = read_release(folder, original=given)
+    if before is None:
+        return masked.with_roles(declared.over(masked.roles, masked), released=True), None
+    recorded = before.roles if before.roles.quasi_identifiers else masked.roles
+    before = before.with_roles(declared.over(recorded, before))
+    return _masked_as(masked, before.roles), before
+
+
+def read_earlier(
+    reading: Reading, folders: list[str], original: Table | None, declared: Declared
+) -> list[Table]:
+    """Earlier releases of the same original, each paired with it through its private half."""
+    from shoal.workflow import read_release
+
+    if original is None:
+        raise InputError(
+            "--earlier follows people from release to release; give the table that they were made "
+            "from as --original."
+        )
+    tables = []
+    for folder in folders:
+        masked, before = read_release(folder, original=original)
+        if before is None or not masked.pairs_with(original):
+            raise InputError(
+                f"The release at '{folder}' has no private half, which says whose its rows are; "
+                "give the whole release as --earlier."
+            )
+        tables.append(_masked_as(masked, declared.over(masked.roles, before)))
+    return tables
+
+
+def measure_options(given: list[str] | None) -> dict[str, dict[str, Any]]:
+    """``MEASURE.OPTION=VALUE``, as often as given, by measure; a value is written as in TOML."""
+    import tomllib
+
+    found: dict[str, dict[str, Any]] = {}
+    for word in given or ():
+        names, equals, text = word.partition("=")
+        measure, dot, option = names.strip().partition(".")
+        if not (equals and dot and measure and option):
+            raise InputError(
+                f"--option is written MEASURE.OPTION=VALUE, such as "
+                f"distance_linkage.known=['age']; got '{word}'."
+            )
+        if option in found.get(measure, {}):
+            raise InputError(f"The option '{measure}.{option}' is given twice; give it once.")
+        try:
+            value = tomllib.loads(f"value = {text}")
+        except (tomllib.TOMLDecodeError, RecursionError):
+            value = {}
+        if list(value) != ["value"]:
+            raise InputError(
+                f"The value of --option {measure}.{option} is not one value as TOML writes it: a "
+                "number, true, false, a text in quotes, or a list of these in brackets."
+            )
+        found.setdefault(measure, {})[option] = value["value"]
+    return found
+
+
+def refuse_unless_measured(options: Mapping[str, Any], found: Assessment) -> None:
+    """Raise InputError where a measure that options were given for was not taken."""
+    for name in options:
+        reason = found.failed.get(name, found.left_out.get(name))
+        if reason is not None:
+            raise InputError(f"--option {name}: it could not be measured. {reason.rstrip('.')}.")
+
+
+def _masked_as(masked: Table, roles: Roles) -> Table:
+    """The masked table under the roles of its original; masking may have taken columns out."""
+    gone = [name for _, name in roles.items() if name not in masked.columns]
+    return masked.with_roles(roles.without(gone), released=True)
+
+
+def known_columns(given: Names, columns: list[str]) -> list[str] | str | None:
+    """Columns, or the one word that stands for some."""
+    from shoal.workflow import KNOWN_WORDS
+
+    names = split_names(given, columns)
+    if len(names) == 1 and names[0] in KNOWN_WORDS and names[0] not in columns:
+        return names[0]
+    return names or None

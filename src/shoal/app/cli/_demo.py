@@ -7,11 +7,8 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from shoal.app.cli._protect import check_place, release_facts, show_before_and_after
-from shoal.app.cli._sources import AsJson, Force
-from shoal.app.cli.output._next import with_examples
+from shoal.app.cli._sources import AsJson, Force, option, with_examples
 from shoal.app.cli.output._progress import Working
 from shoal.app.cli.output._show import (
     command_line,
@@ -37,9 +34,9 @@ shoal demo --out my-first-release
 shoal demo --force
 """)
 def demo(
-    out: Annotated[
-        Path, typer.Option(metavar="DIR", help="The folder of the release to make.")
-    ] = Path("demo-release"),
+    out: Annotated[Path, option("The folder of the release to make.", "DIR")] = Path(
+        "demo-release"
+    ),
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:

@@ -8,11 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-import typer
-
-from shoal.app.cli._sources import AsJson, Data, Force, Reading, reads_data
+from shoal.app.cli._sources import (
+    AsJson,
+    Data,
+    Force,
+    Reading,
+    argument,
+    option,
+    reads_data,
+    with_examples,
+)
 from shoal.app.cli.output._files import check_new, write_whole
-from shoal.app.cli.output._next import with_examples
 from shoal.app.cli.output._progress import Working
 from shoal.app.cli.output._show import (
     console,
@@ -23,8 +29,7 @@ from shoal.app.cli.output._show import (
     print_json,
     printable,
     say,
-    show,
-    table,
+    show_table,
 )
 from shoal.errors import InputError
 
@@ -72,17 +77,11 @@ def in_plan(column: str, value: str | Mapping[str, Any]) -> str:
     """
     import tomlkit
 
-    key = column if re.fullmatch(r"[A-Za-z0-9_-]+", column) else _quoted(column)
+    key = tomlkit.key(column).as_string()
     if isinstance(value, str):
-        return f"{key} = {_quoted(value)}"
+        return f"{key} = {tomlkit.item(value).as_string()}"
     options = (f"{name} = {tomlkit.item(option).as_string()}" for name, option in value.items())
     return f"{key} = {{ {', '.join(options)} }}"
-
-
-def _quoted(text: str) -> str:
-    import tomlkit
-
-    return tomlkit.item(text).as_string()
 
 
 def propose_hierarchies(table: Table, columns: Iterable[str], plan: Path) -> ProposedHierarchies:
@@ -148,26 +147,19 @@ shoal hierarchy people.csv occupation --out hierarchies/occupation.csv
 @reads_data
 def hierarchy(
     data: Data,
-    column: Annotated[
-        str, typer.Argument(metavar="COLUMN", show_default=False, help="The column.")
-    ],
+    column: Annotated[str, argument("COLUMN", "The column.")],
     reading: Reading,
     kind: Annotated[
         str | None,
-        typer.Option(
-            metavar="KIND",
-            show_default=False,
-            help="Another kind than the one that fits best: intervals, sizes, quantiles, "
+        option(
+            "Another kind than the one that fits best: intervals, sizes, quantiles, "
             "rounding, dates, prefixes, ordered, frequency or suppression.",
+            "KIND",
         ),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            show_default=False,
-            help="Write it as a CSV file to edit: one line for each value of the column.",
-        ),
+        option("Write it as a CSV file to edit: one line for each value of the column.", "FILE"),
     ] = None,
     force: Force = False,
     as_json: AsJson = False,
@@ -232,13 +224,13 @@ def _show(column: str, found: Hierarchy, codes: HierarchyCodes) -> None:
         said = "the values themselves" if level == 0 else ", ".join(labels[:_LABELS])
         more = f" and {len(labels) - _LABELS:,} more" if level and len(labels) > _LABELS else ""
         rows.append((str(level), number(codes.nodes(level)), said + more))
-    show(table(("level", "values", "such as"), rows, numeric=(0, 1)))
+    show_table(("level", "values", "such as"), rows, numeric=(0, 1))
     if codes.column.missing is not None:
         say("A missing value stays missing up to the last level, and counts as one value.")
     if found.is_function:
         return
     heading("First lines")
     head = [f"level {level}" for level in range(codes.levels)]
-    show(table(head, found.rows[:_SHOWN]))
+    show_table(head, found.rows[:_SHOWN])
     if len(found.rows) > _SHOWN:
         note(f"{count(len(found.rows) - _SHOWN, 'further line')}; --out FILE writes all of them.")

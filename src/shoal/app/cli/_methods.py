@@ -5,11 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Annotated, Any
 
-import typer
-
-from shoal.app.cli._sources import AsJson
+from shoal.app.cli._sources import AsJson, argument, with_examples
 from shoal.app.cli.output._catalogue import Entry, catalogue
-from shoal.app.cli.output._next import with_examples
 from shoal.app.cli.output._show import (
     command_line,
     console,
@@ -18,7 +15,7 @@ from shoal.app.cli.output._show import (
     print_json,
     say,
     show,
-    table,
+    show_table,
 )
 from shoal.errors import InputError, did_you_mean
 
@@ -37,12 +34,7 @@ shoal methods k_anonymity
 shoal methods --json
 """)
 def methods(
-    name: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="NAME", show_default=False, help="A method, model or measure to explain."
-        ),
-    ] = None,
+    name: Annotated[str | None, argument("NAME", "A method, model or measure to explain.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """List every method, privacy model and measure; with a NAME, explain it with an example."""
@@ -109,11 +101,9 @@ def _explain(entry: Entry) -> None:
         say(entry.text)
     if entry.parameters:
         heading(count(len(entry.parameters), "parameter"))
-        show(
-            table(
-                ("name", "accepts", "default", "meaning"),
-                ((p.name, p.accepts, p.default_text, p.meaning) for p in entry.parameters),
-            )
+        show_table(
+            ("name", "accepts", "default", "meaning"),
+            ((p.name, p.accepts, p.default_text, p.meaning) for p in entry.parameters),
         )
     heading("In a plan")
     for line in entry.example.splitlines():

@@ -7,10 +7,17 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
-
-from shoal.app.cli._sources import AsJson, Data, Force, Reading, is_database, reads_data
-from shoal.app.cli.output._next import shown_source, with_examples
+from shoal.app.cli._sources import (
+    AsJson,
+    Data,
+    Force,
+    Reading,
+    is_database,
+    option,
+    reads_data,
+    shown_source,
+    with_examples,
+)
 from shoal.app.cli.output._progress import Working
 from shoal.app.cli.output._show import (
     command_line,
@@ -21,12 +28,10 @@ from shoal.app.cli.output._show import (
     print_json,
     printable,
     say,
-    show,
+    show_table,
     styled,
-    table,
 )
 from shoal.app.cli.output._show_assessment import NOT_BY_CROWDS
-from shoal.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
     from shoal.table import Formulas, Table
@@ -42,33 +47,25 @@ shoal protect sqlite:///people.db --query 'SELECT * FROM people' --plan plan.tom
 def protect(
     data: Data,
     reading: Reading,
-    plan: Annotated[
-        Path,
-        typer.Option(metavar="FILE", show_default=False, help="The plan: roles, steps, require."),
-    ],
-    out: Annotated[
-        Path,
-        typer.Option(metavar="DIR", show_default=False, help="The folder of the release to make."),
-    ],
+    plan: Annotated[Path, option("The plan: roles, steps, require.", "FILE")],
+    out: Annotated[Path, option("The folder of the release to make.", "DIR")],
     format: Annotated[
         str | None,
-        typer.Option(
-            metavar="FORMAT",
+        option(
+            "The format of the released data: csv, tsv, parquet, arrow or xlsx.",
+            "FORMAT",
             show_default="that of DATA; parquet for a database",
-            help="The format of the released data: csv, tsv, parquet, arrow or xlsx.",
         ),
     ] = None,
     formulas: Annotated[
         Literal["neutralise", "keep"],
-        typer.Option(
-            help="In csv and tsv: put an apostrophe before texts and column names that a "
-            "spreadsheet would run as formulas, or keep them as they are.",
+        option(
+            "In csv and tsv: put an apostrophe before texts and column names that a "
+            "spreadsheet would run as formulas, or keep them as they are."
         ),
     ] = "neutralise",
     force: Force = False,
-    engine: Annotated[
-        Literal["local"], typer.Option(help="Where the plan runs: on this machine.")
-    ] = "local",
+    engine: Annotated[Literal["local"], option("Where the plan runs: on this machine.")] = "local",
     as_json: AsJson = False,
 ) -> None:
     """Apply a plan, verify what it requires, and write the release.
@@ -77,9 +74,10 @@ def protect(
     is 1. The release has a public half to give away and a private one to keep.
     """
     from shoal.table import DELIMITER_OF
+    from shoal.table.storage._formats import check_format
     from shoal.workflow import Plan, protect
 
-    written = _checked_format(format, reading, data)
+    written = check_format(format) if format else reading.output_format(data)
     check_place(out, force=force)
     loaded = Plan.load(plan)
     with Working("Reading the data") as working:
@@ -109,15 +107,6 @@ def check_place(out: Path, *, force: bool) -> None:
     from shoal.workflow.release._release import check_target
 
     check_target(Path(os.path.abspath(out)), force=force)
-
-
-def _checked_format(format: str | None, reading: Reading, data: str) -> str:
-    from shoal.table import FORMATS
-
-    chosen = format or reading.output_format(data)
-    if chosen not in FORMATS:
-        raise InputError(f"There is no format '{chosen}'. {did_you_mean(chosen, FORMATS)}")
-    return chosen
 
 
 def release_facts(release: Release, folder: Path) -> dict[str, Any]:
@@ -153,22 +142,18 @@ def show_release(release: Release, out: Path) -> None:
     from shoal.workflow import minimalities_of, minimality_in_words
 
     heading("What each step did")
-    show(
-        table(
-            ("step", "columns changed", "records taken out", "left alone, because"),
+    show_table(
+        ("step", "columns changed", "records taken out", "left alone, because"),
+        (
             (
-                (
-                    step.method,
-                    listed(
-                        f"{n} (removed)" if n in step.removed_columns else n for n in step.touched
-                    ),
-                    number(step.removed),
-                    listed(f"{name}: {why}" for name, why in step.skipped.items()),
-                )
-                for step in release.steps
-            ),
-            numeric=(2,),
-        )
+                step.method,
+                listed(f"{n} (removed)" if n in step.removed_columns else n for n in step.touched),
+                number(step.removed),
+                listed(f"{name}: {why}" for name, why in step.skipped.items()),
+            )
+            for step in release.steps
+        ),
+        numeric=(2,),
     )
     show_before_and_after(release.before, release.after)
     show_claims(release)
@@ -223,7 +208,7 @@ def show_before_and_after(before: Assessment, after: Assessment) -> None:
                 found.direction,
             )
         )
-    show(table(("measure", "before", "after", "better"), rows, numeric=(1, 2)))
+    show_table(("measure", "before", "after", "better"), rows, numeric=(1, 2))
     if after.swapping is not None:
         say(NOT_BY_CROWDS)
 
@@ -241,18 +226,16 @@ def show_claims(release: Release) -> None:
     if not release.claims:
         say("Nothing: the release makes no claim. Add a [require] part to the plan.")
         return
-    show(
-        table(
-            ("requirement", "required", "measured", "holds"),
+    show_table(
+        ("requirement", "required", "measured", "holds"),
+        (
             (
-                (
-                    claim.key,
-                    number(float(claim.requirement.threshold)),
-                    number(claim.measured),
-                    _holding(claim),
-                )
-                for claim in release.claims
-            ),
-            numeric=(1, 2),
-        )
+                claim.key,
+                number(float(claim.requirement.threshold)),
+                number(claim.measured),
+                _holding(claim),
+            )
+            for claim in release.claims
+        ),
+        numeric=(1, 2),
     )

@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from shoal.app.cli._sources import AsJson, Data, Reading, reads_data
-from shoal.app.cli.output._next import shown_source, with_examples
+from shoal.app.cli._sources import AsJson, Data, Reading, reads_data, shown_source, with_examples
 from shoal.app.cli.output._progress import Working
 from shoal.app.cli.output._show import (
     command_line,
@@ -17,8 +16,7 @@ from shoal.app.cli.output._show import (
     percent,
     print_json,
     say,
-    show,
-    table,
+    show_table,
 )
 
 if TYPE_CHECKING:
@@ -64,35 +62,31 @@ def _show(suggestion: RoleSuggestion) -> None:
     )
     columns = suggestion.columns
     shown = [facts for facts in columns if facts.role] if len(columns) > _MOST_SHOWN else columns
-    show(
-        table(
-            ("column", "role", "because"),
-            (
-                (facts.name, (facts.role or "-").replace("_", "-"), facts.reason or "-")
-                for facts in shown
-            ),
-            whole=(0, 1),
-        )
+    show_table(
+        ("column", "role", "because"),
+        (
+            (facts.name, (facts.role or "-").replace("_", "-"), facts.reason or "-")
+            for facts in shown
+        ),
+        whole=(0, 1),
     )
     if len(shown) < len(columns):
         _say_without_role(columns)
     heading("How well each column tells records apart")
-    show(
-        table(
-            ("column", "kind", "values", "missing", "distinction", "separation"),
+    show_table(
+        ("column", "kind", "values", "missing", "distinction", "separation"),
+        (
             (
-                (
-                    facts.name,
-                    facts.kind,
-                    f"{facts.distinct:,}",
-                    percent(facts.missing),
-                    percent(facts.distinction),
-                    percent(facts.separation),
-                )
-                for facts in shown
-            ),
-            numeric=(2, 3, 4, 5),
-        )
+                facts.name,
+                facts.kind,
+                f"{facts.distinct:,}",
+                percent(facts.missing),
+                percent(facts.distinction),
+                percent(facts.separation),
+            )
+            for facts in shown
+        ),
+        numeric=(2, 3, 4, 5),
     )
     _show_sets(suggestion)
     if suggestion.notes:
@@ -122,4 +116,4 @@ def _show_sets(suggestion: RoleSuggestion) -> None:
             )
     if rows:
         heading("Sets of columns that tell records apart best")
-        show(table(("columns", "distinction", "separation"), rows, numeric=(1, 2)))
+        show_table(("columns", "distinction", "separation"), rows, numeric=(1, 2))

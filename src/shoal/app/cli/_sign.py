@@ -8,10 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from shoal.app.cli._sources import AsJson
-from shoal.app.cli.output._next import with_examples
+from shoal.app.cli._sources import AsJson, ReleaseFolder, option, with_examples
 from shoal.app.cli.output._progress import Working
 from shoal.app.cli.output._show import print_json, printable, say
 from shoal.errors import InputError
@@ -22,30 +19,16 @@ shoal sign release --key ~/.ssh/id_ed25519
 shoal verify release --signer ~/.ssh/id_ed25519.pub
 """)
 def sign(
-    folder: Annotated[
-        Path,
-        typer.Argument(
-            metavar="DIR",
-            show_default=False,
-            help="The folder of a release, or of its public half alone.",
-        ),
-    ],
+    folder: ReleaseFolder,
     key: Annotated[
-        Path,
-        typer.Option(
-            "--key",
-            metavar="FILE",
-            show_default=False,
-            help="The private key: Ed25519, ECDSA or RSA, as ssh-keygen makes them.",
-        ),
+        Path, option("The private key: Ed25519, ECDSA or RSA, as ssh-keygen makes them.", "FILE")
     ],
     passphrase_file: Annotated[
         Path | None,
-        typer.Option(
-            "--passphrase-file",
-            metavar="FILE",
-            help="The file whose first line is the passphrase of the key; asked for on the "
+        option(
+            "The file whose first line is the passphrase of the key; asked for on the "
             "terminal if not given.",
+            "FILE",
         ),
     ] = None,
     as_json: AsJson = False,

@@ -6,11 +6,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
-
-from shoal.app.cli._sources import AsJson, split_names
+from shoal.app.cli._sources import AsJson, Names, argument, flag, option, split_names, with_examples
 from shoal.app.cli.output._errors import resumable
-from shoal.app.cli.output._next import with_examples
 from shoal.app.cli.output._progress import Working
 from shoal.app.cli.output._show import (
     count,
@@ -20,9 +17,8 @@ from shoal.app.cli.output._show import (
     print_json,
     printable,
     say,
-    show,
+    show_table,
     styled,
-    table,
 )
 from shoal.errors import InputError
 
@@ -51,90 +47,59 @@ shoal study show study/
 def study(
     name: Annotated[
         str,
-        typer.Argument(
-            metavar="NAME|FILE",
-            show_default=False,
-            help="A built-in study, the TOML file of your own, 'list', or 'show' with a folder.",
+        argument(
+            "NAME|FILE",
+            "A built-in study, the TOML file of your own, 'list', or 'show' with a folder.",
         ),
     ],
-    folder: Annotated[
-        Path | None,
-        typer.Argument(metavar="DIR", show_default=False, help="For 'show': where a study is."),
-    ] = None,
+    folder: Annotated[Path | None, argument("DIR", "For 'show': where a study is.")] = None,
     out: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="The folder of the results; a study goes on in its own."),
+        Path | None, option("The folder of the results; a study goes on in its own.", "DIR")
     ] = None,
     preset: Annotated[
         Literal["quick", "full"],
-        typer.Option(help="Of a built-in study: minutes on two cores, or the paper's grid."),
+        option("Of a built-in study: minutes on two cores, or the paper's grid."),
     ] = "quick",
-    jobs: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Workers; all cores without it.")
-    ] = None,
+    jobs: Annotated[int | None, option("Workers; all cores without it.", "N", min=1)] = None,
     backend: Annotated[
         Literal["loky", "dask", "spark"],
-        typer.Option(
-            help="Where workers run: here; on the Dask cluster that DASK_SCHEDULER_ADDRESS names; "
+        option(
+            "Where workers run: here; on the Dask cluster that DASK_SCHEDULER_ADDRESS names; "
             "on the cluster that Spark's settings name."
         ),
     ] = "loky",
     budget: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help="Begin nothing new after 90s, 30m, 2h or 1d."),
+        str | None, option("Begin nothing new after 90s, 30m, 2h or 1d.", "TIME")
     ] = None,
-    retry: Annotated[bool, typer.Option("--retry", help="Try failed tasks again.")] = False,
+    retry: Annotated[bool, flag("--retry", "Try failed tasks again.")] = False,
     table: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--table",
-            metavar="PATH",
-            rich_help_panel=_OWN,
-            show_default=False,
-            help="A file, a folder of files, or a TOML file that lists tables as a study's file "
+        option(
+            "A file, a folder of files, or a TOML file that lists tables as a study's file "
             "does; may be given several times.",
+            "PATH",
+            _OWN,
         ),
     ] = None,
-    target: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", rich_help_panel=_OWN, help="What models predict."),
-    ] = None,
+    target: Annotated[str | None, option("What models predict.", "COLUMN", _OWN)] = None,
     quasi: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--quasi",
-            metavar="COLUMNS",
-            rich_help_panel=_OWN,
-            show_default=False,
-            help="What an intruder may know: a,b; without it the study's rule.",
-        ),
+        Names,
+        option("What an intruder may know: a,b; without it the study's rule.", "COLUMNS", _OWN),
     ] = None,
     sensitive: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--sensitive",
-            metavar="COLUMNS",
-            rich_help_panel=_OWN,
-            show_default=False,
-            help="What an intruder wants to learn: a,b; the target without it.",
-        ),
+        Names,
+        option("What an intruder wants to learn: a,b; the target without it.", "COLUMNS", _OWN),
     ] = None,
     without: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--without",
-            metavar="COLUMNS",
-            rich_help_panel=_OWN,
-            show_default=False,
-            help="Columns to leave out, names and e-mail addresses for example: a,b.",
+        Names,
+        option(
+            "Columns to leave out, names and e-mail addresses for example: a,b.", "COLUMNS", _OWN
         ),
     ] = None,
     hierarchies: Annotated[
         Path | None,
-        typer.Option(
-            metavar="DIR",
-            rich_help_panel=_OWN,
-            help="A folder with a file COLUMN.csv for each column that has a hierarchy.",
+        option(
+            "A folder with a file COLUMN.csv for each column that has a hierarchy.", "DIR", _OWN
         ),
     ] = None,
     as_json: AsJson = False,
@@ -220,7 +185,7 @@ def _list(as_json: bool) -> None:
         return
     heading("Built-in studies")
     rows = ((each.name, each.title, each.reference) for each in known.values())
-    show(table(("name", "about", "after"), rows))
+    show_table(("name", "about", "after"), rows)
 
 
 def _report(facts: dict[str, Any], folder: Path, as_json: bool) -> None:
@@ -231,21 +196,19 @@ def _report(facts: dict[str, Any], folder: Path, as_json: bool) -> None:
     done = f"{facts['done']:,} of {count(facts['tasks'], 'task')} done"
     say(f"{done}, {facts['failed']:,} failed; {facts['computed']:,} computed now.")
     if facts["verdict"]:
-        show(
-            table(
-                ("number", "published", "measured", "tolerance", "within"),
+        show_table(
+            ("number", "published", "measured", "tolerance", "within"),
+            (
                 (
-                    (
-                        row["name"],
-                        _plain(row["published"]),
-                        _plain(row["measured"]),
-                        _tolerance(row),
-                        _outcome(row["within_tolerance"]),
-                    )
-                    for row in facts["verdict"]
-                ),
-                numeric=(1, 2, 3),
-            )
+                    row["name"],
+                    _cell(row["published"]),
+                    _cell(row["measured"]),
+                    _tolerance(row),
+                    _outcome(row["within_tolerance"]),
+                )
+                for row in facts["verdict"]
+            ),
+            numeric=(1, 2, 3),
         )
     for claim in facts["claims"]:
         held = {True: "Holds", False: "Does not hold", None: "Not decided"}[claim["holds"]]
@@ -255,7 +218,7 @@ def _report(facts: dict[str, Any], folder: Path, as_json: bool) -> None:
         say(one["sentence"])
         if one["rows"]:
             shown = ([_cell(value) for value in row] for row in one["rows"][:_MOST_SHOWN])
-            show(table(one["columns"], shown, numeric=range(1, len(one["columns"]))))
+            show_table(one["columns"], shown, numeric=range(1, len(one["columns"])))
     say()
     say(facts["sentence"], style="bold")
     for reason, times in facts["failures"].items():
@@ -271,10 +234,6 @@ def _cell(value: Any) -> str:
     if value is None:
         return "-"
     return number(value) if isinstance(value, float) else str(value)
-
-
-def _plain(value: float | None) -> str:
-    return "-" if value is None else number(value)
 
 
 def _tolerance(row: dict[str, Any]) -> str:

@@ -8,12 +8,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from shoal.app.cli._sources import AsJson, Data, Force, Reading, reads_data, roles_from
+from shoal.app.cli._sources import (
+    AsJson,
+    Data,
+    Declared,
+    Force,
+    Reading,
+    option,
+    reads_data,
+    shown_source,
+    with_examples,
+)
 from shoal.app.cli.output._errors import resumable
 from shoal.app.cli.output._files import check_new
-from shoal.app.cli.output._next import shown_source, with_examples
 from shoal.app.cli.output._progress import Working
 from shoal.app.cli.output._show import (
     command_line,
@@ -23,8 +30,7 @@ from shoal.app.cli.output._show import (
     print_json,
     printable,
     say,
-    show,
-    table,
+    show_table,
 )
 from shoal.errors import InputError
 
@@ -44,50 +50,39 @@ def tune(
     reading: Reading,
     plan: Annotated[
         Path,
-        typer.Option(
-            metavar="FILE",
-            show_default=False,
-            help="A plan with the roles; its steps are tried too, its requirements are kept.",
+        option(
+            "A plan with the roles; its steps are tried too, its requirements are kept.", "FILE"
         ),
     ],
     out: Annotated[
         Path,
-        typer.Option(
-            metavar="DIR",
-            show_default=False,
-            help="The folder for plan.toml and the front; a search that was stopped goes on there.",
+        option(
+            "The folder for plan.toml and the front; a search that was stopped goes on there.",
+            "DIR",
         ),
     ],
-    max_risk: Annotated[
-        float | None, typer.Option(metavar="RISK", help="The largest risk to accept.")
-    ] = None,
+    max_risk: Annotated[float | None, option("The largest risk to accept.", "RISK")] = None,
     min_utility: Annotated[
         float | None,
-        typer.Option(
-            metavar="VALUE",
-            help="The least utility to accept; without --max-risk, find the least risk for it.",
+        option(
+            "The least utility to accept; without --max-risk, find the least risk for it.", "VALUE"
         ),
     ] = None,
     target: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="What models predict; the plan's without it."),
+        str | None, option("What models predict; the plan's without it.", "COLUMN")
     ] = None,
     risk: Annotated[
-        str, typer.Option(metavar="MEASURE", help="The attack that the risk is measured by.")
+        str, option("The attack that the risk is measured by.", "MEASURE")
     ] = "distance_linkage",
     utility: Annotated[
-        str, typer.Option(metavar="MEASURE", help="The utility that is made as large as it can be.")
+        str, option("The utility that is made as large as it can be.", "MEASURE")
     ] = "predictive_performance",
     learner: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="The learner; what the measure takes without it."),
+        str | None, option("The learner; what the measure takes without it.", "NAME")
     ] = None,
-    trials: Annotated[int, typer.Option(min=1, metavar="N", help="How many plans to try.")] = 100,
+    trials: Annotated[int, option("How many plans to try.", "N", min=1)] = 100,
     search_rows: Annotated[
-        int,
-        typer.Option(
-            min=20, metavar="N", help="Try on so many people at most; confirm on all of them."
-        ),
+        int, option("Try on so many people at most; confirm on all of them.", "N", min=20)
     ] = 5_000,
     force: Force = False,
     as_json: AsJson = False,
@@ -109,9 +104,7 @@ def tune(
         check_new(out / "plan.toml", force=force)
     with resumable(), Working("Reading the data") as working:
         loaded = reading.read(data)
-        roles = roles_from(loaded.columns, plan=plan, quasi=None, sensitive=None, identifiers=None)
-        if target is not None:
-            roles = roles.replacing(target=target)
+        roles = Declared(plan, target=target).roles(loaded)
         found = tune(
             loaded.with_roles(roles),
             max_risk=max_risk,
@@ -174,4 +167,4 @@ def _show_plans(plans: Sequence[Tried], found: Tuning) -> None:
         (one.label, number(one.risk), number(one.utility), "chosen" if one.steps == chosen else "")
         for one in plans
     ]
-    show(table(("plan", "risk", "utility", ""), rows, numeric=(1, 2)))
+    show_table(("plan", "risk", "utility", ""), rows, numeric=(1, 2))

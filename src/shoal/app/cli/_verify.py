@@ -7,8 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shoal.app.cli._sources import AsJson, Reading, is_database, reads_data
-from shoal.app.cli.output._next import with_examples
+from shoal.app.cli._sources import (
+    AsJson,
+    Reading,
+    ReleaseFolder,
+    is_database,
+    option,
+    reads_data,
+    with_examples,
+)
 from shoal.app.cli.output._progress import Working
 from shoal.app.cli.output._show import (
     count,
@@ -17,9 +24,8 @@ from shoal.app.cli.output._show import (
     print_json,
     printable,
     say,
-    show,
+    show_table,
     styled,
-    table,
 )
 
 if TYPE_CHECKING:
@@ -36,30 +42,22 @@ shoal verify release --json
 """)
 @reads_data
 def verify(
-    folder: Annotated[
-        Path,
-        typer.Argument(
-            metavar="DIR",
-            show_default=False,
-            help="The folder of a release, or of its public half alone.",
-        ),
-    ],
+    folder: ReleaseFolder,
     reading: Reading,
     original: Annotated[
         str | None,
-        typer.Option(
-            metavar="DATA",
-            help="The table that was released, for the claims that compare with it; the private "
+        option(
+            "The table that was released, for the claims that compare with it; the private "
             "half is needed too.",
+            "DATA",
         ),
     ] = None,
     signer: Annotated[
         str | None,
-        typer.Option(
-            "--signer",
-            metavar="KEY",
-            help="Who must have signed: a public key file of SSH, a file of allowed signers, or "
+        option(
+            "Who must have signed: a public key file of SSH, a file of allowed signers, or "
             "the line of a key.",
+            "KEY",
         ),
     ] = None,
     as_json: AsJson = False,
@@ -89,14 +87,12 @@ def verify(
 def show_checks(found: Verification) -> None:
     """Every check with its outcome."""
     heading("Checks")
-    show(
-        table(
-            ("check", "outcome", "detail"),
-            (
-                (check.name, styled(check.status, _STYLES[check.status]), check.detail)
-                for check in found.checks
-            ),
-        )
+    show_table(
+        ("check", "outcome", "detail"),
+        (
+            (check.name, styled(check.status, _STYLES[check.status]), check.detail)
+            for check in found.checks
+        ),
     )
 
 

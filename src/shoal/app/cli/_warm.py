@@ -5,10 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from shoal.app.cli._sources import AsJson
-from shoal.app.cli.output._next import with_examples
+from shoal.app.cli._sources import AsJson, argument, with_examples
 from shoal.app.cli.output._progress import Working
 from shoal.app.cli.output._show import console, count, print_json, say
 from shoal.errors import InputError, did_you_mean
@@ -28,10 +25,8 @@ shoal warm generalize swap
 def warm(
     methods: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="[METHOD]...",
-            show_default=False,
-            help="Only what these methods need; of all methods and measures without it.",
+        argument(
+            "[METHOD]...", "Only what these methods need; of all methods and measures without it."
         ),
     ] = None,
     as_json: AsJson = False,

@@ -69,13 +69,7 @@ class _Guessed:
         return _above(self.accuracy, self.blind)
 
 
-@measure(
-    "share of secrets guessed",
-    direction="lower",
-    limits=(0, 1),
-    needs_original=True,
-    sensitive=True,
-)
+@measure("share of secrets guessed", direction="lower", limits=(0, 1), sensitive=True)
 def attribute_inference(
     original: Table,
     masked: Table,

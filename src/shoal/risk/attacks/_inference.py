@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     "risk that a sensitive value is inferred from the release",
     direction="lower",
     limits=(0, 1),
-    needs_original=True,
     sensitive=True,
     on_request="what it shows without persons who were not in the table may be known of everybody; "
     "ask for it by name, with a control",

@@ -44,13 +44,7 @@ class _ColumnDisclosure:
         return told
 
 
-@measure(
-    "share of numbers told closely",
-    direction="lower",
-    limits=(0, 1),
-    needs_original=True,
-    pairs=True,
-)
+@measure("share of numbers told closely", direction="lower", limits=(0, 1), pairs=True)
 def interval_disclosure(
     original: Table,
     masked: Table,

@@ -31,7 +31,6 @@ from shoal.table import Table
     "risk that two sources are linked through the release",
     direction="lower",
     limits=(0, 1),
-    needs_original=True,
     on_request="it is about two sources and needs persons who were not in the table; ask for it "
     "by name, with a control",
 )

@@ -34,7 +34,6 @@ _TOLERANCE = 0.1  # the part of a quantity's ranks that a model predicts as one 
     "chance that a member is told from others",
     direction="lower",
     limits=(0, 1),
-    needs_original=True,
     on_request="it needs persons who were not in the table, as control; nothing else says how "
     "near such persons come to a release",
 )

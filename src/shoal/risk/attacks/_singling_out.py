@@ -38,12 +38,7 @@ SinglingOutMode = Literal["multivariate", "univariate"]
 NumberCondition = Literal["near", "beyond"]
 
 
-@measure(
-    "risk of being singled out, above blind guessing",
-    direction="lower",
-    limits=(0, 1),
-    needs_original=True,
-)
+@measure("risk of being singled out, above blind guessing", direction="lower", limits=(0, 1))
 def singling_out(
     original: Table,
     masked: Table,

@@ -39,13 +39,7 @@ _LEAST_GAP = 1e-100
 LinkageDissimilarity = Literal["gower", "euclidean"]
 
 
-@measure(
-    "share of right links by distance",
-    direction="lower",
-    limits=(0, 1),
-    needs_original=True,
-    pairs=True,
-)
+@measure("share of right links by distance", direction="lower", limits=(0, 1), pairs=True)
 def distance_linkage(
     original: Table,
     masked: Table,

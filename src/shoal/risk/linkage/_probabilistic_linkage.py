@@ -23,13 +23,7 @@ if TYPE_CHECKING:
 MOST_PERSONS = 3_000
 
 
-@measure(
-    "share of right links by agreement",
-    direction="lower",
-    limits=(0, 1),
-    needs_original=True,
-    pairs=True,
-)
+@measure("share of right links by agreement", direction="lower", limits=(0, 1), pairs=True)
 def probabilistic_linkage(
     original: Table,
     masked: Table,

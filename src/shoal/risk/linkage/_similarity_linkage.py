@@ -30,13 +30,7 @@ Units = Literal["raw", "sd"]
 THRESHOLD = 0.7
 
 
-@measure(
-    "share of right links by similarity",
-    direction="lower",
-    limits=(0, 1),
-    needs_original=True,
-    pairs=True,
-)
+@measure("share of right links by similarity", direction="lower", limits=(0, 1), pairs=True)
 def similarity_linkage(
     original: Table,
     masked: Table,

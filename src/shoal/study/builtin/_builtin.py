@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 from shoal.errors import InputError
 from shoal.study._conclusion import Conclusion
@@ -11,9 +15,17 @@ from shoal.study._design import Study
 from shoal.study._results import Results
 from shoal.study.data._tables import TableSource
 from shoal.table import Roles
-from shoal.utility.models._target import MOST_CLASSES, natural_task
+from shoal.utility.models._columns import MOST_CLASSES, natural_task
 
 PRESETS = ("quick", "full")
+
+
+@cache
+def paper(name: str) -> dict[str, Any]:
+    """What was published of an experiment: its tables, its numbers, and notes about them."""
+    text = Path(__file__).with_name("papers.toml").read_text(encoding="utf-8")
+    found: dict[str, Any] = tomllib.loads(text)[name]
+    return found
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from typing import Any
 
 from shoal.errors import InputError
 from shoal.study._design import ORIGINAL, Study
-from shoal.study.builtin._builtin import BuiltIn, OnOtherTables, at_most, with_target
-from shoal.study.builtin._mixed_ml_readings import (
+from shoal.study.builtin._builtin import BuiltIn, OnOtherTables, at_most, paper, with_target
+from shoal.study.builtin._mixed_ml_claims import (
     ATTACKS,
     BUDGETS,
     KNOWLEDGE,
@@ -21,7 +21,6 @@ from shoal.study.builtin._mixed_ml_readings import (
     RULES,
     f1_of,
     guessed,
-    named,
 )
 from shoal.study.builtin._mixed_ml_verdict import conclude, conclude_elsewhere
 from shoal.study.data._tables import TableSource
@@ -33,30 +32,6 @@ _TRIALS = {"quick": 2, "full": 5}
 _HELD_OUT = 0.3  # the paper's 70/30 split
 _DELTA = 1e-5
 
-# CLASS and NSP of cardiotocography are two labels of the same records.
-_TABLES: tuple[Mapping[str, Any], ...] = (
-    {
-        "path": "uci/cmc.parquet",
-        "target": "contraceptive_method",
-        "openml": 23,
-        "openml_target": "Contraceptive_method_used",
-    },
-    {"path": "uci/mammographic.parquet", "target": "severity"},
-    {
-        "path": "uci/heart_cleveland.parquet",
-        "target": "disease",
-        "openml": 49,
-        "openml_target": "num",
-    },
-    {"path": "uci/cardiotocography.parquet", "target": "CLASS", "without": ["NSP"]},
-    {
-        "path": "uci/adult.parquet",
-        "target": "income",
-        "openml": 1590,
-        "openml_target": "class",
-    },
-    {"path": "uci/german.parquet", "target": "class", "openml": 31},
-)
 _QUICK_ROWS = 2_000  # of Adult, and of tables of somebody's own
 
 _SWAP = {"method": "swap", "blocks": "mutual-information"}
@@ -89,7 +64,7 @@ def _design(preset: str) -> Study:
 def _tables(preset: str) -> list[dict[str, Any]]:
     """Every table twice: swapped in the columns that identify, and in all but the target."""
     entries = []
-    for each in _TABLES:
+    for each in paper("mixed-ml")["tables"]:
         source = TableSource.from_dict(each)
         if preset == "quick" and source.name == "adult":
             source = replace(source, rows=_QUICK_ROWS)
@@ -101,7 +76,7 @@ def _twice(source: TableSource) -> list[TableSource]:
     """A table under both rules for the quasi-identifiers, with rows put aside."""
     held_out = source.held_out or _HELD_OUT
     return [
-        replace(source, name=named(source.name, rule), roles=rule, held_out=held_out)
+        replace(source, name=f"{source.name}, {rule}", roles=rule, held_out=held_out)
         for rule in RULES
     ]
 

@@ -4,34 +4,151 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
 
 from shoal.study._conclusion import Claim
 from shoal.study._design import ORIGINAL
+from shoal.study._results import Results, Row
 from shoal.study._statistics import signed_rank
-from shoal.study.builtin._mixed_ml_readings import (
-    ATTACKS,
-    BUDGETS,
-    F1,
-    GENERALIZED,
-    KNOWLEDGE,
-    KNOWN_OF,
-    LINKS,
-    LOSS,
-    MEMBERSHIP,
-    NETWORK,
-    RULES,
-    SWAPS,
-    Readings,
-    baseline_of,
-    f1_of,
-    guessed,
-    lift_of,
-    lost_of,
-    precision_of,
-    relative_of,
-    short,
+
+#: Which columns are quasi-identifiers, and are swapped.
+RULES = ("part", "all")
+ATTACKS = ("distance", "model", "probabilistic")
+#: What a partly and a fully informed intruder know.
+KNOWLEDGE = ("part", "everything")
+#: What is known to the intruder whom the paper holds against each choice of columns.
+KNOWN_OF = {"part": "part", "all": "everything"}
+SWAPS = ("gower", "ahmad-dey")
+GENERALIZED = ("k-anonymity", "l-diversity", "t-closeness")
+LEARNERS = (
+    "logistic-regression",
+    "decision-tree",
+    "random-forest",
+    "svm",
+    "multi-layer-perceptron",
 )
+#: The budgets ε of the network.
+BUDGETS = (3.0, 1.0, 0.5, 0.25)
+NETWORK = "dp-sgd"
+LOSS, LINKS, MEMBERSHIP = "loss of mutual information", "row links", "membership"
+
+
+def parted(name: str) -> tuple[str, str]:
+    """A table and the choice of columns; all, where a table of somebody's own says nothing.
+
+    Examples
+    --------
+    >>> parted("cmc, part"), parted("patients, 2020")
+    (('cmc', 'part'), ('patients, 2020', 'all'))
+    """
+    table, _, rule = name.rpartition(", ")
+    return (table, rule) if rule in RULES else (name, "all")
+
+
+def guessed(attack: str, known: str) -> str:
+    """The name of an attack on the secret by an intruder who knows so much."""
+    return f"secrets guessed by {attack}, {known} known"
+
+
+def f1_of(learner: str, epsilon: float | None = None) -> str:
+    """The name of a learner's score."""
+    return f"F1 of {learner}" + ("" if epsilon is None else f", ε = {epsilon:g}")
+
+
+def short(attack: str) -> str:
+    """What an attack is called where people read."""
+    return {"model": "random forest", "probabilistic": "probabilistic linkage"}.get(attack, attack)
+
+
+#: The scores of the learners that are trained on masked records.
+F1 = tuple(f1_of(name) for name in LEARNERS)
+
+
+Value = Callable[[Row], float]
+
+
+def readings_of(results: Results) -> Results:
+    """The results that have a value, the choice of columns apart from the table."""
+    rows = []
+    for row in results.done:
+        table, rule = parted(row.table)
+        rows.append(replace(row, table=table, parameters={**row.parameters, "rule": rule}))
+    return Results(tuple(rows))
+
+
+def value_of(row: Row) -> float:
+    """What was measured."""
+    return row.value
+
+
+def baseline_of(row: Row) -> float:
+    """What it is compared with."""
+    return _number(row.facts.get("baseline"))
+
+
+def lift_of(row: Row) -> float:
+    """The part of what a blind guess does not get that is guessed."""
+    blind = baseline_of(row)
+    return (row.value - blind) / (1 - blind) if blind < 1 else 0.0
+
+
+def lost_of(row: Row) -> float:
+    """How much worse than the original."""
+    return baseline_of(row) - row.value
+
+
+def relative_of(row: Row) -> float:
+    """The loss over what there is to lose."""
+    return _number((row.facts.get("details") or {}).get("relative"))
+
+
+def precision_of(row: Row) -> float:
+    """The share of members among those who are taken for members."""
+    return _number((row.facts.get("details") or {}).get("precision"))
+
+
+def _number(found: Any) -> float:
+    return math.nan if found is None else float(found)
+
+
+def mean(readings: Results, value: Value = value_of, **wanted: Any) -> float:
+    """The mean over tables of the mean on each: every table counts alike."""
+    tables: dict[str, list[float]] = {}
+    for row in readings.where(**wanted):
+        tables.setdefault(row.table, []).append(value(row))
+    return _mean(_mean(values) for values in tables.values())
+
+
+def means_where_all_are(readings: Results, *choices: Mapping[str, Any]) -> list[float]:
+    """The mean of each choice over the tables that every one of them has results of.
+
+    A study that was stopped has some variants on fewer tables than others.
+    """
+    chosen = [readings.where(**choice) for choice in choices]
+    shared = set.intersection(*(set(some.known("table")) for some in chosen))
+    return [mean(some, table=tuple(shared)) for some in chosen]
+
+
+def reduction(readings: Results, attack: str, rule: str, families: tuple[str, ...]) -> float:
+    """The mean over tables of 1 - AD(masked) / AD(original)."""
+    asked = readings.where(rule=rule, measure=guessed(attack, KNOWN_OF[rule]))
+    found = []
+    for table in asked.known("table"):
+        before = mean(asked, table=table, family=ORIGINAL)
+        after = mean(asked, table=table, family=families)
+        found.append(1 - after / before if before > 0 else math.nan)
+    return _mean(found)
+
+
+def _mean(values: Iterable[float]) -> float:
+    """The mean of the numbers among some; NaN without any."""
+    known = [value for value in values if math.isfinite(value)]
+    return float(np.mean(known)) if known else math.nan
+
 
 _LEVEL = 0.05  # of a test
 _NEAR_BLIND = 0.1  # the part of what a blind guess does not get that counts as nothing
@@ -43,7 +160,7 @@ _ATTACKS_OF = {
 }
 
 
-def claims_of(readings: Readings) -> list[Claim]:
+def claims_of(readings: Results) -> list[Claim]:
     """What the paper says, and what is said of it here, held against a run."""
     return [
         _less_is_guessed(readings),
@@ -59,10 +176,10 @@ def claims_of(readings: Readings) -> list[Claim]:
     ]
 
 
-def _less_is_guessed(readings: Readings) -> Claim:
+def _less_is_guessed(readings: Results) -> Claim:
     text = "Swapping leaves fewer secrets to be guessed, by every attack."
     found = {
-        (family, rule, attack): readings.reduction(attack, rule, (family,))
+        (family, rule, attack): reduction(readings, attack, rule, (family,))
         for family in SWAPS
         for rule in RULES
         for attack in ATTACKS
@@ -74,7 +191,7 @@ def _less_is_guessed(readings: Readings) -> Claim:
     return Claim(text, min(known) > 0, evidence)
 
 
-def _down_to_blind_guesses(readings: Readings) -> Claim:
+def _down_to_blind_guesses(readings: Results) -> Claim:
     text = "From k = 50 on, hardly more is guessed after a swap than the most frequent class."
     late = [k for k in readings.known("k") if k >= 50]
     found = {
@@ -84,10 +201,10 @@ def _down_to_blind_guesses(readings: Readings) -> Claim:
         for rule in RULES
         for attack in ATTACKS
     }
-    lifts = {place: some.mean(lift_of) for place, some in found.items() if len(some)}
+    lifts = {place: mean(some, lift_of) for place, some in found.items() if len(some)}
     if not lifts:
         return _unknown(text)
-    blind = found["part", "distance"].mean(baseline_of)
+    blind = mean(found["part", "distance"], baseline_of)
     told = ", ".join(f"{rule} by {short(attack)} {v:.2f}" for (rule, attack), v in lifts.items())
     return Claim(
         text,
@@ -96,14 +213,16 @@ def _down_to_blind_guesses(readings: Readings) -> Claim:
     )
 
 
-def _no_more_than_of_others(readings: Readings) -> Claim:
+def _no_more_than_of_others(readings: Results) -> Claim:
     text = (
         "From k = 50 on, a random forest guesses hardly more secrets of those in the table than of "
         "people who never were."
     )
     late = tuple(k for k in readings.known("k") if k >= 50)
-    members, others = readings.where(family=SWAPS, k=late, rule="all").means_where_all_are(
-        {"measure": guessed("model", KNOWN_OF["all"])}, {"measure": f1_of("random-forest")}
+    members, others = means_where_all_are(
+        readings.where(family=SWAPS, k=late, rule="all"),
+        {"measure": guessed("model", KNOWN_OF["all"])},
+        {"measure": f1_of("random-forest")},
     )
     if not (math.isfinite(members) and math.isfinite(others)):
         return _unknown(text)
@@ -114,12 +233,12 @@ def _no_more_than_of_others(readings: Readings) -> Claim:
     )
 
 
-def _columns_in_place(readings: Readings) -> Claim:
+def _columns_in_place(readings: Results) -> Claim:
     text = "To swap the columns that identify protects against who knows the others too."
     late = max(readings.known("k"), default=None)
     some = readings.where(family=SWAPS, rule="part", k=late)
     pairs = {
-        attack: [some.where(measure=guessed(attack, known)).mean(lift_of) for known in KNOWLEDGE]
+        attack: [mean(some, lift_of, measure=guessed(attack, known)) for known in KNOWLEDGE]
         for attack in ATTACKS
     }
     pairs = {attack: both for attack, both in pairs.items() if all(map(math.isfinite, both))}
@@ -137,10 +256,10 @@ def _columns_in_place(readings: Readings) -> Claim:
     )
 
 
-def _links(readings: Readings) -> Claim:
+def _links(readings: Results) -> Claim:
     text = "Who knows the swapped columns links a row with a chance of about 1/k, or less."
     rates = {
-        (rule, k): readings.where(family=SWAPS, rule=rule, k=k, measure=LINKS).mean()
+        (rule, k): mean(readings, family=SWAPS, rule=rule, k=k, measure=LINKS)
         for rule in RULES
         for k in readings.known("k")
     }
@@ -151,11 +270,11 @@ def _links(readings: Readings) -> Claim:
     return Claim(text, all(rate <= 1.1 / k for (_, k), rate in rates.items()), told)
 
 
-def _membership(readings: Readings) -> Claim:
+def _membership(readings: Results) -> Claim:
     text = "Swapping hides who was in the table: guesses of membership are no better than blind."
     some = readings.where(measure=MEMBERSHIP)
-    means = [some.where(family=family).mean(precision_of) for family in (ORIGINAL, SWAPS)]
-    areas = [some.where(family=family).mean() for family in (ORIGINAL, SWAPS)]
+    means = [mean(some, precision_of, family=family) for family in (ORIGINAL, SWAPS)]
+    areas = [mean(some, family=family) for family in (ORIGINAL, SWAPS)]
     if not all(map(math.isfinite, (*means, *areas))):
         return _unknown(text)
     return Claim(
@@ -166,14 +285,14 @@ def _membership(readings: Readings) -> Claim:
     )
 
 
-def _costs_grow(readings: Readings) -> Claim:
+def _costs_grow(readings: Results) -> Claim:
     text = "The loss of F1 and of mutual information grows with k and with the columns swapped."
     swapped = readings.where(family=SWAPS)
     ks, against, cases = readings.known("k"), [], 0
     for name, measures, value in (("F1", F1, lost_of), ("information", (LOSS,), relative_of)):
         for family in SWAPS:
             mine = swapped.where(family=family, measure=measures)
-            at = {(r, k): mine.where(rule=r, k=k).mean(value) for r in RULES for k in ks}
+            at = {(r, k): mean(mine, value, rule=r, k=k) for r in RULES for k in ks}
             steps = [((r, low), (r, high)) for r in RULES for low, high in itertools.pairwise(ks)]
             steps += [(("part", k), ("all", k)) for k in ks]
             for less, more in steps:
@@ -187,13 +306,13 @@ def _costs_grow(readings: Readings) -> Claim:
     return _of_cases(text, cases, against)
 
 
-def _better_than_generalizing(readings: Readings) -> Claim:
+def _better_than_generalizing(readings: Results) -> Claim:
     text = "Models learn more from swapped records than from Mondrian's, at the same k."
     scores = readings.where(measure=F1)
     cases, against = 0, []
     for other, rule, k in itertools.product(GENERALIZED, RULES, readings.known("k")):
-        swapped, theirs = scores.where(rule=rule, k=k).means_where_all_are(
-            {"family": "gower"}, {"family": other}
+        swapped, theirs = means_where_all_are(
+            scores.where(rule=rule, k=k), {"family": "gower"}, {"family": other}
         )
         if math.isfinite(swapped) and math.isfinite(theirs):
             cases += 1
@@ -202,11 +321,12 @@ def _better_than_generalizing(readings: Readings) -> Claim:
     return _of_cases(text, cases, against)
 
 
-def _better_than_noise(readings: Readings) -> Claim:
+def _better_than_noise(readings: Results) -> Claim:
     text = "Models learn more from swapped records than a network learns under DP-SGD."
     cases, against = 0, []
     for epsilon, rule, k in itertools.product(BUDGETS, RULES, readings.known("k")):
-        swapped, noisy = readings.where(rule=rule).means_where_all_are(
+        swapped, noisy = means_where_all_are(
+            readings.where(rule=rule),
             {"family": "gower", "k": k, "measure": F1},
             {"family": ORIGINAL, "measure": f1_of(NETWORK, epsilon)},
         )
@@ -222,12 +342,12 @@ def _better_than_noise(readings: Readings) -> Claim:
     return _of_cases(text, cases, against)
 
 
-def _same_dissimilarities(readings: Readings) -> Claim:
+def _same_dissimilarities(readings: Results) -> Claim:
     text = "No difference between Gower and Ahmad-Dey is to be seen, for models or in secrets."
     told, seen = [], []
     for name, measures in (("F1", dict.fromkeys(RULES, F1)), ("secrets", _ATTACKS_OF)):
         gaps = [
-            readings.where(table=table, rule=rule, k=k, measure=measures[rule]).gap(*SWAPS)
+            _gap(readings.where(table=table, rule=rule, k=k, measure=measures[rule]))
             for table, rule, k in itertools.product(
                 readings.known("table"), RULES, readings.known("k")
             )
@@ -239,6 +359,12 @@ def _same_dissimilarities(readings: Readings) -> Claim:
         seen.append(p_value < _LEVEL)
         told.append(f"{name} {sum(gaps) / len(gaps):+.3f} (signed-rank test, p = {p_value:.2g})")
     return Claim(text, not any(seen), f"Ahmad-Dey less Gower: {', '.join(told)}")
+
+
+def _gap(readings: Results) -> float:
+    """How much higher the mean of the second dissimilarity is; NaN where one is missing."""
+    gower, other = (mean(readings, family=family) for family in SWAPS)
+    return other - gower
 
 
 def _of_cases(text: str, cases: int, against: Sequence[str]) -> Claim:

@@ -12,7 +12,7 @@ from shoal.errors import InputError
 from shoal.study._conclusion import Conclusion
 from shoal.study._design import Study
 from shoal.study._results import Results
-from shoal.study.builtin._builtin import BuiltIn, OnOtherTables, at_most, with_target
+from shoal.study.builtin._builtin import BuiltIn, OnOtherTables, at_most, paper, with_target
 from shoal.study.builtin._sampling_verdict import (
     CHI_SQUARE,
     CHI_SQUARE_OF_TARGET,
@@ -25,13 +25,13 @@ from shoal.study.builtin._sampling_verdict import (
     figures,
     findings,
 )
+from shoal.study.data._fetching import data_folder, find
 from shoal.study.data._tables import TableSource
-from shoal.study.running._places import data_folder, find
-from shoal.table import Roles
+from shoal.table import NUMBERS, Roles
 
 _TITLE = "A sample before or after generalization"
-_QUASI = ("AGEP", "COW", "SCHL", "MAR", "SEX", "RAC1P", "POBP", "OCCP")
-_TARGET = "PINCP"
+_PAPER = paper("sampling")
+_QUASI, _TARGET = _PAPER["quasi_identifiers"], _PAPER["target"]
 _HIERARCHIES = "hierarchies/acs_income_2018"
 _STATES = {"quick": ("GA", "NJ", "OH", "WA"), "full": ()}  # one of each region, where fetched
 _ROWS = {"quick": 40_000, "full": None}
@@ -42,27 +42,6 @@ _SEEDS = {"quick": 1, "full": 3}
 _PUBLISHED = ("post", "random", 0.5, 5)  # the numbers that were printed are of this one
 _DRAWS = 8  # of it: whether a large class is above its share moves many people at once
 _HELD_OUT = 0.25
-_NOTES_OF_THE_PAPER = (
-    "The file of the table has 46 of the 50 states, 1,121,894 of the 1,664,500 records of the "
-    "paper; where it is fetched it has all of them, and for the quick preset four. The quick "
-    "preset takes 40,000 records, chosen by a public hash. A quarter of the people is held out "
-    "before anything is masked.",
-    "The paper does not say whether shares above 0.5 and 0.8 are of the released records or of all "
-    "people, so both are given; the 5 % of the people who were suppressed are among the latter, "
-    "with certainty 0.",
-)
-_NOTES = (
-    "F counts everybody in the table at the levels that were found, whether sampled or not.",
-    "Certainties above 0.5 and 0.8 follow from the sizes of the classes, and are no constants: "
-    "with F = 5 half of the classes are above 0.5 and 3 % above 0.8, with F ≥ 50 none is above "
-    "0.8.",
-    "Before generalization classes are those of the raw values, and where one is a single person "
-    "floor(s · 1) = 0: stratified and balanced samples that are drawn first keep few, or nobody.",
-    "Quasi-identifiers without a file of their hierarchy get one that is proposed from the data.",
-    "Gradient boosting has the library's defaults and 5,000 people (quick) or 20,000 (full) in "
-    "five folds; those of them who were sampled train it. Chi-square has the correction for a "
-    "finite population, and the F-test takes values to be normal, which few are.",
-)
 
 
 @dataclass(frozen=True)
@@ -177,11 +156,7 @@ def _on_table(study: Study, sources: Sequence[TableSource], preset: str) -> Stud
     source = replace(source, held_out=source.held_out or _HELD_OUT)
     table = source.load()
     taken = {*roles.quasi_identifiers, *roles.identifiers, source.target}
-    numbers = [
-        name
-        for name in table.columns
-        if name not in taken and table.kind(name) in ("integer", "float")
-    ]
+    numbers = [name for name in table.columns if name not in taken and table.kind(name) in NUMBERS]
     hierarchies = _hierarchies(source, roles.quasi_identifiers)
     columns = _Columns(roles.quasi_identifiers, str(source.target), numbers, hierarchies)
     return _study(preset, source.to_dict(), columns)
@@ -203,13 +178,13 @@ def _hierarchies(source: TableSource, columns: Sequence[str]) -> dict[str, str]:
 
 
 def _conclude(results: Results) -> Conclusion:
-    notes = (*_NOTES_OF_THE_PAPER, *_NOTES)
+    notes = [*_PAPER["notes_of_the_paper"], *_PAPER["notes"]]
     return Conclusion(findings(results), claims(results), figures(results), notes)
 
 
 def _conclude_elsewhere(results: Results) -> Conclusion:
     """The claims on another table."""
-    return Conclusion((), claims(results), figures(results), _NOTES)
+    return Conclusion((), claims(results), figures(results), _PAPER["notes"])
 
 
 STUDY = BuiltIn(

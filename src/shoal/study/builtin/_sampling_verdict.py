@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -31,24 +31,21 @@ _ABOVE = {"0.5": (0.48, 0.04), "0.8": (0.002, 0.002)}
 def findings(results: Results) -> list[Finding]:
     """The published numbers, and bounds that hold exactly or not at all."""
     found = []
-    rows = _of(results, "post random", 0.5, 5)
+    runs = _details(results, "post random", 0.5, 5)
     for whose, part in (("released records", "records_above"), ("people", "people_above")):
         for bound, (published, tolerance) in _ABOVE.items():
             name = f"post random, s = 0.5, k = 5: share of the {whose} with certainty above {bound}"
-            measured = _mean(rows, part, bound)
+            measured = _mean(run[part][bound] for run in runs)
             found.append(Finding(name, published, measured, tolerance, absolute=True))
     for s, k in _cases(results, "post stratified"):
-        rows = _of(results, "post stratified", s, k)
-        highest = max(row.facts["details"]["highest_certainty"] for row in rows)
-        found.append(
-            Finding(
-                f"post stratified, s = {s:g}, k = {k}: highest certainty", s, highest, 1e-12, True
-            )
-        )
+        runs = _details(results, "post stratified", s, k)
+        name = f"post stratified, s = {s:g}, k = {k}: highest certainty"
+        highest = max(run["highest_certainty"] for run in runs)
+        found.append(Finding(name, s, highest, 1e-12, absolute=True))
     for s, k in _cases(results, "post random"):
-        rows = _of(results, "post random", s, k)
-        highest = max(row.facts["details"]["journalist_risk"]["highest"] for row in rows)
+        runs = _details(results, "post random", s, k)
         name = f"post random, s = {s:g}, k = {k}: highest journalist risk (1/k)"
+        highest = max(run["journalist_risk"]["highest"] for run in runs)
         found.append(Finding(name, 1 / k, highest, 0.1))
     return found
 
@@ -69,13 +66,16 @@ def claims(results: Results) -> list[Claim]:
 
 def _pre_has_less_risk(results: Results) -> Claim:
     text = "Sampling before generalization gives less journalist risk than sampling after it."
-    both = [c for c in _cases(results, "pre random") if c in _cases(results, "post random")]
-    if not both:
-        return _undecided(text)
+    after = _cases(results, "post random")
     pairs = {
-        case: (_risk(results, "pre random", case), _risk(results, "post random", case))
-        for case in both
+        case: [
+            _mean(row.value for row in _of(results, f"{place} random", *case)) for place in PLACES
+        ]
+        for case in _cases(results, "pre random")
+        if case in after
     }
+    if not pairs:
+        return _undecided(text)
     against = [case for case, (pre, post) in pairs.items() if not pre < post]
     s, k = max(pairs, key=lambda case: case[1] / case[0])
     pre, post = pairs[s, k]
@@ -113,9 +113,9 @@ def _stratified_is_bounded(results: Results) -> Claim:
     if not cases:
         return _undecided(text)
     room = max(
-        row.facts["details"]["highest_certainty"] - case[0]
+        run["highest_certainty"] - case[0]
         for case in cases
-        for row in _of(results, "post stratified", *case)
+        for run in _details(results, "post stratified", *case)
     )
     return Claim(text, room <= 1e-12, f"highest certainty less s, at most {room:.2g}")
 
@@ -126,7 +126,7 @@ def _bound_with_target(results: Results) -> Claim:
     if not cases:
         return _undecided(text)
     s, k = max(cases, key=lambda case: (case[0], -case[1]))
-    known = [row.facts["details"]["with_target"] for row in _of(results, "post balanced", s, k)]
+    known = [run["with_target"] for run in _details(results, "post balanced", s, k)]
     evidence = f"s = {s:g}, k = {k}: certainty of up to {max(one['highest'] for one in known):.2g}"
     if values := known[0].get("values"):  # not counted one by one where there are many
         rates = [one["inclusion"] for one in values]
@@ -144,16 +144,12 @@ def _still_k_anonymous(results: Results) -> Claim:
     cases = _cases(results, "post random")
     if not cases:
         return _undecided(text)
+    runs = {case: _details(results, "post random", *case) for case in cases}
     shares = {
-        case: _mean(_of(results, "post random", *case), "records_below", str(case[1]))
-        for case in cases
+        (s, k): _mean(run["records_below"][str(k)] for run in mine) for (s, k), mine in runs.items()
     }
     s, k = max(shares, key=lambda case: shares[case])
-    smallest = min(
-        row.facts["details"]["smallest_class"]
-        for case in cases
-        for row in _of(results, "post random", *case)
-    )
+    smallest = min(run["smallest_class"] for mine in runs.values() for run in mine)
     evidence = (
         f"with s = {s:g}, k = {k} {100 * shares[s, k]:.0f} % of the released records are in "
         f"classes of fewer than {k}; the smallest class has {smallest}"
@@ -234,26 +230,18 @@ def figures(results: Results) -> dict[str, Figure]:
                 title=f"{label}, released records, s = {s:g}, k = {k}",
                 marks=(s,) if name == "certainty" else (1 / k,),
             )
-    lines = {
-        "levels": _lines(results, _RISK, _K, _levels, "random"),
-        "chi-square": _lines(results, CHI_SQUARE, _K, lambda row: row.value, "random"),
-        "variance-ratio": _lines(results, VARIANCES, _K, lambda row: row.value, ""),
-    }
-    labels = {
-        "levels": "sum of the levels of all columns",
-        "chi-square": "chi-square per degree of freedom",
-        "variance-ratio": "variance: smaller over larger",
-    }
-    drawn |= {
-        name: against(given, xlabel="k", ylabel=labels[name])
-        for name, given in lines.items()
-        if given
-    }
+    for name, measure, value, strategy, label in (
+        ("levels", _RISK, _levels, "random", "sum of the levels of all columns"),
+        ("chi-square", CHI_SQUARE, _value, "random", "chi-square per degree of freedom"),
+        ("variance-ratio", VARIANCES, _value, "", "variance: smaller over larger"),
+    ):
+        if lines := _lines(results, measure, _K, value, strategy):
+            drawn[name] = against(lines, xlabel="k", ylabel=label)
     accuracy = {
         f"{family}, {where}": runs
         for family in ("post random", "post balanced")
         for where, measure in (("release", ON_RELEASE), ("hold-out", ON_HELD_OUT))
-        if (runs := _runs(results.where(family=family, measure=measure), _S, lambda r: r.value))
+        if (runs := _runs(results.where(family=family, measure=measure), _S, _value))
     }
     if accuracy:
         title = "Gradient boosting, tested on the release and on people held out"
@@ -287,6 +275,10 @@ def _runs(results: Results, x: str, value: Callable[[Row], float]) -> dict[float
     return out
 
 
+def _value(row: Row) -> float:
+    return row.value
+
+
 def _levels(row: Row) -> float:
     levels = [step["levels"] for step in row.facts["steps"] if "levels" in step]
     return float(sum(sum(of_columns.values()) for of_columns in levels))
@@ -302,24 +294,19 @@ def _of(results: Results, family: str, s: float, k: int) -> list[Row]:
     return list(results.where(measure=_RISK, family=family, **{_S: s, _K: k}).done)
 
 
-def _risk(results: Results, family: str, case: tuple[float, int]) -> float:
-    return float(np.mean([row.value for row in _of(results, family, *case)]))
-
-
-def _mean(rows: list[Row], *path: str) -> float:
-    """The mean over runs of one of the details; NaN without any."""
-    values = []
-    for row in rows:
-        found: Any = row.facts["details"]
-        for part in path:
-            found = found[part]
-        values.append(found)
-    return float(np.mean(values)) if values else math.nan
+def _details(results: Results, family: str, s: float, k: int) -> list[dict[str, Any]]:
+    """What the runs of a variant told of their risk."""
+    return [row.facts["details"] for row in _of(results, family, s, k)]
 
 
 def _score(results: Results, name: str) -> float:
-    values = [row.facts["details"]["scores"][name] for row in results.done]
-    return float(np.mean(values)) if values else math.nan
+    return _mean(row.facts["details"]["scores"][name] for row in results.done)
+
+
+def _mean(values: Iterable[float]) -> float:
+    """The mean; NaN without any value."""
+    known = list(values)
+    return float(np.mean(known)) if known else math.nan
 
 
 def _undecided(text: str) -> Claim:

@@ -11,48 +11,21 @@ from shoal.errors import InputError, quoted
 from shoal.study._conclusion import Claim, Conclusion, Finding
 from shoal.study._design import Study, expanded
 from shoal.study._results import Results
-from shoal.study.builtin._builtin import BuiltIn, OnOtherTables
+from shoal.study.builtin._builtin import BuiltIn, OnOtherTables, paper
 from shoal.study.data._tables import TableSource
 from shoal.study.figures import Figure, against
-from shoal.table import Roles
+from shoal.table import NUMBERS, Roles
 
-_CENSUS = (
-    "AFNLWGT AGI EMCONTRB FEDTAX PTOTVAL STATETAX "
-    "TAXINC POTHVAL INTVAL PEARNVAL FICA WSALVAL ERNVAL"
-).split()
-_EIA = (
-    "RESREVENUE RESSALES COMREVENUE COMSALES INDREVENUE INDSALES OTHREVENUE OTHRSALES "
-    "TOTREVENUE TOTSALES"
-).split()
-_KS = (5, 7, 9, 11, 25, 50, 100, 200, 300)
+_PAPER = paper("swap-correlations")
+_CENSUS, _EIA = _PAPER["census"], _PAPER["eia"]
+_KS, _QUICK = _PAPER["k"], _PAPER["quick_k"]
 _METHODS = ("MDAV-ID", "MDAV-SWAP", "IR-SWAP")
 _TITLES = {"census": "Census", "eia": "EIA"}
-
-# Tables X and XI: the mean difference of correlations for each k.
-_PUBLISHED = {
-    ("census", "MDAV-ID"): (0.055, 0.062, 0.069, 0.078, 0.11, 0.14, 0.17, 0.29, 0.38),
-    ("census", "MDAV-SWAP"): (0.037, 0.048, 0.055, 0.061, 0.091, 0.13, 0.19, 0.31, 0.37),
-    ("census", "IR-SWAP"): (0.0021, 0.0022, 0.0028, 0.0038, 0.0061, 0.010, 0.020, 0.044, 0.087),
-    ("eia", "MDAV-ID"): (0.018, 0.02, 0.034, 0.039, 0.085, 0.13, 0.15, 0.19, 0.2),
-    ("eia", "MDAV-SWAP"): (0.017, 0.024, 0.028, 0.029, 0.043, 0.053, 0.058, 0.09, 0.12),
-    ("eia", "IR-SWAP"): (0.00064, 0.0012, 0.0015, 0.0019, 0.0063, 0.011, 0.029, 0.093, 0.14),
-}
 # Digits after the point that Table XI prints for MDAV-ID.
 _DIGITS = (3, 2, 3, 3, 3, 2, 2, 2, 2)
 # The paper's means are over these many cells, the zeros of the diagonal among them; its divisor
 # for Census is not stated and was found to fit. The honest mean is over the pairs alone.
 _CELLS = {"census": 63 / 76, "eia": 45 / 55}
-_QUICK = (5, 25, 100)
-_NOTES = (
-    "Values are taken raw, as the paper's tables were: with standardised columns MDAV-ID is better "
-    "than MDAV-SWAP at every k on Census.",
-    "Means are given over the paper's number of cells (Census 76, a fit; EIA 55), the zeros of the "
-    "diagonal among them; over the pairs alone they are 76/63 and 55/45 times as large.",
-)
-_NOTES_ELSEWHERE = (
-    "Values are taken raw, as in the paper: what is large rules the groups. Differences are means "
-    "over the pairs of columns of which one at least is sensitive.",
-)
 _RUNS = {"quick": {"MDAV-SWAP": 12, "IR-SWAP": 80}, "full": {"MDAV-SWAP": 60, "IR-SWAP": 400}}
 
 
@@ -122,7 +95,7 @@ def _on_tables(study: Study, sources: Sequence[TableSource], preset: str) -> Stu
             )
         columns = (*roles.quasi_identifiers, *roles.sensitive)
         table = source.load(study.folder)
-        texts = [name for name in columns if table.kind(name) not in ("integer", "float")]
+        texts = [name for name in columns if table.kind(name) not in NUMBERS]
         if texts:
             raise InputError(
                 f"The study '{study.name}' is about correlations of numbers, and the table "
@@ -152,11 +125,12 @@ def _conclude(results: Results) -> Conclusion:
             means.get((table, method, k), math.nan),
             *_tolerance(table, method, k),
         )
-        for (table, method), printed in _PUBLISHED.items()
+        for table, of_methods in _PAPER["published"].items()
+        for method, printed in of_methods.items()
         for k, published in zip(_KS, printed, strict=True)
         if (table, method, k) in means
     ]
-    return Conclusion(findings, _claims(means), _figures(found, published=True), _NOTES)
+    return Conclusion(findings, _claims(means), _figures(found, published=True), _PAPER["notes"])
 
 
 def _conclude_elsewhere(results: Results) -> Conclusion:
@@ -164,7 +138,7 @@ def _conclude_elsewhere(results: Results) -> Conclusion:
     found = results.by("table", "family", "k")
     means = {place: float(values.mean()) for place, values in found.items()}
     figures = _figures(found, published=False)
-    return Conclusion((), _claims(means), figures, _NOTES_ELSEWHERE)
+    return Conclusion((), _claims(means), figures, _PAPER["notes_elsewhere"])
 
 
 def _tolerance(table: str, method: str, k: int) -> tuple[float, bool]:
@@ -254,7 +228,7 @@ def _printed(table: str, lines: dict[str, dict[float, Any]]) -> dict[str, dict[f
     return {
         method: {
             k: printed
-            for k, printed in zip(_KS, _PUBLISHED[table, method], strict=True)
+            for k, printed in zip(_KS, _PAPER["published"][table][method], strict=True)
             if k in lines[method]
         }
         for method in _METHODS

@@ -9,15 +9,14 @@ from typing import Any, Final
 
 from shoal.study._design import Study, Variant
 from shoal.study._results import Results
-from shoal.study.builtin._builtin import BuiltIn, OnOtherTables, at_most, with_target
-from shoal.study.builtin._tradeoff_seen import FIRST
-from shoal.study.builtin._tradeoff_tables import QUICK_ROWS, tables
-from shoal.study.builtin._tradeoff_verdict import PUBLISHED, conclude, conclude_elsewhere
+from shoal.study.builtin._builtin import BuiltIn, OnOtherTables, at_most, paper, with_target
+from shoal.study.builtin._tradeoff_verdict import FIRST, PUBLISHED, conclude, conclude_elsewhere
 from shoal.study.data._tables import TableSource
 
 _TITLE = "What protection costs in predictive performance"
 _FOLDS = {"quick": 1, "full": 5}  # repeats
 _GRIDS = {"quick": "carvalho-reduced", "full": "carvalho"}
+_QUICK_ROWS: Final = 1_000
 _SAME: Final = 1e-12  # risks that differ by less are equal
 
 
@@ -57,7 +56,7 @@ def design(preset: str) -> Study:
         {
             "name": "tradeoff",
             "title": _TITLE,
-            "tables": tables(preset),
+            "tables": _tables(preset),
             "variants": [
                 {
                     "name": f"{one.letter} alone",
@@ -88,9 +87,18 @@ def design(preset: str) -> Study:
     )
 
 
+def _tables(preset: str) -> list[dict[str, Any]]:
+    """The tables of a preset; that of scikit-learn always is there."""
+    if preset == "full":
+        return list(paper("tradeoff")["tables"])
+    named = {one.name: one for one in map(TableSource.from_dict, paper("tradeoff")["tables"])}
+    quick = [named[name] for name in paper("tradeoff")["quick"]]
+    return [(one if one.scikit_learn else at_most(one, _QUICK_ROWS)).to_dict() for one in quick]
+
+
 def on_tables(study: Study, sources: Sequence[TableSource], preset: str) -> Study:
     """The first stage on other tables; quick takes as many rows of them as of its own."""
-    rows = QUICK_ROWS if preset == "quick" else None
+    rows = _QUICK_ROWS if preset == "quick" else None
     return replace(study, tables=tuple(at_most(with_target(study, s), rows) for s in sources))
 
 

@@ -3,55 +3,88 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
+
+import numpy as np
 
 from shoal.study._conclusion import Claim, Conclusion, Finding
 from shoal.study._design import ORIGINAL
 from shoal.study._results import Results
-from shoal.study.builtin._tradeoff_figures import figures
-from shoal.study.builtin._tradeoff_seen import FIRST, ROPE, Seen, change, relation, seen
+from shoal.study._statistics import bayes_sign_test, ranks, spearman
+from shoal.study.builtin._builtin import paper
+from shoal.study.figures import (
+    Figure,
+    Point,
+    boxes,
+    rank_plot,
+    risk_utility,
+    upset,
+    violins,
+    win_draw_lose,
+)
 
-# Of the same design with the same three learners, run once by other code: the number of variants,
-# Spearman's correlation, and r3 with the mean F1 over the folds. The paper prints no table's.
-_Pairs = dict[str, tuple[float, float]]
-PUBLISHED: Final[dict[str, tuple[int, float, _Pairs]]] = {
-    "breast_cancer": (
-        15,
-        0.47,
-        {
-            ORIGINAL: (1.00, 0.956),
-            "T": (0.98, 0.948),
-            "R": (0.00, 0.947),
-            "N": (0.00, 0.290),
-            "N+R": (0.00, 0.261),
-        },
-    ),
-    "german": (15, 0.02, {ORIGINAL: (1.00, 0.512), "T": (1.00, 0.526), "R": (0.26, 0.514)}),
-    "stroke": (
-        15,
-        0.75,
-        {
-            ORIGINAL: (1.00, 0.216),
-            "T": (0.99, 0.218),
-            "R": (0.16, 0.238),
-            "N": (0.22, 0.094),
-            "N+R": (0.12, 0.027),
-        },
-    ),
-    "airline": (
-        15,
-        0.90,
-        {
-            ORIGINAL: (1.00, 0.893),
-            "T": (1.00, 0.889),
-            "R": (0.00, 0.743),
-            "N": (1.00, 0.890),
-            "N+R": (0.00, 0.740),
-        },
-    ),
-}
+#: Ends the name of a family whose parameters are the first of equally good ones.
+FIRST: Final = " (first of ties)"
+#: A difference of at most so many percent is none: the paper's region of practical equivalence.
+ROPE: Final = 1.0
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One masked table: its risk with and without the threshold, and its predictions."""
+
+    table: str
+    family: str
+    r3: float
+    r4: float
+    validation: float
+    oracle: float
+    over_folds: float
+    without_model: bool
+
+    @property
+    def is_single(self) -> bool:
+        """Whether it is one technique alone."""
+        return "+" not in self.family
+
+
+def seen(results: Results) -> dict[tuple[str, str], Seen]:
+    """All that was measured in full, by table and family: the original, and the combinations."""
+    done = results.done
+    risks = done.where(measure="r3").by("table", "variant")
+    best = done.where(measure="r4").by("table", "variant")
+    out = {}
+    for row in done.where(measure="F1"):
+        place = row.table, row.variant
+        if place in risks and place in best:
+            details = row.facts["details"]
+            out[row.table, row.family] = Seen(
+                row.table,
+                row.family,
+                float(risks[place].mean()),
+                float(best[place].mean()),
+                row.value,
+                float(details["oracle"]),
+                float(details["mean_over_folds"]),
+                bool(details["without_model"]),
+            )
+    return out
+
+
+def change(after: float, before: float) -> float:
+    """The percentage difference; NaN where there is nothing to compare with."""
+    return 100 * (after - before) / before if before else math.nan
+
+
+def relation(masked: Sequence[Seen]) -> float:
+    """Spearman's correlation of the risk and the mean F1 of masked tables."""
+    return spearman([one.r3 for one in masked], [one.over_folds for one in masked])[0]
+
+
+#: Of the same design, run once by other code; the paper prints no table's.
+PUBLISHED: Final = paper("tradeoff")["published"]
 # Their risk was of 800 persons at most, whose standard error is up to 0.018.
 _RISK_ROOM = 0.04
 # Other folds move a mean F1 by 0.01 to 0.02; what is left under strong noise hangs on the draw.
@@ -78,29 +111,22 @@ def _findings(found: dict[tuple[str, str], Seen]) -> list[Finding]:
     """The published numbers beside what was measured; none where no such table was run."""
     if not any(table in PUBLISHED for table, _ in found):
         return []
-    out = []
-    for table, (variants, correlation, pairs) in PUBLISHED.items():
+    rows: list[tuple[str, float, float, float]] = []
+    for table, published in PUBLISHED.items():
         first = _by_first_rule(found, table)
         masked = [one for family, one in first.items() if family != ORIGINAL]
         count = float(len(masked)) if masked else math.nan
-        out.append(Finding(f"{table}, number of combinations", variants, count, 0.0, True))
-        for family, (risk, f1) in pairs.items():
+        rows.append((f"{table}, number of combinations", published["variants"], count, 0.0))
+        for family, (risk, f1) in published["pairs"].items():
             one = first.get(family)
             room = _NOISY_ROOM if "N" in family.split("+") else _F1_ROOM
             measured = (math.nan, math.nan) if one is None else (one.r3, one.over_folds)
-            out.append(Finding(f"{table}, {family}, r3", risk, measured[0], _RISK_ROOM, True))
-            out.append(Finding(f"{table}, {family}, F1", f1, measured[1], room, True))
-        measured_correlation = relation(masked) if len(masked) >= 3 else math.nan
-        out.append(
-            Finding(
-                f"{table}, Spearman of r3 and F1",
-                correlation,
-                measured_correlation,
-                _SPEARMAN_ROOM,
-                True,
-            )
-        )
-    return out
+            rows.append((f"{table}, {family}, r3", risk, measured[0], _RISK_ROOM))
+            rows.append((f"{table}, {family}, F1", f1, measured[1], room))
+        related = relation(masked) if len(masked) >= 3 else math.nan
+        name = f"{table}, Spearman of r3 and F1"
+        rows.append((name, published["correlation"], related, _SPEARMAN_ROOM))
+    return [Finding(*row, absolute=True) for row in rows]
 
 
 def _by_first_rule(found: dict[tuple[str, str], Seen], table: str) -> dict[str, Seen]:
@@ -250,3 +276,102 @@ def _notes(found: dict[tuple[str, str], Seen], *, own: bool = False) -> list[str
             "suppression."
         )
     return notes
+
+
+Found = dict[tuple[str, str], Seen]
+Number = Callable[[Seen], float]
+
+
+def figures(found: Found) -> dict[str, Figure]:
+    """Which techniques apply; ranks, differences and verdicts of risk and F1; both together."""
+    tables = list(dict.fromkeys(table for table, _ in found))
+    families = sorted(
+        {family for _, family in found if family != ORIGINAL},
+        key=lambda family: (family.count("+"), ["STNRG".index(x) for x in family.split("+")]),
+    )
+    if not families:
+        return {}
+    validated = differences(found, families, lambda one: one.validation)
+    oracle = differences(found, families, lambda one: one.oracle)
+    risks = differences(found, families, lambda one: one.r3)
+    return {
+        "techniques": upset(
+            [[family for of, family in found if of == t and len(family) == 1] for t in tables],
+            order="GRNTS",
+            title="Techniques that change a table",
+        ),
+        "ranks-risk": _ranks(found, families, tables, lambda s: s.r3, "Risk (r3)", higher=False),
+        "ranks-f1": _ranks(found, families, tables, lambda s: s.validation, "F1", higher=True),
+        "differences-risk": boxes(risks, ylabel="r3: difference (%)", title="Risk"),
+        "differences-f1": boxes(validated, ylabel="F1: difference (%)", title="F1, validation"),
+        "verdicts-validation": _verdicts(validated, "F1 against the original, validation"),
+        "verdicts-oracle": _verdicts(oracle, "F1 against the original, oracle"),
+        "risk-f1": risk_utility(
+            _points(found),
+            risk="right links, r3",
+            utility="F1, % of the original's",
+            title="Risk and F1",
+        ),
+        "violins-f1": violins(
+            _by_size(validated),
+            ylabel="F1: difference (%)",
+            title="F1 by the number of techniques",
+            marks=(0.0,),
+        ),
+    }
+
+
+def differences(found: Found, families: list[str], number: Number) -> dict[str, list[float]]:
+    """For each family its percentage differences to the original, one for each table.
+
+    Where the original has 0 there is none.
+    """
+    out: dict[str, list[float]] = {family: [] for family in families}
+    for (table, family), one in found.items():
+        original = found.get((table, ORIGINAL))
+        if family != ORIGINAL and original is not None and number(original) > 0:
+            out[family].append(change(number(one), number(original)))
+    return {family: values for family, values in out.items() if values}
+
+
+def _ranks(
+    found: Found, families: list[str], tables: list[str], number: Number, what: str, *, higher: bool
+) -> Figure:
+    values = np.full((len(families), len(tables)), np.nan)
+    for (table, family), one in found.items():
+        if family != ORIGINAL:
+            values[families.index(family), tables.index(table)] = number(one)
+    ranked = np.where(np.isnan(values), np.nan, ranks(values, higher_is_better=higher))
+    named = {family: list(row) for family, row in zip(families, ranked, strict=True)}
+    return rank_plot(named, title=f"{what}: ranks of the combinations")
+
+
+def _points(found: Found) -> list[Point]:
+    """Risk and F1 of every combination; F1 beside the original's, which differs by table."""
+    return [
+        Point(
+            f"{one.family}, {table}",
+            one.r3,
+            100 + change(one.validation, found[table, ORIGINAL].validation),
+            table,
+        )
+        for (table, _), one in found.items()
+        if (table, ORIGINAL) in found and found[table, ORIGINAL].validation > 0
+    ]
+
+
+def _verdicts(groups: dict[str, list[float]], title: str) -> Figure:
+    return win_draw_lose(
+        {
+            family: bayes_sign_test(values, rope=ROPE).probabilities
+            for family, values in groups.items()
+        },
+        title=title,
+    )
+
+
+def _by_size(groups: dict[str, list[float]]) -> dict[str, list[float]]:
+    out: dict[str, list[float]] = {}
+    for family, values in groups.items():
+        out.setdefault(str(family.count("+") + 1), []).extend(values)
+    return out

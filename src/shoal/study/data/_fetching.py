@@ -12,7 +12,7 @@ import io
 import os
 import random
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from functools import lru_cache
@@ -24,9 +24,44 @@ from urllib.error import HTTPError, URLError
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import MissingExtra, PlanError, did_you_mean
-from shoal.study.running._places import data_folder
+from shoal.errors import MissingExtra, quoted
 from shoal.table import Table, records_as_parquet
+
+#: The environment variable that names the folder of tables.
+DATA_VARIABLE: Final = "SHOAL_DATA"
+_MOST_REASONS: Final = 12  # in one sentence; of more tables the names must do
+
+
+def data_folder() -> Path | None:
+    """The folder of tables, if one is named."""
+    data = os.environ.get(DATA_VARIABLE)
+    return Path(data) if data else None
+
+
+def find(
+    path: str, folder: Path | None = None, fits: Callable[[Path], bool] = Path.exists
+) -> Path | None:
+    """A file or folder: as it is, here, beside the study, or where ``SHOAL_DATA`` says."""
+    places = (Path.cwd(), folder, data_folder())
+    found = (place / path for place in places if place is not None)  # an absolute path stays so
+    return next((place for place in found if fits(place)), None)
+
+
+def not_found(missing: Mapping[str, str]) -> str:
+    """One sentence about all tables that are nowhere, by name, a few with what there is not."""
+    reasons: dict[str, list[str]] = {}
+    for name, reason in missing.items():
+        reasons.setdefault(reason, []).append(name)
+    if len(reasons) > _MOST_REASONS:
+        told = quoted(missing, len(missing))
+    else:
+        told = ", ".join(f"{quoted(names)} ({reason})" for reason, names in reasons.items())
+    subject = "The table {} was" if len(missing) == 1 else "The tables {} were"
+    return (
+        f"{subject.format(told)} not found, neither here, nor beside the study, nor in the folder "
+        f"that the environment variable {DATA_VARIABLE} names; put what is missing there."
+    )
+
 
 #: The tasks of folktables, each with the column that it predicts.
 TASKS: Final = {
@@ -36,10 +71,12 @@ TASKS: Final = {
     "ACSEmployment": "ESR",
     "ACSTravelTime": "JWMNP",
 }
-_HORIZONS: Final = ("1-Year", "5-Year")
-_FIRST_YEAR: Final = 2014
-_STATES: Final = """AL AK AZ AR CA CO CT DE FL GA HI ID IL IN IA KS KY LA ME MD MA MI MN MS MO MT NE
+HORIZONS: Final = ("1-Year", "5-Year")
+FIRST_YEAR: Final = 2014
+STATES: Final = tuple(
+    """AL AK AZ AR CA CO CT DE FL GA HI ID IL IN IA KS KY LA ME MD MA MI MN MS MO MT NE
 NV NH NJ NM NY NC ND OH OK OR PA RI SC SD TN TX UT VT VA WA WV WI WY PR""".split()
+)
 #: Columns of the survey that count or measure; the others are codes, whatever digits they have.
 _QUANTITIES: Final = ("AGEP", "JWMNP", "PINCP", "POVPIP", "SCHL", "WKHP")
 #: Whom this process could not reach.
@@ -90,32 +127,9 @@ class Folktables:
     """A task of folktables on the public use microdata of the American Community Survey."""
 
     task: str
-    year: int = 2018
-    horizon: str = "1-Year"
-    states: tuple[str, ...] = ()
-
-    @classmethod
-    def checked(cls, task: Any, year: Any, horizon: Any, states: Sequence[Any]) -> Folktables:
-        """What was asked for, if there is such a thing."""
-        if task not in TASKS:
-            raise PlanError(
-                f"There is no task '{task}' of folktables. {did_you_mean(str(task), TASKS)}"
-            )
-        year = 2018 if year is None else year
-        if isinstance(year, bool) or not isinstance(year, int) or year < _FIRST_YEAR:
-            raise PlanError(
-                f"The 'year' of a survey is a whole number ≥ {_FIRST_YEAR}; got {year!r}."
-            )
-        horizon = "1-Year" if horizon is None else horizon
-        if horizon not in _HORIZONS:
-            raise PlanError(f"The 'horizon' of a survey is '1-Year' or '5-Year'; got {horizon!r}.")
-        for state in states:
-            if state not in _STATES:
-                raise PlanError(
-                    f"The survey has no state '{state}'; states have two letters, such as 'CA', "
-                    "and Puerto Rico is 'PR'."
-                )
-        return cls(task, year, horizon, tuple(dict.fromkeys(states)))
+    year: int
+    horizon: str
+    states: tuple[str, ...]
 
     @property
     def label(self) -> str:
@@ -148,7 +162,7 @@ class Folktables:
         )
         parts = []
         with _as_it_was():
-            for state in self.states or _STATES:
+            for state in self.states or STATES:
                 self._fetch(folder, state)
                 try:
                     parts.append(problem.df_to_numpy(survey.get_data(states=[state]))[:2])

@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InputError, PlanError, did_you_mean, quoted
+from shoal.parameters import Flag, Integer, OneOf, Parametrized, Real, Text, check_parameter_name
 from shoal.randomness import SecretStream
-from shoal.study.data._fetching import TASKS, Elsewhere, Folktables, OpenML, kept_file
-from shoal.study.running._places import find, not_found
+from shoal.study.data._fetching import (
+    FIRST_YEAR,
+    HORIZONS,
+    STATES,
+    TASKS,
+    Elsewhere,
+    Folktables,
+    OpenML,
+    find,
+    kept_file,
+    not_found,
+)
 from shoal.table import (
     Roles,
     Table,
@@ -25,20 +37,48 @@ from shoal.table import (
     renamed,
     whole_as_floats,
 )
+from shoal.workflow._plan import read_toml
 
-_RULES = ("all", "part")
-_ENTRIES = (
-    "name", "path", "openml", "openml_target", "folktables", "year", "horizon", "states",
-    "scikit_learn", "roles", "target", "hierarchies", "rows", "held_out", "only", "without",
-    "floats",
-)  # fmt: skip
-_LISTS = ("states", "only", "without")
 _SHIPPED = ("breast_cancer", "digits", "iris", "wine")
-_PUBLIC_KEY = "00" * 32  # which rows a study takes of a large table is no secret
+_ORIGINS = ("path", "openml", "folktables", "scikit_learn")
 
 
 @dataclass(frozen=True)
-class TableSource:
+class Names:
+    """A list of names, or of some names only."""
+
+    known: tuple[str, ...] = ()
+    words: str = "a list of names"
+
+    def accepts(self, value: Any) -> bool:
+        listed = isinstance(value, Sequence) and not isinstance(value, (str, bytes))
+        return listed and all(
+            isinstance(name, str) and (not self.known or name in self.known) for name in value
+        )
+
+    def describe(self) -> str:
+        return self.words
+
+    def read(self, value: Any) -> Any:
+        return tuple(dict.fromkeys(value)) if self.accepts(value) else value
+
+
+@dataclass(frozen=True)
+class RolesOrRule:
+    """The roles of a table, or a rule by which they are found."""
+
+    def accepts(self, value: Any) -> bool:
+        return isinstance(value, Roles) or value in ("all", "part")
+
+    def describe(self) -> str:
+        return "a table of roles, or a rule: 'all' or 'part'"
+
+    def read(self, value: Any) -> Any:
+        return Roles.from_dict(value) if isinstance(value, Mapping) else value
+
+
+@dataclass(frozen=True)
+class TableSource(Parametrized):
     """One table of a study.
 
     Parameters
@@ -83,61 +123,45 @@ class TableSource:
         Take whole numbers as numbers with fractions, so that means are not rounded.
     """
 
-    name: str
-    path: str | None = None
-    openml: int | None = None
-    scikit_learn: str | None = None
-    roles: Roles | str = "all"
-    target: str | None = None
-    openml_target: str | None = None
-    folktables: str | None = None
-    year: int | None = None
-    horizon: str | None = None
-    states: tuple[str, ...] = ()
-    hierarchies: str | None = None
-    rows: int | None = None
-    held_out: float | None = None
-    only: tuple[str, ...] = ()
-    without: tuple[str, ...] = ()
-    floats: bool = False
+    called: ClassVar[str] = "a table of a study"
+
+    name: Annotated[str, Text()]
+    path: Annotated[str | None, Text()] = None
+    openml: Annotated[int | None, Integer(1)] = None
+    scikit_learn: Annotated[str | None, OneOf(_SHIPPED)] = None
+    roles: Annotated[Roles | str, RolesOrRule()] = "all"
+    target: Annotated[str | None, Text()] = None
+    openml_target: Annotated[str | None, Text()] = None
+    folktables: Annotated[str | None, OneOf(tuple(TASKS))] = None
+    year: Annotated[int | None, Integer(FIRST_YEAR)] = None
+    horizon: Annotated[str | None, OneOf(HORIZONS)] = None
+    states: Annotated[tuple[str, ...], Names(STATES, "a list of states such as 'CA' or 'PR'")] = ()
+    hierarchies: Annotated[str | None, Text()] = None
+    rows: Annotated[int | None, Integer(1)] = None
+    held_out: Annotated[float | None, Real(above=0, below=1)] = None
+    only: Annotated[tuple[str, ...], Names()] = ()
+    without: Annotated[tuple[str, ...], Names()] = ()
+    floats: Annotated[bool, Flag()] = False
 
     def __post_init__(self) -> None:
-        if self.target is None and self.folktables in TASKS:
+        super().__post_init__()
+        if self.target is None and self.folktables is not None:
             object.__setattr__(self, "target", TASKS[self.folktables])
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> TableSource:
         """A source from an entry of a study's file."""
         for part in given:
-            if part not in _ENTRIES:
-                raise PlanError(
-                    f"A table of a study has no part '{part}'. {did_you_mean(part, _ENTRIES)}"
-                )
-        entry = dict(given)
-        for part in _LISTS:
-            entry[part] = _names(part, entry.get(part, ()))
-        _check_origin(entry)
-        entry.setdefault("name", _name_of(entry))
-        roles = entry.get("roles", "all")
-        entry["roles"] = Roles.from_dict(roles) if isinstance(roles, Mapping) else roles
-        if not isinstance(entry["roles"], Roles) and roles not in _RULES:
-            raise PlanError(
-                f"The roles of a table are a table of roles, or a rule: 'all' or 'part'; got "
-                f"{roles!r}."
-            )
-        rows, share = entry.get("rows"), entry.get("held_out")
-        if rows is not None and (not isinstance(rows, int) or isinstance(rows, bool) or rows < 1):
-            raise PlanError(f"The 'rows' of a table are a whole number ≥ 1; got {rows!r}.")
-        if share is not None and (not isinstance(share, float) or not 0 < share < 1):
-            raise PlanError(f"The share 'held_out' of a table is between 0 and 1; got {share!r}.")
-        return cls(**entry)
+            check_parameter_name(cls, part, called="table of a study")
+        _check_origin(given)
+        return cls.from_params({"name": _name_of(given), **given}, called="table of a study")
 
     def to_dict(self) -> dict[str, Any]:
         """The source as plain data: what its results depend on, besides the file itself."""
-        given = {part: getattr(self, part) for part in _ENTRIES}
+        given = self.get_params()
         if isinstance(self.roles, Roles):
             given["roles"] = self.roles.to_dict()
-        for part in _LISTS:
+        for part in ("states", "only", "without"):
             given[part] = list(given[part]) or None
         given["floats"] = self.floats or None
         return {part: value for part, value in given.items() if value is not None}
@@ -148,7 +172,8 @@ class TableSource:
         if self.openml is not None:
             return OpenML(self.openml)
         if self.folktables is not None:
-            return Folktables.checked(self.folktables, self.year, self.horizon, self.states)
+            year, horizon = self.year or 2018, self.horizon or HORIZONS[0]
+            return Folktables(self.folktables, year, horizon, self.states)
         return None
 
     def file(self, folder: Path | None = None) -> Path | None:
@@ -180,8 +205,7 @@ class TableSource:
         file = self.file(folder)
         if file is None:
             return f"scikit-learn:{self.scikit_learn}"
-        stat = file.stat()
-        return _hashed(str(file.resolve()), stat.st_mtime_ns, stat.st_ctime_ns)
+        return content_of(file)
 
     def load(self, folder: Path | None = None) -> Table:
         """The table to mask, with its roles."""
@@ -239,47 +263,38 @@ class TableSource:
 
 def _check_origin(entry: Mapping[str, Any]) -> None:
     """One place at least that a table comes from, and nothing about another one."""
-    number, task, shipped = (entry.get(part) for part in ("openml", "folktables", "scikit_learn"))
-    if all(entry.get(part) is None for part in ("path", "openml", "folktables", "scikit_learn")):
+    named = [part for part in _ORIGINS if entry.get(part) is not None]
+    if not named:
         raise PlanError(
             "A table of a study needs a path, the number of a set at OpenML, a task of folktables, "
             "or the name of one that comes with scikit-learn."
         )
-    if sum(part is not None for part in (number, task, shipped)) > 1:
+    if len([part for part in named if part != "path"]) > 1:
         raise PlanError(
             "A table of a study comes from one of openml, folktables and scikit_learn; give one."
         )
-    if number is not None and (not isinstance(number, int) or isinstance(number, bool)):
-        raise PlanError(f"A set at OpenML is named by its number; got {number!r}.")
-    if shipped is not None and shipped not in _SHIPPED:
-        raise PlanError(
-            f"No table '{shipped}' comes with scikit-learn. {did_you_mean(shipped, _SHIPPED)}"
-        )
-    if task is not None:
-        Folktables.checked(task, entry.get("year"), entry.get("horizon"), entry["states"])
     for part in ("year", "horizon", "states"):
-        if task is None and entry.get(part):
+        if "folktables" not in named and entry.get(part):
             raise PlanError(f"The '{part}' of a table belongs to folktables, and none is named.")
 
 
 def _name_of(entry: Mapping[str, Any]) -> str:
     """What a table without a name is called."""
     if entry.get("path") is not None:
-        return Path(entry["path"]).stem
+        return Path(str(entry["path"])).stem
     if entry.get("openml") is not None:
         return f"openml-{entry['openml']}"
     return str(entry.get("folktables") or entry.get("scikit_learn"))
 
 
-def _names(part: str, given: Any) -> tuple[str, ...]:
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise PlanError(f"The part '{part}' of a table is a list of names; got {given!r}.")
-    return tuple(given)
-
-
-@lru_cache(maxsize=256)
-def _hashed(path: str, modified: int, changed: int) -> str:
+def content_of(path: Path) -> str:
     """The hash of a file, computed once for each state of it."""
+    stat = path.stat()
+    return _hashed(str(path.resolve()), stat.st_mtime_ns, stat.st_ctime_ns)
+
+
+@lru_cache(maxsize=1024)
+def _hashed(path: str, modified: int, changed: int) -> str:
     with open(path, "rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
@@ -295,7 +310,7 @@ def drawn_whole(table: Table, share: float, purpose: str) -> npt.NDArray[np.bool
 
 def chosen_rows(rows: int, count: int, purpose: str) -> npt.NDArray[np.bool_]:
     """So many of the rows, the same ones every time."""
-    stream = SecretStream.from_key_hex(_PUBLIC_KEY).derive(purpose)
+    stream = SecretStream.public(purpose)
     chosen = np.zeros(rows, dtype=bool)
     chosen[stream.choose(rows, count)] = True
     return chosen
@@ -307,3 +322,109 @@ def _from_scikit_learn(name: str) -> Table:
     found = getattr(datasets, f"load_{name}")()
     values = np.column_stack((found.data, found.target))
     return Table(frame_of_array(values, [*map(str, found.feature_names), "target"]))
+
+
+_ENDINGS = (".parquet", ".csv", ".tsv", ".feather", ".arrow")
+
+
+def tables_at(
+    path: str | os.PathLike[str],
+    *,
+    target: str | None = None,
+    quasi_identifiers: Sequence[str] = (),
+    sensitive: Sequence[str] = (),
+    without: Sequence[str] = (),
+    hierarchies: str | os.PathLike[str] | None = None,
+) -> list[TableSource]:
+    """The tables at a place, for a study that is to be run on them.
+
+    Parameters
+    ----------
+    path : path
+        A file with a table, a folder of such files, or a TOML file with ``[[tables]]`` as in the
+        file of a study, which then says everything about them.
+    target : str, optional
+        The column that models predict.
+    quasi_identifiers : list of str
+        The columns that an intruder may know; all but the target without any role.
+    sensitive : list of str
+        The columns that an intruder wants to learn; the target without it.
+    without : list of str
+        Columns that are left out: names and numbers of people, for example.
+    hierarchies : path, optional
+        A folder with a file COLUMN.csv for each column that has a hierarchy.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import polars as pl
+    >>> folder = tempfile.mkdtemp()
+    >>> pl.DataFrame({"age": [30, 41], "ill": ["y", "n"]}).write_csv(f"{folder}/people.csv")
+    >>> [(one.name, one.target) for one in tables_at(f"{folder}/people.csv", target="ill")]
+    [('people', 'ill')]
+    """
+    said: dict[str, Any] = {
+        "target": target,
+        "without": list(without) or None,
+        "hierarchies": None if hierarchies is None else _absolute(os.fspath(hierarchies)),
+    }
+    if quasi_identifiers or sensitive:
+        secret = list(sensitive) or ([] if target is None else [target])
+        roles = Roles(quasi_identifiers=quasi_identifiers, sensitive=secret)
+        said["roles"] = roles.to_dict()
+    said = {part: value for part, value in said.items() if value is not None}
+    place = Path(path)
+    if place.suffix == ".toml":
+        if said:
+            raise InputError(
+                f"The file '{path}' says which roles its tables have; give them there, not in the "
+                "call."
+            )
+        return _listed_in(place)
+    return sources_of({"folder" if place.is_dir() else "path": os.fspath(place), **said})
+
+
+def sources_of(entry: Mapping[str, Any], folder: Path | None = None) -> list[TableSource]:
+    """The tables of one entry of a study's file: one, or all in a folder."""
+    if "folder" not in entry:
+        return [TableSource.from_dict(entry)]
+    common = {part: value for part, value in entry.items() if part != "folder"}
+    for part in ("name", "path", "openml", "folktables", "scikit_learn"):
+        if part in common:
+            raise PlanError(f"A folder of tables has no part '{part}'; name the tables singly.")
+    beside = None if folder is None else folder / str(entry["folder"])
+    inside = beside if beside is not None and beside.is_dir() else find(str(entry["folder"]))
+    paths = sorted(inside.iterdir()) if inside is not None and inside.is_dir() else []
+    tables = [path for path in paths if path.suffix in _ENDINGS]
+    if not tables:
+        raise InputError(
+            f"There is no table in the folder '{entry['folder']}'; a table is a file that ends in "
+            f"{quoted(_ENDINGS)}."
+        )
+    return [TableSource.from_dict({"path": str(path.resolve()), **common}) for path in tables]
+
+
+def _listed_in(path: Path) -> list[TableSource]:
+    """The tables that a TOML file lists; what it names is found beside it too."""
+    given = read_toml(path, "file of tables")
+    entries = given.get("tables")
+    listed = isinstance(entries, list) and all(isinstance(one, Mapping) for one in entries)
+    if not entries or not listed:
+        raise PlanError(f"The file '{path}' lists no tables; write [[tables]] for each.")
+    return [
+        source
+        for entry in entries
+        for source in sources_of(
+            {
+                part: _absolute(value, path.parent) if part in ("path", "hierarchies") else value
+                for part, value in entry.items()
+            },
+            path.parent,
+        )
+    ]
+
+
+def _absolute(path: Any, folder: Path | None = None) -> Any:
+    """A path that stays the same from anywhere, where there is such a file; else as it is."""
+    found = find(path, folder) if isinstance(path, str) else None
+    return path if found is None else str(found.resolve())

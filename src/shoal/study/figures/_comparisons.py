@@ -13,23 +13,21 @@ from shoal.study.figures._style import (
     VERDICTS,
     Figure,
     canvas,
-    say_that_nothing_is_there,
+    labelled,
+    listed_on_the_left,
+    room_for,
     shortened,
     styled,
 )
 
 
-def rank_plot(
-    ranks: Mapping[str, Sequence[float]], *, common: Sequence[bool] = (), title: str = ""
-) -> Figure:
-    """The mean rank of each method with its spread: over all tables, and over a common subset.
+def rank_plot(ranks: Mapping[str, Sequence[float]], *, title: str = "") -> Figure:
+    """The mean rank of each method with its spread: over all tables, and over those all apply to.
 
     Parameters
     ----------
     ranks : mapping
         For each method its rank on each table, NaN where it does not apply.
-    common : list of bool
-        The tables on which every method applies; worked out without it.
     title : str
 
     Examples
@@ -41,11 +39,11 @@ def rank_plot(
     names = list(ranks)
     tables = max((len(each) for each in ranks.values()), default=0)
     values = np.array([ranks[name] for name in names], np.float64).reshape(len(names), tables)
-    shared = np.array(common, bool) if len(common) else np.isfinite(values).all(axis=0)
+    shared = np.isfinite(values).all(axis=0)
     order = np.argsort(-np.nanmean(values, axis=1), kind="stable")
     rows: list[tuple[Any, ...]] = []
     with styled():
-        drawing, axes = canvas(_width(names), 0.9 + 0.28 * max(len(names), 3))
+        drawing, axes = canvas(max(5.2, room_for(names, 3.4, 0)), 0.9 + 0.28 * max(len(names), 3))
         for label, columns, colour, shift in (
             ("all", np.ones(values.shape[1], bool), COLOURS[0], 0.12),
             ("common", shared, COLOURS[1], -0.12),
@@ -68,20 +66,11 @@ def rank_plot(
                 given = given[np.isfinite(given)]
                 if len(given):
                     rows.append((name, label, len(given), float(given.mean()), float(given.std())))
-        axes.set_yticks(range(len(names)), [shortened(names[at]) for at in order])
-        axes.set_ylim(-0.6, max(len(names), 1) - 0.4)
-        axes.set_xlabel("mean rank (1 is the best) ± standard deviation")
-        axes.set_title(title)
+        listed_on_the_left(axes, [names[at] for at in order])
+        labelled(axes, "mean rank (1 is the best) ± standard deviation", "", title, empty=not names)
         if names:
             drawing.legend(loc="outside lower center", ncols=2)
-        else:
-            say_that_nothing_is_there(axes)
     return Figure(drawing, ("method", "tables", "count", "mean_rank", "sd"), tuple(rows))
-
-
-def _width(names: Sequence[str]) -> float:
-    """Room for the names beside the picture."""
-    return max(5.2, 3.4 + 0.07 * max((len(shortened(name)) for name in names), default=0))
 
 
 def _counted(label: str, tables: int) -> str:
@@ -100,7 +89,7 @@ def win_draw_lose(
     """
     names = list(probabilities)[::-1]
     with styled():
-        drawing, axes = canvas(_width(names), 0.9 + 0.3 * max(len(names), 3))
+        drawing, axes = canvas(max(5.2, room_for(names, 3.4, 0)), 0.9 + 0.3 * max(len(names), 3))
         left = np.zeros(len(names))
         for place, label in enumerate(("lose", "draw", "win")):
             widths = np.array([probabilities[name][place] for name in names])
@@ -115,14 +104,10 @@ def win_draw_lose(
                         color=ink, fontsize=8,
                     )  # fmt: skip
             left = left + widths
-        axes.set_yticks(range(len(names)), [shortened(name) for name in names])
+        listed_on_the_left(axes, names)
         axes.set_xlim(0, 1)
-        axes.set_ylim(-0.6, max(len(names), 1) - 0.4)
         axes.grid(visible=False, axis="y")
-        axes.set_xlabel("posterior probability")
-        axes.set_title(title)
-        if not names:
-            say_that_nothing_is_there(axes)
+        labelled(axes, "posterior probability", "", title, empty=not names)
         drawing.legend(loc="outside lower center", ncols=3)
     rows = tuple((name, *map(float, probabilities[name])) for name in probabilities)
     return Figure(drawing, ("candidate", "lose", "draw", "win"), rows)

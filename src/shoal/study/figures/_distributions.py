@@ -11,7 +11,7 @@ from shoal.study.figures._style import (
     COLOURS,
     Figure,
     canvas,
-    say_that_nothing_is_there,
+    labelled,
     shortened,
     styled,
 )
@@ -51,7 +51,7 @@ def violins(
     return Figure(drawing, _COLUMNS, _summaries(values))
 
 
-def boxes(groups: Mapping[str, Any], *, ylabel: str, title: str = "", zero: bool = True) -> Figure:
+def boxes(groups: Mapping[str, Any], *, ylabel: str, title: str = "") -> Figure:
     """One box for each group of values: quartiles, whiskers at 5 and 95 %, the rest as dots.
 
     Examples
@@ -62,8 +62,7 @@ def boxes(groups: Mapping[str, Any], *, ylabel: str, title: str = "", zero: bool
     values = _cleaned(groups)
     with styled():
         drawing, axes = canvas(1.6 + _width(len(values), 4, 0.55), _height(values))
-        if zero:
-            axes.axhline(0, color="#444444", linewidth=1)
+        axes.axhline(0, color="#444444", linewidth=1)
         axes.boxplot(
             list(values.values()),
             positions=range(len(values)) if values else None,
@@ -119,10 +118,7 @@ def _finish(axes: Any, names: list[str], ylabel: str, title: str) -> None:
         for label in axes.get_xticklabels():
             label.set_horizontalalignment("right")
     axes.grid(visible=False, axis="x")
-    axes.set_ylabel(ylabel)
-    axes.set_title(title)
-    if not names:
-        say_that_nothing_is_there(axes)
+    labelled(axes, "", ylabel, title, empty=not names)
 
 
 def _summaries(values: Mapping[str, Any]) -> tuple[tuple[Any, ...], ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,12 +69,16 @@ class Figure:
                 meta = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(ending, {})
                 self.drawing.savefig(path, metadata=meta, dpi=160)
                 paths.append(path)
-        path = folder / f"{name}.csv"
-        with path.open("w", encoding="utf-8", newline="") as stream:
-            writer = csv.writer(stream)
-            writer.writerow(self.columns)
-            writer.writerows(self.rows)
-        return [*paths, path]
+        write_rows(folder / f"{name}.csv", self.columns, self.rows)
+        return [*paths, folder / f"{name}.csv"]
+
+
+def write_rows(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Write a small table as CSV."""
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(columns)
+        writer.writerows(rows)
 
 
 def _take_names_as_they_are(drawing: Any) -> None:
@@ -105,9 +109,24 @@ def canvas(width: float, height: float, **more: Any) -> tuple[Any, Any]:
     return drawing, drawing.subplots(**more)
 
 
-def say_that_nothing_is_there(axes: Any) -> None:
-    """An empty picture says so: a study may have come to nothing yet."""
-    axes.text(0.5, 0.5, "no values", transform=axes.transAxes, ha="center")
+def labelled(axes: Any, xlabel: str, ylabel: str, title: str, *, empty: bool = False) -> None:
+    """Say what the axes are; an empty picture says so: a study may have come to nothing yet."""
+    axes.set_xlabel(xlabel)
+    axes.set_ylabel(ylabel)
+    axes.set_title(title)
+    if empty:
+        axes.text(0.5, 0.5, "no values", transform=axes.transAxes, ha="center")
+
+
+def listed_on_the_left(axes: Any, names: Sequence[str]) -> None:
+    """One place for each name, from below."""
+    axes.set_yticks(range(len(names)), [shortened(name) for name in names])
+    axes.set_ylim(-0.6, max(len(names), 1) - 0.4)
+
+
+def room_for(names: Iterable[str], least: float, free: int) -> float:
+    """The width or height of a picture with room for names that are longer than ``free``."""
+    return least + 0.07 * max([0, *(len(shortened(name)) - free for name in names)])
 
 
 def colour_of(families: Sequence[str]) -> Mapping[str, tuple[str, str]]:

@@ -16,7 +16,8 @@ from shoal.study.figures._style import (
     Figure,
     canvas,
     colour_of,
-    say_that_nothing_is_there,
+    labelled,
+    room_for,
     shortened,
     styled,
 )
@@ -61,7 +62,7 @@ def risk_utility(
     if chosen is not None:
         names.append(f"chosen: {chosen}")
     with styled():
-        drawing, axes = canvas(_width(names), max(3.8, 0.2 * (len(names) + 4)))
+        drawing, axes = canvas(room_for(names, 5.2, 14), max(3.8, 0.2 * (len(names) + 4)))
         for family, (colour, mark) in look.items():
             mine = [place for place, point in enumerate(points) if point.family == family]
             axes.scatter(
@@ -75,9 +76,8 @@ def risk_utility(
         _tell(axes, points, best, chosen)
         if higher_is_better:
             _leave_out_far_below(axes, at)
-        axes.set_xlabel(f"{risk} (lower is better)")
-        axes.set_ylabel(f"{utility} ({'higher' if higher_is_better else 'lower'} is better)")
-        axes.set_title(title)
+        better = "higher" if higher_is_better else "lower"
+        labelled(axes, f"{risk} (lower is better)", f"{utility} ({better} is better)", title)
         axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     rows = tuple(
         (point.label, point.family, float(point.risk), float(point.utility), bool(on))
@@ -127,7 +127,6 @@ def against(
     ylabel: str,
     title: str = "",
     published: Mapping[str, Mapping[float, float]] | None = None,
-    logarithmic: bool = True,
 ) -> Figure:
     """Lines of the mean over runs, with the range of all runs; crosses are published values.
 
@@ -138,8 +137,6 @@ def against(
     xlabel, ylabel, title : str
     published : mapping, optional
         For some lines what was printed.
-    logarithmic : bool
-        Whether the places grow by factors, as k does.
 
     Examples
     --------
@@ -151,7 +148,7 @@ def against(
     printed = published or {}
     rows: list[tuple[Any, ...]] = []
     with styled():
-        drawing, axes = canvas(_width(look), max(3.6, 0.2 * (len(look) + 1)))
+        drawing, axes = canvas(room_for(look, 5.2, 14), max(3.6, 0.2 * (len(look) + 1)))
         for name, runs in series.items():
             colour, mark = look[name]
             places = sorted(runs)
@@ -171,24 +168,15 @@ def against(
         if printed:
             axes.plot([], [], "x", color="#444444", label="published")
         every = sorted({place for runs in series.values() for place in runs})
-        if logarithmic and every and every[0] > 0:
+        if every and every[0] > 0:  # k grows by factors
             axes.set_xscale("log")
             ticks = _apart(every)
             axes.set_xticks(ticks, [f"{place:g}" for place in ticks])
             axes.minorticks_off()
-        axes.set_xlabel(xlabel)
-        axes.set_ylabel(ylabel)
-        axes.set_title(title)
+        labelled(axes, xlabel, ylabel, title, empty=not series)
         if series:
             axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
-        else:
-            say_that_nothing_is_there(axes)
     return Figure(drawing, ("line", xlabel, "runs", "mean", "published"), tuple(rows))
-
-
-def _width(names: Iterable[str]) -> float:
-    """Room for the picture, and for long names beside it."""
-    return 5.2 + 0.07 * max([0, *(len(shortened(name)) - 14 for name in names)])
 
 
 def _apart(places: Sequence[float]) -> list[float]:

@@ -16,28 +16,13 @@ import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any
 
 from shoal.errors import InputError, MissingExtra
 
 Begin = Callable[..., Any]
 
 _PATIENCE = 300.0  # seconds that a study waits for the first worker of a cluster, or the next one
-
-
-class Cluster(Protocol):
-    """Workers elsewhere, each doing one task at a time."""
-
-    name: str
-
-    def room(self) -> int:
-        """How many tasks it takes at once, as of now; workers may come and go."""
-
-    def submit(self, begin: Begin, *given: Any) -> Future[Any]:
-        """Have a worker do this."""
-
-    def died(self, error: BaseException) -> bool:
-        """Whether it was the task that ended its workers, so that the others may go on."""
 
 
 class Dask:
@@ -178,6 +163,10 @@ def spark(jobs: int | None) -> Iterator[Cluster]:
     finally:
         if is_ours:
             session.stop()
+
+
+#: Workers elsewhere, each doing one task at a time.
+Cluster = Dask | Spark
 
 
 def _cores(session: Any) -> int:

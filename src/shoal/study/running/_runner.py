@@ -14,20 +14,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from threadpoolctl import threadpool_limits
 
 from shoal.errors import InputError, ShoalError
-from shoal.measurement import Measurement
+from shoal.parameters import OneOf, checked
 from shoal.study._design import Cell, MeasureSpec, Study
-from shoal.study._measures import study_measures
-from shoal.study._options import divided, meant
+from shoal.study._measures import divided, meant, study_measures
 from shoal.study.data._tables import TableSource
-from shoal.study.running._keys import keys_of, task_key
-from shoal.study.running._store import Result, Store
-from shoal.study.running._survival import in_spite_of_deaths
-from shoal.study.running._workers import BACKENDS, on_a_cluster, on_this_machine
+from shoal.study.running._store import Result, Store, keys_of, task_key
+from shoal.study.running._workers import BACKENDS, in_spite_of_deaths, on_a_cluster, on_this_machine
 from shoal.table import Table
 from shoal.workflow import StepRecord
 from shoal.workflow._plan import in_released_domain
@@ -56,42 +53,22 @@ class Run:
         return self.done + self.failed == self.tasks
 
 
+@checked
 def run(
     study: Study,
     folder: str | Path,
     *,
     jobs: int | None = None,
-    backend: str = "loky",
+    backend: Annotated[str, OneOf(BACKENDS)] = "loky",
     budget: float | None = None,
     retry: bool = False,
     progress: Progress | None = None,
 ) -> Run:
-    """Compute what a study has no result of yet.
+    """Compute what a study has no result of yet; the parameters are those of ``run_study``.
 
-    Parameters
-    ----------
-    study : Study
-    folder : path
-        Where results are kept; a study that was stopped goes on there.
-    jobs : int, optional
-        How many workers, each with one thread; all cores without it.
-    backend : {"loky", "dask", "spark"}
-        Where workers run: on this machine; on the Dask cluster of the client that there is, or
-        that ``DASK_SCHEDULER_ADDRESS`` names; or on that of Spark's session, active or new.
-    budget : float, optional
-        Seconds after which nothing new is begun.
-    retry : bool
-        Compute tasks anew that failed before.
-    progress : callable, optional
-        Called with what was done and the share that is done.
-
-    Returns
-    -------
-    Run
-        How many tasks have results, and whether the time ran out.
+    Workers have one thread each. Results are kept in the folder, where a study that was stopped
+    goes on.
     """
-    if backend not in BACKENDS:
-        raise InputError(f"The backend of a study is one of {', '.join(BACKENDS)}.")
     keys = keys_of(study)  # before a folder is made: it tells what is wrong with the study
     store = Store(folder)
     if retry:
@@ -299,19 +276,16 @@ def _measured(measure: MeasureSpec, key: str, masked: _Masked, masking: float) -
     began = time.perf_counter()
     try:
         options = masked.options(measure.options)
-        found = study_measures()[measure.measure](masked.original, masked.table, **options)
+        found = study_measures()[measure.measure].take(masked.original, masked.table, **options)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # recorded, a library's panic too; the other tasks go on
         return Result(key, "failed", reason=_reason(error), seconds=time.perf_counter() - began)
     seconds = time.perf_counter() - began
-    facts = {**_facts(found), **masked.facts, "masking": masking}
+    told = found.to_dict()
+    facts = {part: told[part] for part in ("interval", "baseline", "direction", "details")}
+    facts |= {**masked.facts, "masking": masking}
     return Result(key, "done", found.value, facts, seconds=seconds)
-
-
-def _facts(found: Measurement) -> dict[str, Any]:
-    facts = found.to_dict()
-    return {part: facts[part] for part in ("interval", "baseline", "direction", "details")}
 
 
 def _reason(error: BaseException) -> str:

@@ -13,9 +13,8 @@ from typing import Any
 from shoal import __version__
 from shoal.errors import ShoalError
 from shoal.measurement import Measurement
-from shoal.study.running._keys import libraries, named_files
-from shoal.study.running._store import Result, Status, Store, key_of
-from shoal.study.tuning._goal import Goal
+from shoal.study.running._store import Result, Status, Store, key_of, libraries, named_files
+from shoal.study.tuning._tuning import Goal
 from shoal.table import Table, fingerprint
 from shoal.workflow import Limit, Plan, StepRecord, discover_all_measures
 from shoal.workflow._plan import in_released_domain
@@ -154,9 +153,7 @@ class Judge:
 
     def _taken(self, asked: Asked, masked: Table, **more: Any) -> Measurement:
         name, options = asked
-        info = discover_all_measures()[name]
-        tables = (self.people, masked) if info.needs_original else (masked,)
-        return info.function(*tables, **options, **more)
+        return discover_all_measures()[name].take(self.people, masked, **options, **more)
 
 
 def seeded(steps: Sequence[Mapping[str, Any]], seed: int) -> Plan:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from shoal.errors import PlanError
+from shoal.errors import MissingExtra, PlanError
 from shoal.table import Table
 
 _SWAP_KS = (2, 3, 5, 10, 20, 30, 50)
@@ -105,3 +105,47 @@ def default_space(table: Table) -> list[Family]:
             Family("recode, microaggregate", (recode, means), {"0.magnitude": wide, "1.k": groups}),
         ]
     return space
+
+
+#: Tried plans: risk and utility; utility is NaN where a plan was given up for its risk.
+Evaluate = Callable[[Family, dict[str, Any]], tuple[float, float]]
+
+
+def tried(space: Sequence[Family], evaluate: Evaluate, *, trials: int, random_state: int) -> None:
+    """Try plans: all of them where there are few enough, else those that a sampler proposes.
+
+    The sampler learns from both objectives (Optuna's TPE); the same seed gives the same order.
+    """
+    if sum(family.size for family in space) <= trials:
+        for family in space:
+            for chosen in family.all():
+                evaluate(family, chosen)
+        return
+    _proposed(space, evaluate, trials, random_state)
+
+
+def _proposed(space: Sequence[Family], evaluate: Evaluate, trials: int, random_state: int) -> None:
+    try:
+        import optuna
+    except ImportError:
+        raise MissingExtra("Tuning over so many plans", "study") from None
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    by_name = {family.name: family for family in space}
+    sampler = optuna.samplers.TPESampler(seed=random_state, n_startup_trials=max(10, trials // 4))
+    study = optuna.create_study(directions=["minimize", "maximize"], sampler=sampler)
+    seen: set[str] = set()
+    for _ in range(4 * trials):  # a sampler may propose again what was tried
+        if len(seen) >= trials:
+            return
+        trial = study.ask()
+        family = by_name[trial.suggest_categorical("family", list(by_name))]
+        chosen = {
+            place: values[trial.suggest_int(f"{family.name}/{place}", 0, len(values) - 1)]
+            for place, values in family.choices.items()
+        }
+        risk, utility = evaluate(family, chosen)
+        if math.isnan(risk) or math.isnan(utility):
+            study.tell(trial, state=optuna.trial.TrialState.PRUNED)
+        else:
+            study.tell(trial, [risk, utility])
+        seen.add(f"{family.name} {chosen}")

@@ -7,20 +7,18 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from shoal.errors import InputError, UnreachableLevel
-from shoal.study._measures import options_of
+from shoal.parameters import Integer, Real, checked
 from shoal.study._statistics import pareto_front
 from shoal.study.data._tables import drawn_whole
 from shoal.study.running._store import Store
-from shoal.study.tuning._goal import Goal
 from shoal.study.tuning._judge import Judge, Judged
-from shoal.study.tuning._search import tried
-from shoal.study.tuning._space import Family, default_space
-from shoal.study.tuning._tuning import Tried, Tuning
+from shoal.study.tuning._space import Family, default_space, tried
+from shoal.study.tuning._tuning import Goal, Tried, Tuning
 from shoal.table import Table
 from shoal.workflow import Limit, Plan, discover_all_measures
 
@@ -31,20 +29,21 @@ _FINAL_SEED, _LAST_SEED = 7004, 7005
 _FINALISTS = 5  # tried again with everybody: the best of many on some people is best by luck, too
 
 
+@checked
 def tune(
     table: Table,
     *,
-    max_risk: float | None = None,
-    min_utility: float | None = None,
+    max_risk: Annotated[float | None, Real(above=0, below=1)] = None,
+    min_utility: Annotated[float | None, Real(above=0, below=1)] = None,
     risk: str = "distance_linkage",
     utility: str = "predictive_performance",
     risk_options: Mapping[str, Any] | None = None,
     utility_options: Mapping[str, Any] | None = None,
     space: Sequence[Family] | None = None,
     plan: Plan | None = None,
-    trials: int = 100,
-    held_out: float = 0.25,
-    search_rows: int = 5_000,
+    trials: Annotated[int, Integer(1)] = 100,
+    held_out: Annotated[float, Real(above=0, below=1)] = 0.25,
+    search_rows: Annotated[int, Integer(1)] = 5_000,
     random_state: int = 0,
     folder: str | Path | None = None,
     progress: Progress | None = None,
@@ -108,7 +107,7 @@ def tune(
     Yanase, Ohta, Koyama (2019), Optuna: a next-generation hyperparameter optimization framework.
     """
     goal = Goal(max_risk, min_utility)
-    _check(table, risk, utility, held_out, {"trials": trials, "search_rows": search_rows})
+    _check(table, risk, utility)
     seen, unseen = parted(table, held_out)
     asked: dict[str, Any] = {
         "goal": goal,
@@ -327,16 +326,14 @@ def _given_up(failures: Mapping[str, int]) -> str:
     return f" {times:,} of {sum(failures.values()):,} that were given up: {reason.rstrip('.')}."
 
 
-def _check(
-    table: Table, risk: str, utility: str, held_out: float, counts: Mapping[str, int]
-) -> None:
+def _check(table: Table, risk: str, utility: str) -> None:
     infos = discover_all_measures()
     for name, about in ((risk, "risk"), (utility, "utility")):
         if name not in infos or infos[name].about != about:
             raise InputError(f"There is no measure of {about} called '{name}'; see shoal methods.")
     if infos[utility].direction != "higher":
         raise InputError(f"Tuning needs a utility of which more is better; '{utility}' is a loss.")
-    if "holdout" not in options_of(utility):
+    if "holdout" not in infos[utility].options:
         raise InputError(
             f"Tuning tells the utility for people whom the search never saw; '{utility}' cannot be "
             "asked about them, so take one that tests a model."
@@ -345,10 +342,5 @@ def _check(
         raise InputError("Tuning needs a target: name the column that models are to predict.")
     if not table.roles.quasi_identifiers:
         raise InputError("Tuning needs quasi-identifiers: name what an intruder may know.")
-    if isinstance(held_out, bool) or not isinstance(held_out, float) or not 0 < held_out < 1:
-        raise InputError(f"'held_out' must be a number between 0 and 1; got {held_out!r}.")
-    for name, count in counts.items():
-        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-            raise InputError(f"'{name}' must be a whole number ≥ 1; got {count!r}.")
     if len(table) < 20:
         raise InputError("Tuning needs 20 records or more, some of which are held out.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
 
 import narwhals as nw
 import numpy as np
@@ -24,6 +24,9 @@ _MOST_DAYS = 100_000_000
 _PER_DAY = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 
 Kind = Literal["integer", "float", "boolean", "text", "date", "datetime", "time", "duration"]
+#: The kinds of numbers, and all that measure something and so have an order.
+NUMBERS: Final[tuple[Kind, ...]] = ("integer", "float")
+QUANTITIES: Final[tuple[Kind, ...]] = (*NUMBERS, "date", "datetime", "time", "duration")
 
 
 class Names(list[str]):

@@ -23,7 +23,8 @@ DELIMITER_OF: Final[dict[str, str]] = {"csv": ",", "tsv": "\t"}
 #: Endings of compressed text files; what comes before them tells the format.
 COMPRESSIONS: Final[dict[str, str]] = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 
-_ALIASES: Final[dict[str, str]] = {"feather": "arrow", "ipc": "arrow", "excel": "xlsx"}
+#: Other names of formats.
+ALIASES: Final[dict[str, str]] = {"feather": "arrow", "ipc": "arrow", "excel": "xlsx"}
 
 
 def format_of(path: str | os.PathLike[str]) -> str:
@@ -68,7 +69,7 @@ def format_of(path: str | os.PathLike[str]) -> str:
 
 def check_format(name: str) -> str:
     """The format by its name or an alias, else InputError with the nearest."""
-    known = _ALIASES.get(name, name)
+    known = ALIASES.get(name, name)
     if known not in FORMATS:
         raise InputError(f"There is no format '{name}'. {did_you_mean(name, FORMATS)}")
     return known

@@ -1,8 +1,8 @@
 """Utility by models: learners, their grids, folds of persons, features and scores."""
 
-from shoal.utility.models._columns import Column, columns_of
+from shoal.utility.models._columns import Column, Task, columns_of
 from shoal.utility.models._evaluation import Attempt, cross_validated, evaluate
-from shoal.utility.models._learners import Task, learners
+from shoal.utility.models._learners import learners
 from shoal.utility.models._scores import CLASSIFICATION_SCORES, REGRESSION_SCORES
 from shoal.utility.models._splits import Fold, stratified_folds, stratified_sample
 from shoal.utility.models._tuning import PRESETS, Tried, Tuned, grid, tuned

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
-from shoal.errors import DoesNotApply, InputError
-from shoal.parameters import ColumnNames, Integer, OneOf, Parametrized, Real, Text
-from shoal.table import Table
-from shoal.utility.models._arrangement import Split, Splitting, arranged, with_holdout
-from shoal.utility.models._columns import Column, Side, columns_of
-from shoal.utility.models._domain import in_one_domain
+from shoal.errors import DoesNotApply, InputError, quoted
+from shoal.parameters import ColumnNames, Integer, OneOf, Real, Text
+from shoal.table import Table, shared_persons, stacked_table
+from shoal.utility.models._columns import (
+    Column,
+    Side,
+    Target,
+    Task,
+    columns_of,
+    natural_task,
+    target_of,
+)
+from shoal.utility.models._domain import SplitRows
 from shoal.utility.models._evaluation import Attempt, Floats, attempt, features_of_model
-from shoal.utility.models._learners import Chosen, Task, chosen_learner
-from shoal.utility.models._splits import Integers
-from shoal.utility.models._target import Target, natural_task, target_of
+from shoal.utility.models._learners import Chosen, chosen_learner
+from shoal.utility.models._scores import CLASSIFICATION_SCORES
+from shoal.utility.models._splits import Fold, Integers, stratified_folds, stratified_sample
 
 
 @dataclass(frozen=True)
@@ -37,7 +45,9 @@ class LearnerOrName:
 
 @dataclass(frozen=True)
 class Rows:
-    """A table of rows that were never masked."""
+    """A table of rows that were never masked; a plan holds none."""
+
+    in_plan: ClassVar[bool] = False
 
     def accepts(self, value: Any) -> bool:
         return isinstance(value, Table)
@@ -46,25 +56,36 @@ class Rows:
         return "a shoal.Table of original rows that were never masked"
 
 
-_SIDES = OneOf(("masked", "original"))
+# The options of the measures that learn, as they declare them.
+Learner = Annotated[Any, LearnerOrName()]
+ColumnName = Annotated[str | None, Text()]
+ClassScore = Annotated[str, OneOf(tuple(CLASSIFICATION_SCORES))]
+OneSide = Annotated[Side, OneOf(("masked", "original"))]
+Features = Annotated[Sequence[str] | None, ColumnNames()]
+Splits = Annotated[int, Integer(2)]
+Repeats = Annotated[int, Integer(1)]
+TestShare = Annotated[float | None, Real(above=0, below=1)]
+HoldOut = Annotated[Table | None, Rows()]
+Persons = Annotated[int, Integer(10)]
+Draw = Annotated[int, Integer(0)]
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison(Parametrized):
+class Comparison:
     """What is asked of a learner and two tables."""
 
-    learner: Annotated[Any, LearnerOrName()]
-    target: Annotated[str | None, Text()] = None
-    train: Annotated[Side, _SIDES] = "masked"
-    test: Annotated[Side, _SIDES] = "original"
-    features: Annotated[Sequence[str] | None, ColumnNames()] = None
-    weight: Annotated[str | None, Text()] = None
-    splits: Annotated[int, Integer(2)] = 5
-    repeats: Annotated[int, Integer(1)] = 1
-    test_share: Annotated[float | None, Real(above=0, below=1)] = None
-    holdout: Annotated[Table | None, Rows()] = None
-    sample: Annotated[int, Integer(10)] = 10_000
-    random_state: Annotated[int, Integer(0)] = 0
+    learner: Any
+    target: str | None
+    train: Side
+    test: Side
+    features: Sequence[str] | None
+    weight: str | None
+    splits: int
+    repeats: int
+    test_share: float | None
+    holdout: Table | None
+    sample: int
+    random_state: int
 
     def run(self, original: Table, masked: Table, task: Task) -> Outcome:
         """Train and test on every split: what was asked for, and the original against itself."""
@@ -86,24 +107,30 @@ class Comparison(Parametrized):
             target,
             original,
             masked,
-            Splitting(self.splits, self.repeats, self.test_share, self.sample, self.random_state),
-            train=self.train,
-            test=self.test,
+            self,
             untouched=None if self.holdout is None else before,
         )
         weights: dict[Side, Floats | None] = {
             "original": self._weights(original, chosen),
             "masked": self._weights(masked, chosen),
         }
-        job = _Job(chosen, target, columns, splits, weights)
-        baselines = job.attempts("original", "original")
+
+        def attempts(train: Side, test: Side) -> list[Attempt]:
+            return [
+                attempt(
+                    chosen, columns, target, split, train=train, test=test, weights=weights[train]
+                )
+                for split in splits
+            ]
+
+        baselines = attempts("original", "original")
         same = self.train == self.test == "original"
         return Outcome(
             self,
             chosen,
             target,
             columns,
-            baselines if same else job.attempts(self.train, self.test),
+            baselines if same else attempts(self.train, self.test),
             baselines,
             matched=masked.pairs_with(original) or self.holdout is not None,
             persons=before.persons,
@@ -144,30 +171,24 @@ class Comparison(Parametrized):
             )
         return values
 
+    def folds(self, strata: Integers, row_key: Integers, persons: Integers) -> list[Fold]:
+        """The folds of a sample, as places among all."""
+        drawn = self.drawn(strata, row_key, persons)
+        folds = stratified_folds(
+            strata[drawn],
+            row_key[drawn],
+            persons[drawn],
+            splits=self.splits,
+            repeats=self.repeats,
+            test_share=self.test_share,
+            random_state=self.random_state,
+        )
+        return [Fold(f.repeat, f.number, drawn[f.train], drawn[f.test]) for f in folds]
 
-@dataclass(frozen=True, eq=False)
-class _Job:
-    chosen: Chosen
-    target: Target
-    columns: Sequence[Column]
-    splits: Sequence[Split]
-    weights: dict[Side, Floats | None]
-
-    def attempts(self, train: Side, test: Side) -> list[Attempt]:
-        return [self._attempt(split, train, test) for split in self.splits]
-
-    def _attempt(self, split: Split, train: Side, test: Side) -> Attempt:
-        rows = split.rows
-        found = [in_one_domain(column, train, test, rows) for column in self.columns]
-        learn, ask = rows.train[train], rows.test[test]
-        weights = self.weights[train]
-        return attempt(
-            self.chosen,
-            [column for column in found if column is not None],
-            self.target,
-            (self.target.of(train)[learn], self.target.of(test)[ask]),
-            weights=None if weights is None else weights[learn],
-            place=split.place,
+    def drawn(self, strata: Integers, row_key: Integers, persons: Integers) -> Integers:
+        """The places of the rows of the persons who take part."""
+        return stratified_sample(
+            strata, row_key, self.sample, persons, random_state=self.random_state
         )
 
 
@@ -187,4 +208,156 @@ class Outcome:
     baselines: list[Attempt]
     matched: bool
     persons: Integers
-    split: Split
+    split: SplitRows
+
+
+def with_holdout(original: Table, holdout: Table | None, columns: list[str]) -> Table:
+    """The original, with the rows of a hold-out below it."""
+    if holdout is None:
+        return original
+    absent = [name for name in columns if name not in holdout.columns]
+    if absent or not len(holdout):
+        raise InputError(
+            f"The hold-out has no column {quoted(absent)}; it needs the target and all columns "
+            "that a model learns from, as they are in the original."
+            if absent
+            else "The hold-out has no rows, so nothing can be tested on it."
+        )
+    if holdout.pairs_with(original):
+        shared = int(np.isin(holdout.row_key, original.row_key).sum())
+        if shared:
+            raise InputError(
+                f"The hold-out shares {shared:,} rows with the original, so models would be "
+                "tested on what they learned from; keep its rows out of the masking."
+            )
+    known = int(shared_persons(original, holdout).sum())
+    if known:
+        raise InputError(
+            f"{known:,} rows of the hold-out are of persons who have rows in the original by their "
+            "unit, so models would be asked about people that they know; keep a person on one side."
+        )
+    both = stacked_table(original, holdout, columns)
+    if not original.has_persons and not holdout.has_persons:
+        return both
+    return both.owned_by(np.append(original.persons, original.person_count + holdout.persons))
+
+
+def own_rows(original: Table, masked: Table) -> Integers | None:
+    """For each row of the original its row in the masked table, -1 where it has none."""
+    if not masked.pairs_with(original):
+        return None
+    order = np.argsort(masked.row_key)
+    if not len(order):
+        return np.full(len(original), -1)
+    at = np.searchsorted(masked.row_key[order], original.row_key)
+    found = order[np.minimum(at, len(order) - 1)]
+    return np.where(masked.row_key[found] == original.row_key, found, -1)
+
+
+def arranged(
+    target: Target,
+    original: Table,
+    masked: Table,
+    splitting: Comparison,
+    *,
+    untouched: Table | None = None,
+) -> list[SplitRows]:
+    """The splits of both tables.
+
+    Persons are split, and all records of a person in both tables are on the same side. Where the
+    tables do not pair, each is split by itself if models stay within one table. ``untouched`` has
+    the original and, below it, a hold-out to test on.
+    """
+    own = own_rows(original, masked)
+    if untouched is not None:
+        return [_against_holdout(target, original, untouched, masked, splitting, own)]
+    if own is not None:
+        return _by_person(target, original, splitting, own)
+    if splitting.train != splitting.test:
+        raise InputError(
+            "The two tables do not come from one input, so nobody knows which masked records "
+            "belong to the persons who are tested; mask the original with Shoal, declare that "
+            "the rows have the same order by masked.paired(original), or give original rows "
+            "that were never masked as holdout."
+        )
+    return _apart(target, original, masked, splitting)
+
+
+def _by_person(
+    target: Target, original: Table, splitting: Comparison, own: Integers
+) -> list[SplitRows]:
+    persons = np.flatnonzero(target.present("original"))
+    labelled = target.present("masked")
+    found = []
+    whose = original.persons[persons]
+    for fold in splitting.folds(target.strata(persons), original.row_key[persons], whose):
+        learn, ask = persons[fold.train], persons[fold.test]
+        both = learn[own[learn] >= 0]
+        rows = SplitRows(
+            {"original": learn, "masked": own[both][labelled[own[both]]]},
+            {"original": ask, "masked": _labelled(own[ask], labelled)},
+            (both, own[both]),
+            fold.place,
+        )
+        found.append(rows)
+    return found
+
+
+def _labelled(rows: Integers, labelled: npt.NDArray[np.bool_]) -> Integers:
+    there = rows[rows >= 0]
+    return there[labelled[there]]
+
+
+def _against_holdout(
+    target: Target,
+    original: Table,
+    untouched: Table,
+    masked: Table,
+    splitting: Comparison,
+    own: Integers | None,
+) -> SplitRows:
+    known = target.present("original")
+    persons, asked = (
+        rows + start
+        for rows, start in (
+            (np.flatnonzero(known[: len(original)]), 0),
+            (np.flatnonzero(known[len(original) :]), len(original)),
+        )
+    )
+    keys, whose = original.row_key[persons], untouched.persons
+    persons = persons[splitting.drawn(target.strata(persons), keys, whose[persons])]
+    asked = asked[splitting.drawn(target.strata(asked), asked, whose[asked])]
+    labelled = target.present("masked")
+    if own is not None:
+        both = persons[own[persons] >= 0]
+        learn, paired = _labelled(own[both], labelled), (both, own[both])
+    else:
+        learn, paired = np.flatnonzero(labelled), None
+        strata, keys = target.strata(learn, "masked"), masked.row_key[learn]
+        learn = learn[splitting.drawn(strata, keys, masked.persons[learn])]
+    nobody = np.empty(0, np.int64)
+    return SplitRows(
+        {"original": persons, "masked": learn}, {"original": asked, "masked": nobody}, paired
+    )
+
+
+def _apart(
+    target: Target, original: Table, masked: Table, splitting: Comparison
+) -> list[SplitRows]:
+    """Each table split by itself; the places of the folds agree, their persons do not."""
+    persons = np.flatnonzero(target.present("original"))
+    records = np.flatnonzero(target.present("masked"))
+    before = splitting.folds(
+        target.strata(persons), original.row_key[persons], original.persons[persons]
+    )
+    after = splitting.folds(
+        target.strata(records, "masked"), masked.row_key[records], masked.persons[records]
+    )
+    return [
+        SplitRows(
+            {"original": persons[one.train], "masked": records[other.train]},
+            {"original": persons[one.test], "masked": records[other.test]},
+            place=one.place,
+        )
+        for one, other in zip(before, after, strict=True)
+    ]

@@ -25,12 +25,14 @@ UNKNOWN = -2
 class SplitRows:
     """The rows of one split in both tables, and the training persons' rows in both.
 
-    ``paired`` are rows of the original and, at the same place, of the masked table.
+    ``paired`` are rows of the original and, at the same place, of the masked table. ``place`` is
+    the repeat and the fold.
     """
 
     train: dict[Side, Integers]
     test: dict[Side, Integers]
     paired: tuple[Integers, Integers] | None = None
+    place: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True, eq=False)

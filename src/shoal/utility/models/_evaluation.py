@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,12 +12,19 @@ import numpy.typing as npt
 
 from shoal.errors import InputError, did_you_mean
 from shoal.table import Table
-from shoal.utility.models._columns import Column, columns_of
+from shoal.utility.models._columns import (
+    Column,
+    Side,
+    Target,
+    Task,
+    columns_of,
+    natural_task,
+    target_of,
+)
 from shoal.utility.models._domain import SplitColumn, SplitRows, in_one_domain
-from shoal.utility.models._learners import Chosen, Task, chosen_learner, matrices, preprocessing
+from shoal.utility.models._learners import Chosen, chosen_learner, matrices, preprocessing
 from shoal.utility.models._scores import CLASSIFICATION_SCORES, REGRESSION_SCORES, Predictions
 from shoal.utility.models._splits import Integers, stratified_folds
-from shoal.utility.models._target import Target, natural_task, target_of
 
 Floats = npt.NDArray[np.float64]
 
@@ -41,32 +48,44 @@ class Attempt:
 
 def attempt(
     chosen: Chosen,
-    columns: Sequence[SplitColumn],
+    columns: Sequence[Column],
     target: Target,
-    answers: tuple[Any, Any],
+    rows: SplitRows,
     *,
+    train: Side = "original",
+    test: Side = "original",
     weights: Floats | None = None,
-    place: tuple[int, int] = (0, 0),
 ) -> Attempt:
-    """Train on the training rows of the columns, and score the predictions of the test rows.
+    """Train on the training rows of one table, and score the predictions of the test rows.
 
     Whatever the learner raises is a failed attempt, so that one fold spoils no other.
     """
     from sklearn.exceptions import ConvergenceWarning
     from threadpoolctl import threadpool_limits
 
-    rows = len(answers[0]), len(answers[1])
-    facts: dict[str, Any] = {"columns": tuple(column.name for column in columns)}
+    learn, ask = rows.train[train], rows.test[test]
+    used = split_columns(columns, rows, train, test)
+    facts: dict[str, Any] = {"columns": tuple(column.name for column in used)}
     # One thread: several that wait for each other take ten times as long on small matrices.
     with threadpool_limits(limits=1), warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")  # a warning of a learner is counted, not raised
         try:
-            facts["predictions"] = _predictions(chosen, columns, target, answers, weights)
+            answers = target.of(train)[learn], target.of(test)[ask]
+            given = {} if weights is None else {"sample_weight": weights[learn]}
+            facts["predictions"] = _predictions(chosen, used, target, answers, given)
             facts["scores"] = _scored(target.task, facts["predictions"])
         except Exception as error:  # a fold that fails is marked; its words may quote a cell
             facts |= {"failed": type(error).__name__, "scores": {}, "predictions": None}
     facts["not_converged"] = any(issubclass(one.category, ConvergenceWarning) for one in told)
-    return Attempt(*place, rows, **facts)
+    return Attempt(*rows.place, (len(learn), len(ask)), **facts)
+
+
+def split_columns(
+    columns: Sequence[Column], rows: SplitRows, train: Side = "original", test: Side = "original"
+) -> list[SplitColumn]:
+    """The columns that can be learned from, split by rows."""
+    split = [in_one_domain(column, train, test, rows) for column in columns]
+    return [column for column in split if column is not None]
 
 
 def _predictions(
@@ -74,7 +93,7 @@ def _predictions(
     columns: Sequence[SplitColumn],
     target: Target,
     answers: tuple[Any, Any],
-    weights: Floats | None,
+    given: Mapping[str, Floats],
 ) -> Predictions:
     from sklearn.base import clone
 
@@ -83,7 +102,6 @@ def _predictions(
     prepared = preprocessing(numbers, train.shape[1] - numbers, chosen.encoding)
     train, test = prepared.fit_transform(train), prepared.transform(test)
     model = clone(chosen.estimator)
-    given = {} if weights is None else {"sample_weight": weights}
     if target.task == "regression":
         said = np.asarray(model.fit(train, learned, **given).predict(test), np.float64)
         return Predictions(true, said.reshape(len(true)))
@@ -167,9 +185,7 @@ def evaluate(
         {"original": np.empty(0, np.int64), "masked": np.flatnonzero(known.present("masked"))},
         {"original": np.flatnonzero(known.present("original")), "masked": np.empty(0, np.int64)},
     )
-    split = [in_one_domain(column, "masked", "original", rows) for column in columns]
-    answers = known.of("masked")[rows.train["masked"]], known.original[rows.test["original"]]
-    done = attempt(chosen, [c for c in split if c is not None], known, answers)
+    done = attempt(chosen, columns, known, rows, train="masked")
     if done.failed is not None:
         raise InputError(
             f"The learner '{chosen.name}' failed with {done.failed} on {done.rows[0]:,} training "
@@ -224,45 +240,25 @@ def cross_validated(
     chosen = chosen_learner(learner, task, random_state)
     known = target_of(target, table, None, task)
     columns = columns_of(table, None, features_of_model(table, target, features))
-    persons = np.flatnonzero(known.present("original"))
-    done = []
-    for fold in stratified_folds(
-        known.strata(persons),
-        table.row_key[persons],
-        table.persons[persons],
+    folds = folds_of(
+        table,
+        known,
+        np.flatnonzero(known.present("original")),
         splits=splits,
         repeats=repeats,
         test_share=test_share,
         random_state=random_state,
-    ):
-        train, test = persons[fold.train], persons[fold.test]
-        place = fold.repeat, fold.number
-        done.append(attempt_within(chosen, columns, known, train, test, place=place))
-    return done
+    )
+    return [attempt(chosen, columns, known, fold) for fold in folds]
 
 
-def attempt_within(
-    chosen: Chosen,
-    columns: Sequence[Column],
-    target: Target,
-    train: Integers,
-    test: Integers,
-    *,
-    place: tuple[int, int] = (0, 0),
-) -> Attempt:
-    """Train on some rows of one table, and score the predictions of others of the same table."""
-    used = within_one_table(columns, train, test)
-    answers = target.original[train], target.original[test]
-    return attempt(chosen, used, target, answers, place=place)
-
-
-def within_one_table(
-    columns: Sequence[Column], train: Integers, test: Integers
-) -> list[SplitColumn]:
-    """The columns of one table that can be learned from, split by rows."""
-    rows = SplitRows({"original": train}, {"original": test})
-    split = [in_one_domain(column, "original", "original", rows) for column in columns]
-    return [column for column in split if column is not None]
+def folds_of(table: Table, target: Target, rows: Integers, **how: Any) -> list[SplitRows]:
+    """Some rows of one table in stratified folds; all rows of a person are on one side."""
+    persons = table.persons[rows]
+    return [
+        SplitRows({"original": rows[fold.train]}, {"original": rows[fold.test]}, place=fold.place)
+        for fold in stratified_folds(target.strata(rows), table.row_key[rows], persons, **how)
+    ]
 
 
 def features_of_model(table: Table, target: str, features: Sequence[str] | None) -> list[str]:

@@ -11,8 +11,12 @@ import numpy as np
 from shoal.errors import InputError, quoted
 from shoal.utility.models._comparison import Outcome
 from shoal.utility.models._evaluation import Attempt, Floats
-from shoal.utility.models._intervals import over_folds, over_rows
-from shoal.utility.models._scores import CLASSIFICATION_SCORES, REGRESSION_SCORES
+from shoal.utility.models._scores import (
+    CLASSIFICATION_SCORES,
+    REGRESSION_SCORES,
+    over_folds,
+    over_rows,
+)
 from shoal.utility.models._splits import Integers
 
 Interval = tuple[float, float] | None
@@ -159,7 +163,7 @@ class Findings:
             base = score(original.at(rows))
             return 100 * (value - base) / base if base > 0 else math.nan
 
-        tested = self.outcome.persons[self.outcome.split.rows.test["original"]]
+        tested = self.outcome.persons[self.outcome.split.test["original"]]
         return over_rows(statistic, tested, self.outcome.asked.random_state)
 
 
@@ -194,7 +198,7 @@ def _failures(outcome: Outcome) -> list[dict[str, Any]]:
 
 def _persons(outcome: Outcome) -> int:
     """How many persons took part in one repeat."""
-    rows = outcome.split.rows
+    rows = outcome.split
     took_part = np.append(rows.train["original"], rows.test["original"])
     return len(np.unique(outcome.persons[took_part]))
 

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InputError, MissingExtra, did_you_mean
+from shoal.utility.models._columns import Task
 from shoal.utility.models._domain import SplitColumn
 
 Matrix = npt.NDArray[np.float64]
@@ -68,7 +69,6 @@ def preprocessing(numbers: int, nominal: int, encoding: Encoding) -> Any:
     return ColumnTransformer(parts)
 
 
-Task = Literal["classification", "regression"]
 Encoding = Literal["one-hot", "ordinal"]
 
 _KINDS: Final[dict[Task, str]] = {"classification": "classifier", "regression": "regressor"}
@@ -86,6 +86,11 @@ class Preset:
     #: What is to be installed where its library is missing.
     extra: str = "study"
 
+    @classmethod
+    def pair(cls, stem: str, *, encoding: Encoding = "one-hot", **more: Any) -> Preset:
+        """A learner whose two classes are called alike."""
+        return cls(f"{stem}Classifier", f"{stem}Regressor", more, encoding)
+
     def path(self, task: Task) -> str | None:
         """Where the class for a task is."""
         return self.classifier if task == "classification" else self.regressor
@@ -93,40 +98,20 @@ class Preset:
 
 # What is not set is the library's default.
 _PRESETS: Final[dict[str, Preset]] = {
-    "bagging": Preset(
-        "sklearn.ensemble.BaggingClassifier",
-        "sklearn.ensemble.BaggingRegressor",
-        encoding="ordinal",
-    ),
-    "decision-tree": Preset(
-        "sklearn.tree.DecisionTreeClassifier",
-        "sklearn.tree.DecisionTreeRegressor",
-        encoding="ordinal",
-    ),
+    "bagging": Preset.pair("sklearn.ensemble.Bagging", encoding="ordinal"),
+    "decision-tree": Preset.pair("sklearn.tree.DecisionTree", encoding="ordinal"),
     "dp-sgd": Preset("shoal.utility.models._dp_sgd.dp_sgd_network", None, extra="dp"),
-    "gradient-boosting": Preset(
-        "sklearn.ensemble.GradientBoostingClassifier",
-        "sklearn.ensemble.GradientBoostingRegressor",
-        encoding="ordinal",
-    ),
+    "gradient-boosting": Preset.pair("sklearn.ensemble.GradientBoosting", encoding="ordinal"),
     "logistic-regression": Preset(
         "sklearn.linear_model.LogisticRegression",
         None,
         {"max_iter": 1_000, "tol": 1e-3},  # a tenth of the steps, and the same predictions
     ),
-    "multi-layer-perceptron": Preset(
-        "sklearn.neural_network.MLPClassifier", "sklearn.neural_network.MLPRegressor"
-    ),
-    "random-forest": Preset(
-        "sklearn.ensemble.RandomForestClassifier",
-        "sklearn.ensemble.RandomForestRegressor",
-        encoding="ordinal",
-    ),
+    "multi-layer-perceptron": Preset.pair("sklearn.neural_network.MLP"),
+    "random-forest": Preset.pair("sklearn.ensemble.RandomForest", encoding="ordinal"),
     "ridge-regression": Preset(None, "sklearn.linear_model.Ridge"),
     "svm": Preset("sklearn.svm.SVC", "sklearn.svm.SVR"),
-    "xgboost": Preset(
-        "xgboost.XGBClassifier", "xgboost.XGBRegressor", {"n_jobs": 1}, encoding="ordinal"
-    ),
+    "xgboost": Preset.pair("xgboost.XGB", encoding="ordinal", n_jobs=1),
 }
 
 

@@ -16,9 +16,6 @@ from shoal.randomness import SecretStream
 
 Integers = npt.NDArray[np.int64]
 
-# Who is tested is no secret, and whoever verifies a release must test the same persons.
-_PUBLIC_KEY = "00" * 32
-
 
 @dataclass(frozen=True, eq=False)
 class Fold:
@@ -29,11 +26,10 @@ class Fold:
     train: Integers
     test: Integers
 
-
-def public_stream(purpose: str, random_state: int) -> SecretStream:
-    """Draws that everybody can repeat: they choose whom to test, and protect nobody."""
-    stream = SecretStream.from_key_hex(_PUBLIC_KEY)
-    return stream.derive("utility by models", purpose, str(random_state))
+    @property
+    def place(self) -> tuple[int, int]:
+        """Its place among the others."""
+        return self.repeat, self.number
 
 
 def stratified_folds(
@@ -131,13 +127,6 @@ def stratified_sample(
     return np.flatnonzero(drawn[whose])
 
 
-def bands(values: npt.NDArray[np.float64], count: int = 10) -> Integers:
-    """Numbers as strata: ``count`` bands with equally many persons."""
-    rank = np.empty(len(values), np.int64)
-    rank[np.argsort(values, kind="stable")] = np.arange(len(values))
-    return rank * count // max(len(values), 1)
-
-
 def _first_rows(row_key: Integers, persons: Integers | None) -> tuple[Integers, Integers]:
     """The place of the first row of each person by key, and for each row whose it is."""
     if persons is None:
@@ -152,5 +141,6 @@ def _first_rows(row_key: Integers, persons: Integers | None) -> tuple[Integers, 
 def _drawn_order(strata: Integers, row_key: Integers, purpose: str, random_state: int) -> Integers:
     """The persons by stratum, in a drawn order within each."""
     draw = np.empty(len(row_key), np.int64)
-    draw[np.argsort(row_key)] = public_stream(purpose, random_state).permutation(len(row_key))
+    stream = SecretStream.public("utility by models", purpose, str(random_state))
+    draw[np.argsort(row_key)] = stream.permutation(len(row_key))
     return np.lexsort((draw, strata))

@@ -17,18 +17,18 @@ import numpy as np
 
 from shoal.errors import InputError, did_you_mean
 from shoal.table import Table
-from shoal.utility.models._columns import Column, columns_of
+from shoal.utility.models._columns import Column, Target, columns_of, target_of
+from shoal.utility.models._domain import SplitRows
 from shoal.utility.models._evaluation import (
     Attempt,
-    attempt_within,
+    attempt,
     features_of_model,
-    within_one_table,
+    folds_of,
+    split_columns,
 )
-from shoal.utility.models._intervals import over_rows
 from shoal.utility.models._learners import Chosen, chosen_learner, learners, matrices, preprocessing
-from shoal.utility.models._scores import CLASSIFICATION_SCORES, Predictions
-from shoal.utility.models._splits import Integers, stratified_folds
-from shoal.utility.models._target import Target, target_of
+from shoal.utility.models._scores import CLASSIFICATION_SCORES, Predictions, over_rows
+from shoal.utility.models._splits import Integers
 
 Choices = Mapping[str, Sequence[Any]]
 
@@ -246,45 +246,37 @@ def tuned(
         )
     known = target_of(target, table, None, "classification")
     columns = columns_of(table, None, features_of_model(table, target, None))
-    persons = np.flatnonzero(known.present("original"))
-    keys, whose = table.row_key[persons], table.persons[persons]
-    apart = stratified_folds(
-        known.strata(persons), keys, whose, test_share=test_share, random_state=random_state
-    )[0]
-    train, test = persons[apart.train], persons[apart.test]
-    folds = [
-        (train[fold.train], train[fold.test])
-        for fold in stratified_folds(
-            known.strata(train), keys[apart.train], whose[apart.train], splits=splits,
-            repeats=repeats, random_state=random_state,
-        )
-    ]  # fmt: skip
+    rows = np.flatnonzero(known.present("original"))
+    apart = folds_of(table, known, rows, test_share=test_share, random_state=random_state)[0]
+    folds = folds_of(
+        table,
+        known,
+        apart.train["original"],
+        splits=splits,
+        repeats=repeats,
+        random_state=random_state,
+    )
     tried = [
-        _tried(learner, parameters, chosen, (columns, known), folds, (train, test), score)
-        for learner, parameters, chosen in _configurations(
-            preset, columns, known, (train, test), random_state
-        )
+        _tried(learner, parameters, chosen, (columns, known), folds, apart, score)
+        for learner, parameters, chosen in _configurations(preset, columns, apart, random_state)
     ]
-    return Tuned(score, tuple(tried), table.persons[test])
+    return Tuned(score, tuple(tried), table.persons[apart.test["original"]])
 
 
 def _configurations(
-    preset: str,
-    columns: Sequence[Column],
-    known: Target,
-    rows: tuple[Integers, Integers],
-    random_state: int,
+    preset: str, columns: Sequence[Column], rows: SplitRows, random_state: int
 ) -> list[tuple[str, dict[str, Any], Chosen]]:
     """Every learner of a preset with each of its configurations; none without a column."""
     if preset not in PRESETS:
         raise InputError(f"There is no preset '{preset}'. {did_you_mean(str(preset), PRESETS)}")
-    used = within_one_table(columns, *rows)
+    used = split_columns(columns, rows)
     if not used:
         return []
     made, found = learners(), []
     for learner in PRESETS[preset]:
         named = chosen_learner(learner, "classification", random_state)
-        matrix, _, numbers = matrices(used, (len(rows[0]), len(rows[1])))
+        sides = len(rows.train["original"]), len(rows.test["original"])
+        matrix, _, numbers = matrices(used, sides)
         prepared = preprocessing(numbers, matrix.shape[1] - numbers, named.encoding)
         for parameters in grid(learner, preset, features=prepared.fit_transform(matrix).shape[1]):
             own = chosen_learner(made[learner](**parameters), "classification", random_state)
@@ -297,12 +289,12 @@ def _tried(
     parameters: Mapping[str, Any],
     chosen: Chosen,
     table: tuple[Sequence[Column], Target],
-    folds: Sequence[tuple[Integers, Integers]],
-    apart: tuple[Integers, Integers],
+    folds: Sequence[SplitRows],
+    apart: SplitRows,
     score: str,
 ) -> Tried:
-    scores = [_score(attempt_within(chosen, *table, *fold), score) for fold in folds]
-    last = attempt_within(chosen, *table, *apart)
+    scores = [_score(attempt(chosen, *table, fold), score) for fold in folds]
+    last = attempt(chosen, *table, apart)
     # a configuration that fails on a fold is none that one would choose
     return Tried(learner, parameters, float(np.mean(scores)), _score(last, score), last.predictions)
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import json
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
-
-from shoal.app.cli.output._docstrings import Described, described, example_call
 
 if TYPE_CHECKING:
     from shoal.masking import Masker
@@ -108,7 +107,7 @@ def _model(cls: type[PrivacyModel]) -> Entry:
 def _entry(
     kind: str,
     name: str,
-    cls: type,
+    thing: Any,
     doc: Described,
     words: tuple[str, str],
     reference: str,
@@ -116,19 +115,20 @@ def _entry(
 ) -> Entry:
     from shoal.parameters import parameters_of
 
-    options = tuple(_option(p, doc.parameters) for p in parameters_of(cls))
+    options = tuple(_option(each, doc) for each in parameters_of(thing) if each.in_plan)
     return Entry(
-        kind, name, cls.__name__, *words, options, reference, doc.references, example.strip()
+        kind, name, thing.__name__, *words, options, reference, doc.references, example.strip()
     )
 
 
-def _option(parameter: Parameter, meanings: Mapping[str, str]) -> Option:
+def _option(parameter: Parameter, doc: Described) -> Option:
+    name = parameter.name
     return Option(
-        name=parameter.name,
-        accepts=parameter.constraint.describe(),
+        name=name,
+        accepts=parameter.constraint.describe() or _in_words(doc.types.get(name, "")),
         required=parameter.required,
         default=parameter.default,
-        meaning=meanings.get(parameter.name, ""),
+        meaning=doc.parameters.get(name, ""),
     )
 
 
@@ -146,17 +146,10 @@ def _measure(kind: str, info: MeasureInfo) -> Entry:
         f"{_range(low, high)}; {info.direction} is better.",
         "It compares with the original." if info.needs_original else "",
     ]
-    return Entry(
-        kind=kind,
-        name=info.name,
-        python=info.function.__name__,
-        summary=doc.summary,
-        text="\n\n".join(part for part in (doc.text, " ".join(facts).strip()) if part),
-        parameters=_measure_options(info, doc),
-        reference=doc.references,
-        references=doc.references,
-        example=Plan(require=[limit]).to_toml().strip(),
-    )
+    text = "\n\n".join(part for part in (doc.text, " ".join(facts).strip()) if part)
+    example = Plan(require=[limit]).to_toml()
+    words = doc.summary, text
+    return _entry(kind, info.name, info.function, doc, words, doc.references, example)
 
 
 def _range(low: float, high: float) -> str:
@@ -165,26 +158,101 @@ def _range(low: float, high: float) -> str:
     return f"It is at least {low:g}" if math.isfinite(low) else "It can be any number"
 
 
-def _measure_options(info: MeasureInfo, doc: Described) -> tuple[Option, ...]:
-    """The keyword options of a measure that a plan can hold: a table is none."""
-    signature = inspect.signature(info.function)
-    return tuple(
-        Option(
-            name=name,
-            accepts=_in_words(doc.types.get(name, "")),
-            required=parameter.default is parameter.empty,
-            default=None if parameter.default is parameter.empty else parameter.default,
-            meaning=doc.parameters.get(name, ""),
-        )
-        for name, parameter in signature.parameters.items()
-        if parameter.kind is parameter.KEYWORD_ONLY
-        and not doc.types.get(name, "").startswith("Table")
-    )
-
-
 def _in_words(kind: str) -> str:
     """A type as numpydoc writes it, in the words of the parameters of methods."""
     kind = kind.removesuffix(", optional")
     if kind.startswith("{"):
         return "one of " + kind.strip("{}").replace('"', "'")
     return {"float": "a number", "int": "an integer", "str": "a text"}.get(kind, kind)
+
+
+_ROLE = re.compile(r":\w+:`([^`]*)`")
+
+
+@dataclass(frozen=True)
+class Described:
+    """The parts of a docstring that a reader of the command line needs."""
+
+    summary: str
+    text: str
+    parameters: dict[str, str] = field(default_factory=dict)
+    types: dict[str, str] = field(default_factory=dict)
+    references: str = ""
+    examples: str = ""
+
+
+def described(thing: Any) -> Described:
+    """The docstring of a class or function, in parts.
+
+    Examples
+    --------
+    >>> from shoal.masking import Round
+    >>> described(Round).summary
+    'Round numbers to the nearest multiple of a base.'
+    >>> described(Round).parameters["base"]
+    'The distance between released values, in the unit of the column.'
+    """
+    sections = _sections(inspect.getdoc(thing) or "")
+    summary, _, text = sections.pop("", "").partition("\n\n")
+    found = _parameters(sections.get("Parameters", ""))
+    return Described(
+        summary=_flowing(summary),
+        text=_flowing(text),
+        parameters={name: text for name, (_, text) in found.items()},
+        types={name: kind for name, (kind, _) in found.items()},
+        references=_flowing(sections.get("References", "")),
+        examples=sections.get("Examples", ""),
+    )
+
+
+def example_call(cls: type) -> Any:
+    """The object that the docstring's example makes, or None where there is none.
+
+    Examples
+    --------
+    >>> from shoal.models import KAnonymity
+    >>> example_call(KAnonymity)
+    KAnonymity(k=3, missing='own', of='persons')
+    """
+    import shoal
+
+    source = "\n".join(
+        line[4:]
+        for line in described(cls).examples.splitlines()
+        if line.startswith((">>> ", "... "))
+    )
+    calls = [
+        node
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", None) == cls.__name__
+    ]
+    if not calls:
+        return None
+    first = min(calls, key=lambda call: (call.lineno, call.col_offset))
+    # an expression of this very package, of literals and names of its front door
+    known = {name: getattr(shoal, name) for name in shoal.__all__}
+    return eval(ast.unparse(first), {**known, cls.__name__: cls})
+
+
+def _sections(doc: str) -> dict[str, str]:
+    """The text under each underlined title; the beginning has none."""
+    parts = re.split(r"^([A-Z][A-Za-z ]+)\n-{3,}\n", doc, flags=re.MULTILINE)
+    titled = zip(parts[1::2], parts[2::2], strict=True)
+    return {"": parts[0].strip(), **{title: text.strip() for title, text in titled}}
+
+
+def _parameters(section: str) -> dict[str, tuple[str, str]]:
+    """Type and meaning of each parameter."""
+    found: dict[str, tuple[str, str]] = {}
+    for block in re.split(r"\n(?=\S)", section):
+        head, _, text = block.partition("\n")
+        names, _, kind = head.partition(" : ")
+        for name in names.split(", "):
+            found[name.strip()] = (kind.strip(), _flowing(inspect.cleandoc(text)))
+    return found
+
+
+def _flowing(text: str) -> str:
+    """One line per paragraph, without the marks of the markup."""
+    plain = _ROLE.sub(r"\1", text).replace("``", "").replace("*", "")
+    return "\n\n".join(" ".join(part.split()) for part in plain.split("\n\n"))

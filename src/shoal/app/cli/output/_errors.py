@@ -106,8 +106,8 @@ def resumable() -> Iterator[None]:
         raise
 
 
-class Command(TyperCommand):
-    """A command whose help ends with examples, line by line as they were written."""
+class _WithExamples:
+    """Help that ends with examples, line by line as they were written."""
 
     def __init__(self, *args: Any, epilog: str | None = None, **settings: Any) -> None:
         super().__init__(*args, **settings)
@@ -115,21 +115,16 @@ class Command(TyperCommand):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """The help of typer, then the examples."""
-        super().format_help(ctx, formatter)
+        super().format_help(ctx, formatter)  # type: ignore[misc]
         _print_examples(self.examples)
 
 
-class Group(TyperGroup):
+class Command(_WithExamples, TyperCommand):
+    """A command."""
+
+
+class Group(_WithExamples, TyperGroup):
     """The commands, with every failure turned into one sentence and an exit code."""
-
-    def __init__(self, *args: Any, epilog: str | None = None, **settings: Any) -> None:
-        super().__init__(*args, **settings)
-        self.examples = epilog
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """The help of typer, then the examples."""
-        super().format_help(ctx, formatter)
-        _print_examples(self.examples)
 
     def main(
         self,

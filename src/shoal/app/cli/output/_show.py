@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
-    from rich.table import Table
 
 _LIVE: list[Console] = []
 
@@ -91,14 +90,13 @@ def command_line(*words: str) -> None:
     console().print(f"  {' '.join(words)}", style="bold cyan", soft_wrap=True)
 
 
-def table(
+def show_table(
     head: Sequence[str],
     rows: Iterable[Sequence[object]],
     *,
     numeric: Sequence[int] = (),
     whole: Sequence[int] = (0,),
-    title: str | None = None,
-) -> Table:
+) -> None:
     """A table that folds long cells and loses none; ``whole`` columns are not folded at spaces."""
     from rich import box
     from rich.table import Table
@@ -106,9 +104,6 @@ def table(
 
     made = Table(
         box=box.SIMPLE_HEAD,
-        title=title,
-        title_justify="left",
-        title_style="bold",
         pad_edge=False,
         padding=(0, 2, 0, 0),
         show_edge=False,
@@ -124,7 +119,16 @@ def table(
         )
     for row in rows:
         made.add_row(*(cell if isinstance(cell, Text) else printable(cell) for cell in row))
-    return made
+    show(made)
+
+
+def show_roles(roles: Mapping[str, Any]) -> None:
+    """Which columns play which part."""
+    rows = [
+        (role.replace("_", "-"), listed([names] if isinstance(names, str) else names))
+        for role, names in roles.items()
+    ]
+    show_table(("role", "columns"), rows)
 
 
 def show(thing: RenderableType) -> None:

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 from shoal.app.cli.output._show import (
     count,
     heading,
-    listed,
     number,
     percent,
     printable,
     say,
-    show,
+    show_roles,
+    show_table,
     styled,
-    table,
 )
 
 if TYPE_CHECKING:
@@ -38,11 +37,7 @@ _SIDES = {
 def show_assessment(found: Assessment) -> None:
     """The facts as tables."""
     heading(f"{count(found.rows, 'record')}, {count(found.columns, 'column')}")
-    roles = [
-        (role.replace("_", "-"), listed([names] if isinstance(names, str) else names))
-        for role, names in found.roles.items()
-    ]
-    show(table(("role", "columns"), roles))
+    show_roles(found.roles)
     _show_crowds(found)
     _show_measures(found)
     _show_together(found)
@@ -59,16 +54,14 @@ def _show_crowds(found: Assessment) -> None:
         f"{count(classes.uniques, called)} ({percent(classes.uniques / max(everybody, 1))}) "
         f"{'is' if classes.uniques == 1 else 'are'} alone."
     )
-    show(
-        table(
-            ("class size", "records", "share"),
-            (
-                (size, f"{records:,}", percent(records / max(found.rows, 1)))
-                for size, records in classes.records_by_size.items()
-            ),
-            numeric=(0, 1, 2),
-            whole=(),
-        )
+    show_table(
+        ("class size", "records", "share"),
+        (
+            (size, f"{records:,}", percent(records / max(found.rows, 1)))
+            for size, records in classes.records_by_size.items()
+        ),
+        numeric=(0, 1, 2),
+        whole=(),
     )
     if found.swapping is not None:
         say(NOT_BY_CROWDS)
@@ -90,12 +83,10 @@ def _show_measures(found: Assessment) -> None:
         head = ("measure", "value", "95 % interval", "baseline", "bound", "better")
         used = [at for at in range(len(head)) if any(row[at] not in ("-", "") for row in rows)]
         heading(title)
-        show(
-            table(
-                [head[at] for at in used],
-                [[row[at] for at in used] for row in rows],
-                numeric=range(1, len(used) - 1),
-            )
+        show_table(
+            [head[at] for at in used],
+            [[row[at] for at in used] for row in rows],
+            numeric=range(1, len(used) - 1),
         )
 
 
@@ -107,7 +98,7 @@ def _show_together(found: Assessment) -> None:
     heading("Together with earlier releases")
     rows = [_cells(ATTACKS[attack].title, one) for attack, one in found.together.items()]
     head = ("measure", "value", "single release", "better")
-    show(table(head, [(*row[:2], row[3], row[5]) for row in rows], numeric=(1, 2)))
+    show_table(head, [(*row[:2], row[3], row[5]) for row in rows], numeric=(1, 2))
 
 
 def _row(found: Assessment, name: str) -> Sequence[object]:

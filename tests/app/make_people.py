@@ -1,7 +1,7 @@
 """Makes the demo's table: people who do not exist, with the habits of people who do.
 
 Age drives marital status, occupation, hours and diagnosis; sex drives height; occupation, age and
-hours drive income. Run ``python -m shoal.app.demo.make_people`` to write ``people.csv`` again.
+hours drive income. Run this file to write ``people.csv`` again.
 
 Only ``random.Random.random`` is drawn from, since its sequence is the one thing that Python
 promises to keep for a seed: the same bytes come out of every version.
