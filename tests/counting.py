@@ -42,11 +42,7 @@ WATCHED: dict[str, tuple[tuple[str, str], ...]] = {
         ("shoal.table.released._released_texts", "moment_of"),
         ("shoal.table.released._released_texts", "members_of"),
     ),
-    "read labels": (
-        ("shoal.table.hierarchy._read_labels", "read_labels"),
-        ("shoal.table.released._released_texts", "ends_of_labels"),
-        ("shoal.table.released._released_texts", "stretches_of_labels"),
-    ),
+    "read labels": (("shoal.table.released._released_texts", "read_domain"),),
     "read": (
         ("shoal.table.storage._read", "read_source"),
         ("shoal.table.storage._read", "read_columnar"),

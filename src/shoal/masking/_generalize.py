@@ -29,7 +29,7 @@ from shoal.masking.generalization._serving import ServedLevels, Serving
 from shoal.masking.grouping._groups_satisfy import Models, PrivacyModels
 from shoal.models import PopulationModel, PrivacyModel
 from shoal.parameters import ColumnNames, Flag, Integer, OneOf, Real
-from shoal.table import OTHER, Course, Hierarchy, Roles, Table, stacked_table
+from shoal.table import OTHER, Course, Domain, Hierarchy, Roles, Table, scale_name, stacked_table
 
 
 @dataclass(kw_only=True)
@@ -262,17 +262,19 @@ class Generalize(Masker):
             kept = ~out
             masked = table.keep(kept)
             for name, column in found.columns.items():
-                masked = masked.with_labels(name, column.texts, column.of_row[kept])
+                masked = masked.with_labels(name, column.texts, column.of_row[kept], column.domain)
             return masked
         masked = table
         for name, column in found.columns.items():
-            masked = masked.with_labels(name, *_starred(column.texts, column.of_row, out))
+            labels = _starred(column.texts, column.of_row, out)
+            masked = masked.with_labels(name, *labels, column.domain)
         if not out.any():
             return masked
         for name in (name for name in columns if name not in found.columns):
             codes = table.codes(name)
             texts = [*codes.texts, *([None] if codes.missing is not None else [])]
-            masked = masked.with_labels(name, *_starred(texts, codes.codes, out))
+            domain = Domain.of_values(scale_name(codes), texts)
+            masked = masked.with_labels(name, *_starred(texts, codes.codes, out), domain)
         if not self.keep_sensitive:
             masked = masked.blank(dict.fromkeys(table.roles.sensitive, out))
         return masked

@@ -24,6 +24,7 @@ from shoal.table._roles import Roles, check_roles
 from shoal.table._sampling import Sampling
 from shoal.table._stacked import counted_in
 from shoal.table.columns._column import Column, Numbers
+from shoal.table.columns._domain import Domain
 from shoal.table.columns._encode import Codes
 from shoal.table.columns._frames import (
     Kind,
@@ -692,10 +693,17 @@ class Table:
         )
 
     def with_labels(
-        self, column: str, labels: Sequence[str | None], codes: npt.NDArray[np.integer[Any]]
+        self,
+        column: str,
+        labels: Sequence[str | None],
+        codes: npt.NDArray[np.integer[Any]],
+        domain: Domain | None = None,
     ) -> Table:
-        """The column as text: in each row the label of its code; None makes it missing."""
-        text = Column.of_labels(self.column(column).name, labels, codes)
+        """The column as text: in each row the label of its code; None makes it missing.
+
+        ``domain`` says what the labels stand for, where whoever wrote them knows.
+        """
+        text = Column.of_labels(self.column(column).name, labels, codes, domain)
         return self._with_columns([text], origin=self._origin.as_text(column))
 
     def with_codes(self, columns: Mapping[str, tuple[Codes, npt.NDArray[Any]]]) -> Table:

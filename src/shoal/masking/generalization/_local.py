@@ -69,7 +69,8 @@ def local(
         losses += (tree.leaves[levels, values] - 1) / max(1.0, tree.domain - 1)
         spans[name] = Spans.of_nodes(tree, nodes)
         if levels.any():
-            columns[name] = Relabelling(spans[name].texts, boxes[class_of_row, place])
+            domain = tree.meaning(levels.tolist())
+            columns[name] = Relabelling(spans[name].texts, boxes[class_of_row, place], domain)
     order = np.argsort(losses, kind="stable")
     served = ServedBoxes(spans, boxes[order], tuple(columns))
     nobody = np.zeros(len(class_of_row), np.bool_)

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.masking.generalization._boxes import Spans, one_over_width
-from shoal.masking.generalization._recoding import TOP, Scale
+from shoal.masking.generalization._recoding import Scale
 from shoal.masking.generalization._serving import middles
-from shoal.table import Codes, RoundEnds, quantities, scale_name
+from shoal.table import Codes, Domain, RoundEnds, quantities, scale_name
 
 Integers = npt.NDArray[np.int64]
 #: How many steps of the values a cut that cannot be told is blurred by.
@@ -25,8 +25,10 @@ _FAR = 10
 Ends = tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]
 
 
-def ordered_spans(column: Codes, records: Integers, reach: npt.NDArray[np.integer[Any]]) -> Spans:
-    """The released stretches of a column.
+def ordered_spans(
+    column: Codes, records: Integers, reach: npt.NDArray[np.integer[Any]]
+) -> tuple[Spans, Domain]:
+    """The released stretches of a column, and what their texts stand for.
 
     Parameters
     ----------
@@ -57,32 +59,29 @@ def ordered_spans(column: Codes, records: Integers, reach: npt.NDArray[np.intege
             ends[asked[found], side] = told
             for at, text in zip(asked[found], line.texts(points[found]), strict=True):
                 shown[side][at] = text
-    values = [*column.texts, None]
+    values, measured = [*column.texts, None], scale_name(column)
+    own = [values[code] if one else None for code, one in zip(first, single, strict=True)]
+    intervals, domain = Domain.of_intervals(measured, shown[0], shown[1], ends)
     texts = [
-        values[code] if one else TOP if gap else _interval(low, high)
-        for code, one, gap, low, high in zip(first, single, silent, *shown, strict=True)
+        value if one else text for one, value, text in zip(single, own, intervals, strict=True)
     ]
+    domain = Domain.joined([domain, Domain.of_values(measured, own)])
     ends[single] = np.column_stack([numbers[first], numbers[last]])[single]
     ends[first == levels] = [np.inf, -np.inf]  # nothing but missing values
     scale = Scale(tuple(texts), middles(ends), numeric=True)
     inside = ends.copy()
     inside[~single, 1] = np.nextafter(ends[~single, 1], -np.inf)  # an interval is open above
     inside[np.isposinf(ends)] = np.inf
-    return Spans(
+    spans = Spans(
         texts,
         scale,
         single,
         ends=inside,
-        measured=scale_name(column),
+        measured=measured,
         unit=one_over_width(ends),
         gaps=silent,
     )
-
-
-def _interval(low: str | None, high: str | None) -> str:
-    if low is None:
-        return TOP if high is None else f"<{high}"
-    return f">={low}" if high is None else f"[{low}, {high})"
+    return spans, domain
 
 
 def _below(line: RoundEnds, rows: Integers) -> Ends:

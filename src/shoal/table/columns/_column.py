@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,8 +14,10 @@ import polars as pl
 
 from shoal.errors import InputError
 from shoal.table.columns._comparable import comparable
+from shoal.table.columns._domain import Domain
 from shoal.table.columns._encode import Codes, Keys, decode, encode, unordered
 from shoal.table.columns._frames import Kind, kind_of
+from shoal.table.columns._quantities import scale_of
 from shoal.table.columns._scrub import scrubbed_column
 
 Integers = npt.NDArray[np.int64]
@@ -47,11 +49,15 @@ class Column:
     ['f', 'm']
     """
 
+    #: What its levels stand for, by the scale that the texts are taken in.
+    _domains: dict[str, Domain]
+
     def __init__(self, cells: pl.Series | Codes) -> None:
         values = cells if isinstance(cells, pl.Series) else cells.levels
         self.name: str = values.name
         self.dtype: pl.DataType = values.dtype
         self._cells: pl.Series | None = None
+        self._domains = {}
         if isinstance(cells, pl.Series):
             self._cells = cells
         else:
@@ -59,9 +65,15 @@ class Column:
 
     @classmethod
     def of_labels(
-        cls, name: str, labels: Sequence[str | None], codes: npt.NDArray[np.integer[Any]]
+        cls,
+        name: str,
+        labels: Sequence[str | None],
+        codes: npt.NDArray[np.integer[Any]],
+        domain: Domain | None = None,
     ) -> Column:
         """Texts: in each row the label of its code; None makes it missing.
+
+        ``domain`` says what the labels stand for, where whoever wrote them knows.
 
         Examples
         --------
@@ -69,7 +81,30 @@ class Column:
         ['b', 'b', None]
         """
         texts = encode(pl.Series(name, labels, dtype=pl.String))
-        return cls(texts.at(np.asarray(codes)))
+        return cls(texts.at(np.asarray(codes)))._meaning([] if domain is None else [domain])
+
+    def _meaning(self, domains: Iterable[Domain]) -> Column:
+        """The same column, which knows what its own levels stand for and nothing of others."""
+        for domain in domains:
+            own = domain.at(self.codes.texts)
+            if own is not None:
+                self._domains[domain.scale] = own
+        return self
+
+    def domain(self, kind: Kind) -> Domain:
+        """What each level of a column of text stands for, among values of a kind.
+
+        Whoever wrote the texts said it; texts that came from elsewhere are read once.
+        """
+        scale = scale_of(kind)
+        if scale not in self._domains:
+            from shoal.table.released._released_texts import read_domain
+
+            self._domains[scale] = read_domain(self.codes.texts, scale)
+        return self._domains[scale]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_domains": {}}
 
     def __len__(self) -> int:
         return len(self.codes.codes) if self._cells is None else len(self._cells)
@@ -188,7 +223,7 @@ class Column:
     def at(self, rows: npt.NDArray[Any]) -> Column:
         """The same for the marked rows, or for rows by their positions."""
         if self.is_coded:
-            return Column(self.codes.at(rows))
+            return Column(self.codes.at(rows))._meaning(self._domains.values())
         if rows.dtype == np.bool_:
             return Column(self.series.filter(pl.Series(rows)))
         return Column(self.series.gather(rows))
@@ -198,19 +233,21 @@ class Column:
         if (rows >= 0).all():
             return self.at(rows)
         taken = pl.Series(np.where(rows < 0, 0, rows)).set(pl.Series(rows < 0), None)
-        return Column(self.series.gather(taken))
+        return Column(self.series.gather(taken))._meaning(self._domains.values())
 
     def scrubbed(self) -> Column:
         """The same cells in new memory that holds nothing else."""
         if self._cells is None:
             codes = self.codes
             levels = scrubbed_column(codes.levels)
-            return Column(Codes(codes.codes.copy(), levels, codes.missing))
+            copied = Column(Codes(codes.codes.copy(), levels, codes.missing))
+            return copied._meaning(self._domains.values())
         scrubbed = Column(scrubbed_column(self._cells))
         if self.is_coded and scrubbed.dtype == self.dtype:
             codes = self.codes
             levels = scrubbed_column(codes.levels)
             vars(scrubbed)["codes"] = Codes(codes.codes.copy(), levels, codes.missing)
+            scrubbed._meaning(self._domains.values())
         return scrubbed
 
     def differs_from(self, other: Column, rows: Integers | None) -> npt.NDArray[np.bool_]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from shoal.table.columns._domain import Domain
 from shoal.table.columns._encode import Codes
+from shoal.table.columns._frames import kind_of
+from shoal.table.columns._quantities import scale_of
 from shoal.table.hierarchy._rule import ROOT, Floats, Rule, Rung, Unseen, bounds_of_values
 from shoal.table.storage._types import as_text
 
@@ -47,6 +51,7 @@ class HierarchyCodes:
     domain: float
     labels: tuple[tuple[str | None, ...], ...]
     _bounds: tuple[Floats | None, ...]
+    _domains: tuple[Domain | None, ...]
 
     @property
     def levels(self) -> int:
@@ -65,6 +70,20 @@ class HierarchyCodes:
         infinite; a missing value has NaN.
         """
         return self._bounds[level]
+
+    def meaning(self, levels: Iterable[int]) -> Domain | None:
+        """What the labels of some levels stand for; None where only their readers can say."""
+        parts = [self._meaning(level) for level in sorted(set(levels))]
+        known = [part for part in parts if part is not None]
+        return Domain.joined(known) if len(known) == len(parts) > 0 else None
+
+    def _meaning(self, level: int) -> Domain | None:
+        kind = kind_of(self.column.levels.dtype)
+        if kind in ("text", "boolean"):
+            return Domain.of_names(scale_of(kind), self.labels[level])
+        if level in (0, self.levels - 1):
+            return Domain.of_values(scale_of(kind), self.labels[level] if level == 0 else [])
+        return self._domains[level]
 
     def __repr__(self) -> str:
         # without labels: they may be cells of the table
@@ -88,6 +107,7 @@ def codes_of(rule: Rule, table: Table, column: str, unseen: Unseen) -> Hierarchy
     leaves = np.full((levels, count), domain)
     labels: list[tuple[str | None, ...]] = []
     bounds: list[Floats | None] = []
+    domains: list[Domain | None] = []
     # a column without any value, whose type says nothing, has no quarrel with a rule
     nothing = Rung(np.zeros(0, np.int32), [], None, np.zeros(0))
     rungs = rule.rungs(values, unseen) if len(values) else [nothing] * rule.inner_levels
@@ -106,9 +126,10 @@ def codes_of(rule: Rule, table: Table, column: str, unseen: Unseen) -> Hierarchy
             ends = None if ends is None else np.vstack((ends, [[np.nan, np.nan]]))
         labels.append((*rung.labels, *([None] if missing else [])))
         bounds.append(ends)
+        domains.append(rung.domain)
     labels.append((ROOT,) if count else ())
     whole = np.array([[-np.inf, np.inf]] * min(count, 1)).reshape(-1, 2)
     bounds.append(None if own.bounds is None else whole)
     for array in (maps, leaves, *(ends for ends in bounds if ends is not None)):
         array.flags.writeable = False
-    return HierarchyCodes(coded, maps, leaves, domain, tuple(labels), tuple(bounds))
+    return HierarchyCodes(coded, maps, leaves, domain, tuple(labels), tuple(bounds), tuple(domains))

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 
 import numpy as np
-import numpy.typing as npt
 
+from shoal.table.columns._domain import Domain, Interval, Meaning, Members
+from shoal.table.columns._quantities import NUMBERS
 from shoal.table.hierarchy._rule import ROOT
 
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
@@ -28,19 +28,6 @@ _DURATION = re.compile(rf"(-)?P(?:{_PART}D)?(?:T(?:{_PART}H)?(?:{_PART}M)?(?:{_P
 _EPOCH = dt.date(1970, 1, 1)
 
 
-@dataclass(frozen=True)
-class Interval:
-    """The ends of an interval as they are written, and whether they are outside of it.
-
-    None is an open end.
-    """
-
-    low: str | None
-    high: str | None
-    above_low: bool = False
-    below_high: bool = False
-
-
 def interval_of(text: str, *, of_numbers: bool) -> Interval | None:
     """The interval that a text is; None where it is another text.
 
@@ -50,9 +37,9 @@ def interval_of(text: str, *, of_numbers: bool) -> Interval | None:
     Examples
     --------
     >>> interval_of("[20, 30)", of_numbers=True)
-    Interval(low='20', high='30', above_low=False, below_high=True)
-    >>> interval_of("≥65", of_numbers=True)
-    Interval(low='65', high=None, above_low=False, below_high=False)
+    Interval(low='20', high='30', above_low=False, below_high=True, ends=(None, None))
+    >>> interval_of("≥65", of_numbers=True)[:4]
+    ('65', None, False, False)
     >>> interval_of("2020-05", of_numbers=False) is None
     True
     """
@@ -117,67 +104,44 @@ def _days(moment: dt.datetime) -> float:
     return since.days + (since.seconds * 10**6 + since.microseconds) / 86_400e6
 
 
-def members_of(text: str) -> list[str]:
-    """The parts of a set, ``{a, b}``; none where a text is no set."""
+def members_of(text: str) -> Members | None:
+    """The parts of a set, ``{a, b}``; None where a text is no set."""
     match = _SET.fullmatch(text)
-    return match[1].split(", ") if match else []
+    return Members(tuple(match[1].split(", "))) if match else None
 
 
-def ends_of_labels(texts: Sequence[str]) -> npt.NDArray[np.float64] | None:
-    """The lowest and highest number of each text, or None where one is no number or interval.
-
-    An open end is infinite. The root, which says nothing, has NaN.
+def read_domain(texts: Iterable[str], scale: str) -> Domain:
+    """What texts stand for in a column of a scale, by nothing but the texts.
 
     Examples
     --------
-    >>> ends_of_labels(["[20, 30)", "<18", "65-69", "*"]).tolist()
+    >>> read_domain(["[20, 30)", "<18", "65-69", "*"], "numbers").ends.tolist()
     [[20.0, 30.0], [-inf, 18.0], [65.0, 69.0], [nan, nan]]
-    >>> ends_of_labels(["[20, 30)", "Europe"]) is None
+    >>> read_domain(["[20, 30)", "Europe"], "numbers").ends is None
     True
+    >>> read_domain(["[20, 29]", "[20, 30)", "7"], "numbers").stretches(whole=True).tolist()
+    [[20.0, 30.0], [20.0, 30.0], [7.0, 8.0]]
     """
-    ends = np.full((len(texts), 2), np.nan)
-    for place, text in enumerate(texts):
-        if text == ROOT:
-            continue
-        found = _numbers_of(text.strip())
-        if found is None or found[0] > found[1]:
-            return None
-        ends[place] = found
-    return ends
+    return Domain(scale, {text: _meaning(text, scale) for text in texts})
 
 
-def stretches_of_labels(
-    texts: Sequence[str], *, whole: bool = False
-) -> npt.NDArray[np.float64] | None:
-    """The stretch of the line of numbers that each text covers, from its start to below its end.
-
-    Of whole numbers each covers the room up to the next one, so that equal texts of neighbours
-    neither overlap nor leave a gap. None and NaN as in :func:`ends_of_labels`.
-
-    Examples
-    --------
-    >>> stretches_of_labels(["[20, 29]", "[20, 30)", "7", "*"], whole=True).tolist()
-    [[20.0, 30.0], [20.0, 30.0], [7.0, 8.0], [nan, nan]]
-    >>> stretches_of_labels(["[20, 29]", "7"]).tolist()
-    [[20.0, 29.0], [7.0, 7.0]]
-    """
-    ends = ends_of_labels(texts)
-    if ends is None or not whole:
-        return ends
-    for place, text in enumerate(texts):
-        interval = interval_of(text.strip(), of_numbers=True)
-        ends[place, 0] += interval is not None and interval.above_low
-        ends[place, 1] += interval is None or not interval.below_high
-    return ends
-
-
-def _numbers_of(text: str) -> tuple[float, float] | None:
-    single = number_of(text)
-    if single is not None:
-        return single, single
-    interval = interval_of(text, of_numbers=True)
-    if interval is None:
+def _meaning(text: str, scale: str) -> Meaning:
+    if text == ROOT:
         return None
-    low = -np.inf if interval.low is None else end_of(interval.low)
-    high = np.inf if interval.high is None else end_of(interval.high)
-    return None if low is None or high is None else (low, high)
+    if scale in ("text", "boolean"):
+        return members_of(text)
+    bare = text.strip()
+    number = number_of(bare) if scale == NUMBERS else None
+    if number is not None:
+        return number
+    found = interval_of(bare, of_numbers=scale == NUMBERS)
+    if found is None:
+        return members_of(text)
+    low = -np.inf if found.low is None else _number_of_end(found.low, scale)
+    high = np.inf if found.high is None else _number_of_end(found.high, scale)
+    return found._replace(ends=(low, high))
+
+
+def _number_of_end(text: str, scale: str) -> float | None:
+    moment = None if scale == NUMBERS else moment_of(text, scale)
+    return end_of(text) if moment is None else moment
