@@ -16,10 +16,10 @@ from shoal.table import (
     released_text,
     usual_partners,
 )
+from shoal.table.columns._domain import read_domain
 from shoal.table.columns._encode import encode
 from shoal.table.columns._quantities import scale_name
 from shoal.table.hierarchy._read_labels import runs_of
-from shoal.table.released._released_texts import read_domain
 
 
 def read_labels(texts, column):

@@ -29,7 +29,17 @@ from shoal.masking.generalization._serving import ServedLevels, Serving
 from shoal.masking.grouping._groups_satisfy import Models, PrivacyModels
 from shoal.models import PopulationModel, PrivacyModel
 from shoal.parameters import ColumnNames, Flag, Integer, OneOf, Real
-from shoal.table import OTHER, Course, Domain, Hierarchy, Roles, Table, scale_name, stacked_table
+from shoal.table import (
+    OTHER,
+    Course,
+    Domain,
+    Hierarchy,
+    Roles,
+    Table,
+    scale_name,
+    stacked_table,
+    value_meanings,
+)
 
 
 @dataclass(kw_only=True)
@@ -273,7 +283,8 @@ class Generalize(Masker):
         for name in (name for name in columns if name not in found.columns):
             codes = table.codes(name)
             texts = [*codes.texts, *([None] if codes.missing is not None else [])]
-            domain = Domain.of_values(scale_name(codes), texts)
+            scale = scale_name(codes)
+            domain = Domain(scale, value_meanings(scale, texts))
             masked = masked.with_labels(name, *_starred(texts, codes.codes, out), domain)
         if not self.keep_sensitive:
             masked = masked.blank(dict.fromkeys(table.roles.sensitive, out))

@@ -28,7 +28,7 @@ from shoal.table._stacked import (
 )
 from shoal.table._table import Missing, Table, check_reading
 from shoal.table.columns._column import Column, Numbers, in_one_code
-from shoal.table.columns._domain import Domain
+from shoal.table.columns._domain import Domain, interval_meanings, interval_text, value_meanings
 from shoal.table.columns._encode import Codes
 from shoal.table.columns._frames import Kind
 from shoal.table.columns._quantities import quantities, scale_name
@@ -91,6 +91,8 @@ __all__ = [
     "frame_of_array",
     "identifying_columns",
     "in_one_code",
+    "interval_meanings",
+    "interval_text",
     "owned_pairs",
     "quantities",
     "read",
@@ -117,6 +119,7 @@ __all__ = [
     "table_of_codes",
     "to_one_scale",
     "usual_partners",
+    "value_meanings",
     "weights_by_class",
     "whole_as_floats",
 ]

@@ -14,7 +14,7 @@ import polars as pl
 
 from shoal.errors import InputError
 from shoal.table.columns._comparable import comparable
-from shoal.table.columns._domain import Domain
+from shoal.table.columns._domain import Domain, read_domain
 from shoal.table.columns._encode import Codes, Keys, decode, encode, unordered
 from shoal.table.columns._frames import Kind, kind_of
 from shoal.table.columns._quantities import scale_of
@@ -39,6 +39,8 @@ class Column:
     cells : polars.Series or Codes
         The values, or codes that already stand for them. Texts are let go once they are coded;
         the levels have them.
+    domains : iterable of Domain, optional
+        What these texts stand for, and perhaps others, which are forgotten. Never pickled.
 
     Examples
     --------
@@ -49,19 +51,17 @@ class Column:
     ['f', 'm']
     """
 
-    #: What its levels stand for, by the scale that the texts are taken in.
-    _domains: dict[str, Domain]
-
-    def __init__(self, cells: pl.Series | Codes) -> None:
+    def __init__(self, cells: pl.Series | Codes, domains: Iterable[Domain] = ()) -> None:
         values = cells if isinstance(cells, pl.Series) else cells.levels
         self.name: str = values.name
         self.dtype: pl.DataType = values.dtype
         self._cells: pl.Series | None = None
-        self._domains = {}
         if isinstance(cells, pl.Series):
             self._cells = cells
         else:
             vars(self)["codes"] = cells
+        own = (domain.at(self.codes.texts) for domain in domains)
+        self._domains = {domain.scale: domain for domain in own if domain is not None}
 
     @classmethod
     def of_labels(
@@ -81,15 +81,7 @@ class Column:
         ['b', 'b', None]
         """
         texts = encode(pl.Series(name, labels, dtype=pl.String))
-        return cls(texts.at(np.asarray(codes)))._meaning([] if domain is None else [domain])
-
-    def _meaning(self, domains: Iterable[Domain]) -> Column:
-        """The same column, which knows what its own levels stand for and nothing of others."""
-        for domain in domains:
-            own = domain.at(self.codes.texts)
-            if own is not None:
-                self._domains[domain.scale] = own
-        return self
+        return cls(texts.at(np.asarray(codes)), () if domain is None else (domain,))
 
     def domain(self, kind: Kind) -> Domain:
         """What each level of a column of text stands for, among values of a kind.
@@ -98,8 +90,6 @@ class Column:
         """
         scale = scale_of(kind)
         if scale not in self._domains:
-            from shoal.table.released._released_texts import read_domain
-
             self._domains[scale] = read_domain(self.codes.texts, scale)
         return self._domains[scale]
 
@@ -223,7 +213,7 @@ class Column:
     def at(self, rows: npt.NDArray[Any]) -> Column:
         """The same for the marked rows, or for rows by their positions."""
         if self.is_coded:
-            return Column(self.codes.at(rows))._meaning(self._domains.values())
+            return Column(self.codes.at(rows), self._domains.values())
         if rows.dtype == np.bool_:
             return Column(self.series.filter(pl.Series(rows)))
         return Column(self.series.gather(rows))
@@ -233,21 +223,20 @@ class Column:
         if (rows >= 0).all():
             return self.at(rows)
         taken = pl.Series(np.where(rows < 0, 0, rows)).set(pl.Series(rows < 0), None)
-        return Column(self.series.gather(taken))._meaning(self._domains.values())
+        return Column(self.series.gather(taken))
 
     def scrubbed(self) -> Column:
         """The same cells in new memory that holds nothing else."""
         if self._cells is None:
             codes = self.codes
             levels = scrubbed_column(codes.levels)
-            copied = Column(Codes(codes.codes.copy(), levels, codes.missing))
-            return copied._meaning(self._domains.values())
+            copied = Codes(codes.codes.copy(), levels, codes.missing)
+            return Column(copied, self._domains.values())
         scrubbed = Column(scrubbed_column(self._cells))
         if self.is_coded and scrubbed.dtype == self.dtype:
             codes = self.codes
             levels = scrubbed_column(codes.levels)
             vars(scrubbed)["codes"] = Codes(codes.codes.copy(), levels, codes.missing)
-            scrubbed._meaning(self._domains.values())
         return scrubbed
 
     def differs_from(self, other: Column, rows: Integers | None) -> npt.NDArray[np.bool_]:

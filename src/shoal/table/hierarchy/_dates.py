@@ -11,7 +11,6 @@ import numpy.typing as npt
 import polars as pl
 
 from shoal.errors import InputError, did_you_mean
-from shoal.table.columns._domain import Domain
 from shoal.table.columns._frames import kind_of
 from shoal.table.hierarchy._rule import Rule, Rung, Unseen, dense, moments_of
 
@@ -104,7 +103,7 @@ def _rung(moments: npt.NDArray[np.datetime64], unit: str) -> Rung:
     keys, nodes = dense(_keys(moments, unit))
     starts = np.column_stack((_days(keys, unit), _days(keys + 1, unit)))
     labels = _labels(keys, unit)
-    return Rung(nodes, labels, starts, domain=Domain.of_names("date", labels))
+    return Rung(nodes, labels, starts, meanings=dict.fromkeys(labels))
 
 
 def _keys(moments: npt.NDArray[np.datetime64], unit: str) -> npt.NDArray[np.int64]:
@@ -167,4 +166,4 @@ def _clock_rung(values: pl.Series, unit: str) -> Rung:
     keys, nodes = dense(values.to_physical().to_numpy() // (seconds * 10**9))
     labels = [f"{at // 3600:02d}:{at % 3600 // 60:02d}" for at in (keys * seconds).tolist()]
     ends = np.column_stack((_days(keys, unit), _days(keys + 1, unit)))
-    return Rung(nodes, labels, ends, domain=Domain.of_names("time", labels))
+    return Rung(nodes, labels, ends, meanings=dict.fromkeys(labels))

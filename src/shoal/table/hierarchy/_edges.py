@@ -14,10 +14,8 @@ import numpy.typing as npt
 import polars as pl
 
 from shoal.errors import InputError
-from shoal.table.columns._domain import Domain
+from shoal.table.columns._domain import interval_meanings
 from shoal.table.columns._encode import encode
-from shoal.table.columns._frames import kind_of
-from shoal.table.columns._quantities import scale_of
 from shoal.table.hierarchy._grid import exact_number, plain, written
 from shoal.table.hierarchy._round_ends import RoundEnds
 from shoal.table.hierarchy._rule import Rule, Rung, Unseen, dense, numbers_of
@@ -36,7 +34,7 @@ class Edges(Rule):
         return len(self.edges)
 
     def rungs(self, values: pl.Series, unseen: Unseen) -> list[Rung]:
-        numbers, scale = numbers_of(values), scale_of(kind_of(values.dtype))
+        numbers = numbers_of(values)
         rungs = []
         for edges in self.edges:
             cells, nodes = dense(_between(numbers, edges))
@@ -44,8 +42,8 @@ class Edges(Rule):
             bounds = np.column_stack((ends[cells], ends[cells + 1]))
             shown = [None, *map(written, edges), None]
             low, high = ([shown[cell + side] for cell in cells.tolist()] for side in (0, 1))
-            labels, domain = Domain.of_intervals(scale, low, high, bounds)
-            rungs.append(Rung(nodes, labels, bounds, domain=domain))
+            meanings = interval_meanings(low, high, bounds)
+            rungs.append(Rung(nodes, list(meanings), bounds, meanings=meanings))
         return rungs
 
     def to_plan(self) -> dict[str, Any]:

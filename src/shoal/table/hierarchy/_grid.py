@@ -14,7 +14,7 @@ import numpy.typing as npt
 import polars as pl
 
 from shoal.errors import InputError
-from shoal.table.columns._domain import Domain
+from shoal.table.columns._domain import interval_meanings, value_meanings
 from shoal.table.columns._frames import kind_of
 from shoal.table.columns._quantities import scale_of
 from shoal.table.hierarchy._rule import Floats, Rule, Rung, Unseen, dense, numbers_of
@@ -78,10 +78,11 @@ class Grid(Rule):
         bounds = np.array([(float(low), float(high)) for low, high in ends]).reshape(-1, 2)
         if self.rounds:
             labels = [written(self.origin + width * cell) for cell in cells]
-            return Rung(nodes, labels, bounds, domain=Domain.of_values(scale, labels))
-        low, high = ([written(end[side]) for end in ends] for side in (0, 1))
-        labels, domain = Domain.of_intervals(scale, low, high, bounds)
-        return Rung(nodes, labels, bounds, domain=domain)
+            meanings = value_meanings(scale, labels)
+        else:
+            low, high = ([written(end[side]) for end in ends] for side in (0, 1))
+            meanings = interval_meanings(low, high, bounds)
+        return Rung(nodes, list(meanings), bounds, meanings=meanings)
 
     def to_plan(self) -> dict[str, Any]:
         plan: dict[str, Any] = {

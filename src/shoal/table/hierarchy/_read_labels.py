@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from shoal.table.columns._domain import Domain, Interval, Meaning, Members
+from shoal.table.columns._domain import Domain, Interval, Meanings
 from shoal.table.columns._encode import Codes
 from shoal.table.columns._frames import Kind, kind_of
 from shoal.table.hierarchy._dates import UNITS, Dates
@@ -59,7 +59,7 @@ def runs_of(domain: Domain, column: Codes) -> tuple[Runs, Integers]:
     Examples
     --------
     >>> from shoal.table.columns._encode import encode
-    >>> from shoal.table.released._released_texts import read_domain
+    >>> from shoal.table.columns._domain import read_domain
     >>> domain = read_domain(["[20, 40)", "*", "young"], "numbers")
     >>> runs, unread = runs_of(domain, encode(pl.Series([23, 38, 41])))
     >>> runs.labels.tolist(), runs.low.tolist(), runs.high.tolist(), unread.tolist()
@@ -115,29 +115,28 @@ class _Values:
         return int(np.searchsorted(self.line, number, side="right" if after else "left"))
 
 
-Texts = Mapping[str, Meaning]
 Reading = tuple[Runs, npt.NDArray[np.bool_]]
 
 
-def _members(texts: Texts, pairs: Sequence[tuple[int, int]]) -> Reading:
+def _members(texts: Meanings, pairs: Sequence[tuple[int, int]]) -> Reading:
     read = np.zeros(len(texts), np.bool_)
     read[[label for label, _ in pairs]] = True
     labels, codes = zip(*pairs, strict=True) if pairs else ((), ())
     return Runs.of_members(labels, codes), read
 
 
-def _itself(texts: Texts, values: _Values) -> Reading:
+def _itself(texts: Meanings, values: _Values) -> Reading:
     known = values.codes
     return _members(texts, [(at, known[text]) for at, text in enumerate(texts) if text in known])
 
 
-def _root(texts: Texts, values: _Values) -> Reading:
+def _root(texts: Meanings, values: _Values) -> Reading:
     roots, last = np.array([text == ROOT for text in texts]), len(values.levels) - 1
     labels = np.flatnonzero(roots) if last >= 0 else np.zeros(0, np.int64)
     return Runs(labels, np.zeros_like(labels), np.full_like(labels, last)), roots
 
 
-def _interval(texts: Texts, values: _Values) -> Reading:
+def _interval(texts: Meanings, values: _Values) -> Reading:
     read, stretches = np.zeros(len(texts), np.bool_), []
     for at, one in enumerate(texts.values()):
         if not isinstance(one, Interval):
@@ -153,7 +152,7 @@ def _interval(texts: Texts, values: _Values) -> Reading:
     return Runs(*columns), read
 
 
-def _calendar(texts: Texts, values: _Values) -> Reading:
+def _calendar(texts: Meanings, values: _Values) -> Reading:
     if values.kind not in ("date", "datetime", "time"):
         return _members(texts, [])
     units = ("minute", "hour") if values.kind == "time" else UNITS
@@ -163,7 +162,7 @@ def _calendar(texts: Texts, values: _Values) -> Reading:
     return _by_rungs(texts, alone[-1:] or rungs)
 
 
-def _prefix(texts: Texts, values: _Values) -> Reading:
+def _prefix(texts: Meanings, values: _Values) -> Reading:
     masked = [text for text in texts if text.endswith(ROOT)]
     if values.kind not in ("text", "integer") or not masked:
         return _members(texts, [])
@@ -175,7 +174,7 @@ def _prefix(texts: Texts, values: _Values) -> Reading:
     return _by_rungs(texts, [one for rule in rules for one in rule.rungs(values.levels, "refuse")])
 
 
-def _by_rungs(texts: Texts, rungs: Sequence[Rung]) -> Reading:
+def _by_rungs(texts: Meanings, rungs: Sequence[Rung]) -> Reading:
     """Texts that are labels of a level: the values under the label. The first level has it."""
     pairs: list[tuple[int, int]] = []
     left = {text: at for at, text in enumerate(texts)}
@@ -186,10 +185,10 @@ def _by_rungs(texts: Texts, rungs: Sequence[Rung]) -> Reading:
     return _members(texts, pairs)
 
 
-def _set(texts: Texts, values: _Values) -> Reading:
+def _set(texts: Meanings, values: _Values) -> Reading:
     """``{a, b}``, where every part is a value."""
     known, pairs = values.codes, []
     for at, one in enumerate(texts.values()):
-        if isinstance(one, Members) and all(part in known for part in one.parts):
-            pairs += [(at, known[part]) for part in one.parts]
+        if isinstance(one, frozenset) and all(part in known for part in one):
+            pairs += [(at, known[part]) for part in one]
     return _members(texts, pairs)

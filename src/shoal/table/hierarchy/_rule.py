@@ -15,7 +15,7 @@ from shoal.errors import InputError
 from shoal.table.columns._frames import kind_of
 
 if TYPE_CHECKING:
-    from shoal.table.columns._domain import Domain
+    from shoal.table.columns._domain import Meanings
 
 #: The label of the root: nothing is said about the value.
 ROOT: Final = "*"
@@ -35,14 +35,14 @@ class Rung:
     Nodes are numbered from 0 without gaps. ``bounds`` has the lowest and highest number of each
     node where the values are numbers or dates. ``leaves`` has the number of values of the
     hierarchy under each node, or is None where the values at hand are all that is known of it.
-    ``domain`` has what the labels stand for, where the rule wrote them.
+    ``meanings`` has what the labels stand for, where the rule wrote them.
     """
 
     nodes: npt.NDArray[np.int32]
     labels: Sequence[str]
     bounds: Floats | None = None
     leaves: Floats | None = None
-    domain: Domain | None = None
+    meanings: Meanings | None = None
 
 
 class Rule(ABC):

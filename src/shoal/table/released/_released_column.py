@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -13,6 +14,7 @@ from shoal.errors import InputError
 from shoal.table._sampling import signed_codes
 from shoal.table.columns._column import Column
 from shoal.table.columns._comparable import stacked
+from shoal.table.columns._domain import Domain
 from shoal.table.columns._encode import Codes, encode
 from shoal.table.columns._frames import kind_of
 from shoal.table.hierarchy._read_labels import Runs, runs_of
@@ -198,9 +200,9 @@ def released_column(
     if cells.kind == "text" and cells.dtype != pl.String:
         cells = Column(as_text(cells.series))
     numbers = None
-    if persons.dtype.is_numeric() and cells.kind == "text":
-        numbers = cells.domain(persons.kind).numbers
-    if _are_numbers(numbers) or _one_kind(persons.dtype, cells.dtype):
+    if cells.kind == "text" and persons.dtype.is_numeric():
+        numbers = _numbers(cells.domain(persons.kind))
+    if numbers is not None or _one_kind(persons.dtype, cells.dtype):
         return _of_values(name, persons, cells, numbers, len(original))
     return _of_labels(name, persons, cells, original, masked)
 
@@ -249,30 +251,33 @@ def _one_kind(one: pl.DataType, other: pl.DataType) -> bool:
     return (one.is_numeric() and other.is_numeric()) or (one == other and kind_of(one) != "text")
 
 
-def _are_numbers(numbers: Floats | None) -> bool:
-    """Whether the texts are numbers, as a hierarchy of rounding writes them, at least one."""
-    if numbers is None or np.isinf(numbers).any():
-        return False
-    return not np.isnan(numbers).all()
+def _numbers(domain: Domain) -> Floats | None:
+    """Numbers that were written as text, as a hierarchy of rounding does; None for other texts.
+
+    NaN for ``*``.
+    """
+    told = [one for text, one in domain.meanings.items() if text != ROOT]
+    numbers = all(isinstance(one, float) and math.isfinite(one) for one in told)
+    return domain.ends[:, 0] if told and numbers and domain.ends is not None else None
 
 
 def _of_values(
     name: str, persons: Column, cells: Column, numbers: Floats | None, originals: int
 ) -> ReleasedColumn:
-    shown = cells.series
-    if numbers is not None:
-        by_code = pl.Series(np.append(numbers, np.nan)).fill_nan(None)
-        shown = by_code.gather(cells.codes.codes)
-    both = encode(stacked(persons.series, shown))
-    codes = signed_codes(both).astype(np.int64)
-    values, labels = codes[: len(persons)], codes[len(persons) :].copy()
+    shown = cells.codes.levels if numbers is None else pl.Series(numbers).fill_nan(None)
+    both = encode(stacked(persons.codes.levels, shown))
+    codes = np.split(signed_codes(both).astype(np.int64), [len(persons.codes.levels)])
     count = len(both.levels)
     ends = np.arange(count, dtype=np.int64)
     low, high, root = ends, ends, -1
     if numbers is not None and np.isnan(numbers).any():
         root = count
-        labels[np.append(np.isnan(numbers), False)[cells.codes.codes]] = root
+        codes[1][np.isnan(numbers)] = root
         low, high = np.append(low, 0), np.append(high, count - 1)
+    values, labels = (
+        np.append(known, -1)[column.codes.codes]
+        for known, column in zip(codes, (persons, cells), strict=True)
+    )
     starts = np.arange(len(low) + 1, dtype=np.int64)
     places, ordered = _places(both, values[:originals])
     reading: Reading = "values" if count else "nothing"
