@@ -52,9 +52,8 @@ class Axis:
         first, last = self.back[reach[:, 0]], self.back[reach[:, 1]]
         if self.tree is not None:
             levels = _lowest(self.tree, first, last)
-            labels = zip(levels.tolist(), self.tree.maps[levels, first].tolist(), strict=True)
-            nodes = [(at, self.tree.labels[at][i]) for at, i in labels]
-            return Spans.of_nodes(self.tree, nodes), self.tree.meaning(levels.tolist())
+            nodes = np.column_stack([levels, self.tree.maps[levels, first]])
+            return Spans.of_nodes(self.tree, nodes), self.tree.meaning(levels)
         return ordered_spans(self.column, records, reach)
 
     def widths(self, ends: npt.NDArray[Any]) -> npt.NDArray[np.float64]:

@@ -14,10 +14,10 @@ import polars as pl
 
 from shoal.errors import InputError
 from shoal.table.columns._comparable import comparable
-from shoal.table.columns._domain import Domain, read_domain
+from shoal.table.columns._domain import Domain, read_domain, value_meanings
 from shoal.table.columns._encode import Codes, Keys, decode, encode, unordered
 from shoal.table.columns._frames import Kind, kind_of
-from shoal.table.columns._quantities import scale_of
+from shoal.table.columns._quantities import scale_name, scale_of
 from shoal.table.columns._scrub import scrubbed_column
 
 Integers = npt.NDArray[np.int64]
@@ -92,6 +92,13 @@ class Column:
         if scale not in self._domains:
             self._domains[scale] = read_domain(self.codes.texts, scale)
         return self._domains[scale]
+
+    @property
+    def own_domain(self) -> Domain:
+        """What its texts were said to stand for or, for other values, what they do as texts."""
+        scale = scale_name(self.codes)
+        told = Domain(scale, value_meanings(scale, self.codes.texts))
+        return next(iter(self._domains.values()), told)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_domains": {}}

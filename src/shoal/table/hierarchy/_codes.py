@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -70,11 +69,11 @@ class HierarchyCodes:
         """
         return self._bounds[level]
 
-    def meaning(self, levels: Iterable[int]) -> Domain | None:
+    def meaning(self, levels: npt.ArrayLike) -> Domain | None:
         """What the labels of some levels stand for; None where only their readers can say."""
         found: dict[str, Meaning] = {}
         scale = scale_name(self.column)
-        for level in sorted(set(levels)):
+        for level in np.unique(levels).tolist():
             part = self._meanings[level]
             if part is None and (scale in ("text", "boolean") or level in (0, self.levels - 1)):
                 part = value_meanings(scale, self.labels[level])

@@ -65,7 +65,7 @@ def runs_of(domain: Domain, column: Codes) -> tuple[Runs, Integers]:
     >>> runs.labels.tolist(), runs.low.tolist(), runs.high.tolist(), unread.tolist()
     ([0, 1], [0, 0], [1, 2], [2])
     """
-    values = _Values(column.levels)
+    values = _Values(column.levels, _named(domain.meanings))
     items = list(domain.meanings.items())
     found: list[Runs] = []
     left = np.arange(len(items), dtype=np.int64)
@@ -81,9 +81,10 @@ def runs_of(domain: Domain, column: Codes) -> tuple[Runs, Integers]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Values:
-    """The values of a column, ascending, and the code of each by the texts it is written as."""
+    """The values of a column, ascending, and the texts that may name one."""
 
     levels: pl.Series
+    names: set[str]
 
     @property
     def kind(self) -> Kind:
@@ -91,10 +92,16 @@ class _Values:
 
     @cached_property
     def codes(self) -> dict[str, int]:
-        written = [as_text(self.levels).to_list()]
-        if not isinstance(self.levels.dtype, (pl.String, pl.Categorical, pl.Enum)):
-            written.append(Codes(np.zeros(0, np.uint8), self.levels).texts)
-        return {text: code for texts in written for code, text in enumerate(texts)}
+        """The code of each value that is named, by the text that it is written as."""
+        found: dict[str, int] = {}
+        written = [as_text(self.levels)]
+        if self.levels.dtype.is_temporal():
+            also = Codes(np.zeros(0, np.uint8), self.levels).texts
+            written.append(pl.Series(also, dtype=pl.String))
+        for texts in written:
+            places = texts.is_in(self.names).arg_true()
+            found |= zip(texts.gather(places).to_list(), places.to_list(), strict=True)
+        return found
 
     @cached_property
     def line(self) -> Floats:
@@ -113,6 +120,17 @@ class _Values:
         if number is None:
             return None
         return int(np.searchsorted(self.line, number, side="right" if after else "left"))
+
+
+def _named(meanings: Meanings) -> set[str]:
+    """The texts themselves, the ends of intervals, and the parts of sets."""
+    names = set(meanings)
+    for meaning in meanings.values():
+        if isinstance(meaning, Interval):
+            names.update(end for end in meaning[:2] if end is not None)
+        elif isinstance(meaning, frozenset):
+            names |= meaning
+    return names
 
 
 Reading = tuple[Runs, npt.NDArray[np.bool_]]

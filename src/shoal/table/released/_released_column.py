@@ -295,7 +295,9 @@ def _of_labels(
     if not ordered and persons.kind != "text":
         before = replace(before, levels=as_text(before.levels))  # infinite: only names are left
     texts = released.texts
-    runs, unread = runs_of(cells.domain(kind_of(before.levels.dtype)), before)
+    unchanged = Domain("text", dict.fromkeys(texts))  # each text is its own value
+    domain = unchanged if cells is persons else cells.domain(kind_of(before.levels.dtype))
+    runs, unread = runs_of(domain, before)
     plain = len(runs.labels) == len(texts) and (runs.low == runs.high).all()
     reading: Reading = "values" if plain and not ordered else "labels"
     if len(unread) and masked.pairs_with(original):
