@@ -20,6 +20,8 @@ from shoal.errors import ShoalError, ShoalWarning
 from shoal.table import Column, Domain, released_column
 from shoal.table.columns._domain import read_domain
 from shoal.table.columns._quantities import scale_of
+from shoal.utility import normalized_certainty_penalty, variance_ratio
+from shoal.workflow.release._profile import column_profiles
 
 from ..counting import counted
 from ..snapshots import tables as snapshots
@@ -159,6 +161,21 @@ def test_every_level_of_a_hierarchy_says_what_its_texts_mean(name):
         labels = [text for texts in coded.labels for text in texts if text is not None]
         assert everything.at(labels) == read_domain(labels, everything.scale)
     assert written == hierarchy.levels - 1 or name in ("a tree of numbers", "prefixes of numbers")
+
+
+@pytest.mark.parametrize("table", ["people", "calendar", "survey", "odd", "visits", "numbers"])
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_no_measure_reads_what_the_masker_wrote(algorithm, table):
+    original = getattr(snapshots, table)(120)
+    masked = fitted(Generalize(**ALGORITHMS[algorithm]), original)
+    assert masked is not None
+    with counted() as work:
+        normalized_certainty_penalty(original, masked)
+        variance_ratio(original, masked)
+        column_profiles(original, masked)
+        for name in original.roles.quasi_identifiers:
+            released_column(name, original, masked)
+    assert (work.parses, work.label_readings) == (0, 0)
 
 
 def generalized() -> tuple[Table, Table]:

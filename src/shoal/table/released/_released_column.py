@@ -295,8 +295,9 @@ def _of_labels(
     if not ordered and persons.kind != "text":
         before = replace(before, levels=as_text(before.levels))  # infinite: only names are left
     texts = released.texts
-    unchanged = Domain("text", dict.fromkeys(texts))  # each text is its own value
-    domain = unchanged if cells is persons else cells.domain(kind_of(before.levels.dtype))
+    domain = Domain("text", dict.fromkeys(texts))  # each text of an unchanged column is itself
+    if cells is not persons:
+        domain = cells.domain(persons.kind if ordered or persons.kind == "boolean" else "text")
     runs, unread = runs_of(domain, before)
     plain = len(runs.labels) == len(texts) and (runs.low == runs.high).all()
     reading: Reading = "values" if plain and not ordered else "labels"
