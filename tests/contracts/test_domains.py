@@ -11,6 +11,8 @@ import pickle
 import warnings
 from decimal import Decimal
 
+import hypothesis
+import hypothesis.strategies as st
 import numpy as np
 import polars as pl
 import pytest
@@ -161,6 +163,31 @@ def test_every_level_of_a_hierarchy_says_what_its_texts_mean(name):
         labels = [text for texts in coded.labels for text in texts if text is not None]
         assert everything.at(labels) == read_domain(labels, everything.scale)
     assert written == hierarchy.levels - 1 or name in ("a tree of numbers", "prefixes of numbers")
+
+
+_FINITE = {"allow_nan": False, "allow_infinity": False}
+VALUES = {
+    "whole": st.integers(-(2**63), 2**63 - 1),
+    "small": st.integers(-99, 99),
+    "floats": st.floats(**_FINITE),
+    "halves": st.floats(width=16, **_FINITE),
+    "decimals": st.decimals(-9999, 9999, places=3),
+    "dates": st.dates(),
+    "moments": st.datetimes(),
+    "clock": st.times(),
+    "spans": st.timedeltas(dt.timedelta(days=-9999), dt.timedelta(days=9999)),
+    "texts": st.text(alphabet="{}[](),-<>=*0123456789ab. ", max_size=7),
+}
+
+
+@pytest.mark.parametrize("kind", VALUES)
+@hypothesis.settings(max_examples=15)
+@hypothesis.given(data=st.data())
+def test_whatever_the_values_are(kind, data):
+    values = data.draw(st.lists(VALUES[kind], min_size=2, max_size=30))
+    original = Table(pl.DataFrame({"x": values}), Roles(quasi_identifiers=["x"]))
+    for algorithm in ("mondrian", "local"):
+        check_all(fitted(Generalize(**ALGORITHMS[algorithm]), original), original)
 
 
 @pytest.mark.parametrize("table", ["people", "calendar", "survey", "odd", "visits", "numbers"])
