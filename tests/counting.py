@@ -36,17 +36,13 @@ WATCHED: dict[str, tuple[tuple[str, str], ...]] = {
         ("shoal.kernels.grouping", "count_sizes"),
     ),
     "parse": (
-        ("shoal.table.released._released_texts", "interval_of"),
-        ("shoal.table.released._released_texts", "number_of"),
-        ("shoal.table.released._released_texts", "end_of"),
-        ("shoal.table.released._released_texts", "moment_of"),
-        ("shoal.table.released._released_texts", "members_of"),
+        ("shoal.table.columns._domain", "interval_of"),
+        ("shoal.table.columns._domain", "number_of"),
+        ("shoal.table.columns._domain", "end_of"),
+        ("shoal.table.columns._domain", "moment_of"),
+        ("shoal.table.columns._domain", "members_of"),
     ),
-    "read labels": (
-        ("shoal.table.hierarchy._read_labels", "read_labels"),
-        ("shoal.table.released._released_texts", "ends_of_labels"),
-        ("shoal.table.released._released_texts", "stretches_of_labels"),
-    ),
+    "read labels": (("shoal.table.columns._domain", "read_domain"),),
     "read": (
         ("shoal.table.storage._read", "read_source"),
         ("shoal.table.storage._read", "read_columnar"),

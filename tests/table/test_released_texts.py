@@ -11,14 +11,23 @@ import pytest
 from shoal import Table
 from shoal.table import (
     empty_cells,
-    ends_of_labels,
     ends_of_members,
     released_column,
     released_text,
     usual_partners,
 )
+from shoal.table.columns._domain import read_domain
 from shoal.table.columns._encode import encode
-from shoal.table.hierarchy._read_labels import read_labels
+from shoal.table.columns._quantities import scale_name
+from shoal.table.hierarchy._read_labels import runs_of
+
+
+def read_labels(texts, column):
+    return runs_of(read_domain(texts, scale_name(column)), column)
+
+
+def ends_of(texts):
+    return read_domain(texts, "numbers").ends
 
 
 def test_ends():
@@ -27,9 +36,9 @@ def test_ends():
     expected = [
         [-5, -5], [1.5, 2], [0, 1], [-3, -1], [1e3, 2e3], [-inf, 7], [8, inf], [nan, nan]
     ]  # fmt: skip
-    np.testing.assert_array_equal(ends_of_labels(texts), expected)
+    np.testing.assert_array_equal(ends_of(texts), expected)
     for text in ("", "a", "1-", "[3, 1)", "12**", "nan", "inf", "2020-01-31"):
-        assert ends_of_labels(["1", text]) is None
+        assert ends_of(["1", text]) is None
 
 
 @pytest.mark.parametrize(
@@ -53,7 +62,7 @@ def test_ends():
 def test_both_readings_agree(text):
     """The numbers between the ends are the values that a text stands for; ends may be outside."""
     values = np.arange(-4, 9) / 2
-    (low, high), *_ = ends_of_labels([text])
+    (low, high), *_ = ends_of([text])
     runs, unread = read_labels([text], encode(pl.Series(values)))
     assert unread.tolist() == []
     under = {v for one, end in zip(runs.low, runs.high, strict=True) for v in values[one : end + 1]}

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import (
     InputError,
@@ -25,7 +24,7 @@ from shoal.masking.generalization._demand import COMPARING, demand_of, models_of
 from shoal.masking.generalization._hierarchies import Hierarchies, Levels, hierarchies_for
 from shoal.masking.generalization._recoding import TOP, Recoding, Scale, layers_of
 from shoal.masking.generalization._search import ALGORITHMS, search
-from shoal.masking.generalization._serving import ServedLevels, Serving
+from shoal.masking.generalization._serving import ServedLevels
 from shoal.masking.grouping._groups_satisfy import Models, PrivacyModels
 from shoal.models import PopulationModel, PrivacyModel
 from shoal.parameters import ColumnNames, Flag, Integer, OneOf, Real
@@ -241,7 +240,7 @@ class Generalize(Masker):
         served = found.served
         if isinstance(served, ServedLevels) and self.suppressed == "kept":
             served = replace(served, as_text=self.suppressed_ > 0)
-        self._serving = Serving(served, dict(hierarchies))
+        self._served, self._hierarchies = served, dict(hierarchies)
 
     def _public(self, found: Recoding) -> dict[str, Any]:
         """What the public may know of the search; how many records fail elsewhere is not in it."""
@@ -257,22 +256,14 @@ class Generalize(Masker):
         return facts
 
     def _recoded(self, table: Table, columns: Sequence[str], found: Recoding) -> Table:
-        out = found.suppressed
-        if out.any() and self.suppressed == "removed":
-            kept = ~out
-            masked = table.keep(kept)
-            for name, column in found.columns.items():
-                masked = masked.with_labels(name, column.texts, column.of_row[kept])
-            return masked
-        masked = table
+        out, masked = found.suppressed, table
         for name, column in found.columns.items():
-            masked = masked.with_labels(name, *_starred(column.texts, column.of_row, out))
+            masked = masked.with_labels(name, column.texts, column.of_row, column.domain)
         if not out.any():
             return masked
-        for name in (name for name in columns if name not in found.columns):
-            codes = table.codes(name)
-            texts = [*codes.texts, *([None] if codes.missing is not None else [])]
-            masked = masked.with_labels(name, *_starred(texts, codes.codes, out))
+        if self.suppressed == "removed":
+            return masked.keep(~out)
+        masked = masked.starred(columns, out)
         if not self.keep_sensitive:
             masked = masked.blank(dict.fromkeys(table.roles.sensitive, out))
         return masked
@@ -280,23 +271,16 @@ class Generalize(Masker):
     @property
     def serves(self) -> tuple[str, ...]:
         """Sensitive values of suppressed records are taken out; new rows need none."""
-        return tuple(name for name in self.touched_ if self._serving.has(name))
+        return tuple(name for name in self.touched_ if name in self._served.columns)
 
     def _serve(self, table: Table) -> Table:
-        return self._serving.serve(table)
+        return self._served.apply(table, self._hierarchies)
 
     def _cover(self, table: Table) -> Table:
-        return self._serving.cover(table)
+        return self._served.cover(table, self._hierarchies)
 
     def scales(self, table: Table) -> dict[str, Scale]:
-        return self._serving.scales(table)
-
-
-def _starred(
-    texts: Sequence[str | None], codes: npt.NDArray[Any], out: npt.NDArray[np.bool_]
-) -> tuple[list[str | None], npt.NDArray[np.int64]]:
-    """The same column with ``*`` in the marked rows."""
-    return [*texts, TOP], np.where(out, len(texts), codes)
+        return self._served.scales(table, self._hierarchies)
 
 
 def _warn_if_not_proved(found: Recoding) -> None:

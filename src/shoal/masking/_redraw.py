@@ -15,7 +15,7 @@ from shoal.masking.grouping._groups_satisfy import Models, PrivacyModels
 from shoal.models import PrivacyModel
 from shoal.parameters import Secret
 from shoal.randomness import SecretStream
-from shoal.table import Codes, Table, ends_of_labels, owned_pairs
+from shoal.table import Column, Table, owned_pairs
 
 Rows = npt.NDArray[np.int64]
 
@@ -175,9 +175,9 @@ def _places(table: Table, rows: Rows) -> npt.NDArray[np.float64]:
     in standard deviations, and other values as 0 and 1."""
     parts = [np.zeros(len(rows))]
     for name in table.roles.quasi_identifiers:
-        column = table.codes(name)
-        codes = column.codes[rows].astype(np.int64)
-        middles = _middles(column, is_text=table.kind(name) in ("text", "boolean"))
+        column = table.column(name)
+        codes = column.codes.codes[rows].astype(np.int64)
+        middles = _middles(column)
         if middles is None:
             often = np.argsort(-np.bincount(codes), kind="stable")[:_VALUES]
             parts += [(codes == value).astype(np.float64) for value in often]
@@ -191,15 +191,15 @@ def _places(table: Table, rows: Rows) -> npt.NDArray[np.float64]:
     return np.column_stack(parts)
 
 
-def _middles(column: Codes, *, is_text: bool) -> npt.NDArray[np.float64] | None:
+def _middles(column: Column) -> npt.NDArray[np.float64] | None:
     """Each code of a column as a number, NaN for nothing said; None where it is no scale."""
-    if not is_text:
-        return column.numbers
-    ends = ends_of_labels(column.texts)
+    if column.kind not in ("text", "boolean"):
+        return column.codes.numbers
+    ends = column.domain("float").ends
     if ends is None:
         return None
     closed = np.where(np.isfinite(ends), ends, ends[:, ::-1])  # an open end counts as the other
-    return np.append(closed.mean(axis=1), [np.nan] * (column.missing is not None))
+    return np.append(closed.mean(axis=1), [np.nan] * (column.codes.missing is not None))
 
 
 def _nearest(places: npt.NDArray[np.float64], left: Rows, safe: Rows) -> Rows:

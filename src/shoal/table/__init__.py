@@ -28,6 +28,7 @@ from shoal.table._stacked import (
 )
 from shoal.table._table import Missing, Table, check_reading
 from shoal.table.columns._column import Column, Numbers, in_one_code
+from shoal.table.columns._domain import Domain, interval_meanings, interval_text, value_meanings
 from shoal.table.columns._encode import Codes
 from shoal.table.columns._frames import NUMBERS, QUANTITIES, Kind
 from shoal.table.columns._quantities import quantities, scale_name
@@ -42,7 +43,6 @@ from shoal.table.released._released_file import (
     records_as_parquet,
 )
 from shoal.table.released._released_pairs import ends_of_members, usual_partners
-from shoal.table.released._released_texts import ends_of_labels, stretches_of_labels
 from shoal.table.storage._formats import DELIMITER_OF, FORMATS
 from shoal.table.storage._formulas import Formulas
 from shoal.table.storage._size import check_file_size
@@ -64,6 +64,7 @@ __all__ = [
     "Codes",
     "Column",
     "Course",
+    "Domain",
     "Exchange",
     "Formulas",
     "Hierarchy",
@@ -85,7 +86,6 @@ __all__ = [
     "check_reading",
     "empty_cells",
     "empty_codes",
-    "ends_of_labels",
     "ends_of_members",
     "features_of",
     "fingerprint",
@@ -93,6 +93,8 @@ __all__ = [
     "frame_of_array",
     "identifying_columns",
     "in_one_code",
+    "interval_meanings",
+    "interval_text",
     "owned_pairs",
     "quantities",
     "read",
@@ -113,13 +115,13 @@ __all__ = [
     "stacked_numbers",
     "stacked_numbers_and_unit",
     "stacked_table",
-    "stretches_of_labels",
     "suggest_roles",
     "swapped_blocks",
     "swapped_crowds",
     "table_of_codes",
     "to_one_scale",
     "usual_partners",
+    "value_meanings",
     "weights_by_class",
     "whole_as_floats",
 ]

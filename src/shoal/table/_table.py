@@ -25,6 +25,7 @@ from shoal.table._roles import Roles, check_roles
 from shoal.table._sampling import Sampling
 from shoal.table._stacked import counted_in
 from shoal.table.columns._column import Column, Numbers, in_one_code
+from shoal.table.columns._domain import Domain
 from shoal.table.columns._encode import Codes
 from shoal.table.columns._frames import (
     Kind,
@@ -37,6 +38,7 @@ from shoal.table.columns._frames import (
     refuse_beyond_calendar,
     to_polars,
 )
+from shoal.table.hierarchy._rule import ROOT
 from shoal.table.storage._formulas import Formulas, running
 from shoal.table.storage._write import schema_of, write_columns
 from shoal.table.suggestion._owners import repeating_owners
@@ -705,11 +707,28 @@ class Table:
         )
 
     def with_labels(
-        self, column: str, labels: Sequence[str | None], codes: npt.NDArray[np.integer[Any]]
+        self,
+        column: str,
+        labels: Sequence[str | None],
+        codes: npt.NDArray[np.integer[Any]],
+        domain: Domain | None = None,
     ) -> Table:
-        """The column as text: in each row the label of its code; None makes it missing."""
-        text = Column.of_labels(self.column(column).name, labels, codes)
+        """The column as text: in each row the label of its code; None makes it missing.
+
+        ``domain`` says what the labels stand for, where whoever wrote them knows.
+        """
+        text = Column.of_labels(self.column(column).name, labels, codes, domain)
         return self._with_columns([text], origin=self._origin.as_text(column))
+
+    def starred(self, columns: Sequence[str], rows: Marks) -> Table:
+        """Some columns as text, with ``*`` in the marked rows."""
+        table = self
+        for name in columns:
+            codes = self.codes(name)
+            labels = [*codes.texts, None, ROOT]
+            starred = np.where(rows, len(labels) - 1, codes.codes)
+            table = table.with_labels(name, labels, starred, self.column(name).own_domain)
+        return table
 
     def with_codes(self, columns: Mapping[str, tuple[Codes, npt.NDArray[Any]]]) -> Table:
         """The named columns with, in each row, the value of a code of another column."""

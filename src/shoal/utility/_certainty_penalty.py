@@ -13,7 +13,6 @@ from shoal.table import (
     Pair,
     Table,
     empty_codes,
-    ends_of_labels,
     ends_of_members,
     quantities,
     released_text,
@@ -107,7 +106,7 @@ def _widths(before: Column, after: Column, outcomes: Outcomes) -> Floats:
         held = np.bincount(outcomes.labels[present], minlength=labels.count)
         return np.maximum(held[: len(labels.levels)] - 1, 0) / max(1, len(values.levels) - 1)
     low, high = np.nanmin(at), np.nanmax(at)
-    ends = ends_of_labels(labels.texts) if before.kind in NUMBERS else None
+    ends = after.domain(before.kind).ends if before.kind in NUMBERS else None
     if ends is None:
         members = ends_of_members(
             outcomes.labels[present], at[outcomes.values[present]], labels.count

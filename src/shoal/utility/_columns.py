@@ -17,7 +17,6 @@ from shoal.table import (
     NUMBERS,
     QUANTITIES,
     Table,
-    ends_of_labels,
     scale_name,
     stacked_numbers,
     to_one_scale,
@@ -169,14 +168,14 @@ def _in_one_scale(original: Table, masked: Table, name: str) -> Floats | None:
 
 def _with_middles(original: Table, masked: Table, name: str) -> Floats | None:
     """The numbers of the original, and below them the middles of the released intervals."""
-    numbers, labels = original.numbers(name), masked.codes(name)
+    numbers, labels = original.numbers(name), masked.column(name)
     before = np.where(numbers.present, numbers.values.astype(np.float64), np.nan)
-    ends = ends_of_labels(labels.texts)
+    ends = labels.domain(original.kind(name)).ends
     if ends is None:
         return None
     ends = np.clip(ends, np.nanmin(before), np.nanmax(before))  # an open end is that of the data
     middles = np.append(ends[:, 0] / 2 + ends[:, 1] / 2, np.nan)
-    return to_one_scale(np.concatenate([before, middles[labels.codes]]))
+    return to_one_scale(np.concatenate([before, middles[labels.codes.codes]]))
 
 
 def sampled_rows(row_key: Integers, most: int) -> Integers:

@@ -10,6 +10,7 @@ import numpy as np
 from shoal.errors import InputError, quoted
 from shoal.measurement import Measurement, measure
 from shoal.table import (
+    NUMBERS,
     Column,
     Pair,
     Table,
@@ -73,7 +74,7 @@ def _counted(original: Table, masked: Table, name: str, pair: Pair | None) -> Co
 
 def _binned(original: Table, masked: Table, name: str) -> tuple[Floats, Floats] | None:
     """The numbers of both tables in each bin, missing ones last; None where values are compared."""
-    if original.kind(name) not in _NUMERIC or masked.kind(name) not in _NUMERIC:
+    if original.kind(name) not in NUMBERS or masked.kind(name) not in NUMBERS:
         return None
     if original.distinct(name) <= BINS:
         return None

@@ -9,8 +9,10 @@ import polars as pl
 import pytest
 
 from shoal import Hierarchy, Table
+from shoal.table.columns._domain import read_domain
 from shoal.table.columns._encode import encode
-from shoal.table.hierarchy._read_labels import Runs, read_labels
+from shoal.table.columns._quantities import scale_name
+from shoal.table.hierarchy._read_labels import Runs, runs_of
 
 DAYS = [dt.date(1899, 12, 31) + dt.timedelta(days=29 * i) for i in range(60)]
 MOMENTS = [dt.datetime(2019, 12, 30, 23, 58) + dt.timedelta(minutes=977 * i) for i in range(50)]
@@ -30,6 +32,10 @@ WRITTEN = {
     "prefixes of numbers": (Hierarchy.prefixes([3, 2], pad=5), [1234, 1299, 12345, 99999]),
     "suppression": (Hierarchy.suppression(), ["a", "b"]),
 }
+
+
+def read_labels(texts, column):
+    return runs_of(read_domain(texts, scale_name(column)), column)
 
 
 def members(runs: Runs, label: int) -> list[int]:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.masking.generalization._recoding import TOP, Scale
-from shoal.masking.generalization._serving import scale_of_nodes
+from shoal.masking.generalization._serving import scale_of_level
 from shoal.table import Hierarchy, HierarchyCodes, Table, quantities
 
 Floats = npt.NDArray[np.float64]
@@ -53,16 +53,19 @@ class Spans:
     nodes: list[tuple[int, str | None]] | None = None
 
     @classmethod
-    def of_nodes(cls, tree: HierarchyCodes, nodes: list[tuple[int, str | None]]) -> Spans:
-        """Nodes of a hierarchy, with their ends where they are numbers."""
-        texts, scale = [text for _, text in nodes], scale_of_nodes(tree, nodes)
-        single = np.array([level == 0 for level, _ in nodes])
-        own = tree.bounds(0)
-        if own is None:
+    def of_nodes(cls, tree: HierarchyCodes, at: npt.NDArray[np.integer[Any]]) -> Spans:
+        """Nodes of a hierarchy, each by its level and number, with their ends as numbers."""
+        places = at.tolist()
+        nodes = [(level, tree.labels[level][node]) for level, node in places]
+        texts, single = [text for _, text in nodes], at[:, 0] == 0
+        if tree.bounds(0) is None:
+            known = tuple(dict.fromkeys(texts))
+            scale = Scale(known, np.arange(float(len(known))), numeric=False)
             return cls(texts, scale, single, nodes=nodes)
-        ends = [_bounds(tree, level)[tree.labels[level].index(text)] for level, text in nodes]
-        unit = one_over_width(np.array(ends))
-        return cls(texts, scale, single, np.array(ends), unit=unit, nodes=nodes)
+        numbers = [scale_of_level(tree, level).numbers for level in range(tree.levels)]
+        scale = Scale(tuple(texts), np.array([numbers[i][j] for i, j in places]), numeric=True)
+        ends = np.array([_bounds(tree, level)[node] for level, node in places])
+        return cls(texts, scale, single, ends, unit=one_over_width(ends), nodes=nodes)
 
     def distances(self, table: Table, column: str, hierarchy: Hierarchy | None) -> Floats:
         """How far each value of a column (by code) is from each stretch; 0 inside."""

@@ -164,7 +164,11 @@ def _at(
     """The records at some levels, with those marked whose class breaks a condition."""
     level_of, records = dict(zip(names, levels, strict=True)), len(found.of_row)
     columns = {
-        name: Relabelling(list(tree.labels[level]), tree.maps[level][tree.column.codes[:records]])
+        name: Relabelling(
+            list(tree.labels[level]),
+            tree.maps[level][tree.column.codes[:records]],
+            tree.meaning([level]),
+        )
         for name, tree in coded.items()
         if (level := level_of[name])
     }

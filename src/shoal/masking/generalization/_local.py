@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.masking._base import StepLog
 from shoal.masking.generalization._boxes import ServedBoxes, Spans
@@ -64,12 +62,13 @@ def local(
     losses = np.zeros(len(boxes))
     for place, (name, tree) in enumerate(zip(names, trees, strict=True)):
         values, levels = base.tuples[first, place], at[:, place]
-        nodes, of_class = _distinct_nodes(tree, values, levels)
-        boxes[:, place] = of_class
+        nodes, boxes[:, place] = distinct_rows(np.column_stack([levels, tree.maps[levels, values]]))
         losses += (tree.leaves[levels, values] - 1) / max(1.0, tree.domain - 1)
         spans[name] = Spans.of_nodes(tree, nodes)
         if levels.any():
-            columns[name] = Relabelling(spans[name].texts, boxes[class_of_row, place])
+            columns[name] = Relabelling(
+                spans[name].texts, boxes[class_of_row, place], tree.meaning(levels)
+            )
     order = np.argsort(losses, kind="stable")
     served = ServedBoxes(spans, boxes[order], tuple(columns))
     nobody = np.zeros(len(class_of_row), np.bool_)
@@ -82,13 +81,3 @@ def local(
         box_of_row=np.argsort(order)[class_of_row],
         minimal=minimal_nodes({name: coded[name] for name in names}, at, class_of_row),
     )
-
-
-def _distinct_nodes(
-    tree: HierarchyCodes, values: npt.NDArray[Any], levels: npt.NDArray[Any]
-) -> tuple[list[tuple[int, str | None]], npt.NDArray[np.int32]]:
-    """The different nodes that classes have in a column, and which one each class has."""
-    nodes = np.column_stack([levels, tree.maps[levels, values]])
-    distinct, of_class = distinct_rows(nodes)
-    texts = [(int(level), tree.labels[level][node]) for level, node in distinct.tolist()]
-    return texts, of_class.astype(np.int32)

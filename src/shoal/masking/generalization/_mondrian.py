@@ -16,7 +16,7 @@ from shoal.masking.generalization._combinations import Combinations, distinct_ro
 from shoal.masking.generalization._demand import Demand
 from shoal.masking.generalization._ordered_spans import ordered_spans
 from shoal.masking.generalization._recoding import Recoding, Relabelling
-from shoal.table import Codes, HierarchyCodes, owned_pairs
+from shoal.table import Codes, Domain, HierarchyCodes, owned_pairs
 
 if TYPE_CHECKING:
     from shoal.kernels.boxes.mondrian_attributes import Attribute
@@ -41,8 +41,10 @@ class Axis:
         places[self.back] = np.arange(len(self.back), dtype=np.int32)
         return places
 
-    def spans(self, reach: Integers32, records: npt.NDArray[np.int64]) -> Spans:
-        """What is released for boxes that reach from one place to another.
+    def spans(
+        self, reach: Integers32, records: npt.NDArray[np.int64]
+    ) -> tuple[Spans, Domain | None]:
+        """What is released for boxes that reach from one place to another, and its meaning.
 
         ``reach`` has the first and the last place of each and, for an ordered column, between
         which neighbours it was cut; ``records`` says how many records have each code.
@@ -50,8 +52,8 @@ class Axis:
         first, last = self.back[reach[:, 0]], self.back[reach[:, 1]]
         if self.tree is not None:
             levels = _lowest(self.tree, first, last)
-            labels = zip(levels.tolist(), self.tree.maps[levels, first].tolist(), strict=True)
-            return Spans.of_nodes(self.tree, [(at, self.tree.labels[at][i]) for at, i in labels])
+            nodes = np.column_stack([levels, self.tree.maps[levels, first]])
+            return Spans.of_nodes(self.tree, nodes), self.tree.meaning(levels)
         return ordered_spans(self.column, records, reach)
 
     def widths(self, ends: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
@@ -110,9 +112,10 @@ def mondrian(
             reach = np.column_stack([reach, work.cuts[:, place]])
         reach, boxes[:, place] = distinct_rows(reach)
         losses += axis.widths(reach)[boxes[:, place]] / len(names)
-        spans[name] = axis.spans(reach, _holders(found, place, demand))
+        spans[name], domain = axis.spans(reach, _holders(found, place, demand))
         if not spans[name].single.all():
-            columns[name] = Relabelling(spans[name].texts, boxes[:, place].copy()[box_of_row])
+            of_row = boxes[:, place].copy()[box_of_row]
+            columns[name] = Relabelling(spans[name].texts, of_row, domain)
     # nodes of trees overlap: where a row lies in several boxes, the smallest says most
     order = np.argsort(losses, kind="stable")
     served = ServedBoxes(spans, boxes[order], tuple(columns))

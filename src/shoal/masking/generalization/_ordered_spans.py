@@ -16,7 +16,16 @@ import numpy.typing as npt
 from shoal.masking.generalization._boxes import Spans, one_over_width
 from shoal.masking.generalization._recoding import TOP, Scale
 from shoal.masking.generalization._serving import middles
-from shoal.table import Codes, RoundEnds, quantities, scale_name
+from shoal.table import (
+    Codes,
+    Domain,
+    RoundEnds,
+    interval_meanings,
+    interval_text,
+    quantities,
+    scale_name,
+    value_meanings,
+)
 
 Integers = npt.NDArray[np.int64]
 #: How many steps of the values a cut that cannot be told is blurred by.
@@ -25,8 +34,10 @@ _FAR = 10
 Ends = tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]
 
 
-def ordered_spans(column: Codes, records: Integers, reach: npt.NDArray[np.integer[Any]]) -> Spans:
-    """The released stretches of a column.
+def ordered_spans(
+    column: Codes, records: Integers, reach: npt.NDArray[np.integer[Any]]
+) -> tuple[Spans, Domain]:
+    """The released stretches of a column, and what their texts stand for.
 
     Parameters
     ----------
@@ -41,48 +52,45 @@ def ordered_spans(column: Codes, records: Integers, reach: npt.NDArray[np.intege
     numbers = quantities(column)
     silent = last >= levels  # missing values, alone or among others
     single = (first == last) & (silent | (np.append(records, 0)[first] > 1))
-    ends = np.full((len(reach), 2), [-np.inf, np.inf])
-    shown: list[list[str | None]] = [[None] * len(reach), [None] * len(reach)]
-    if levels:
-        line = RoundEnds(column, records[:levels])
-        asked = np.flatnonzero(~silent & ~single)
-        rows = reach[asked].astype(np.int64)
-        for side, (points, found) in enumerate((_below(line, rows), _above(line, rows))):
-            told = line.numbers(points[found])
-            if line.line.dtype.kind == "f":  # the last digits of a float may not be told
-                own = line.line[rows[found, side]]
-                true = told > own if side else told <= own
-                found[np.flatnonzero(found)[~true]] = False
-                told = told[true]
-            ends[asked[found], side] = told
-            for at, text in zip(asked[found], line.texts(points[found]), strict=True):
-                shown[side][at] = text
-    values = [*column.texts, None]
+    ends, low, high = _told_ends(column, records, reach, np.flatnonzero(~silent & ~single))
+    values, measured = [*column.texts, None], scale_name(column)
     texts = [
-        values[code] if one else TOP if gap else _interval(low, high)
-        for code, one, gap, low, high in zip(first, single, silent, *shown, strict=True)
+        values[code] if one else interval_text(start, end)
+        for code, one, start, end in zip(first, single, low, high, strict=True)
     ]
+    alone = value_meanings(measured, [values[code] for code in first[single]])
+    domain = Domain(measured, interval_meanings(low, high, ends) | alone | {TOP: None})
     ends[single] = np.column_stack([numbers[first], numbers[last]])[single]
     ends[first == levels] = [np.inf, -np.inf]  # nothing but missing values
     scale = Scale(tuple(texts), middles(ends), numeric=True)
     inside = ends.copy()
     inside[~single, 1] = np.nextafter(ends[~single, 1], -np.inf)  # an interval is open above
     inside[np.isposinf(ends)] = np.inf
-    return Spans(
-        texts,
-        scale,
-        single,
-        ends=inside,
-        measured=scale_name(column),
-        unit=one_over_width(ends),
-        gaps=silent,
-    )
+    unit = one_over_width(ends)
+    spans = Spans(texts, scale, single, inside, measured, unit, gaps=silent)
+    return spans, domain
 
 
-def _interval(low: str | None, high: str | None) -> str:
-    if low is None:
-        return TOP if high is None else f"<{high}"
-    return f">={low}" if high is None else f"[{low}, {high})"
+def _told_ends(
+    column: Codes, records: Integers, reach: npt.NDArray[np.integer[Any]], asked: Integers
+) -> tuple[npt.NDArray[np.float64], list[str | None], list[str | None]]:
+    """Where the asked stretches begin and end, as numbers and as texts; the others are open."""
+    ends = np.full((len(reach), 2), [-np.inf, np.inf])
+    shown: list[list[str | None]] = [[None] * len(reach), [None] * len(reach)]
+    line = RoundEnds(column, records[: len(column.levels)])
+    rows = reach[asked].astype(np.int64)
+    for side, place in enumerate((_below, _above) if len(asked) else ()):
+        points, found = place(line, rows)
+        told = line.numbers(points[found])
+        if line.line.dtype.kind == "f":  # the last digits of a float may not be told
+            own = line.line[rows[found, side]]
+            true = told > own if side else told <= own
+            found[np.flatnonzero(found)[~true]] = False
+            told = told[true]
+        ends[asked[found], side] = told
+        for at, text in zip(asked[found], line.texts(points[found]), strict=True):
+            shown[side][at] = text
+    return ends, shown[0], shown[1]
 
 
 def _below(line: RoundEnds, rows: Integers) -> Ends:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.masking.generalization._minimal import Minimal
-from shoal.table import ROOT, Hierarchy, Table
+from shoal.table import ROOT, Domain, Hierarchy, Table
 
 #: The value that says nothing.
 TOP = ROOT
@@ -47,10 +47,14 @@ class Served(Protocol):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Relabelling:
-    """One released column: the different texts, and which one each record has."""
+    """One released column: the different texts, which one each record has, and what they mean.
+
+    Without a ``domain`` only their readers can say what the texts stand for.
+    """
 
     texts: list[str | None]
     of_row: npt.NDArray[np.int32]
+    domain: Domain | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,8 +14,10 @@ import polars as pl
 
 from shoal.errors import InputError
 from shoal.table.columns._comparable import comparable
+from shoal.table.columns._domain import Domain, read_domain, value_meanings
 from shoal.table.columns._encode import Codes, Keys, decode, encode, unordered
 from shoal.table.columns._frames import Kind, kind_of
+from shoal.table.columns._quantities import scale_name, scale_of
 from shoal.table.columns._scrub import scrubbed_column
 
 Integers = npt.NDArray[np.int64]
@@ -37,6 +39,8 @@ class Column:
     cells : polars.Series or Codes
         The values, or codes that already stand for them. Texts are let go once they are coded;
         the levels have them.
+    domains : iterable of Domain, optional
+        What these texts stand for, and perhaps others, which are forgotten. Never pickled.
 
     Examples
     --------
@@ -47,7 +51,7 @@ class Column:
     ['f', 'm']
     """
 
-    def __init__(self, cells: pl.Series | Codes) -> None:
+    def __init__(self, cells: pl.Series | Codes, domains: Iterable[Domain] = ()) -> None:
         values = cells if isinstance(cells, pl.Series) else cells.levels
         self.name: str = values.name
         self.dtype: pl.DataType = values.dtype
@@ -56,12 +60,20 @@ class Column:
             self._cells = cells
         else:
             vars(self)["codes"] = cells
+        own = (domain.at(self.codes.texts) for domain in domains)
+        self._domains = {domain.scale: domain for domain in own if domain is not None}
 
     @classmethod
     def of_labels(
-        cls, name: str, labels: Sequence[str | None], codes: npt.NDArray[np.integer[Any]]
+        cls,
+        name: str,
+        labels: Sequence[str | None],
+        codes: npt.NDArray[np.integer[Any]],
+        domain: Domain | None = None,
     ) -> Column:
         """Texts: in each row the label of its code; None makes it missing.
+
+        ``domain`` says what the labels stand for, where whoever wrote them knows.
 
         Examples
         --------
@@ -69,7 +81,27 @@ class Column:
         ['b', 'b', None]
         """
         texts = encode(pl.Series(name, labels, dtype=pl.String))
-        return cls(texts.at(np.asarray(codes)))
+        return cls(texts.at(np.asarray(codes)), () if domain is None else (domain,))
+
+    def domain(self, kind: Kind) -> Domain:
+        """What each level of a column of text stands for, among values of a kind.
+
+        Whoever wrote the texts said it; texts that came from elsewhere are read once.
+        """
+        scale = scale_of(kind)
+        if scale not in self._domains:
+            self._domains[scale] = read_domain(self.codes.texts, scale)
+        return self._domains[scale]
+
+    @property
+    def own_domain(self) -> Domain:
+        """What its texts were said to stand for or, for other values, what they do as texts."""
+        scale = scale_name(self.codes)
+        told = Domain(scale, value_meanings(scale, self.codes.texts))
+        return next(iter(self._domains.values()), told)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_domains": {}}
 
     def __len__(self) -> int:
         return len(self.codes.codes) if self._cells is None else len(self._cells)
@@ -189,7 +221,7 @@ class Column:
     def at(self, rows: npt.NDArray[Any]) -> Column:
         """The same for the marked rows, or for rows by their positions."""
         if self.is_coded:
-            return Column(self.codes.at(rows))
+            return Column(self.codes.at(rows), self._domains.values())
         if rows.dtype == np.bool_:
             return Column(self.series.filter(pl.Series(rows)))
         return Column(self.series.gather(rows))
@@ -206,7 +238,8 @@ class Column:
         if self._cells is None:
             codes = self.codes
             levels = scrubbed_column(codes.levels)
-            return Column(Codes(codes.codes.copy(), levels, codes.missing))
+            copied = Codes(codes.codes.copy(), levels, codes.missing)
+            return Column(copied, self._domains.values())
         scrubbed = Column(scrubbed_column(self._cells))
         if self.is_coded and scrubbed.dtype == self.dtype:
             codes = self.codes

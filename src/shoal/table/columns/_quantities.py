@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -12,14 +12,20 @@ from shoal.table.columns._encode import Codes
 from shoal.table.columns._frames import Kind, kind_of
 from shoal.table.hierarchy._rule import bounds_of_values
 
+#: The scale of whole numbers and fractions.
+NUMBERS: Final = "numbers"
 #: Kinds that are compared with each other.
-_SCALES: dict[Kind, str] = {"integer": "numbers", "float": "numbers", "datetime": "date"}
+_SCALES: dict[Kind, str] = {"integer": NUMBERS, "float": NUMBERS, "datetime": "date"}
+
+
+def scale_of(kind: Kind) -> str:
+    """What values of a kind are measured in: equal names can be compared."""
+    return _SCALES.get(kind, kind)
 
 
 def scale_name(column: Codes) -> str:
-    """What the values of a column are measured in: equal names can be compared."""
-    kind = kind_of(column.levels.dtype)
-    return _SCALES.get(kind, kind)
+    """What the values of a column are measured in."""
+    return scale_of(kind_of(column.levels.dtype))
 
 
 def quantities(

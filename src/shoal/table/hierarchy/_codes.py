@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from shoal.table.columns._domain import Domain, Meaning, Meanings, value_meanings
 from shoal.table.columns._encode import Codes
+from shoal.table.columns._quantities import scale_name
 from shoal.table.hierarchy._rule import ROOT, Floats, Rule, Rung, Unseen, bounds_of_values
 from shoal.table.storage._types import as_text
 
@@ -47,6 +49,7 @@ class HierarchyCodes:
     domain: float
     labels: tuple[tuple[str | None, ...], ...]
     _bounds: tuple[Floats | None, ...]
+    _meanings: tuple[Meanings | None, ...]
 
     @property
     def levels(self) -> int:
@@ -65,6 +68,19 @@ class HierarchyCodes:
         infinite; a missing value has NaN.
         """
         return self._bounds[level]
+
+    def meaning(self, levels: npt.ArrayLike) -> Domain | None:
+        """What the labels of some levels stand for; None where only their readers can say."""
+        found: dict[str, Meaning] = {}
+        scale = scale_name(self.column)
+        for level in np.unique(levels).tolist():
+            part = self._meanings[level]
+            if part is None and (scale in ("text", "boolean") or level in (0, self.levels - 1)):
+                part = value_meanings(scale, self.labels[level])
+            if part is None:
+                return None
+            found.update(part)
+        return Domain(scale, found)
 
     def __repr__(self) -> str:
         # without labels: they may be cells of the table
@@ -88,6 +104,7 @@ def codes_of(rule: Rule, table: Table, column: str, unseen: Unseen) -> Hierarchy
     leaves = np.full((levels, count), domain)
     labels: list[tuple[str | None, ...]] = []
     bounds: list[Floats | None] = []
+    told: list[Meanings | None] = []
     # a column without any value, whose type says nothing, has no quarrel with a rule
     nothing = Rung(np.zeros(0, np.int32), [], None, np.zeros(0))
     rungs = rule.rungs(values, unseen) if len(values) else [nothing] * rule.inner_levels
@@ -106,9 +123,10 @@ def codes_of(rule: Rule, table: Table, column: str, unseen: Unseen) -> Hierarchy
             ends = None if ends is None else np.vstack((ends, [[np.nan, np.nan]]))
         labels.append((*rung.labels, *([None] if missing else [])))
         bounds.append(ends)
+        told.append(rung.meanings)
     labels.append((ROOT,) if count else ())
     whole = np.array([[-np.inf, np.inf]] * min(count, 1)).reshape(-1, 2)
     bounds.append(None if own.bounds is None else whole)
     for array in (maps, leaves, *(ends for ends in bounds if ends is not None)):
         array.flags.writeable = False
-    return HierarchyCodes(coded, maps, leaves, domain, tuple(labels), tuple(bounds))
+    return HierarchyCodes(coded, maps, leaves, domain, tuple(labels), tuple(bounds), (*told, None))

@@ -102,7 +102,8 @@ def calendar(units: Sequence[str]) -> Dates:
 def _rung(moments: npt.NDArray[np.datetime64], unit: str) -> Rung:
     keys, nodes = dense(_keys(moments, unit))
     starts = np.column_stack((_days(keys, unit), _days(keys + 1, unit)))
-    return Rung(nodes, _labels(keys, unit), starts)
+    labels = _labels(keys, unit)
+    return Rung(nodes, labels, starts, meanings=dict.fromkeys(labels))
 
 
 def _keys(moments: npt.NDArray[np.datetime64], unit: str) -> npt.NDArray[np.int64]:
@@ -164,4 +165,5 @@ def _clock_rung(values: pl.Series, unit: str) -> Rung:
     seconds = _CLOCK[unit]
     keys, nodes = dense(values.to_physical().to_numpy() // (seconds * 10**9))
     labels = [f"{at // 3600:02d}:{at % 3600 // 60:02d}" for at in (keys * seconds).tolist()]
-    return Rung(nodes, labels, np.column_stack((_days(keys, unit), _days(keys + 1, unit))))
+    ends = np.column_stack((_days(keys, unit), _days(keys + 1, unit)))
+    return Rung(nodes, labels, ends, meanings=dict.fromkeys(labels))

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import polars as pl
 
 from shoal.errors import InputError
+from shoal.table.columns._domain import interval_meanings
 from shoal.table.columns._encode import encode
 from shoal.table.hierarchy._grid import exact_number, plain, written
 from shoal.table.hierarchy._round_ends import RoundEnds
@@ -37,9 +38,12 @@ class Edges(Rule):
         rungs = []
         for edges in self.edges:
             cells, nodes = dense(_between(numbers, edges))
-            labels = [_label(edges, cell) for cell in cells.tolist()]
             ends = np.array([-np.inf, *map(float, edges), np.inf])
-            rungs.append(Rung(nodes, labels, np.column_stack((ends[cells], ends[cells + 1]))))
+            bounds = np.column_stack((ends[cells], ends[cells + 1]))
+            shown = [None, *map(written, edges), None]
+            low, high = ([shown[cell + side] for cell in cells.tolist()] for side in (0, 1))
+            meanings = interval_meanings(low, high, bounds)
+            rungs.append(Rung(nodes, list(meanings), bounds, meanings=meanings))
         return rungs
 
     def to_plan(self) -> dict[str, Any]:
@@ -124,11 +128,3 @@ def _between(numbers: npt.NDArray[Any], edges: Sequence[Decimal]) -> npt.NDArray
     below = sum(edge <= ends.min for edge in whole)
     inside = np.array([edge for edge in whole if ends.min < edge <= ends.max], numbers.dtype)
     return below + np.searchsorted(inside, numbers, side="right")
-
-
-def _label(edges: Sequence[Decimal], cell: int) -> str:
-    if cell == 0:
-        return f"<{written(edges[0])}"
-    if cell == len(edges):
-        return f">={written(edges[-1])}"
-    return f"[{written(edges[cell - 1])}, {written(edges[cell])})"

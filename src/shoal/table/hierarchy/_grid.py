@@ -14,6 +14,9 @@ import numpy.typing as npt
 import polars as pl
 
 from shoal.errors import InputError
+from shoal.table.columns._domain import interval_meanings, value_meanings
+from shoal.table.columns._frames import kind_of
+from shoal.table.columns._quantities import scale_of
 from shoal.table.hierarchy._rule import Floats, Rule, Rung, Unseen, dense, numbers_of
 
 _EXACT: Final = 700  # digits: products and sums of doubles written as decimals are not rounded
@@ -47,7 +50,8 @@ class Grid(Rule):
             context.prec = _EXACT
             start = self.origin - self.widths[0] / 2 if self.rounds else self.origin
             cells, nodes = _cells(numbers_of(values), self.widths[0], start)
-            rungs = [self._rung(0, cells, nodes, start)]
+            scale = scale_of(kind_of(values.dtype))
+            rungs = [self._rung(0, cells, nodes, start, scale)]
             for level in range(1, len(self.widths)):
                 finer, width = self.widths[level - 1], self.widths[level]
                 joined = int(width / finer)
@@ -58,22 +62,27 @@ class Grid(Rule):
                 place = {cell: at for at, cell in enumerate(cells)}
                 parent = np.array([place[cell] for cell in parents], np.int32)
                 nodes = parent[nodes] if len(parent) else nodes
-                rungs.append(self._rung(level, cells, nodes, start))
+                rungs.append(self._rung(level, cells, nodes, start, scale))
         return rungs
 
     def _rung(
-        self, level: int, cells: Sequence[int], nodes: npt.NDArray[np.int32], start: Decimal
+        self,
+        level: int,
+        cells: Sequence[int],
+        nodes: npt.NDArray[np.int32],
+        start: Decimal,
+        scale: str,
     ) -> Rung:
         width = self.widths[level]
+        ends = [(start + width * cell, start + width * (cell + 1)) for cell in cells]
+        bounds = np.array([(float(low), float(high)) for low, high in ends]).reshape(-1, 2)
         if self.rounds:
             labels = [written(self.origin + width * cell) for cell in cells]
+            meanings = value_meanings(scale, labels)
         else:
-            labels = [
-                f"[{written(start + width * cell)}, {written(start + width * (cell + 1))})"
-                for cell in cells
-            ]
-        bounds = [(float(start + width * c), float(start + width * (c + 1))) for c in cells]
-        return Rung(nodes, labels, np.array(bounds, np.float64).reshape(-1, 2))
+            low, high = ([written(end[side]) for end in ends] for side in (0, 1))
+            meanings = interval_meanings(low, high, bounds)
+        return Rung(nodes, list(meanings), bounds, meanings=meanings)
 
     def to_plan(self) -> dict[str, Any]:
         plan: dict[str, Any] = {

@@ -286,7 +286,7 @@ class Hierarchy:
         if level == 0:
             return table
         codes = coded.maps[level][coded.column.codes]
-        return table.with_labels(column, coded.labels[level], codes)
+        return table.with_labels(column, coded.labels[level], codes, coded.meaning([level]))
 
     def extended(self, values: Iterable[Any]) -> Hierarchy:
         """With further values, which have ``*`` at every level above 0; a function has them all."""

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from shoal.table.columns._domain import Domain, Interval, Meanings
 from shoal.table.columns._encode import Codes
-from shoal.table.columns._frames import kind_of
+from shoal.table.columns._frames import Kind, kind_of
 from shoal.table.hierarchy._dates import UNITS, Dates
 from shoal.table.hierarchy._prefixes import Prefixes
 from shoal.table.hierarchy._rule import ROOT, Rung, bounds_of_values
-from shoal.table.released._released_texts import end_of, interval_of, members_of, moment_of
 from shoal.table.storage._types import as_text
 
 Floats = npt.NDArray[np.float64]
@@ -48,76 +49,118 @@ class Runs:
         return cls(labels[order], low[order], high[order])
 
 
-def read_labels(texts: Sequence[str], column: Codes) -> tuple[Runs, Integers]:
-    """The codes of a column that each text stands for, and the texts that cannot be read.
+def runs_of(domain: Domain, column: Codes) -> tuple[Runs, Integers]:
+    """The codes of a column that each text stands for, and the texts that stand for none.
 
-    A text is the value itself, ``*``, an interval or a set as Shoal and others write them, a unit
-    of the calendar, or a prefix. Units and prefixes are made again from the values by the rules
-    that make them in a hierarchy, and compared: no text is taken for what no value gives.
+    A text is the value itself, ``*``, an interval or a set, a unit of the calendar, or a prefix.
+    Units and prefixes are made again from the values by the rules that make them in a hierarchy,
+    and compared: no text is taken for what no value gives.
 
     Examples
     --------
     >>> from shoal.table.columns._encode import encode
-    >>> runs, unread = read_labels(["[20, 40)", "*", "young"], encode(pl.Series([23, 38, 41])))
+    >>> from shoal.table.columns._domain import read_domain
+    >>> domain = read_domain(["[20, 40)", "*", "young"], "numbers")
+    >>> runs, unread = runs_of(domain, encode(pl.Series([23, 38, 41])))
     >>> runs.labels.tolist(), runs.low.tolist(), runs.high.tolist(), unread.tolist()
     ([0, 1], [0, 0], [1, 2], [2])
     """
-    values = column.levels
+    values = _Values(column.levels, _named(domain.meanings))
+    items = list(domain.meanings.items())
     found: list[Runs] = []
-    left = np.arange(len(texts), dtype=np.int64)
+    left = np.arange(len(items), dtype=np.int64)
     for reader in (_itself, _root, _interval, _calendar, _prefix, _set):
         if len(left) == 0:
             break
-        runs, read = reader([texts[at] for at in left.tolist()], values)
+        runs, read = reader(dict(items[at] for at in left.tolist()), values)
         found.append(Runs(left[runs.labels], runs.low, runs.high))
         left = left[~read]
     nothing = np.zeros(0, np.int64)
     return Runs.joined([*found, Runs(nothing, nothing, nothing)]), left
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class _Values:
+    """The values of a column, ascending, and the texts that may name one."""
+
+    levels: pl.Series
+    names: set[str]
+
+    @property
+    def kind(self) -> Kind:
+        return kind_of(self.levels.dtype)
+
+    @cached_property
+    def codes(self) -> dict[str, int]:
+        """The code of each value that is named, by the text that it is written as."""
+        found: dict[str, int] = {}
+        written = [as_text(self.levels)]
+        if self.levels.dtype.is_temporal():
+            also = Codes(np.zeros(0, np.uint8), self.levels).texts
+            written.append(pl.Series(also, dtype=pl.String))
+        for texts in written:
+            places = texts.is_in(self.names).arg_true()
+            found |= zip(texts.gather(places).to_list(), places.to_list(), strict=True)
+        return found
+
+    @cached_property
+    def line(self) -> Floats:
+        quantities = bounds_of_values(self.levels)
+        return np.zeros(0) if quantities is None else quantities[:, 0]
+
+    def first_code(self, end: str | None, number: float | None, *, after: bool) -> int | None:
+        """The first code that is not below an end, or that is above it; None where it is no end.
+
+        An end that is a value is found as such: a float cannot tell the largest numbers apart.
+        """
+        if end is None:
+            return len(self.line) if after else 0
+        if end in self.codes:
+            return self.codes[end] + after
+        if number is None:
+            return None
+        return int(np.searchsorted(self.line, number, side="right" if after else "left"))
+
+
+def _named(meanings: Meanings) -> set[str]:
+    """The texts themselves, the ends of intervals, and the parts of sets."""
+    names = set(meanings)
+    for meaning in meanings.values():
+        if isinstance(meaning, Interval):
+            names.update(end for end in meaning[:2] if end is not None)
+        elif isinstance(meaning, frozenset):
+            names |= meaning
+    return names
+
+
 Reading = tuple[Runs, npt.NDArray[np.bool_]]
 
 
-def _members(texts: Sequence[str], pairs: Sequence[tuple[int, int]]) -> Reading:
+def _members(texts: Meanings, pairs: Sequence[tuple[int, int]]) -> Reading:
     read = np.zeros(len(texts), np.bool_)
     read[[label for label, _ in pairs]] = True
     labels, codes = zip(*pairs, strict=True) if pairs else ((), ())
     return Runs.of_members(labels, codes), read
 
 
-def _codes_by_text(values: pl.Series) -> dict[str, int]:
-    """The code of each value by the texts that it may be written as."""
-    written = [as_text(values).to_list()]
-    if not isinstance(values.dtype, (pl.String, pl.Categorical, pl.Enum)):
-        written.append(Codes(np.zeros(0, np.uint8), values).texts)
-    return {text: code for texts in written for code, text in enumerate(texts)}
-
-
-def _itself(texts: Sequence[str], values: pl.Series) -> Reading:
-    known = _codes_by_text(values)
+def _itself(texts: Meanings, values: _Values) -> Reading:
+    known = values.codes
     return _members(texts, [(at, known[text]) for at, text in enumerate(texts) if text in known])
 
 
-def _root(texts: Sequence[str], values: pl.Series) -> Reading:
-    roots = np.array([text == ROOT for text in texts])
-    labels = np.flatnonzero(roots) if len(values) else np.zeros(0, np.int64)
-    return Runs(labels, np.zeros_like(labels), np.full_like(labels, len(values) - 1)), roots
+def _root(texts: Meanings, values: _Values) -> Reading:
+    roots, last = np.array([text == ROOT for text in texts]), len(values.levels) - 1
+    labels = np.flatnonzero(roots) if last >= 0 else np.zeros(0, np.int64)
+    return Runs(labels, np.zeros_like(labels), np.full_like(labels, last)), roots
 
 
-def _interval(texts: Sequence[str], values: pl.Series) -> Reading:
-    """Ends that are values of the column are found as such, others are read as what it holds."""
-    quantities = bounds_of_values(values)
-    if quantities is None:
-        return _members(texts, [])
-    line, known, kind = quantities[:, 0], _codes_by_text(values), kind_of(values.dtype)
-    of_numbers = kind in ("integer", "float")
+def _interval(texts: Meanings, values: _Values) -> Reading:
     read, stretches = np.zeros(len(texts), np.bool_), []
-    for at, text in enumerate(texts):
-        found = interval_of(text, of_numbers=of_numbers)
-        if found is None:
+    for at, one in enumerate(texts.values()):
+        if not isinstance(one, Interval):
             continue
-        low = _first_code(found.low, kind, known, line, after=found.above_low)
-        high = _first_code(found.high, kind, known, line, after=not found.below_high)
+        low = values.first_code(one.low, one.ends[0], after=one.above_low)
+        high = values.first_code(one.high, one.ends[1], after=not one.below_high)
         if low is None or high is None:
             continue
         read[at] = True
@@ -127,50 +170,29 @@ def _interval(texts: Sequence[str], values: pl.Series) -> Reading:
     return Runs(*columns), read
 
 
-def _first_code(
-    end: str | None, kind: str, known: dict[str, int], line: Floats, *, after: bool
-) -> int | None:
-    """The first code that is not below an end, or that is above it; None where it is no end."""
-    if end is None:
-        return len(line) if after else 0
-    if end in known:
-        return known[end] + after
-    number = None if kind in ("integer", "float") else moment_of(end, kind)
-    number = end_of(end) if number is None else number
-    if number is None:
-        return None
-    return int(np.searchsorted(line, number, side="right" if after else "left"))
-
-
-def _calendar(texts: Sequence[str], values: pl.Series) -> Reading:
-    kind = kind_of(values.dtype)
-    if kind not in ("date", "datetime", "time"):
+def _calendar(texts: Meanings, values: _Values) -> Reading:
+    if values.kind not in ("date", "datetime", "time"):
         return _members(texts, [])
-    units = ("minute", "hour") if kind == "time" else UNITS
-    rungs = [rung for unit in units for rung in Dates((unit,)).rungs(values, "refuse")]
+    units = ("minute", "hour") if values.kind == "time" else UNITS
+    rungs = [rung for unit in units for rung in Dates((unit,)).rungs(values.levels, "refuse")]
     # an hour is written like its first minute: one unit for all texts says which is meant
     alone = [rung for rung in rungs if set(texts) <= set(rung.labels)]
     return _by_rungs(texts, alone[-1:] or rungs)
 
 
-def _prefix(texts: Sequence[str], values: pl.Series) -> Reading:
-    kind = kind_of(values.dtype)
+def _prefix(texts: Meanings, values: _Values) -> Reading:
     masked = [text for text in texts if text.endswith(ROOT)]
-    if kind not in ("text", "integer") or not masked:
+    if values.kind not in ("text", "integer") or not masked:
         return _members(texts, [])
     lengths = sorted({len(text.rstrip(ROOT)) for text in masked} - {0}, reverse=True)
     pads: list[int | None] = [None]
-    if kind == "integer":  # codes that had lost leading zeros
+    if values.kind == "integer":  # codes that had lost leading zeros
         pads += sorted({len(text) for text in masked})
-    rungs = [
-        rung
-        for pad in pads
-        for rung in (Prefixes(tuple(lengths), pad).rungs(values, "refuse") if lengths else [])
-    ]
-    return _by_rungs(texts, rungs)
+    rules = [Prefixes(tuple(lengths), pad) for pad in pads] if lengths else []
+    return _by_rungs(texts, [one for rule in rules for one in rule.rungs(values.levels, "refuse")])
 
 
-def _by_rungs(texts: Sequence[str], rungs: Sequence[Rung]) -> Reading:
+def _by_rungs(texts: Meanings, rungs: Sequence[Rung]) -> Reading:
     """Texts that are labels of a level: the values under the label. The first level has it."""
     pairs: list[tuple[int, int]] = []
     left = {text: at for at, text in enumerate(texts)}
@@ -181,12 +203,10 @@ def _by_rungs(texts: Sequence[str], rungs: Sequence[Rung]) -> Reading:
     return _members(texts, pairs)
 
 
-def _set(texts: Sequence[str], values: pl.Series) -> Reading:
+def _set(texts: Meanings, values: _Values) -> Reading:
     """``{a, b}``, where every part is a value."""
-    known = _codes_by_text(values)
-    pairs: list[tuple[int, int]] = []
-    for at, text in enumerate(texts):
-        parts = members_of(text)
-        if parts and all(part in known for part in parts):
-            pairs += [(at, known[part]) for part in parts]
+    known, pairs = values.codes, []
+    for at, one in enumerate(texts.values()):
+        if isinstance(one, frozenset) and all(part in known for part in one):
+            pairs += [(at, known[part]) for part in one]
     return _members(texts, pairs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,9 @@ import polars as pl
 
 from shoal.errors import InputError
 from shoal.table.columns._frames import kind_of
+
+if TYPE_CHECKING:
+    from shoal.table.columns._domain import Meanings
 
 #: The label of the root: nothing is said about the value.
 ROOT: Final = "*"
@@ -32,12 +35,14 @@ class Rung:
     Nodes are numbered from 0 without gaps. ``bounds`` has the lowest and highest number of each
     node where the values are numbers or dates. ``leaves`` has the number of values of the
     hierarchy under each node, or is None where the values at hand are all that is known of it.
+    ``meanings`` has what the labels stand for, where the rule wrote them.
     """
 
     nodes: npt.NDArray[np.int32]
     labels: Sequence[str]
     bounds: Floats | None = None
     leaves: Floats | None = None
+    meanings: Meanings | None = None
 
 
 class Rule(ABC):

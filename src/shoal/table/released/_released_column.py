@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -11,10 +12,12 @@ import polars as pl
 
 from shoal.errors import InputError
 from shoal.table._sampling import signed_codes
+from shoal.table.columns._column import Column
 from shoal.table.columns._comparable import stacked
+from shoal.table.columns._domain import Domain
 from shoal.table.columns._encode import Codes, encode
 from shoal.table.columns._frames import kind_of
-from shoal.table.hierarchy._read_labels import Runs, read_labels
+from shoal.table.hierarchy._read_labels import Runs, runs_of
 from shoal.table.hierarchy._rule import ROOT
 from shoal.table.released._released_pairs import ends_of_members
 from shoal.table.storage._types import as_text
@@ -188,14 +191,19 @@ def released_column(
     >>> found.labels.tolist(), found.low.tolist(), found.high.tolist(), found.reading
     ([0, 0, 1], [0, 2], [1, 2], 'labels')
     """
-    persons, cells = original.column(name).series, masked.column(name).series
+    persons, cells = original.column(name), masked.column(name)
     if control is not None:
-        persons = stacked(persons, _alike(control.column(name).series, persons))
-    if kind_of(cells.dtype) == kind_of(persons.dtype) in _TIMES:
-        cells = cells.cast(persons.dtype)  # of another unit
-    as_numbers = _as_numbers(cells) if persons.dtype.is_numeric() else None
-    if as_numbers is not None or _one_kind(persons.dtype, cells.dtype):
-        return _of_values(name, persons, cells, as_numbers, len(original))
+        others = _alike(control.column(name).series, persons.series)
+        persons = Column(stacked(persons.series, others))
+    if cells.kind == persons.kind in _TIMES and cells.dtype != persons.dtype:
+        cells = Column(cells.series.cast(persons.dtype))  # of another unit
+    if cells.kind == "text" and cells.dtype != pl.String:
+        cells = Column(as_text(cells.series))
+    numbers = None
+    if cells.kind == "text" and persons.dtype.is_numeric():
+        numbers = _numbers(cells.domain(persons.kind))
+    if numbers is not None or _one_kind(persons.dtype, cells.dtype):
+        return _of_values(name, persons, cells, numbers, len(original))
     return _of_labels(name, persons, cells, original, masked)
 
 
@@ -243,31 +251,33 @@ def _one_kind(one: pl.DataType, other: pl.DataType) -> bool:
     return (one.is_numeric() and other.is_numeric()) or (one == other and kind_of(one) != "text")
 
 
-def _as_numbers(cells: pl.Series) -> pl.Series | None:
-    """Numbers that were written as text, as a hierarchy of rounding does; None for other texts."""
-    if kind_of(cells.dtype) != "text":
-        return None
-    texts = cells.cast(pl.String)
-    numbers = texts.cast(pl.Float64, strict=False)
-    said = texts.is_not_null() & (texts != ROOT)
-    return (
-        numbers if said.any() and numbers.filter(said).is_finite().fill_null(False).all() else None
-    )
+def _numbers(domain: Domain) -> Floats | None:
+    """Numbers that were written as text, as a hierarchy of rounding does; None for other texts.
+
+    NaN for ``*``.
+    """
+    told = [one for text, one in domain.meanings.items() if text != ROOT]
+    numbers = all(isinstance(one, float) and math.isfinite(one) for one in told)
+    return domain.ends[:, 0] if told and numbers and domain.ends is not None else None
 
 
 def _of_values(
-    name: str, persons: pl.Series, cells: pl.Series, as_numbers: pl.Series | None, originals: int
+    name: str, persons: Column, cells: Column, numbers: Floats | None, originals: int
 ) -> ReleasedColumn:
-    both = encode(stacked(persons, cells if as_numbers is None else as_numbers))
-    codes = signed_codes(both).astype(np.int64)
-    values, labels = codes[: len(persons)], codes[len(persons) :].copy()
+    shown = cells.codes.levels if numbers is None else pl.Series(numbers).fill_nan(None)
+    both = encode(stacked(persons.codes.levels, shown))
+    codes = np.split(signed_codes(both).astype(np.int64), [len(persons.codes.levels)])
     count = len(both.levels)
     ends = np.arange(count, dtype=np.int64)
     low, high, root = ends, ends, -1
-    if as_numbers is not None and (cells == ROOT).any():
+    if numbers is not None and np.isnan(numbers).any():
         root = count
-        labels[(cells == ROOT).fill_null(False).to_numpy()] = root
+        codes[1][np.isnan(numbers)] = root
         low, high = np.append(low, 0), np.append(high, count - 1)
+    values, labels = (
+        np.append(known, -1)[column.codes.codes]
+        for known, column in zip(codes, (persons, cells), strict=True)
+    )
     starts = np.arange(len(low) + 1, dtype=np.int64)
     places, ordered = _places(both, values[:originals])
     reading: Reading = "values" if count else "nothing"
@@ -275,26 +285,32 @@ def _of_values(
 
 
 def _of_labels(
-    name: str, persons: pl.Series, cells: pl.Series, original: Table, masked: Table
+    name: str, persons: Column, cells: Column, original: Table, masked: Table
 ) -> ReleasedColumn:
-    domain, released = encode(persons), encode(as_text(cells))
-    values, labels = (signed_codes(c).astype(np.int64) for c in (domain, released))
-    places, ordered = _places(domain, values[: len(original)])
-    if domain.levels.dtype != pl.String and not ordered and kind_of(domain.levels.dtype) != "text":
-        domain = replace(domain, levels=as_text(domain.levels))  # infinite: only names are left
-    runs, unread = read_labels(released.texts, domain)
-    plain = len(runs.labels) == len(released.levels) and (runs.low == runs.high).all()
+    if cells.kind != "text":
+        cells = Column(as_text(cells.series))
+    before, released = persons.codes, cells.codes
+    values, labels = (signed_codes(c).astype(np.int64) for c in (before, released))
+    places, ordered = _places(before, values[: len(original)])
+    if not ordered and persons.kind != "text":
+        before = replace(before, levels=as_text(before.levels))  # infinite: only names are left
+    texts = released.texts
+    domain = Domain("text", dict.fromkeys(texts))  # each text of an unchanged column is itself
+    if cells is not persons:
+        domain = cells.domain(persons.kind if ordered or persons.kind == "boolean" else "text")
+    runs, unread = runs_of(domain, before)
+    plain = len(runs.labels) == len(texts) and (runs.low == runs.high).all()
     reading: Reading = "values" if plain and not ordered else "labels"
     if len(unread) and masked.pairs_with(original):
         runs, reading = (
             Runs.joined([runs, _paired(labels, values, unread, original, masked)]),
             "pairs",
         )
-    elif len(unread) and len(unread) >= len(released.levels) - (ROOT in released.texts):
+    elif len(unread) and len(unread) >= len(texts) - (ROOT in texts):
         reading = "nothing"
-    starts = np.searchsorted(runs.labels, np.arange(len(released.levels) + 1))
-    silent = ROOT in released.texts and ROOT not in domain.texts
-    root = released.texts.index(ROOT) if silent else -1
+    starts = np.searchsorted(runs.labels, np.arange(len(texts) + 1))
+    silent = ROOT in texts and ROOT not in before.texts
+    root = texts.index(ROOT) if silent else -1
     return ReleasedColumn(
         name, values, labels, starts, runs.low, runs.high, places, ordered, reading, root
     )

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from shoal.table import ROOT, Classes, Table, stretches_of_labels
+from shoal.table import ROOT, Classes, Table
 from shoal.workflow.release._crowds import SMALLEST_CROWD, crowded_percent
 
 SIZE_LIMITS = (1, 2, 3, 5, 10, 20, 50, 100)
@@ -122,7 +122,7 @@ def _released_intervals(
     if kind not in ("integer", "float") or masked.kind(name) != "text":
         return None
     column = masked.codes(name)
-    stretches = stretches_of_labels(column.texts, whole=kind == "integer")
+    stretches = masked.column(name).domain(kind).stretches(whole=kind == "integer")
     if stretches is None or not np.isfinite(stretches).any():
         return None
     told = [text != ROOT for text in column.texts]
