@@ -180,6 +180,21 @@ class Secret:
 
 
 @dataclass(frozen=True)
+class Fits:
+    """What one test accepts, with the words for it; a plan may not be able to hold it."""
+
+    words: str
+    test: Callable[[Any], bool]
+    in_plan: bool = True
+
+    def accepts(self, value: Any) -> bool:
+        return self.test(value)
+
+    def describe(self) -> str:
+        return self.words
+
+
+@dataclass(frozen=True)
 class Anything:
     """An option that a measure checks itself."""
 

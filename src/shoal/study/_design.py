@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from shoal.errors import PlanError, did_you_mean
-from shoal.parameters import Anything, Constraint, Flag, Integer, Parametrized, Text
+from shoal.parameters import Anything, Constraint, Fits, Flag, Integer, Parametrized, Text
 from shoal.study._measures import study_measures
 from shoal.study.data._tables import Names, TableSource, sources_of
 from shoal.workflow import Plan
@@ -39,19 +39,13 @@ class Entries:
         return f"a list of tables: write {self.example}"
 
 
-@dataclass(frozen=True)
-class Grid:
-    """A list of values for some parameters."""
-
-    def accepts(self, value: Any) -> bool:
-        return isinstance(value, Mapping) and all(
-            isinstance(values, list) and values for values in value.values()
-        )
-
-    def describe(self) -> str:
-        return "a table with a list of values by parameter"
+def _is_grid(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(
+        isinstance(values, list) and values for values in value.values()
+    )
 
 
+_GRID = Fits("a table with a list of values by parameter", _is_grid)
 _PARTS: Mapping[str, Constraint] = {
     "name": Text(),
     "title": Anything(),
@@ -261,7 +255,7 @@ class _VariantEntry(Parametrized):
     family: Annotated[str | None, Text()] = None
     steps: Annotated[Sequence[Mapping[str, Any]] | None, Entries('{ method = "round" }')] = None
     combine: Annotated[Sequence[Mapping[str, Any]] | None, Entries('{ method = "round" }')] = None
-    grid: Annotated[Mapping[str, Sequence[Any]] | None, Grid()] = None
+    grid: Annotated[Mapping[str, Sequence[Any]] | None, _GRID] = None
     tables: Annotated[tuple[str, ...], Names()] = ()
     seeds: Annotated[int | None, Integer(1)] = None
     measures: Annotated[tuple[str, ...], Names()] = ()

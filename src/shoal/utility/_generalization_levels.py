@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
 
 from shoal.errors import InputError, did_you_mean, quoted
 from shoal.measurement import Measurement, measure
+from shoal.parameters import Fits
 from shoal.table import Hierarchy, HierarchyCodes, Table, empty_cells
 from shoal.utility._columns import Columns, Integers, quasi_identifiers_to_compare
 
-
-@dataclass(frozen=True)
-class HierarchyByColumn:
-    """A mapping of columns to their hierarchies."""
-
-    def accepts(self, value: Any) -> bool:
-        return isinstance(value, Mapping) and len(value) > 0
-
-    def describe(self) -> str:
-        return "a hierarchy for each column"
+_BY_COLUMN = Fits("a hierarchy for each column", lambda one: isinstance(one, Mapping) and bool(one))
 
 
 @measure(
@@ -36,7 +27,7 @@ def generalization_intensity(
     original: Table,
     masked: Table,
     *,
-    hierarchies: Annotated[Mapping[str, Any] | None, HierarchyByColumn()] = None,
+    hierarchies: Annotated[Mapping[str, Any] | None, _BY_COLUMN] = None,
     columns: Columns = None,
 ) -> Measurement:
     """The mean level at which cells were released, over the height of their hierarchy.

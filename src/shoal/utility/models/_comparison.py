@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import DoesNotApply, InputError, quoted
-from shoal.parameters import ColumnNames, Integer, OneOf, Real, Text
+from shoal.parameters import ColumnNames, Fits, Integer, OneOf, Real, Text
 from shoal.table import Table, shared_persons, stacked_table
 from shoal.utility.models._columns import (
     Column,
@@ -28,36 +28,24 @@ from shoal.utility.models._scores import CLASSIFICATION_SCORES
 from shoal.utility.models._splits import Fold, Integers, stratified_folds, stratified_sample
 
 
-@dataclass(frozen=True)
-class LearnerOrName:
-    """A learner: its name, with or without parameters, or an estimator."""
-
-    def accepts(self, value: Any) -> bool:
-        name = value.get("name") if isinstance(value, Mapping) else value
-        return Text().accepts(name) or callable(getattr(value, "fit", None))
-
-    def describe(self) -> str:
-        return (
-            "the name of a learner, a mapping with such a name and parameters, or an estimator of "
-            "scikit-learn"
-        )
+def _is_learner(value: Any) -> bool:
+    name = value.get("name") if isinstance(value, Mapping) else value
+    return Text().accepts(name) or callable(getattr(value, "fit", None))
 
 
-@dataclass(frozen=True)
-class Rows:
-    """A table of rows that were never masked; a plan holds none."""
-
-    in_plan: ClassVar[bool] = False
-
-    def accepts(self, value: Any) -> bool:
-        return isinstance(value, Table)
-
-    def describe(self) -> str:
-        return "a shoal.Table of original rows that were never masked"
-
+_LEARNER = Fits(
+    "the name of a learner, a mapping with such a name and parameters, or an estimator of "
+    "scikit-learn",
+    _is_learner,
+)
+_ROWS = Fits(
+    "a shoal.Table of original rows that were never masked",
+    lambda value: isinstance(value, Table),
+    in_plan=False,
+)
 
 # The options of the measures that learn, as they declare them.
-Learner = Annotated[Any, LearnerOrName()]
+Learner = Annotated[Any, _LEARNER]
 ColumnName = Annotated[str | None, Text()]
 ClassScore = Annotated[str, OneOf(tuple(CLASSIFICATION_SCORES))]
 OneSide = Annotated[Side, OneOf(("masked", "original"))]
@@ -65,7 +53,7 @@ Features = Annotated[Sequence[str] | None, ColumnNames()]
 Splits = Annotated[int, Integer(2)]
 Repeats = Annotated[int, Integer(1)]
 TestShare = Annotated[float | None, Real(above=0, below=1)]
-HoldOut = Annotated[Table | None, Rows()]
+HoldOut = Annotated[Table | None, _ROWS]
 Persons = Annotated[int, Integer(10)]
 Draw = Annotated[int, Integer(0)]
 
