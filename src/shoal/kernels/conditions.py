@@ -13,13 +13,10 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from shoal.kernels.arrays import Flags, Floats, Integers
 from shoal.kernels.compile import njit
 from shoal.kernels.persons import Persons, counted_once, each_record
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 DISTINCT, ENTROPY, RECURSIVE = 0, 1, 2
 EQUAL, ORDERED, HIERARCHICAL = 3, 4, 5
@@ -66,7 +63,7 @@ def only_size(smallest: int) -> Conditions:
     )
 
 
-def only_kinds(conditions: Conditions, kept: npt.NDArray[np.bool_]) -> Conditions:
+def only_kinds(conditions: Conditions, kept: Flags) -> Conditions:
     """Some of the conditions; the columns and the smallest size stay."""
     return conditions._replace(
         kinds=conditions.kinds[kept],

@@ -15,9 +15,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from shoal.kernels.arrays import Integers
 from shoal.kernels.lattice.nodes import Lattice, Visit
 from shoal.kernels.lattice.projections import Projections
-from shoal.kernels.lattice.roll_up import Groups, Integers, roll_up
+from shoal.kernels.lattice.roll_up import Groups, roll_up
 from shoal.kernels.lattice.searches import descend
 
 _BEAMS = (1, 4)

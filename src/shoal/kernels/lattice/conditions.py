@@ -28,8 +28,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from shoal.kernels.arrays import Flags
 from shoal.kernels.compile import njit
 from shoal.kernels.conditions import (
     DISTINCT,
@@ -63,9 +63,7 @@ def needs_everyone(conditions: Conditions) -> bool:
 
 
 @njit(cache=True)
-def judged(
-    groups: Groups, conditions: Any, everyone: bool
-) -> tuple[npt.NDArray[np.bool_], int, bool]:
+def judged(groups: Groups, conditions: Any, everyone: bool) -> tuple[Flags, int, bool]:
     """Which groups hold every condition, the records of those that do not, and if it can be.
 
     A group that only the population has is no class. It cannot be suppressed either: where

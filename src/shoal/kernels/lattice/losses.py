@@ -39,9 +39,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels.arrays import Flags, Floats, Integers
 from shoal.kernels.compile import njit
 from shoal.kernels.lattice.loss_names import LOSSES
-from shoal.kernels.lattice.roll_up import RECORDS, Base, Coding, Floats, Groups, Integers
+from shoal.kernels.lattice.roll_up import RECORDS, Base, Coding, Groups
 
 (
     _SHARES,
@@ -105,7 +106,7 @@ class Loss:
         return self._totals(sums)
 
     def of(
-        self, groups: Groups, kept: npt.NDArray[np.bool_], suppressed: int, levels: Integers
+        self, groups: Groups, kept: Flags, suppressed: int, levels: Integers
     ) -> tuple[float, float]:
         """The loss of a node and its floor, from its group table."""
         if not self.by_level:

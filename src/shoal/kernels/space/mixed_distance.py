@@ -17,12 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels.arrays import Flags, Floats, Integers, Singles
 from shoal.kernels.compile import njit
 from shoal.kernels.lanes import WIDTH, choose, floats, integers, load, look_up
 
-Floats = npt.NDArray[np.float64]
-Edges = npt.NDArray[np.float32]
-Integers = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.unsignedinteger[Any]]
 
 _SLACK = 1e-12  # far above what rounding does to a sum of some thousand terms
@@ -53,7 +51,7 @@ class Query(NamedTuple):
 
     values: Floats
     codes: Codes
-    has: npt.NDArray[np.bool_]  # of numeric, then nominal columns: whether there is a value
+    has: Flags  # of numeric, then nominal columns: whether there is a value
     middle_values: Floats  # of a record in the midst of all others
     middle_codes: Codes
     windows: Floats  # extremes of its rows in the tables over 1, 2, 4, … neighbouring codes
@@ -144,7 +142,9 @@ def _finished(sums: Any, shared: Any, measure: Measure) -> Any:
 
 
 @njit(cache=True, forceinline=True)
-def lower_bounds(query: Query, measure: Measure, edges: Edges, code_edges: Codes, node: int) -> Any:
+def lower_bounds(
+    query: Query, measure: Measure, edges: Singles, code_edges: Codes, node: int
+) -> Any:
     """What the dissimilarities of the query and the records in 16 boxes do not fall below.
 
     A column that only some records of a box have adds nothing, but counts as shared. Where
@@ -184,7 +184,9 @@ def lower_bounds(query: Query, measure: Measure, edges: Edges, code_edges: Codes
 
 
 @njit(cache=True, forceinline=True)
-def upper_bounds(query: Query, measure: Measure, edges: Edges, code_edges: Codes, node: int) -> Any:
+def upper_bounds(
+    query: Query, measure: Measure, edges: Singles, code_edges: Codes, node: int
+) -> Any:
     """What the dissimilarities of the query and the records in 16 boxes do not rise above.
 
     The smallest of three bounds. The first adds up the furthest edges of the box. The second

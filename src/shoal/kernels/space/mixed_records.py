@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels.arrays import Flags, Floats, Integers
 from shoal.kernels.grouping import group
 from shoal.kernels.lanes import WIDTH
 from shoal.kernels.points.mdav import within_range
-from shoal.kernels.space.mixed_distance import Codes, Floats, Integers, Measure, spans_of
+from shoal.kernels.space.mixed_distance import Codes, Measure, spans_of
 
 _RARE = 2 * WIDTH  # a pattern of missing values that fewer records have is not kept apart
 
@@ -146,7 +147,7 @@ def with_lonely_codes(records: MixedRecords) -> MixedRecords:
 
 def _ranked(
     given: npt.NDArray[Any],
-    has: Sequence[npt.NDArray[np.bool_]],
+    has: Sequence[Flags],
     levels: list[int],
     spare: int,
     code_type: Any,
