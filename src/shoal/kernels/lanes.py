@@ -107,7 +107,17 @@ def _storing(lanes: Any, array: Any, *indices: Any) -> Any:
 @intrinsic
 def singles(typing: Any, number: Any) -> Any:
     """A number 16 times, as floats of 32 bits."""
-    result = Lanes(types.float32)
+    return _repeated(number, types.float32)
+
+
+@intrinsic
+def integers(typing: Any, number: Any) -> Any:
+    """A small number 16 times, as integers that count."""
+    return _repeated(number, types.uint16)
+
+
+def _repeated(number: Any, dtype: Any) -> Any:
+    result = Lanes(dtype)
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return _as_lanes(context, builder, args[0], number, result)
@@ -139,17 +149,6 @@ def floats(typing: Any, source: Any) -> Any:
         return builder.uitofp(args[0], result.vector)
 
     return result(source), emit
-
-
-@intrinsic
-def integers(typing: Any, number: Any) -> Any:
-    """A small number 16 times, as integers that count."""
-    result = Lanes(types.uint16)
-
-    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return _as_lanes(context, builder, args[0], number, result)
-
-    return result(number), emit
 
 
 @intrinsic

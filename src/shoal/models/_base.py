@@ -16,7 +16,7 @@ from shoal.table import Table, owned_pairs
 Integers = npt.NDArray[np.int64]
 
 #: Sums of shares are rounded; a level that misses its bound by less than this meets it.
-HAIR = 1e-9
+TOLERANCE = 1e-9
 
 #: What a condition can be about, by the names of the kernels.
 Kind = Literal[
@@ -84,8 +84,8 @@ class PrivacyModel(Parametrized, ABC):
     def accepts(self, level: Any) -> Any:
         """Whether a level (or each of an array of levels) is as good as the threshold or better."""
         if self.direction == "higher":
-            return level >= self.threshold - HAIR
-        return level <= self.threshold + HAIR
+            return level >= self.threshold - TOLERANCE
+        return level <= self.threshold + TOLERANCE
 
     @property
     def smallest_class(self) -> int:

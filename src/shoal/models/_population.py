@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from shoal.errors import ParameterError, UnreachableLevel
 from shoal.models._base import (
-    HAIR,
+    TOLERANCE,
     Condition,
     CrowdModel,
     Integers,
@@ -218,8 +218,8 @@ class DeltaPresence(PopulationModel):
         highest, lowest = shares.copy(), np.full(count, np.inf)
         np.maximum.at(highest, theirs, presence[person])
         np.minimum.at(lowest, theirs, presence[person])
-        highest[lowest < self.delta_min - HAIR] = np.inf
-        if self.delta_min > HAIR and not together.all():
+        highest[lowest < self.delta_min - TOLERANCE] = np.inf
+        if self.delta_min > TOLERANCE and not together.all():
             highest[:] = np.inf  # somebody is in no class, and so surely not in the table
         found: Floats = highest[own]
         return found

@@ -137,8 +137,8 @@ def test_no_node_is_visited_below_one_that_is_not_feasible(limit: int) -> None:
         for _ in from_above(lattice, None):
             pass
         before = lattice_of(seed, (), limit)
-        before.visit(before.at(before.top), before.top)
-        for _ in descend(before, before.top, 0 * before.top):
+        before.visit(before.at(before.heights), before.heights)
+        for _ in descend(before, before.heights, 0 * before.heights):
             pass
         for i, visit in enumerate(lattice.visits):
             if visit.suppressed > limit:

@@ -7,8 +7,7 @@ import pytest
 
 from shoal.kernels.linkage.mixed_linkage import NearestRecords
 from shoal.kernels.space.ahmad_dey import ahmad_dey
-from shoal.kernels.space.mixed_pairs import by_record, pair_gap
-from shoal.kernels.space.mixed_records import gower, mixed_records
+from shoal.kernels.space.mixed_records import by_record, gower, mixed_records, pair_gap
 
 from ..compared import dissimilarities
 

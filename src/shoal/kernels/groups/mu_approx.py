@@ -79,8 +79,13 @@ from shoal.kernels.groups.mu_forest import (
 )
 from shoal.kernels.groups.univariate import stable_argsort
 from shoal.kernels.space.mixed_distance import set_query
-from shoal.kernels.space.mixed_pairs import ByRecord, by_record, pair_gap
-from shoal.kernels.space.mixed_records import MixedRecords, with_lonely_codes
+from shoal.kernels.space.mixed_records import (
+    ByRecord,
+    MixedRecords,
+    by_record,
+    pair_gap,
+    with_lonely_codes,
+)
 from shoal.kernels.space.mixed_tree import Tree, grow, nearest
 
 _STEP = 400_000  # leaves and nodes that a call may compare with a query: about 50 ms

@@ -36,13 +36,13 @@ class Anytime:
     def steps(self) -> Iterator[None]:
         """Each step looks at one node."""
         lattice = self._lattice
-        top = lattice.visit(lattice.at(lattice.top), lattice.top)
+        top = lattice.visit(lattice.at(lattice.heights), lattice.heights)
         lowest = lattice.visit(lattice.at(self._projections.lowest), self._projections.lowest)
         if lattice.monotone and top.suppressed > lattice.limit:
             self.bound, self.optimal = math.inf, True
             return
         self.bound = max(self.bound, lowest.floor)
-        yield from descend(lattice, lattice.top, self._projections.lowest)
+        yield from descend(lattice, lattice.heights, self._projections.lowest)
         for width in _BEAMS:
             yield from self._climb(width, lowest, top)
             if lattice.best is not None:

@@ -33,9 +33,9 @@ from shoal.kernels.arrays import Flags
 from shoal.kernels.compile import njit
 from shoal.kernels.conditions import (
     DISTINCT,
-    HAIR,
     IN_POPULATION,
     PRESENCE,
+    TOLERANCE,
     Conditions,
     code_width,
     holds,
@@ -59,7 +59,7 @@ def needs_everyone(conditions: Conditions) -> bool:
 
     So it is where δ-presence has a lower bound: of them it is known that they are absent.
     """
-    return bool(np.any((conditions.kinds == PRESENCE) & (conditions.extras > HAIR)))
+    return bool(np.any((conditions.kinds == PRESENCE) & (conditions.extras > TOLERANCE)))
 
 
 @njit(cache=True)

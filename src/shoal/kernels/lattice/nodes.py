@@ -48,8 +48,9 @@ class Visit(NamedTuple):
 class Lattice:
     """Group tables, conditions and the loss of one problem, and the best node so far.
 
-    ``monotone`` says that every node above a feasible one is feasible, apart from
-    ``node_check``. ``closest`` is the visit with the fewest records to suppress.
+    ``heights`` are the levels of the most general node. ``monotone`` says that every node above a
+    feasible one is feasible, apart from ``node_check``. ``closest`` is the visit with the fewest
+    records to suppress.
     """
 
     def __init__(
@@ -83,11 +84,6 @@ class Lattice:
         self.visits: list[Visit] = []
         self.visited = 0
         self.rows = 0  # group-table rows read
-
-    @property
-    def top(self) -> Integers:
-        """The levels of the most general node."""
-        return self.heights
 
     def size(self) -> float:
         """How many nodes there are, as a float: it may be astronomic."""

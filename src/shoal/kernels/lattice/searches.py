@@ -35,9 +35,9 @@ def by_depth(lattice: Lattice, projections: Projections | None) -> Iterator[floa
     heights = lattice.heights
     order = lattice.by_values
     inner = np.append(np.cumprod((heights[order] + 1.0)[::-1])[::-1], 1.0)  # nodes by position
-    lattice.visit(lattice.at(lattice.top), lattice.top)
+    lattice.visit(lattice.at(lattice.heights), lattice.heights)
     levels = np.zeros(len(order), np.int64)
-    for _ in descend(lattice, lattice.top, levels):
+    for _ in descend(lattice, lattice.heights, levels):
         yield 0.0
     lattice.visit(lattice.bottom, levels)
     settled = 1.0
@@ -123,11 +123,11 @@ def from_above(lattice: Lattice, projections: Projections | None) -> Iterator[fl
     Projections are for a limit of 0, where they rule out most nodes at once. Yields the share of
     the lattice that is settled.
     """
-    top = lattice.visit(lattice.at(lattice.top), lattice.top)
+    top = lattice.visit(lattice.at(lattice.heights), lattice.heights)
     if len(lattice.heights) == 0 or (lattice.monotone and top.suppressed > lattice.limit):
         return
     lowest = 0 * lattice.heights if projections is None else projections.lowest
-    for _ in descend(lattice, lattice.top, lowest):
+    for _ in descend(lattice, lattice.heights, lowest):
         yield 0.0
     nodes = _affordable(lattice)
     if projections is not None:

@@ -41,7 +41,7 @@ from shoal.kernels.refine.group_lists import (
     note,
     take_back_number,
 )
-from shoal.kernels.space.mixed_pairs import ByRecord, pair_gap
+from shoal.kernels.space.mixed_records import ByRecord, pair_gap
 
 
 class MixedGroups(NamedTuple):

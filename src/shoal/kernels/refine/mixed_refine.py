@@ -40,8 +40,7 @@ from shoal.kernels.refine.mixed_exchange import (
     to_group,
 )
 from shoal.kernels.refine.refine import LocalSearch
-from shoal.kernels.space.mixed_pairs import by_record, pair_gap
-from shoal.kernels.space.mixed_records import MixedRecords, with_lonely_codes
+from shoal.kernels.space.mixed_records import MixedRecords, by_record, pair_gap, with_lonely_codes
 
 _WORK = 1_000_000  # pairs, compared in about 50 ms
 _SMALLEST_GAIN = 1e-9  # of the mean loss of a record: far above what rounding does to sums

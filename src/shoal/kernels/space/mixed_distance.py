@@ -40,7 +40,7 @@ class Measure(NamedTuple):
     starts: Integers  # where the table of each nominal column starts
     levels: Integers  # how many codes each nominal column has
     lonely: Integers  # from which code on no two records have the same; or as many as levels
-    spans: Codes  # how to find the windows that cover so many codes: see :func:`_extreme`
+    spans: Codes  # how to find the windows that cover so many codes: see :func:`_greatest`
     bases: Integers  # where spans and windows of each nominal column start, in two rows
     presence: Integers  # of numeric, then nominal columns: its further column, or -1
     largest: float  # no column adds more than this
@@ -89,12 +89,12 @@ def set_query(query: Query, measure: Measure, values: Floats, codes: Codes, row:
 @njit(cache=True, forceinline=True)
 def distances(query: Query, measure: Measure, values: Floats, codes: Codes, leaf: int) -> Any:
     """The dissimilarities of the query and 16 records."""
-    sums, differing, shared = parts(query, measure, values, codes, leaf)
+    sums, differing, shared = partial_sums(query, measure, values, codes, leaf)
     return _finished(sums + differing, shared, measure)
 
 
 @njit(cache=True, forceinline=True)
-def parts(query: Query, measure: Measure, values: Floats, codes: Codes, leaf: int) -> Any:
+def partial_sums(query: Query, measure: Measure, values: Floats, codes: Codes, leaf: int) -> Any:
     """For 16 records the sums over numeric and over nominal columns; how many columns count."""
     # Columns that nobody lacks are most of them, and need neither choice nor count by record.
     sums, shared, always = floats(0.0), integers(0), 0
@@ -114,7 +114,7 @@ def parts(query: Query, measure: Measure, values: Floats, codes: Codes, leaf: in
     for column in range(len(query.codes)):
         if query.has[numeric + column]:
             code, theirs = query.codes[column], load(codes, leaf, column)
-            there = _where(codes, leaf, measure.presence[numeric + column])
+            there = _have(codes, leaf, measure.presence[numeric + column])
             shared = shared + there
             if len(measure.tables) == 0:
                 misses = misses + ((theirs != code) & there)
@@ -127,7 +127,7 @@ def parts(query: Query, measure: Measure, values: Floats, codes: Codes, leaf: in
 
 
 @njit(cache=True, forceinline=True)
-def _where(codes: Codes, index: int, row: int) -> Any:
+def _have(codes: Codes, index: int, row: int) -> Any:
     """Where a row of presence is not 0; everywhere, if there is no such row."""
     if row < 0:
         return integers(0) == 0
@@ -161,15 +161,15 @@ def lower_bounds(
             gap = choose(gap > 0.0, gap, 0.0)
             if measure.squared:
                 gap = gap * gap
-            all_have = _where(code_edges, node, at)
+            all_have = _have(code_edges, node, at)
             sums = sums + choose(all_have, gap * measure.weights[column], 0.0)
-            shared = shared + _where(code_edges, node, at + 1)
+            shared = shared + _have(code_edges, node, at + 1)
     differing, misses = floats(0.0), integers(0)
     for column in range(len(query.codes)):
         if query.has[numeric + column]:
             code, at = query.codes[column], 2 * measure.presence[numeric + column]
-            all_have = _where(code_edges, node, at)
-            shared = shared + _where(code_edges, node, at + 1)
+            all_have = _have(code_edges, node, at)
+            shared = shared + _have(code_edges, node, at + 1)
             if len(measure.tables) == 0:
                 first = load(code_edges, node, 2 * column)
                 last = load(code_edges, node, 2 * column + 1)
@@ -178,7 +178,7 @@ def lower_bounds(
                 else:
                     misses = misses + (((first > code) | (last < code)) & all_have)
             else:
-                entry = 0.0 - _extreme(query.windows, measure, code_edges, node, column)
+                entry = 0.0 - _greatest(query.windows, measure, code_edges, node, column)
                 differing = differing + choose(all_have, entry, 0.0)
     return _finished(sums + (differing + floats(misses)), shared, measure)
 
@@ -210,7 +210,7 @@ def upper_bounds(
                 gain, loss = above, abs(high - c)
             if measure.squared:
                 gap, gain, loss = gap * gap, gain * gain, loss * loss
-            all_have, some_have = _where(code_edges, node, at), _where(code_edges, node, at + 1)
+            all_have, some_have = _have(code_edges, node, at), _have(code_edges, node, at + 1)
             sums = sums + choose(all_have, gap * weight, 0.0)
             gains = gains + choose(all_have, (gain - loss) * weight, 0.0)
             shared = shared + some_have
@@ -221,7 +221,7 @@ def upper_bounds(
         if query.has[numeric + column]:
             code, c = query.codes[column], query.middle_codes[column]
             at = 2 * measure.presence[numeric + column]
-            all_have, some_have = _where(code_edges, node, at), _where(code_edges, node, at + 1)
+            all_have, some_have = _have(code_edges, node, at), _have(code_edges, node, at + 1)
             shared = shared + some_have
             unsure = unsure + (some_have != all_have)
             if len(measure.tables) == 0:
@@ -233,8 +233,8 @@ def upper_bounds(
                     turned = turned + differs + ((first <= c) & (last >= c) & all_have)
                     turns = turns + all_have
             else:
-                entry = _extreme(query.windows, measure, code_edges, node, column)
-                gain = _extreme(query.more_windows, measure, code_edges, node, column)
+                entry = _greatest(query.windows, measure, code_edges, node, column)
+                gain = _greatest(query.more_windows, measure, code_edges, node, column)
                 differing = differing + choose(all_have, entry, 0.0)
                 turning = turning + choose(all_have, gain, 0.0)
     differing = differing + floats(misses)
@@ -279,7 +279,7 @@ def open_windows(query: Query, measure: Measure, upper: bool) -> None:
 
 
 @njit(cache=True, forceinline=True)
-def _extreme(windows: Floats, measure: Measure, code_edges: Codes, node: int, column: int) -> Any:
+def _greatest(windows: Floats, measure: Measure, code_edges: Codes, node: int, column: int) -> Any:
     """The greatest of what the codes in each of 16 boxes have in the windows.
 
     Two windows as wide as the largest power of two cover all codes of a box. ``spans`` says, for

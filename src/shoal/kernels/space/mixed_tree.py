@@ -25,7 +25,7 @@ from shoal.kernels.space.mixed_distance import (
     empty_query,
     lower_bounds,
     open_windows,
-    parts,
+    partial_sums,
     set_query,
     upper_bounds,
 )
@@ -140,7 +140,7 @@ def fill(
                 tree.values[leaf, column, lane] = values[column, row]
             for column in range(len(codes)):
                 tree.codes[leaf, column, lane] = codes[column, row]
-        sums, differing, _ = parts(tree.query, measure, tree.values, tree.codes, leaf)
+        sums, differing, _ = partial_sums(tree.query, measure, tree.values, tree.codes, leaf)
         store(sums, tree.values, leaf, numeric + 1)
         store(differing, tree.values, leaf, numeric + 2)
         tighten(tree, leaf)

@@ -1,9 +1,9 @@
 """Minimal sample uniques: the smallest sets of columns on which a record is alone.
 
 Alone is a record whose values no other person has. One that is alone on a set of columns is alone
-on every larger one. So the sets are gone
-through by size, and which records are alone on each set is kept for the next size: a record is
-minimally unique on a set where it is alone, and on no set with one column less.
+on every larger one. So the sets are gone through by size, and which records are alone on each set
+is kept for the next size: a record is minimally unique on a set where it is alone, and on no set
+with one column less.
 
 The sets of one size are visited depth first. Each step splits the groups of records that agree so
 far by one more column, and leaves out whoever is alone: nobody meets such a record again.
