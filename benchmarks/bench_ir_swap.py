@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from shoal.kernels.groups.individual_ranking import individual_ranking
+from shoal.kernels.groups.univariate import individual_ranking
 from shoal.randomness import SecretStream
 
 K = 5

@@ -19,10 +19,14 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from shoal.kernels.groups.individual_ranking import individual_ranking, labels_of, stable_argsort
 from shoal.kernels.groups.mondrian import Mondrian
 from shoal.kernels.groups.mu_approx import MuApprox
-from shoal.kernels.groups.optimal_univariate import OptimalUnivariate
+from shoal.kernels.groups.univariate import (
+    OptimalUnivariate,
+    individual_ranking,
+    labels_of,
+    stable_argsort,
+)
 from shoal.kernels.groups.v_mdav import VMdav
 from shoal.kernels.refine.group_lists import WORDS_PER_KICK
 from shoal.kernels.refine.refine import Refinement

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import pickle
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
 
@@ -92,6 +94,15 @@ def test_a_package_that_cannot_be_written_to(package, tmp_path):
     with (package / "kernels" / "persons.py").open("a") as file:
         file.write("# changed\n")
     assert found_by(environment, tmp_path) == 0
+
+
+def test_kernels_of_an_older_version_are_not_read(package, tmp_path):
+    """They may name types in modules that are no more."""
+    environment = {"PYTHONPATH": str(package.parent)}
+    assert found_by(environment, tmp_path) == 0
+    (index,) = package.rglob("*.nbi")
+    index.write_bytes(pickle.dumps(numba.__version__, -1) + b"cshoal.kernels.gone\nPairs\n.")
+    assert [found_by(environment, tmp_path) for _ in range(2)] == [0, 1]
 
 
 def test_no_other_user_can_put_kernels_among_temporary_files(tmp_path, monkeypatch):

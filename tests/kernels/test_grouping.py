@@ -207,5 +207,5 @@ def test_tuples_with_the_same_tag_and_slot_stay_apart() -> None:
         tuples = np.array([[one, 0], [one, WILDCARD], [other, WILDCARD]], np.uint32)
         weights = np.ones(3)
         totals = np.zeros(3)
-        _grouping._meet_hashed(tuples, np.array([0]), 0, 1, 1, 3, weights, totals, salt, False)
+        _grouping._meet_hashed(tuples, np.array([0]), (0, 1, 1, 3), weights, totals, salt, False)
         assert totals.tolist() == [1, 1, 0]

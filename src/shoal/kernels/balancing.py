@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from shoal.kernels.arrays import Flags, Integers
 from shoal.kernels.compile import njit
-
-Integers = npt.NDArray[np.int64]
 
 
 @njit(cache=True)
 def balanced_removals(
     order: Integers, offsets: Integers, removals: Integers, labels: Integers, values: int
-) -> npt.NDArray[np.bool_]:
+) -> Flags:
     """Mark the records that are taken out, class by class.
 
     Each removal takes, of the values that are present in the class, the one that is most frequent

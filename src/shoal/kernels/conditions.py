@@ -13,13 +13,10 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from shoal.kernels.arrays import Flags, Floats, Integers
 from shoal.kernels.compile import njit
 from shoal.kernels.persons import Persons, counted_once, each_record
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 DISTINCT, ENTROPY, RECURSIVE = 0, 1, 2
 EQUAL, ORDERED, HIERARCHICAL = 3, 4, 5
@@ -27,7 +24,7 @@ LARGEST_SHARE, LIKENESS, ENHANCED_LIKENESS, DISCLOSURE = 6, 7, 8, 9
 IN_POPULATION, PRESENCE = 10, 11
 
 #: Sums of shares are rounded; a value that misses its bound by less than this meets it.
-HAIR = 1e-9
+TOLERANCE = 1e-9
 
 
 class Conditions(NamedTuple):
@@ -66,7 +63,7 @@ def only_size(smallest: int) -> Conditions:
     )
 
 
-def only_kinds(conditions: Conditions, kept: npt.NDArray[np.bool_]) -> Conditions:
+def only_kinds(conditions: Conditions, kept: Flags) -> Conditions:
     """Some of the conditions; the columns and the smallest size stay."""
     return conditions._replace(
         kinds=conditions.kinds[kept],
@@ -118,7 +115,7 @@ def shortfall(conditions: Any, i: int, size: int, population: int, counts: Any) 
         return max(0.0, (bound - population) / bound)
     if kind == PRESENCE:  # between ``extra`` and ``bound`` of the population are in the table
         share = size / population if population > 0 else np.inf
-        return _above(share, bound) + max(0.0, extra - HAIR - share)
+        return _above(share, bound) + max(0.0, extra - TOLERANCE - share)
     column = conditions.columns[i]
     own = counts[column]
     values = conditions.values[column]
@@ -168,7 +165,7 @@ def _distribution_shortfall(
     column = conditions.columns[i]
     if kind == ENTROPY:
         short = math.log(bound) - _entropy(own, values, size)
-        return short / math.log(bound) if short > HAIR else 0.0
+        return short / math.log(bound) if short > TOLERANCE else 0.0
     if kind == RECURSIVE:
         return _recursive_shortfall(own, values, size, bound, extra)
     if kind == EQUAL:
@@ -182,13 +179,17 @@ def _distribution_shortfall(
         furthest = _largest_log_ratio(own, shares, values, size)
         if furthest == np.inf:
             return 1.0
-        return 0.0 if furthest < bound - HAIR else (furthest - bound + HAIR) / bound + HAIR
+        return (
+            0.0
+            if furthest < bound - TOLERANCE
+            else (furthest - bound + TOLERANCE) / bound + TOLERANCE
+        )
     return _likeness_shortfall(own, shares, values, size, bound, kind == ENHANCED_LIKENESS)
 
 
 @njit(cache=True)
 def _above(value: float, bound: float) -> float:
-    return (value - bound) / max(bound, HAIR) if value > bound + HAIR else 0.0
+    return (value - bound) / max(bound, TOLERANCE) if value > bound + TOLERANCE else 0.0
 
 
 @njit(cache=True)
@@ -224,7 +225,7 @@ def _recursive_shortfall(own: Any, values: int, size: int, fewest: float, c: flo
     """(c, l)-diversity: the most frequent value is rarer than c times those from the l-th on."""
     ordered = np.sort(own[:values])[::-1]
     tail = size - ordered[: int(fewest) - 1].sum()
-    return 0.0 if ordered[0] < c * tail - HAIR else (ordered[0] - c * tail + 1.0) / size
+    return 0.0 if ordered[0] < c * tail - TOLERANCE else (ordered[0] - c * tail + 1.0) / size
 
 
 @njit(cache=True)

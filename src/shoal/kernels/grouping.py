@@ -17,12 +17,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels.arrays import Floats, Integers, Keys
 from shoal.kernels.compile import is_small, njit
 
-Keys = npt.NDArray[np.uint64]
 Labels = npt.NDArray[np.signedinteger[Any]]
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 Tuples = npt.NDArray[np.uint32]
 
 WILDCARD = 2**32 - 1
@@ -34,6 +32,7 @@ _TAG = np.uint64(2**64 - 2**40)
 _ONE = np.uint64(1)
 _FIRST_SLOTS = 2**12
 _SMALL_RANGE = 2**16
+_NARROW = 2  # bytes of codes that numpy would widen to count them
 _SORT_COST = 16  # what one key costs that numpy sorts, in steps of :func:`is_small`
 _HASH_COST = 8  # what one hashed tuple costs, in comparisons of two tuples
 
@@ -55,6 +54,27 @@ def count_sizes(keys: Keys) -> Integers:
     return _group_into(keys, None)
 
 
+def counts_of(codes: npt.NDArray[np.unsignedinteger[Any]], count: int) -> Integers:
+    """How often each number below ``count`` is among the codes.
+
+    Examples
+    --------
+    >>> counts_of(np.array([0, 2, 0], np.uint8), 4)
+    array([2, 0, 1, 0])
+    """
+    if is_small(len(codes)) or codes.dtype.itemsize > _NARROW:
+        return np.bincount(codes, minlength=count).astype(np.int64, copy=False)
+    counts: Integers = _counts_of(_read_only(codes), np.zeros(count, np.int64))
+    return counts
+
+
+@njit(cache=True)
+def _counts_of(codes: npt.NDArray[np.unsignedinteger[Any]], counts: Integers) -> Integers:
+    for row in range(len(codes)):
+        counts[codes[row]] += 1
+    return counts
+
+
 def wildcard_totals(tuples: Tuples, starts: Integers, blocks: Integers, weights: Floats) -> Floats:
     """For each tuple the weight of all that agree with it wherever neither has a wildcard.
 
@@ -71,14 +91,12 @@ def wildcard_totals(tuples: Tuples, starts: Integers, blocks: Integers, weights:
     weights : array of shape (tuples,)
         The weight of each tuple.
     """
-    totals: Floats = _wildcard_totals(tuples, starts, blocks, weights, _SALT, False)
-    return totals
+    return _wildcard_totals(tuples, starts, blocks, weights, _SALT, False)
 
 
 def wildcard_largest(tuples: Tuples, starts: Integers, blocks: Integers, values: Floats) -> Floats:
     """Like :func:`wildcard_totals`, with the largest of the values instead of their sum."""
-    largest: Floats = _wildcard_totals(tuples, starts, blocks, values, _SALT, True)
-    return largest
+    return _wildcard_totals(tuples, starts, blocks, values, _SALT, True)
 
 
 def _label_type(rows: int) -> type[np.signedinteger[Any]]:
@@ -149,14 +167,12 @@ def first_rows(labels: Labels, count: int) -> Integers:
     if is_small(len(labels)):
         new = np.diff(np.maximum.accumulate(labels), prepend=-1)
         return np.flatnonzero(new)[:count]
-    rows: Integers = _first_rows(_read_only(labels), count)
-    return rows
+    return _first_rows(_read_only(labels), count)
 
 
 def total_by(labels: Labels, count: int, values: Floats) -> Floats:
     """The sum of the values of each group."""
-    totals: Floats = np.bincount(labels, values, count).astype(np.float64)
-    return totals
+    return np.bincount(labels, values, count).astype(np.float64)
 
 
 @njit(cache=True)
@@ -271,35 +287,25 @@ def _wildcard_totals(
             far, far_end = starts[other], starts[other + 1]
             if near_end - near > far_end - far:
                 near, near_end, far, far_end = far, far_end, near, near_end
+            runs = near, near_end, far, far_end
             few, many = near_end - near, far_end - far
             if few * many <= _HASH_COST * (few + many):
-                _meet_each(tuples, near, near_end, far, far_end, weights, totals, largest)
+                _meet_each(tuples, runs, weights, totals, largest)
             else:
                 shared = 0
                 for column in range(tuples.shape[1]):
                     if tuples[near, column] != WILDCARD and tuples[far, column] != WILDCARD:
                         columns[shared] = column
                         shared += 1
-                _meet_hashed(
-                    tuples, columns[:shared], near, near_end, far, far_end, weights, totals, salt,
-                    largest,
-                )  # fmt: skip
+                _meet_hashed(tuples, columns[:shared], runs, weights, totals, salt, largest)
             other += 1
     return totals
 
 
 @njit(cache=True)
-def _meet_each(
-    tuples: Tuples,
-    near: int,
-    near_end: int,
-    far: int,
-    far_end: int,
-    weights: Floats,
-    totals: Floats,
-    largest: bool,
-) -> None:
+def _meet_each(tuples: Tuples, runs: Any, weights: Floats, totals: Floats, largest: bool) -> None:
     """Let every tuple of one run meet every tuple of another."""
+    near, near_end, far, far_end = runs
     for a in range(near, near_end):
         for b in range(far, far_end):
             agree = True
@@ -317,16 +323,14 @@ def _meet_each(
 def _meet_hashed(
     tuples: Tuples,
     columns: Integers,
-    near: int,
-    near_end: int,
-    far: int,
-    far_end: int,
+    runs: Any,
     weights: Floats,
     totals: Floats,
     salt: np.uint64,
     largest: bool,
 ) -> None:
     """The same by a hash table of the smaller run, over the columns where both have a value."""
+    near, near_end, far, far_end = runs
     size = 16
     while size < 2 * (near_end - near):
         size *= 2

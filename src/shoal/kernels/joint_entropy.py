@@ -8,16 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.int64]
+from shoal.kernels.arrays import Floats, Integers
 
 
-def mutual_informations(columns: Sequence[Codes]) -> Floats:
+def mutual_informations(columns: Sequence[Integers]) -> Floats:
     """The mutual information of each two columns in nats, with observed shares; 0 with itself.
 
-    Codes are not negative.
+    Integers are not negative.
 
     Examples
     --------
@@ -44,11 +42,11 @@ def mutual_informations(columns: Sequence[Codes]) -> Floats:
     return told
 
 
-def _counts(codes: Codes, width: int) -> Codes:
+def _counts(codes: Integers, width: int) -> Integers:
     if width <= 4 * len(codes) + 64:
         return np.bincount(codes)
     return np.unique(codes, return_counts=True)[1].astype(np.int64)
 
 
-def _dense(codes: Codes) -> Codes:
+def _dense(codes: Integers) -> Integers:
     return np.unique(codes, return_inverse=True)[1].astype(np.int64).reshape(len(codes))

@@ -23,6 +23,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numba
 from numba.core.caching import (
     CompileResultCacheImpl,
     FunctionCache,
@@ -125,6 +126,17 @@ class _Results(CompileResultCacheImpl):  # type: ignore[misc]
     _locator_classes = (_Place,)
 
 
+class _Files(IndexDataCacheFile):  # type: ignore[misc]
+    """The files of one kernel, not read at all where they are of another state of the kernels.
+
+    numba would read whom they were compiled for first, which may have moved to another module.
+    """
+
+    def __init__(self, folder: str, name: str, stamp: str) -> None:
+        super().__init__(folder, name, stamp)
+        self._version: Any = (numba.__version__, stamp)
+
+
 @cache
 def _leave_linear_algebra_out() -> None:
     """Load what numba has for arrays without scipy.linalg, a third of a second of imports.
@@ -146,6 +158,10 @@ class Kept(FunctionCache):  # type: ignore[misc]
 
     _impl_class = _Results
 
+    def __init__(self, function: Any) -> None:
+        super().__init__(function)
+        self._cache_file = _Files(self._cache_path, self._impl.filename_base, _stamp())
+
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """What the kernel was compiled to for these types, or None."""
         _leave_linear_algebra_out()
@@ -154,7 +170,7 @@ class Kept(FunctionCache):  # type: ignore[misc]
     def _load_overload(self, sig: Any, target_context: Any) -> Any:
         key = self._index_key(sig, target_context.codegen())
         for folder in folders_for(self._impl.locator._py_file)[0]:
-            file = IndexDataCacheFile(folder, self._impl.filename_base, _stamp())
+            file = _Files(folder, self._impl.filename_base, _stamp())
             try:
                 found = file.load(key)
             except OSError:

@@ -68,51 +68,56 @@ class _LanesModel(models.PrimitiveModel):  # type: ignore[misc]
 @intrinsic
 def load(typing: Any, array: Any, first: Any, second: Any) -> Any:
     """Lanes of ``array[first, second, :16]``; the indices are not negative."""
-
-    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.load(_place(context, builder, array, args[0], args[1:]), align=_size(array))
-
-    return Lanes(array.dtype)(array, types.intp, types.intp), emit
-
-
-@intrinsic
-def store(typing: Any, lanes: Any, array: Any, first: Any, second: Any) -> Any:
-    """``array[first, second, :16] = lanes``; the indices are not negative."""
-
-    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        builder.store(
-            args[0], _place(context, builder, array, args[1], args[2:]), align=_size(array)
-        )
-        return context.get_dummy_value()
-
-    return types.void(lanes, array, types.intp, types.intp), emit
+    return _loading(array, types.intp, types.intp)
 
 
 @intrinsic
 def load_row(typing: Any, array: Any, start: Any) -> Any:
     """Lanes of ``array[start : start + 16]``."""
+    return _loading(array, types.intp)
 
+
+def _loading(array: Any, *indices: Any) -> Any:
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.load(_start(context, builder, array, *args), align=_size(array))
+        return builder.load(_place(context, builder, array, *args), align=_size(array))
 
-    return Lanes(array.dtype)(array, types.intp), emit
+    return Lanes(array.dtype)(array, *indices), emit
+
+
+@intrinsic
+def store(typing: Any, lanes: Any, array: Any, first: Any, second: Any) -> Any:
+    """``array[first, second, :16] = lanes``; the indices are not negative."""
+    return _storing(lanes, array, types.intp, types.intp)
 
 
 @intrinsic
 def store_row(typing: Any, lanes: Any, array: Any, start: Any) -> Any:
     """``array[start : start + 16] = lanes``."""
+    return _storing(lanes, array, types.intp)
 
+
+def _storing(lanes: Any, array: Any, *indices: Any) -> Any:
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        builder.store(args[0], _start(context, builder, array, *args[1:]), align=_size(array))
+        builder.store(args[0], _place(context, builder, array, *args[1:]), align=_size(array))
         return context.get_dummy_value()
 
-    return types.void(lanes, array, types.intp), emit
+    return types.void(lanes, array, *indices), emit
 
 
 @intrinsic
 def singles(typing: Any, number: Any) -> Any:
     """A number 16 times, as floats of 32 bits."""
-    result = Lanes(types.float32)
+    return _repeated(number, types.float32)
+
+
+@intrinsic
+def integers(typing: Any, number: Any) -> Any:
+    """A small number 16 times, as integers that count."""
+    return _repeated(number, types.uint16)
+
+
+def _repeated(number: Any, dtype: Any) -> Any:
+    result = Lanes(dtype)
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return _as_lanes(context, builder, args[0], number, result)
@@ -144,17 +149,6 @@ def floats(typing: Any, source: Any) -> Any:
         return builder.uitofp(args[0], result.vector)
 
     return result(source), emit
-
-
-@intrinsic
-def integers(typing: Any, number: Any) -> Any:
-    """A small number 16 times, as integers that count."""
-    result = Lanes(types.uint16)
-
-    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return _as_lanes(context, builder, args[0], number, result)
-
-    return result(number), emit
 
 
 @intrinsic
@@ -245,17 +239,14 @@ def first_lane(typing: Any, hits: Any) -> Any:
     return types.int64(types.uint64), emit
 
 
-def _start(context: Any, builder: Any, array: Any, value: Any, start: Any) -> Any:
-    """Where ``array[start]`` lies in a contiguous array, as a pointer to lanes."""
-    data = context.make_array(array)(context, builder, value).data
-    return builder.bitcast(builder.gep(data, [start]), Lanes(array.dtype).vector.as_pointer())
-
-
-def _place(context: Any, builder: Any, array: Any, value: Any, indices: Any) -> Any:
-    """Where ``array[*indices, 0]`` lies, as a pointer to lanes."""
+def _place(context: Any, builder: Any, array: Any, value: Any, *indices: Any) -> Any:
+    """Where lanes begin, as a pointer to them: at an index of a row, or of the last axis at 0."""
     struct = context.make_array(array)(context, builder, value)
-    at = [*indices, ir.IntType(64)(0)]
-    item = cgutils.get_item_pointer(context, builder, array, struct, at)
+    if len(indices) == 1:
+        item = builder.gep(struct.data, indices)
+    else:
+        at = [*indices, ir.IntType(64)(0)]
+        item = cgutils.get_item_pointer(context, builder, array, struct, at)
     return builder.bitcast(item, Lanes(array.dtype).vector.as_pointer())
 
 

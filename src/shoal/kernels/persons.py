@@ -13,12 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels.arrays import Codes, Floats, Integers
 from shoal.kernels.compile import njit
 from shoal.kernels.grouping import _mixed
-
-Codes = npt.NDArray[np.int32]
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 
 class Persons(NamedTuple):

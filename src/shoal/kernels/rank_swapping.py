@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from shoal.kernels.arrays import Integers, Words
 from shoal.kernels.compile import njit
-
-Integers = npt.NDArray[np.int64]
-Words = npt.NDArray[np.uint64]
 
 
 @njit(cache=True)

@@ -10,12 +10,9 @@ than they should be.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from shoal.kernels.arrays import Integers, Words
 from shoal.kernels.compile import njit, python_if_small
-
-Words = npt.NDArray[np.uint64]
-Integers = npt.NDArray[np.int64]
 
 _LOW_HALF = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)

@@ -13,8 +13,10 @@ from shoal.errors import UnreachableLevel
 from shoal.parameters import Parametrized, parameters_of
 from shoal.table import Table, owned_pairs
 
+Integers = npt.NDArray[np.int64]
+
 #: Sums of shares are rounded; a level that misses its bound by less than this meets it.
-HAIR = 1e-9
+TOLERANCE = 1e-9
 
 #: What a condition can be about, by the names of the kernels.
 Kind = Literal[
@@ -82,8 +84,8 @@ class PrivacyModel(Parametrized, ABC):
     def accepts(self, level: Any) -> Any:
         """Whether a level (or each of an array of levels) is as good as the threshold or better."""
         if self.direction == "higher":
-            return level >= self.threshold - HAIR
-        return level <= self.threshold + HAIR
+            return level >= self.threshold - TOLERANCE
+        return level <= self.threshold + TOLERANCE
 
     @property
     def smallest_class(self) -> int:
@@ -126,7 +128,27 @@ def discover_models() -> dict[str, type[PrivacyModel]]:
     return {cls.model: cls for cls in sorted(found, key=lambda cls: cls.model)}
 
 
-Integers = npt.NDArray[np.int64]
+class CrowdModel(PrivacyModel):
+    """Base of the models that ask for ``k`` persons around each record."""
+
+    k: int
+
+    @abstractmethod
+    def crowds(self, table: Table) -> Integers:
+        """Among how many persons the person of each record may be."""
+
+    def level(self, table: Table) -> int:
+        """The k that holds for every record; 0 for a table without records."""
+        crowds = self.crowds(table)
+        return int(crowds.min()) if len(crowds) else 0
+
+    def violations(self, table: Table) -> npt.NDArray[np.bool_]:
+        """Which records are among fewer than k persons."""
+        return self.crowds(table) < self.k
+
+    def check(self, table: Table) -> None:
+        """Raise UnreachableLevel when k exceeds the number of persons."""
+        check_k(self.k, table)
 
 
 class PartitionModel(PrivacyModel):

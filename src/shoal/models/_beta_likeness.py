@@ -7,7 +7,7 @@ from typing import Annotated
 
 import numpy as np
 
-from shoal.models._base import HAIR, Condition
+from shoal.models._base import TOLERANCE, Condition
 from shoal.models._sensitive_model import ClassValues, Floats, SensitiveModel
 from shoal.parameters import Flag, Real, Text
 from shoal.table import Table
@@ -68,7 +68,7 @@ class BetaLikeness(SensitiveModel):
             before = everywhere[values.values]
             gains = np.maximum((here - before) / before, 0.0)
             if self.enhanced:
-                gains[gains > -np.log(before) + HAIR] = np.inf
+                gains[gains > -np.log(before) + TOLERANCE] = np.inf
             levels.append(values.largest(gains))
         return np.maximum(*levels)
 

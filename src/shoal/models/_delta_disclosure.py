@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from shoal.models._base import HAIR, Condition
+from shoal.models._base import TOLERANCE, Condition
 from shoal.models._sensitive_model import ClassValues, Floats, SensitiveModel
 from shoal.parameters import Real, Text
 from shoal.table import Table
@@ -54,7 +54,7 @@ class DeltaDisclosure(SensitiveModel):
 
     def accepts(self, level: Any) -> Any:
         """Whether a level is strictly below delta, as the definition has it."""
-        return level < self.delta - HAIR
+        return level < self.delta - TOLERANCE
 
     def class_levels(self, values: ClassValues) -> Floats:
         """The largest difference in each class; infinite where a class lacks a value."""

@@ -5,17 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-import numpy as np
-import numpy.typing as npt
-
 from shoal.errors import ParameterError
-from shoal.models._base import PrivacyModel, check_k
+from shoal.models._base import CrowdModel, Integers
 from shoal.parameters import Integer, OneOf
 from shoal.table import Missing, Table
 
 
 @dataclass(frozen=True)
-class KAnonymity(PrivacyModel):
+class KAnonymity(CrowdModel):
     """Every class of equal quasi-identifiers has at least ``k`` persons.
 
     Each record is a person unless the roles name a unit: then five rows of one person are one.
@@ -72,17 +69,8 @@ class KAnonymity(PrivacyModel):
                 "class. Leave out 'missing'."
             )
 
-    def level(self, table: Table) -> int:
-        """The size of the smallest class, or of the rarest history; 0 without records."""
-        sizes = self._sizes(table)
-        return int(sizes.min()) if len(sizes) else 0
-
-    def violations(self, table: Table) -> npt.NDArray[np.bool_]:
-        """Which records are in a class smaller than k, or of a person with a rare history."""
-        return self._sizes(table) < self.k
-
-    def _sizes(self, table: Table) -> npt.NDArray[np.int64]:
-        """Among how many persons the person of each record is."""
+    def crowds(self, table: Table) -> Integers:
+        """The persons of each record's class, or those with the history of its person."""
         if self.of == "histories":
             return table.histories.record_sizes[table.persons]
         return table.class_sizes(self.missing)
@@ -96,10 +84,6 @@ class KAnonymity(PrivacyModel):
     def rarest_history(self) -> int:
         """The fewest persons that may share a history; 1 where histories are not asked about."""
         return self.k if self.of == "histories" else 1
-
-    def check(self, table: Table) -> None:
-        """Raise UnreachableLevel when k exceeds the number of persons."""
-        check_k(self.k, table)
 
     def explain(self, table: Table) -> str:
         """How many records are in classes that are too small."""

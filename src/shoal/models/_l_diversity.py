@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from shoal.errors import ParameterError, UnreachableLevel
-from shoal.models._base import HAIR, Condition
+from shoal.models._base import TOLERANCE, Condition
 from shoal.models._sensitive_model import ClassValues, Floats, SensitiveModel
 from shoal.parameters import OneOf, Real, Text
 from shoal.table import Table
@@ -127,4 +127,4 @@ def _recursive_levels(values: ClassValues, c: float) -> Floats:
     tails = values.totals - (before - before[values.starts][values.owners])
     first = counts[values.starts][values.owners]
     # tails shrink along a class, so the number that are long enough is the last of them
-    return values.total((first < c * tails - HAIR).astype(np.float64))
+    return values.total((first < c * tails - TOLERANCE).astype(np.float64))

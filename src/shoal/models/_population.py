@@ -12,7 +12,15 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import ParameterError, UnreachableLevel
-from shoal.models._base import HAIR, Condition, Integers, PartitionModel, PrivacyModel, counted
+from shoal.models._base import (
+    TOLERANCE,
+    Condition,
+    CrowdModel,
+    Integers,
+    PartitionModel,
+    PrivacyModel,
+    counted,
+)
 from shoal.parameters import Integer, OneOf, Population, Real
 from shoal.table import Table, owned_pairs, read, stacked_table
 
@@ -37,10 +45,6 @@ class PopulationModel(PrivacyModel):
         """The population, owned by persons as the table is where it has the same columns."""
         return self.people().owned_like(table)
 
-    def sizes_in_population(self, table: Table) -> Integers:
-        """How many people of the population share each record's class."""
-        return table.class_sizes_in(self.people())
-
 
 @lru_cache(maxsize=1)
 def _read(path: str, changed: int) -> Table:
@@ -49,7 +53,7 @@ def _read(path: str, changed: int) -> Table:
 
 
 @dataclass(frozen=True)
-class KMap(PopulationModel):
+class KMap(PopulationModel, CrowdModel):
     """Every class of equal quasi-identifiers has at least ``k`` people in the population.
 
     It is for tables of which it is not known who is in them. The population must contain the
@@ -89,14 +93,9 @@ class KMap(PopulationModel):
     title = "k-map"
     reference = "Sweeney 2001; El Emam and Dankar 2008"
 
-    def level(self, table: Table) -> int:
-        """The fewest people that a record fits; 0 for a table without records."""
-        sizes = self.sizes_in_population(table)
-        return int(sizes.min()) if len(sizes) else 0
-
-    def violations(self, table: Table) -> npt.NDArray[np.bool_]:
-        """Which records fit fewer than k people."""
-        return self.sizes_in_population(table) < self.k
+    def crowds(self, table: Table) -> Integers:
+        """How many people of the population share each record's class."""
+        return table.class_sizes_in(self.people())
 
     def check(self, table: Table) -> None:
         """Raise UnreachableLevel when k exceeds the number of people."""
@@ -219,8 +218,8 @@ class DeltaPresence(PopulationModel):
         highest, lowest = shares.copy(), np.full(count, np.inf)
         np.maximum.at(highest, theirs, presence[person])
         np.minimum.at(lowest, theirs, presence[person])
-        highest[lowest < self.delta_min - HAIR] = np.inf
-        if self.delta_min > HAIR and not together.all():
+        highest[lowest < self.delta_min - TOLERANCE] = np.inf
+        if self.delta_min > TOLERANCE and not together.all():
             highest[:] = np.inf  # somebody is in no class, and so surely not in the table
         found: Floats = highest[own]
         return found

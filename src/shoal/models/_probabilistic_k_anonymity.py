@@ -6,15 +6,14 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.models._base import PrivacyModel, check_k
+from shoal.models._base import CrowdModel, Integers
 from shoal.parameters import Integer
 from shoal.table import Table, swapped_blocks, swapped_crowds
 
 
 @dataclass(frozen=True)
-class ProbabilisticKAnonymity(PrivacyModel):
+class ProbabilisticKAnonymity(CrowdModel):
     """Whoever links a person by the protected columns is right at most 1 time in ``k``.
 
     It holds by construction where the quasi-identifiers (or, for informed intruders, all
@@ -65,16 +64,7 @@ class ProbabilisticKAnonymity(PrivacyModel):
         """``k``: a k-anonymous table satisfies it."""
         return self.k
 
-    def level(self, table: Table) -> int:
-        """The k that holds for every record; 0 for a table without records."""
-        crowd = self._crowds(table)
-        return int(crowd.min()) if len(crowd) else 0
-
-    def violations(self, table: Table) -> npt.NDArray[np.bool_]:
-        """Which records are linked with a probability above 1/k."""
-        return self._crowds(table) < self.k
-
-    def _crowds(self, table: Table) -> npt.NDArray[np.int64]:
+    def crowds(self, table: Table) -> Integers:
         """Among how many records each one may be, by its class or by its exchanges."""
         crowds = table.class_sizes()
         for protected in (table.roles.quasi_identifiers, table.roles.sensitive):
@@ -82,10 +72,6 @@ class ProbabilisticKAnonymity(PrivacyModel):
             if blocks and all(block.is_secret for block in blocks):
                 crowds = np.maximum(crowds, swapped_crowds(table, protected))
         return crowds
-
-    def check(self, table: Table) -> None:
-        """Raise UnreachableLevel when k exceeds the number of records."""
-        check_k(self.k, table)
 
     def explain(self, table: Table) -> str:
         """How many records are linked too easily."""

@@ -66,7 +66,7 @@ class TCloseness(SensitiveModel):
 
     def __post_init__(self) -> None:
         if isinstance(self.hierarchy, Mapping):
-            object.__setattr__(self, "hierarchy", _loaded(self.hierarchy))
+            object.__setattr__(self, "hierarchy", Hierarchy.from_plan(self.hierarchy))
         super().__post_init__()
         if (self.hierarchy is None) == (self.distance == "hierarchical"):
             raise ParameterError(
@@ -104,8 +104,9 @@ class TCloseness(SensitiveModel):
         )
 
     def _tree(self, table: Table, column: str) -> Integers:
-        hierarchy = _loaded(self.hierarchy) if isinstance(self.hierarchy, str) else self.hierarchy
-        return tree_of(hierarchy.codes(table, column).maps)
+        tree = self.hierarchy
+        tree = Hierarchy.from_plan(tree) if isinstance(tree, str) else tree
+        return tree_of(tree.codes(table, column).maps)
 
     def asks(self) -> str:
         """What must hold in a class."""
@@ -113,11 +114,6 @@ class TCloseness(SensitiveModel):
             f"that the sensitive values of a class are at most t = {self.t} away from those of "
             "the table"
         )
-
-
-def _loaded(written: Any) -> Any:
-    """A hierarchy as a plan writes it: a path, or a table with its kind and options."""
-    return Hierarchy.from_plan(written)
 
 
 def tree_of(maps: Any) -> Integers:

@@ -30,8 +30,7 @@ from shoal.table import (
 )
 
 if TYPE_CHECKING:
-    from shoal.kernels.boxes.covered_rows import Boxes
-    from shoal.kernels.boxes.predicates import Indexed
+    from shoal.kernels.boxes.predicates import Indexed, Runs
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -316,7 +315,7 @@ def covered_people(
     own : numpy.ndarray
         The row of the original of each masked record.
     """
-    from shoal.kernels.boxes.covered_rows import covered_rows, shared_out
+    from shoal.kernels.boxes.predicates import covered_rows, shared_out
 
     read = [
         _own_covered(released_column(name, original, masked), masked, own, missing)
@@ -331,11 +330,11 @@ def covered_people(
     # a person with several records is a share of one in each: at least so many are covered
     shares = 1.0 / np.bincount(original.persons)[original.persons]
     weights = weights_by_class(original.classes, shares)
-    people = np.floor(covered_rows(rows, boxes, weights) + 1e-9)
+    people = np.floor(covered_rows(rows, *boxes, weights) + 1e-9)
     people = np.maximum(masked.classes.spread(people), records)
     shares = np.zeros(masked.classes.count)
     shares[masked.classes.labels] = masked.classes.record_sizes / people
-    certainties = original.classes.spread(shared_out(rows, boxes, shares))
+    certainties = original.classes.spread(shared_out(rows, *boxes, shares))
     named = any(column.reading == "pairs" for column in columns)
     unplaced = int(original.of_persons(certainties == 0).sum()) if named else 0
     return people, np.minimum(certainties, 1.0), unplaced
@@ -370,9 +369,7 @@ def _people(columns: list[ReleasedColumn], original: Table) -> Indexed:
     return indexed(np.stack([column.values[first] for column in columns]), counts)
 
 
-def _boxes(columns: list[ReleasedColumn], masked: Table) -> Boxes:
-    """What was released, records with equal cells once."""
-    from shoal.kernels.boxes.covered_rows import Boxes
-
-    labels, starts, low, high = one_numbering(columns)
-    return Boxes(np.ascontiguousarray(labels[:, masked.classes.first_rows].T), starts, low, high)
+def _boxes(columns: list[ReleasedColumn], masked: Table) -> tuple[Integers, Runs]:
+    """What was released, records with equal cells once: a label in each column."""
+    labels, runs = one_numbering(columns)
+    return np.ascontiguousarray(labels[:, masked.classes.first_rows].T), runs

@@ -100,16 +100,8 @@ def test_the_chance_to_share_a_record(seed, neighbours):
     left, right = [columns["x"], columns["n"]], [columns["y"], columns["m"]]
     one, other = released_regions(left, masked), released_regions(right, masked)
     persons = np.arange(len(original))
-    counts = shared_neighbours(
-        one.regions,
-        other.regions,
-        one.codes(persons),
-        other.codes(persons),
-        one.classes.sizes,
-        other.classes.sizes,
-        joint_counts(one.classes, other.classes.labels.astype(np.int64)),
-        neighbours,
-    )
+    pairs = joint_counts(one.classes, other.classes.labels.astype(np.int64))
+    counts = shared_neighbours(one.seen_by(persons), other.seen_by(persons), pairs, neighbours)
     sides = [gaps_of(side, len(original), len(masked)) for side in (left, right)]
     expected = []
     for person in persons:
@@ -153,12 +145,12 @@ def _right(cell, value):
 def test_isolated_rows(seed):
     (original, masked), columns = random_tables(seed, persons=8, records=20)
     chosen = [columns["x"], columns["n"], columns["m"]]
-    labels, *runs = one_numbering(chosen)
+    labels, runs = one_numbering(chosen)
     values = np.stack([column.values for column in chosen])
     which = np.tile(np.arange(3), (len(masked), 1))
     rows = indexed(values, np.array([len(column.places) for column in chosen]))
-    found = isolated_rows(rows, which, np.ascontiguousarray(labels.T), *runs)
-    looks = rows_to_look_at(rows, which, np.ascontiguousarray(labels.T), *runs)
+    found = isolated_rows(rows, which, np.ascontiguousarray(labels.T), runs)
+    looks = rows_to_look_at(rows, which, np.ascontiguousarray(labels.T), runs)
     kinds = set()
     for record in range(len(masked)):
         asked = [c for c in chosen if c.labels[record] >= 0]

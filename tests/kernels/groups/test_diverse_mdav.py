@@ -25,7 +25,8 @@ from shoal.kernels.groups.diverse_merge import settled
 from shoal.kernels.groups.mixed_mdav import MixedMdav
 from shoal.kernels.space.ahmad_dey import ahmad_dey
 from shoal.kernels.space.mixed_records import MixedRecords, gower, squared_euclidean
-from shoal.kernels.space.mixed_tree import dissimilarities
+
+from ..compared import dissimilarities
 
 
 def asked(k, codes, *wanted):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.kernels.groups.individual_ranking import (
+from shoal.kernels.groups.univariate import (
     individual_ranking,
     labels_of,
     rank_groups,

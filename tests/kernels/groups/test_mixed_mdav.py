@@ -22,7 +22,9 @@ from shoal.kernels.linkage.mixed_linkage import NearestRecords
 from shoal.kernels.space.ahmad_dey import ahmad_dey, ahmad_dey_deltas, equal_width, significance
 from shoal.kernels.space.mixed_distance import lower_bounds, open_windows, set_query, upper_bounds
 from shoal.kernels.space.mixed_records import MixedRecords, gower, mixed_records
-from shoal.kernels.space.mixed_tree import dissimilarities, grow
+from shoal.kernels.space.mixed_tree import grow
+
+from ..compared import dissimilarities
 
 Labels = npt.NDArray[np.int64]
 

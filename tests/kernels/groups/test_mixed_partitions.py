@@ -13,7 +13,8 @@ from shoal.kernels.groups.mondrian import Mondrian
 from shoal.kernels.groups.v_mdav import VMdav
 from shoal.kernels.space.ahmad_dey import ahmad_dey
 from shoal.kernels.space.mixed_records import gower
-from shoal.kernels.space.mixed_tree import dissimilarities
+
+from ..compared import dissimilarities
 
 
 def finished(partition):

@@ -13,7 +13,8 @@ from shoal.kernels.groups import mu_approx as _mu_approx
 from shoal.kernels.groups.mu_approx import MuApprox
 from shoal.kernels.space.ahmad_dey import ahmad_dey
 from shoal.kernels.space.mixed_records import gower, squared_euclidean
-from shoal.kernels.space.mixed_tree import dissimilarities
+
+from ..compared import dissimilarities
 
 KINDS = ["gower", "gaps", "ahmad-dey", "squared", "squared gaps", "points", "star"]
 

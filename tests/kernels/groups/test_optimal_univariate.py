@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.kernels.groups import optimal_univariate as _optimal_univariate
-from shoal.kernels.groups.optimal_univariate import OptimalUnivariate
+from shoal.kernels.groups import univariate as _optimal_univariate
+from shoal.kernels.groups.univariate import OptimalUnivariate
 
 
 def run(values: npt.NDArray[Any], k: int) -> OptimalUnivariate:

@@ -12,21 +12,9 @@ from shoal.kernels.groups import v_mdav as _v_mdav
 from shoal.kernels.groups.v_mdav import VMdav
 from shoal.kernels.space.mixed_records import squared_euclidean
 
+from ..compared import points_of
+
 Floats = npt.NDArray[np.float64]
-
-
-def make(kind: str, rows: int, columns: int, seed: int) -> Floats:
-    random = np.random.default_rng(seed)
-    shape = rows, columns
-    return {
-        "normal": lambda: random.normal(size=shape),
-        "ties": lambda: random.integers(0, 10, shape).astype(float),
-        "zeros": lambda: random.integers(0, 10, shape) * (random.random(shape) < 0.3) * 1.0,
-        "copies": lambda: random.normal(size=shape)[random.integers(0, 1 + rows // 7, rows)],
-        "constant": lambda: np.full(shape, 2.5),
-        "skewed": lambda: np.exp(random.normal(0, 2, shape)),
-        "clustered": lambda: random.normal(size=shape) * 0.1 + random.integers(0, 4, (rows, 1)),
-    }[kind]()
 
 
 KINDS = ["normal", "ties", "zeros", "copies", "constant", "skewed", "clustered"]
@@ -93,17 +81,17 @@ def agrees(points: Floats, k: int, gamma: float) -> None:
 def test_groups_equal_the_reference(
     kind: str, rows: int, columns: int, k: int, gamma: float, seed: int
 ) -> None:
-    agrees(make(kind, rows, columns, seed), min(k, rows), gamma)
+    agrees(points_of(kind, rows, columns, seed), min(k, rows), gamma)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("k", "gamma"), [(3, 0.2), (5, 1.1), (40, 0.8)])
 def test_many_records_equal_the_reference(kind: str, k: int, gamma: float) -> None:
-    agrees(make(kind, 2000, 3, k), k, gamma)
+    agrees(points_of(kind, 2000, 3, k), k, gamma)
 
 
 def test_pieces_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
-    points = make("ties", 300, 2, 0)
+    points = points_of("ties", 300, 2, 0)
     whole = run(points, 4, 1.1)
     monkeypatch.setattr(_v_mdav, "_STEP", 1)
     np.testing.assert_array_equal(run(points, 4, 1.1), whole)

@@ -7,38 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shoal.kernels.conditions import (
-    DISCLOSURE,
-    DISTINCT,
-    ENHANCED_LIKENESS,
-    ENTROPY,
-    EQUAL,
-    HIERARCHICAL,
-    IN_POPULATION,
-    LARGEST_SHARE,
-    LIKENESS,
-    ORDERED,
-    PRESENCE,
-    RECURSIVE,
-    Conditions,
-    holds,
-)
+from shoal.kernels.conditions import Conditions, holds
 from shoal.kernels.lattice.conditions import UPWARD_CLOSED
 
-KINDS = {
-    DISTINCT: (2.0, 0.0),
-    ENTROPY: (1.6, 0.0),
-    RECURSIVE: (2.0, 2.0),
-    EQUAL: (0.35, 0.0),
-    ORDERED: (0.3, 0.0),
-    HIERARCHICAL: (0.3, 0.0),
-    LARGEST_SHARE: (0.7, 0.0),
-    LIKENESS: (1.0, 0.0),
-    ENHANCED_LIKENESS: (1.0, 0.0),
-    DISCLOSURE: (1.2, 0.0),
-    IN_POPULATION: (4.0, 0.0),
-    PRESENCE: (0.8, 0.1),
-}
+from .test_lattice import KINDS
 
 
 def unlike(random: np.random.Generator, conditions: Conditions) -> tuple[int, int, Any]:

@@ -10,13 +10,12 @@ import pytest
 
 from shoal.kernels.conditions import DISTINCT, EQUAL, only_size
 from shoal.kernels.lattice.conditions import judged
-from shoal.kernels.lattice.from_above import _affordable, _not_ruled_out, from_above
 from shoal.kernels.lattice.lattice import FullDomainSearch
 from shoal.kernels.lattice.losses import Loss
 from shoal.kernels.lattice.nodes import Lattice
 from shoal.kernels.lattice.projections import Projections
 from shoal.kernels.lattice.roll_up import Base, projected
-from shoal.kernels.lattice.searches import descend
+from shoal.kernels.lattice.searches import _affordable, _not_ruled_out, descend, from_above
 
 
 def lattice_of(seed: int, kinds: tuple[int, ...], limit: int, loss: str = "loss") -> Lattice:
@@ -138,8 +137,8 @@ def test_no_node_is_visited_below_one_that_is_not_feasible(limit: int) -> None:
         for _ in from_above(lattice, None):
             pass
         before = lattice_of(seed, (), limit)
-        before.visit(before.at(before.top), before.top)
-        for _ in descend(before, before.top, 0 * before.top):
+        before.visit(before.at(before.heights), before.heights)
+        for _ in descend(before, before.heights, 0 * before.heights):
             pass
         for i, visit in enumerate(lattice.visits):
             if visit.suppressed > limit:

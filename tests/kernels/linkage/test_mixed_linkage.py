@@ -7,7 +7,8 @@ import pytest
 
 from shoal.kernels.linkage.mixed_linkage import NearestRecords, behind
 from shoal.kernels.space.mixed_records import gower
-from shoal.kernels.space.mixed_tree import dissimilarities
+
+from ..compared import dissimilarities
 
 
 @pytest.mark.parametrize("distinct", [2, 5, 1000])

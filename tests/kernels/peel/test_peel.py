@@ -29,8 +29,8 @@ from shoal.kernels.conditions import (
     only_size,
 )
 from shoal.kernels.lattice.roll_up import Base
+from shoal.kernels.peel import nodes as _peel_walk
 from shoal.kernels.peel import peel as _peel
-from shoal.kernels.peel import walk as _peel_walk
 from shoal.kernels.peel.peel import PeelLattice
 
 BOUNDS = {

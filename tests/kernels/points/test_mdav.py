@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from shoal.kernels.points import mdav as _mdav
-from shoal.kernels.points.mdav import Mdav, mdav, mdav_one_sided
+from shoal.kernels.points.mdav import Mdav, mdav
 
 Points = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int32]
@@ -174,7 +174,7 @@ def test_one_sided_equals_the_plain_algorithm(kind: str, columns: int) -> None:
         for use_tree in (True, False):
             found = forced(points, k, use_tree=use_tree, starts=starts)
             np.testing.assert_array_equal(found, expected)
-        np.testing.assert_array_equal(mdav_one_sided(points, k, starts), expected)
+        np.testing.assert_array_equal(mdav(points, k, starts=starts), expected)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,8 @@ from shoal.kernels.refine.group_lists import WORDS_PER_KICK
 from shoal.kernels.refine.mixed_refine import MixedRefinement
 from shoal.kernels.space.ahmad_dey import ahmad_dey
 from shoal.kernels.space.mixed_records import gower, squared_euclidean
-from shoal.kernels.space.mixed_tree import dissimilarities
+
+from ..compared import dissimilarities
 
 KINDS = ["gower", "ahmad-dey", "squared", "points", "ties", "equal"]
 

@@ -18,22 +18,10 @@ from shoal.kernels.refine import refine as _refine
 from shoal.kernels.refine.group_lists import WORDS_PER_KICK
 from shoal.kernels.refine.refine import Refinement
 
+from ..compared import points_of
+
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.integer]
-
-
-def make(kind: str, rows: int, columns: int, seed: int) -> Floats:
-    random = np.random.default_rng(seed)
-    shape = rows, columns
-    return {
-        "normal": lambda: random.normal(size=shape),
-        "ties": lambda: random.integers(0, 10, shape).astype(float),
-        "zeros": lambda: random.integers(0, 10, shape) * (random.random(shape) < 0.3) * 1.0,
-        "copies": lambda: random.normal(size=shape)[random.integers(0, 1 + rows // 7, rows)],
-        "constant": lambda: np.full(shape, 2.5),
-        "skewed": lambda: np.exp(random.normal(0, 2, shape)),
-        "far from zero": lambda: 1e8 + random.normal(size=shape),
-    }[kind]()
 
 
 KINDS = ["normal", "ties", "zeros", "copies", "constant", "skewed", "far from zero"]
@@ -114,7 +102,7 @@ def test_never_worse_and_always_valid(
     kind: str, rows: int, columns: int, k: int, seed: int
 ) -> None:
     k = min(k, rows)
-    points, labels = make(kind, rows, columns, seed), some_partition(rows, k, seed)
+    points, labels = points_of(kind, rows, columns, seed), some_partition(rows, k, seed)
     refinement = Refinement(points, labels, k)
     total = check(refinement, points, k, squares(points, labels))
     while refinement.advance() < rows:
@@ -131,7 +119,7 @@ def test_never_worse_and_always_valid(
 def test_at_rest_no_move_and_no_swap_helps(kind: str, rows: int, k: int, seed: int) -> None:
     """Up to 17 records all others are neighbours, so that all trades are tried."""
     k = min(k, rows)
-    points = make(kind, rows, 2, seed)
+    points = points_of(kind, rows, 2, seed)
     labels = at_rest(points, some_partition(rows, k, seed), k).labels
     best = squares(points, labels) * (1 - 1e-9) - 1e-9 * np.abs(points).max() ** 2 * 1e-6
     for row in range(rows):
@@ -168,7 +156,7 @@ def optimum(points: Floats, k: int) -> float:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("k", [2, 3, 4])
 def test_few_records_reach_the_optimum(kind: str, k: int) -> None:
-    points = make(kind, 11, 2, k)
+    points = points_of(kind, 11, 2, k)
     refinement = at_rest(points, some_partition(11, k, 0), k)
     refinement.perturb(words(300))
     assert squares(points, refinement.labels) == pytest.approx(optimum(points, k), abs=1e-7)
@@ -178,7 +166,7 @@ def test_few_records_reach_the_optimum(kind: str, k: int) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("k", [3, 25])
 def test_many_records_from_any_start(kind: str, k: int, start: str) -> None:
-    points = make(kind, 2000, 3, k)
+    points = points_of(kind, 2000, 3, k)
     labels = {
         "one group": lambda: np.zeros(2000, int),
         "random groups": lambda: np.random.default_rng(0).permutation(2000) // k % (2000 // k),
@@ -192,7 +180,7 @@ def test_many_records_from_any_start(kind: str, k: int, start: str) -> None:
 
 
 def test_a_trade_that_loses_is_taken_back() -> None:
-    points = make("skewed", 200, 3, 1)
+    points = points_of("skewed", 200, 3, 1)
     refinement = at_rest(points, some_partition(200, 3, 1), 3)
     groups = refinement._groups
     labels, total = refinement.labels, refinement.sum_of_squares()
@@ -210,7 +198,7 @@ def test_a_trade_that_loses_is_taken_back() -> None:
 
 
 def test_perturbing_before_the_descent_is_over() -> None:
-    points, labels = make("normal", 300, 2, 0), some_partition(300, 3, 0)
+    points, labels = points_of("normal", 300, 2, 0), some_partition(300, 3, 0)
     refinement = Refinement(points, labels, 3)
     while refinement._tree is not None:
         refinement.advance()
@@ -221,11 +209,11 @@ def test_perturbing_before_the_descent_is_over() -> None:
 
 
 def test_pieces_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
-    points, labels = make("skewed", 400, 3, 0), some_partition(400, 4, 0)
+    points, labels = points_of("skewed", 400, 3, 0), some_partition(400, 4, 0)
     whole = at_rest(points, labels, 4)
     gained = whole.perturb(words(200))
     monkeypatch.setattr(_refine, "_WORK", 1)
-    monkeypatch.setattr(_refine, "_SEARCHED", 1)
+    monkeypatch.setattr(_refine.Refinement, "_searched", 1)
     pieces = at_rest(points, labels, 4)
     calls = [pieces.perturb(some) for some in np.split(words(200), 100)]
     assert sum(calls) == gained > 10
@@ -233,7 +221,7 @@ def test_pieces_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_is_given_stays_as_it_is() -> None:
-    points, labels = make("normal", 60, 2, 0), some_partition(60, 3, 0)
+    points, labels = points_of("normal", 60, 2, 0), some_partition(60, 3, 0)
     before = points.copy(), labels.copy()
     at_rest(points, labels, 3).perturb(words(20))
     np.testing.assert_array_equal(points, before[0])

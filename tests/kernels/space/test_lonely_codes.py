@@ -7,7 +7,8 @@ import pytest
 
 from shoal.kernels.groups.mixed_mdav import MixedMdav, RandomStartMdav
 from shoal.kernels.space.mixed_records import gower, with_lonely_codes
-from shoal.kernels.space.mixed_tree import dissimilarities
+
+from ..compared import dissimilarities
 
 
 def mixed(rows, seed):

@@ -7,9 +7,9 @@ import pytest
 
 from shoal.kernels.linkage.mixed_linkage import NearestRecords
 from shoal.kernels.space.ahmad_dey import ahmad_dey
-from shoal.kernels.space.mixed_pairs import pair_gap, pair_gaps
-from shoal.kernels.space.mixed_records import gower, mixed_records
-from shoal.kernels.space.mixed_tree import dissimilarities
+from shoal.kernels.space.mixed_records import by_record, gower, mixed_records, pair_gap
+
+from ..compared import dissimilarities
 
 
 @pytest.mark.parametrize("squared", [False, True])
@@ -29,10 +29,12 @@ def test_the_gap_of_the_nearest_is_found_again(squared, mean, missing):
     link = NearestRecords(records, rows, candidates)
     while link.advance() < len(rows):
         pass
-    np.testing.assert_array_equal(pair_gaps(records, rows, link.nearest), link.gaps)
+    pairs = by_record(records)
+    gaps = [pair_gap(pairs, row, nearest) for row, nearest in zip(rows, link.nearest, strict=True)]
+    np.testing.assert_array_equal(gaps, link.gaps)
     for candidate in candidates[::20]:
-        others = np.full(len(rows), candidate)
-        assert (pair_gaps(records, rows, others) >= link.gaps).all()
+        gaps = np.array([pair_gap(pairs, row, candidate) for row in rows])
+        assert (gaps >= link.gaps).all()
 
 
 @pytest.mark.parametrize("kind", ["gower", "ahmad-dey", "squared"])
@@ -45,8 +47,7 @@ def test_the_gap_of_one_pair_is_that_of_a_search(kind):
     records = gower(numeric, codes)
     if kind != "gower":
         records = ahmad_dey(numeric, codes, original=kind == "squared")
-    values = np.ascontiguousarray(records.values.T)
-    by_record = np.ascontiguousarray(records.codes.T)
+    pairs = by_record(records)
     for row in range(40):
-        found = [pair_gap(values, by_record, records.measure, row, other) for other in range(40)]
+        found = [pair_gap(pairs, row, other) for other in range(40)]
         np.testing.assert_array_equal(found, dissimilarities(records, row))

@@ -12,7 +12,9 @@ from shoal.kernels.space.ahmad_dey import ahmad_dey
 from shoal.kernels.space.mixed_distance import set_query
 from shoal.kernels.space.mixed_records import gower
 from shoal.kernels.space.mixed_scan import pack, rows_by_leaf, scan
-from shoal.kernels.space.mixed_tree import dissimilarities, forget, grow
+from shoal.kernels.space.mixed_tree import forget, grow
+
+from ..compared import dissimilarities
 
 KINDS = ["gower", "gaps", "ahmad-dey", "ties", "equal"]
 

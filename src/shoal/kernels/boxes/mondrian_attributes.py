@@ -6,13 +6,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from shoal.kernels.arrays import Codes, Floats, Integers
 from shoal.kernels.compile import njit
-
-Codes = npt.NDArray[np.int32]
-Counts = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 class Attribute(NamedTuple):
@@ -47,9 +43,9 @@ class Packed(NamedTuple):
     """All attributes in arrays of one shape."""
 
     positions: Floats  # one after the other
-    starts: Counts
-    tree: Counts  # which tree an attribute has, -1 for none
-    heights: Counts
+    starts: Integers
+    tree: Integers  # which tree an attribute has, -1 for none
+    heights: Integers
     first: Codes
     last: Codes
     widths: Floats

@@ -17,19 +17,22 @@ Of each box the cuts around it are kept as well: between which two codes of the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.kernels.boxes.mondrian_attributes import Attribute, height_over, packed, width_over
+from shoal.kernels.arrays import Codes, Integers
+from shoal.kernels.boxes.mondrian_attributes import (
+    Attribute,
+    Packed,
+    height_over,
+    packed,
+    width_over,
+)
 from shoal.kernels.compile import njit, python_if_small
 from shoal.kernels.conditions import Conditions, holds
-from shoal.kernels.groups.mondrian import _misplaced, _swap
+from shoal.kernels.groups.mondrian import misplaced, swap
 from shoal.kernels.persons import counted_once, meet, next_tick
-
-Codes = npt.NDArray[np.int32]
-Counts = npt.NDArray[np.int64]
 
 _CELLS = 10_000_000  # looked at in about 50 ms
 _SPARSE = 4  # codes per record of a part from which on sorting is cheaper than counting
@@ -67,8 +70,8 @@ class MondrianBoxes:
     def __init__(
         self,
         codes: Codes,
-        counts: Counts,
-        population: Counts,
+        counts: Integers,
+        population: Integers,
         secrets: Codes,
         attributes: Sequence[Attribute],
         conditions: Conditions,
@@ -78,57 +81,48 @@ class MondrianBoxes:
         count, width = codes.shape
         if relaxed and (counts > 1).any():
             raise ValueError("relaxed cuts need one combination per record")
-        # What moves with a record, in one matrix: attributes, sensitive codes, and its row.
-        self._columns = np.empty((width + len(secrets) + 1, count), np.int32)
-        self._columns[:width] = codes.T
-        self._columns[width:-1] = secrets
-        self._columns[-1] = np.arange(count)
-        self._weights = np.stack([counts, population]).astype(np.int64)
-        self._attributes = packed(attributes)
-        self._conditions = conditions
-        self._relaxed = relaxed
-        self._stack = np.empty((count + 2, 2), np.int64)
-        self._stack[0] = 0, count
-        self._places = np.empty((2, count), np.int32)
+        columns = np.empty((width + len(secrets) + 1, count), np.int32)
+        columns[:width] = codes.T
+        columns[width:-1] = secrets
+        columns[-1] = np.arange(count)
         largest = max((len(attribute.positions) for attribute in attributes), default=0)
-        self._histogram = np.zeros(largest, np.int64)
-        self._state = np.array([min(1, count), 0, 0], np.int64)  # parts waiting, groups, rows done
         # boxes and parts that wait have no record in common, and each has enough
         most = min(count, int(counts.sum()) // max(1, int(conditions.smallest)) + 1)
-        self._boxes = np.empty((2, most, width), np.int32)
-        self._around = np.full((most + 2, width, 4), -1, np.int32)
-        self._cuts = np.empty((most, width, 4), np.int32)
         self.labels = np.full(count, -1, np.int32)
+        self._parts = _Parts(
+            rows=_Rows(
+                columns=columns,
+                weights=np.stack([counts, population]).astype(np.int64),
+                places=np.empty((2, count), np.int32),
+                width=width,
+            ),
+            attributes=packed(attributes),
+            conditions=conditions,
+            relaxed=relaxed,
+            stack=np.empty((count + 2, 2), np.int64),
+            histogram=np.zeros(largest, np.int64),
+            boxes=np.empty((2, most, width), np.int32),
+            around=np.full((most + 2, width, 4), -1, np.int32),
+            cuts=np.empty((most, width, 4), np.int32),
+            state=np.array([min(1, count), 0, 0], np.int64),
+            labels=self.labels,
+        )
+        self._parts.stack[0] = 0, count
 
     def advance(self) -> int:
         """Do about 50 ms of work; give how many combinations have their box."""
-        _advance(
-            self._columns,
-            self._weights,
-            self._attributes,
-            self._conditions,
-            self._relaxed,
-            self._stack,
-            self._places,
-            self._histogram,
-            self._boxes,
-            self._around,
-            self._cuts,
-            self._state,
-            self.labels,
-            _CELLS,
-        )
-        return int(self._state[2])
+        _advance(self._parts, _CELLS)
+        return int(self._parts.state[2])
 
     @property
     def lows(self) -> Codes:
         """The lowest code of each finished box in each attribute."""
-        return self._boxes[0, : self._state[1]]
+        return self._parts.boxes[0, : self._parts.state[1]]
 
     @property
     def highs(self) -> Codes:
         """The highest code of each finished box in each attribute."""
-        return self._boxes[1, : self._state[1]]
+        return self._parts.boxes[1, : self._parts.state[1]]
 
     @property
     def cuts(self) -> Codes:
@@ -136,29 +130,41 @@ class MondrianBoxes:
 
         Two codes say between which neighbours the cut below lies, the next two the cut above.
         """
-        return self._cuts[: self._state[1]]
+        return self._parts.cuts[: self._parts.state[1]]
 
 
-@python_if_small(lambda columns, *_: 16 * columns.size)
+class _Rows(NamedTuple):
+    """The combinations, those of a part side by side."""
+
+    columns: Codes  # what moves with a combination: attributes, sensitive codes, and its row
+    weights: Integers  # records and people of a population
+    places: Codes  # room for places on two sides
+    width: int  # how many attributes there are
+
+
+class _Parts(NamedTuple):
+    """The combinations, how they are cut, the parts that wait for it, and the boxes so far."""
+
+    rows: _Rows
+    attributes: Packed
+    conditions: Conditions
+    relaxed: bool
+    stack: Integers  # where a part begins, and where it ends
+    histogram: Integers  # room for the codes of an attribute
+    boxes: Codes  # lowest and highest codes
+    around: Codes  # the cuts around each part that waits
+    cuts: Codes  # the cuts around each box
+    state: Integers  # parts waiting, boxes, combinations done
+    labels: Codes
+
+
+@python_if_small(lambda parts, _: 16 * parts.rows.columns.size)
 @njit(cache=True)
-def _advance(
-    columns: Any,
-    weights: Any,
-    attributes: Any,
-    conditions: Any,
-    relaxed: bool,
-    stack: Any,
-    places: Any,
-    histogram: Any,
-    boxes: Any,
-    around: Any,
-    cuts: Any,
-    state: Any,
-    labels: Any,
-    cells: int,
-) -> None:
+def _advance(parts: Any, cells: int) -> None:
     """Cut parts until none waits or about ``cells`` cells were looked at."""
-    width = len(attributes.tree)
+    rows, attributes, conditions = parts.rows, parts.attributes, parts.conditions
+    columns, weights, width = rows.columns, rows.weights, rows.width
+    stack, state, boxes, labels = parts.stack, parts.state, parts.boxes, parts.labels
     widths = np.empty(width)
     lows, highs = np.empty(width, np.int32), np.empty(width, np.int32)
     top = state[0]
@@ -173,25 +179,17 @@ def _advance(
         lower, column = 0, 0
         size = weights[0, start:end].sum()
         if size >= 2 * conditions.smallest and end - start > 1:
-            lower, column = _cut(
-                columns,
-                weights,
-                attributes,
-                conditions,
-                relaxed,
-                (start, end, size),
-                (lows, highs, widths),
-                places,
-                histogram,
-            )
+            part, box = (start, end, size), (lows, highs, widths)
+            how = parts.relaxed, parts.histogram
+            lower, column = _cut(rows, attributes, conditions, how, part, box)
         if lower > 0:
             stack[top, 0], stack[top, 1] = start + lower, end
             stack[top + 1, 0], stack[top + 1, 1] = start, start + lower
-            _part(around, top, column, columns[column, start:end], lower)
+            _part(parts.around, top, column, columns[column, start:end], lower)
             top += 2
             continue
         boxes[0, state[1]], boxes[1, state[1]] = lows, highs
-        cuts[state[1]] = around[top]
+        parts.cuts[state[1]] = parts.around[top]
         for place in range(start, end):
             labels[columns[-1, place]] = state[1]
         state[1] += 1
@@ -231,38 +229,31 @@ def _ends(values: Any) -> tuple[int, int]:
 
 @njit(cache=True)
 def _cut(
-    columns: Any,
-    weights: Any,
-    attributes: Any,
-    conditions: Any,
-    relaxed: bool,
-    part: Any,
-    box: Any,
-    places: Any,
-    histogram: Any,
+    rows: Any, attributes: Any, conditions: Any, how: Any, part: Any, box: Any
 ) -> tuple[Any, Any]:
     """Put the lower combinations first; give how many they are, 0 for no cut, and the column.
 
     Sets the width of every attribute that it tried to 0.
     """
+    relaxed, histogram = how
     start, end, size = part
     lows, highs, widths = box
-    whole = _counted(columns, weights, len(widths), conditions, start, end)
+    whole = _counted(rows, conditions, start, end)
     while True:
         column = np.argmax(widths)
         if not widths[column] > 0.0:
             return 0, 0
         widths[column] = 0.0
-        codes = columns[column, start:end]
+        codes = rows.columns[column, start:end]
         low, high = lows[column], highs[column]
         if low == high:
             continue
-        own = weights[0, start:end]
+        own = rows.weights[0, start:end]
         median = _median(codes, own, size, low, high, histogram)
         tree = attributes.tree[column]
         if relaxed and tree < 0:
-            lower = _halve(columns, weights, codes, median, start, size, places)
-            if _allowed(columns, weights, len(widths), conditions, start, end, lower, whole):
+            lower = _halve(rows, codes, median, start, size)
+            if _allowed(rows, conditions, start, end, lower, whole):
                 return lower, column
             continue
         below, upto = median - 1, median  # the last code of the lower side
@@ -273,8 +264,8 @@ def _cut(
         for last in _better_first(codes, own, size, below, upto):
             if last < low or last >= high:
                 continue
-            lower = _put_first(columns, weights, codes, last, start, places)
-            if _allowed(columns, weights, len(widths), conditions, start, end, lower, whole):
+            lower = _put_first(rows, codes, last, start)
+            if _allowed(rows, conditions, start, end, lower, whole):
                 return lower, column
 
 
@@ -315,46 +306,40 @@ def _better_first(codes: Any, own: Any, size: int, below: int, upto: int) -> tup
 
 
 @njit(cache=True)
-def _put_first(columns: Any, weights: Any, codes: Any, last: int, start: int, places: Any) -> Any:
+def _put_first(rows: Any, codes: Any, last: int, start: int) -> Any:
     """Move the combinations with codes up to ``last`` to the front; give how many they are."""
+    columns, weights, places = rows.columns, rows.weights, rows.places
     lower = np.int64(0)  # a 0 of Python would be a type of its own, compiled for once more
     for place in range(len(codes)):
         lower += codes[place] <= last
-    _move(columns, weights, start, len(codes), _misplaced(codes, last, True, lower, places), places)
+    pairs, end = misplaced(codes, last, True, lower, places), start + len(codes)
+    left, right = places[0, :pairs], places[1, :pairs]
+    for column in range(len(columns)):
+        swap(columns[column, start:end], left, right)
+    for row in range(len(weights)):
+        swap(weights[row, start:end], left, right)
     return lower
 
 
 @njit(cache=True)
-def _halve(
-    columns: Any, weights: Any, codes: Any, median: int, start: int, size: int, places: Any
-) -> int:
+def _halve(rows: Any, codes: Any, median: int, start: int, size: int) -> int:
     """Move half of the records to the front: the lower ones, and of the median as many as fit.
 
     People of a population with the median's value go with the records that they stand between.
     """
-    _put_first(columns, weights, codes, median, start, places)
-    lower = _put_first(columns, weights, codes, median - 1, start, places)
-    records = weights[0, start : start + lower].sum()
+    _put_first(rows, codes, median, start)
+    lower = _put_first(rows, codes, median - 1, start)
+    records = rows.weights[0, start : start + lower].sum()
     while records < size // 2:
-        records += weights[0, start + lower]
+        records += rows.weights[0, start + lower]
         lower += 1
     return lower
 
 
 @njit(cache=True)
-def _move(columns: Any, weights: Any, start: int, count: int, pairs: int, places: Any) -> None:
-    left, right = places[0, :pairs], places[1, :pairs]
-    for column in range(len(columns)):
-        _swap(columns[column, start : start + count], left, right)
-    for row in range(len(weights)):
-        _swap(weights[row, start : start + count], left, right)
-
-
-@njit(cache=True)
-def _counted(
-    columns: Any, weights: Any, width: int, conditions: Any, start: int, end: int
-) -> npt.NDArray[np.int64]:
+def _counted(rows: Any, conditions: Any, start: int, end: int) -> Integers:
     """How often each value of each sensitive column occurs in a part."""
+    columns, weights, width = rows.columns, rows.weights, rows.width
     counts = np.zeros(conditions.shares.shape, np.int64)
     if counted_once(conditions.persons):
         return counts  # numbers of persons do not add up, so that nobody reads them
@@ -365,44 +350,33 @@ def _counted(
 
 
 @njit(cache=True)
-def _has_persons(
-    columns: Any, weights: Any, width: int, conditions: Any, start: int, end: int
-) -> bool:
+def _has_persons(rows: Any, conditions: Any, start: int, end: int) -> bool:
     """Whether the persons of a part satisfy every condition."""
+    weights, width = rows.weights, rows.width
     counts = np.zeros(conditions.shares.shape, np.int64)
     tick, size = next_tick(conditions.persons), 0
     for place in range(start, end):
         if weights[0, place] > 0:
             for column in range(len(conditions.persons.value)):
-                code = columns[width + column, place]
+                code = rows.columns[width + column, place]
                 size += meet(conditions.persons, column, code, tick, counts)
     return holds(conditions, size, weights[1, start:end].sum(), counts)
 
 
 @njit(cache=True)
-def _allowed(
-    columns: Any,
-    weights: Any,
-    width: int,
-    conditions: Any,
-    start: int,
-    end: int,
-    lower: int,
-    whole: Any,
-) -> bool:
+def _allowed(rows: Any, conditions: Any, start: int, end: int, lower: int, whole: Any) -> bool:
     """Whether both sides of a cut satisfy every condition."""
-    middle = start + lower
+    weights, middle = rows.weights, start + lower
     left, right = weights[0, start:middle].sum(), weights[0, middle:end].sum()
     if left < conditions.smallest or right < conditions.smallest:
         return False
     if counted_once(conditions.persons):
-        return _has_persons(columns, weights, width, conditions, start, middle) and _has_persons(
-            columns, weights, width, conditions, middle, end
-        )
+        left_holds = _has_persons(rows, conditions, start, middle)
+        return left_holds and _has_persons(rows, conditions, middle, end)
     if len(conditions.kinds) == 0:
         return True
     below, above = weights[1, start:middle].sum(), weights[1, middle:end].sum()
-    counts = _counted(columns, weights, width, conditions, start, middle)
+    counts = _counted(rows, conditions, start, middle)
     return holds(conditions, left, below, counts) and holds(
         conditions, right, above, whole - counts
     )

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.kernels.boxes.predicates import stands_for
+from shoal.kernels.arrays import Flags, Floats, Integers
+from shoal.kernels.boxes.predicates import Runs, stands_for
 from shoal.kernels.compile import njit
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 _ROOM = 1e-12  # sums in another order differ by less
 
@@ -20,33 +17,30 @@ class Regions(NamedTuple):
     """Different released records in some columns: what each of their cells stands for.
 
     ``labels[c, region]`` is the number of a label or -1 for a missing cell; those of column ``c``
-    are from ``bounds[c]`` to below ``bounds[c + 1]``. Label ``l`` stands for the codes from
-    ``low[i]`` to ``high[i]`` for ``i`` from ``starts[l]`` to below ``starts[l + 1]``;
-    ``places[offsets[c] + code]`` is where a value stands; ``ordered[c]`` whether that counts.
+    are from ``bounds[c]`` to below ``bounds[c + 1]``. ``places[offsets[c] + code]`` is where a
+    value stands; ``ordered[c]`` whether that counts.
     """
 
     labels: Integers
     bounds: Integers
-    starts: Integers
-    low: Integers
-    high: Integers
+    runs: Runs
     places: Floats
     offsets: Integers
-    ordered: npt.NDArray[np.bool_]
+    ordered: Flags
 
 
 @njit(cache=True)
 def _cell_gap(regions: Regions, column: int, label: int, code: int) -> float:
     """0 where the label stands for the value; else 1, or how far the nearest such value is."""
     if not regions.ordered[column]:
-        same = stands_for(label, code, regions.starts, regions.low, regions.high)
-        return 0.0 if same else 1.0
+        return 0.0 if stands_for(label, code, regions.runs) else 1.0
     first = regions.offsets[column]
+    starts, low, high = regions.runs
     place, best = regions.places[first + code], np.inf
-    for run in range(regions.starts[label], regions.starts[label + 1]):
-        if regions.low[run] <= code <= regions.high[run]:
+    for run in range(starts[label], starts[label + 1]):
+        if low[run] <= code <= high[run]:
             return 0.0
-        ends = (regions.places[first + regions.low[run]], regions.places[first + regions.high[run]])
+        ends = (regions.places[first + low[run]], regions.places[first + high[run]])
         best = min(best, abs(place - ends[0]), abs(place - ends[1]))
     return best if best < np.inf else 1.0
 
@@ -92,23 +86,17 @@ def _reach(gaps: Floats, sizes: Integers, neighbours: int) -> tuple[float, int, 
 
 
 @njit(cache=True)
-def shared_neighbours(
-    left: Regions,
-    right: Regions,
-    left_codes: Integers,
-    right_codes: Integers,
-    left_sizes: Integers,
-    right_sizes: Integers,
-    pairs: Integers,
-    neighbours: int,
-) -> Integers:
+def shared_neighbours(one: Any, other: Any, pairs: Integers, neighbours: int) -> Integers:
     """For each person, how the nearest records by the left and by the right columns overlap.
 
+    Either side is its regions, the codes of the persons, and how many records are in each region.
     ``pairs[:, i]`` is a left region, a right region, and the number of records in both. The
     columns of the result: records nearer on the left, as far on the left, nearer on the right, as
     far on the right, then in both: nearer and nearer, as far on the left and nearer on the right,
     nearer on the left and as far on the right, as far on both.
     """
+    left, left_codes, left_sizes = one
+    right, right_codes, right_sizes = other
     persons = left_codes.shape[1]
     found = np.zeros((persons, 8), np.int64)
     left_gaps, right_gaps = np.empty(left.labels.shape[1]), np.empty(right.labels.shape[1])
@@ -116,10 +104,11 @@ def shared_neighbours(
     for person in range(persons):
         fill_gaps(left, left_codes[:, person], left_cells, left_gaps)
         fill_gaps(right, right_codes[:, person], right_cells, right_gaps)
-        one, found[person, 0], found[person, 1] = _reach(left_gaps, left_sizes, neighbours)
-        two, found[person, 2], found[person, 3] = _reach(right_gaps, right_sizes, neighbours)
+        near_left, found[person, 0], found[person, 1] = _reach(left_gaps, left_sizes, neighbours)
+        near_right, found[person, 2], found[person, 3] = _reach(right_gaps, right_sizes, neighbours)
         for at in range(pairs.shape[1]):
-            here, there = left_gaps[pairs[0, at]] - one, right_gaps[pairs[1, at]] - two
+            here = left_gaps[pairs[0, at]] - near_left
+            there = right_gaps[pairs[1, at]] - near_right
             if here <= _ROOM and there <= _ROOM:
                 kind = 4 + (here >= -_ROOM) + 2 * (there >= -_ROOM)
                 found[person, kind] += pairs[2, at]
@@ -134,9 +123,7 @@ class Secrets(NamedTuple):
     ``worth[label]`` of the cases if the true one is among them.
     """
 
-    starts: Integers
-    low: Integers
-    high: Integers
+    runs: Runs
     places: Floats
     ordered: bool
     guesses: Floats
@@ -152,7 +139,7 @@ def worth_of(secrets: Secrets, label: int, code: int) -> float:
     if secrets.ordered:
         away = abs(secrets.guesses[label] - secrets.places[code])
         return 1.0 if away <= secrets.closeness + _ROOM else 0.0
-    if stands_for(label, code, secrets.starts, secrets.low, secrets.high):
+    if stands_for(label, code, secrets.runs):
         return secrets.worth[label]
     return 0.0
 

@@ -1,24 +1,31 @@
-"""Which record a conjunction of conditions isolates, if it is one alone."""
+"""Rows by what labels stand for: which one a predicate isolates, and which ones a box covers."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from shoal.kernels.arrays import Codes, Floats, Integers
 from shoal.kernels.compile import njit
-
-Integers = npt.NDArray[np.int64]
 
 NOBODY, SEVERAL = -1, -2
 
 
+class Runs(NamedTuple):
+    """What labels stand for: label ``l`` for the codes from ``low[i]`` to ``high[i]``, for every
+    ``i`` from ``starts[l]`` to below ``starts[l + 1]``."""
+
+    starts: Integers
+    low: Integers
+    high: Integers
+
+
 @njit(cache=True)
-def stands_for(label: int, code: int, starts: Integers, low: Integers, high: Integers) -> bool:
+def stands_for(label: int, code: int, runs: Runs) -> bool:
     """Whether a released label stands for a value; a missing value is stood for by none."""
-    for run in range(starts[label], starts[label + 1]):
-        if low[run] <= code <= high[run]:
+    for run in range(runs.starts[label], runs.starts[label + 1]):
+        if runs.low[run] <= code <= runs.high[run]:
             return True
     return False
 
@@ -31,8 +38,8 @@ class Indexed(NamedTuple):
     ``owners`` has the number of the person of each row.
     """
 
-    values: npt.NDArray[np.int32]
-    order: npt.NDArray[np.int32]
+    values: Codes
+    order: Codes
     firsts: Integers
     offsets: Integers
     owners: Integers
@@ -56,15 +63,9 @@ def indexed(values: Integers, counts: Integers, owners: Integers | None = None) 
 
 
 @njit(cache=True)
-def fewest(
-    rows: Indexed,
-    columns: Integers,
-    labels: Integers,
-    starts: Integers,
-    low: Integers,
-    high: Integers,
-) -> tuple[int, int]:
+def fewest(rows: Indexed, columns: Integers, labels: Integers, runs: Runs) -> tuple[int, int]:
     """The condition that the fewest rows meet, and how many; -1 and 0 where nothing is asked."""
+    starts, low, high = runs
     best, smallest = -1, 0
     for place in range(len(columns)):
         if labels[place] < 0:
@@ -78,50 +79,26 @@ def fewest(
 
 
 @njit(cache=True)
-def rows_to_look_at(
-    rows: Indexed,
-    columns: Integers,
-    labels: Integers,
-    starts: Integers,
-    low: Integers,
-    high: Integers,
-) -> Integers:
+def rows_to_look_at(rows: Indexed, columns: Integers, labels: Integers, runs: Runs) -> Integers:
     """How many rows :func:`isolated_rows` has to look at for each predicate, at most."""
     looked = np.zeros(len(columns), np.int64)
     for at in range(len(columns)):
-        looked[at] = fewest(rows, columns[at], labels[at], starts, low, high)[1]
+        looked[at] = fewest(rows, columns[at], labels[at], runs)[1]
     return looked
 
 
 @njit(cache=True)
-def holds(
-    rows: Indexed,
-    row: int,
-    columns: Integers,
-    labels: Integers,
-    starts: Integers,
-    low: Integers,
-    high: Integers,
-) -> bool:
+def holds(rows: Indexed, row: int, columns: Integers, labels: Integers, runs: Runs) -> bool:
     """Whether a row meets all conditions of a predicate."""
     for place in range(len(columns)):
         label = labels[place]
-        if label >= 0 and not stands_for(
-            label, rows.values[row, columns[place]], starts, low, high
-        ):
+        if label >= 0 and not stands_for(label, rows.values[row, columns[place]], runs):
             return False
     return True
 
 
 @njit(cache=True)
-def isolated_rows(
-    rows: Indexed,
-    columns: Integers,
-    labels: Integers,
-    starts: Integers,
-    low: Integers,
-    high: Integers,
-) -> Integers:
+def isolated_rows(rows: Indexed, columns: Integers, labels: Integers, runs: Runs) -> Integers:
     """For each predicate a row of the only person that it holds for, or NOBODY, or SEVERAL.
 
     Only rows that meet the condition which the fewest meet are looked at.
@@ -133,12 +110,13 @@ def isolated_rows(
     columns, labels : array of int64
         ``columns[p, i]`` and ``labels[p, i]`` are condition ``i`` of predicate ``p``: the value in
         that column is one that the label stands for. A label of -1 asks for nothing.
-    starts, low, high : array of int64
-        What each label stands for: runs of codes, as in a released column.
+    runs : Runs
+        What each label stands for.
     """
+    starts, low, high = runs
     found = np.full(len(columns), NOBODY, np.int64)
     for at in range(len(columns)):
-        best = fewest(rows, columns[at], labels[at], starts, low, high)[0]
+        best = fewest(rows, columns[at], labels[at], runs)[0]
         if best < 0:
             found[at] = 0 if (rows.owners == rows.owners[0]).all() else SEVERAL
             continue
@@ -148,7 +126,7 @@ def isolated_rows(
             begin, end = rows.firsts[first + low[run]], rows.firsts[first + high[run] + 1]
             for spot in range(begin, end):
                 row = rows.order[column, spot]
-                if holds(rows, row, columns[at], labels[at], starts, low, high):
+                if holds(rows, row, columns[at], labels[at], runs):
                     if found[at] == NOBODY:
                         found[at] = row
                     elif rows.owners[row] != rows.owners[found[at]]:
@@ -157,3 +135,55 @@ def isolated_rows(
             if found[at] == SEVERAL:
                 break
     return found
+
+
+def covered_rows(rows: Indexed, boxes: Integers, runs: Runs, weights: Floats) -> Floats:
+    """For each box, which has a label in every column, the weight of the rows that it covers.
+
+    Examples
+    --------
+    Two boxes of one column, with the codes 0 to 1 and 1; the row of code 1 weighs 3.
+
+    >>> rows = indexed(np.array([[0, 1]]), np.array([2]))
+    >>> runs = Runs(np.array([0, 1, 2]), np.array([0, 1]), np.array([1, 1]))
+    >>> boxes = np.array([[0], [1]])
+    >>> covered_rows(rows, boxes, runs, np.array([1.0, 3.0])).tolist()
+    [4.0, 3.0]
+    >>> shared_out(rows, boxes, runs, np.array([0.25, 0.5])).tolist()
+    [0.25, 0.75]
+    """
+    totals = np.zeros(len(boxes))
+    _add_up(rows, boxes, runs, weights, totals, False)
+    return totals
+
+
+def shared_out(rows: Indexed, boxes: Integers, runs: Runs, shares: Floats) -> Floats:
+    """For each row the sum of the shares of the boxes that cover it."""
+    received = np.zeros(len(rows.values))
+    _add_up(rows, boxes, runs, shares, received, True)
+    return received
+
+
+@njit(cache=True)
+def _add_up(
+    rows: Indexed, boxes: Integers, runs: Runs, given: Floats, sums: Floats, by_row: bool
+) -> None:
+    """Add up what rows give to the boxes that cover them or, ``by_row``, boxes to their rows.
+
+    Only rows that the label which covers the fewest covers are looked at.
+    """
+    columns = np.arange(boxes.shape[1])
+    starts, low, high = runs
+    for box in range(len(boxes)):
+        labels = boxes[box]
+        column = fewest(rows, columns, labels, runs)[0]
+        first = rows.offsets[column]
+        for run in range(starts[labels[column]], starts[labels[column] + 1]):
+            begin, end = rows.firsts[first + low[run]], rows.firsts[first + high[run] + 1]
+            for spot in range(begin, end):
+                row = rows.order[column, spot]
+                if holds(rows, row, columns, labels, runs):
+                    if by_row:
+                        sums[row] += given[box]
+                    else:
+                        sums[box] += given[row]

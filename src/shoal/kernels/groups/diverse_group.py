@@ -19,11 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels.arrays import Codes, Flags, Floats, Integers
 from shoal.kernels.compile import njit
 from shoal.kernels.conditions import Conditions, total_shortfall
-from shoal.kernels.space.mixed_distance import Floats, Integers
-
-Flags = npt.NDArray[np.bool_]
 
 _LEAVERS = 16  # members that may be exchanged, of different profiles
 _COMERS = 1024  # profiles that may come, at most; and at least:
@@ -40,7 +38,7 @@ SIZE, TICK = 0, 1
 class Sensitive(NamedTuple):
     """What is sensitive of the records."""
 
-    codes: npt.NDArray[np.int32]  # by column and record
+    codes: Codes  # by column and record
     profiles: Integers  # which combination of codes a record has, numbered
 
 

@@ -22,11 +22,12 @@ IEEE Transactions on Knowledge and Data Engineering 27(11), for groups that exch
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels.arrays import Floats, Integers, Labels
 from shoal.kernels.compile import njit
 from shoal.kernels.conditions import Conditions, holds, total_shortfall
 from shoal.kernels.groups.diverse_group import (
@@ -43,7 +44,7 @@ from shoal.kernels.groups.diverse_group import (
 from shoal.kernels.groups.diverse_merge import settled
 from shoal.kernels.lanes import WIDTH
 from shoal.kernels.space.mixed_centroid import Centroid, centroid_of, leave, set_centroid
-from shoal.kernels.space.mixed_distance import Floats, Integers, set_query
+from shoal.kernels.space.mixed_distance import set_query
 from shoal.kernels.space.mixed_records import MixedRecords, squared_euclidean, with_lonely_codes
 from shoal.kernels.space.mixed_tree import (
     Tree,
@@ -55,14 +56,29 @@ from shoal.kernels.space.mixed_tree import (
     tighten,
 )
 
-Labels = npt.NDArray[np.int32]
-
 _STEP = 400_000  # leaves and nodes that a call may compare with a query: about 50 ms
 _SMALL = 512  # records for which a tree is not grown anew
 _MORE = 32  # records that are at hand beyond those that a group needs
 _STALE = 0.98  # of the records left when the size was found: then it is found again
 _PHASES = 4  # of a fair sample: which records of a value it happens to meet
 _LEFT, _GROUPS, _FAIR, _MEASURED, _STUCK = range(5)
+
+
+class _Search(NamedTuple):
+    """What groups are looked for in, the group that is being formed, and the groups so far."""
+
+    tree: Tree
+    records: MixedRecords
+    centroid: Centroid  # of the records that are left
+    conditions: Conditions
+    sensitive: Sensitive
+    group: Group
+    counts: Integers  # of the records that are left, by sensitive column and code
+    profiles: Integers  # of the records that are left, by profile
+    near: Floats  # room for rows
+    gaps: Floats  # and for their distances
+    labels: Labels
+    state: Integers
 
 
 class DiverseMdav:
@@ -109,32 +125,40 @@ class DiverseMdav:
         records = with_lonely_codes(records)
         rows = records.values.shape[1]
         self.labels: Labels = np.full(rows, -1, np.int32)
-        self._records, self._k = records, k
-        self._conditions = conditions._replace(smallest=max(k, conditions.smallest))
-        self._sensitive = sensitive_of(codes)
-        self._group = empty_group(self._sensitive, conditions)
-        self._counts = np.zeros_like(self._group.counts)  # of the records that are left
-        _count_all(self._counts, self._sensitive.codes)
-        self._profiles = np.bincount(self._sensitive.profiles)
-        self._state = np.array([rows, 0, k, 0, 0])
-        self._near, self._gaps = np.empty(rows), np.empty(rows)
-        self._centroid = centroid_of(records)
-        self._tree: Tree | None = None
-        self._stop = rows
+        sensitive = sensitive_of(codes)
+        group = empty_group(sensitive, conditions)
+        self._search = _Search(
+            tree=grow(records, np.arange(rows)),
+            records=records,
+            centroid=centroid_of(records),
+            conditions=conditions._replace(smallest=max(k, conditions.smallest)),
+            sensitive=sensitive,
+            group=group,
+            counts=np.zeros_like(group.counts),
+            profiles=np.bincount(sensitive.profiles),
+            near=np.empty(rows),
+            gaps=np.empty(rows),
+            labels=self.labels,
+            state=np.array([rows, 0, k, 0, 0]),
+        )
+        _count_all(self._search.counts, sensitive.codes)
+        self._k = k
+        self._stop = _half(rows)
 
     def advance(self) -> int:
         """Form groups for a fraction of a second; give how many records have one."""
-        state = self._state
+        state = self._search.state
         self._find_fair_size()
         if state[_LEFT] >= 2 * state[_FAIR]:
-            if self._tree is None or state[_LEFT] <= self._stop:
+            if state[_LEFT] <= self._stop:
                 rows = np.flatnonzero(self.labels < 0)
-                self._tree = grow(self._records, rows)
-                self._stop = len(rows) // 2 if len(rows) > _SMALL else 0
-            self._form(self._tree)
+                self._search = self._search._replace(tree=grow(self._search.records, rows))
+                self._stop = _half(len(rows))
+            _form_groups(self._search, self._stop, self._k)
             self._find_fair_size()
         if state[_STUCK]:
-            self.labels = settled(self._records, self.labels, self._conditions, self._sensitive)
+            asked = self._search.conditions, self._search.sensitive
+            self.labels = settled(self._search.records, self.labels, *asked)
             state[_LEFT] = 0
         elif 0 < state[_LEFT] < 2 * state[_FAIR]:
             self.labels[self.labels < 0] = state[_GROUPS]
@@ -142,25 +166,13 @@ class DiverseMdav:
         return len(self.labels) - int(state[_LEFT])
 
     def _find_fair_size(self) -> None:
-        _find_fair_size(self._conditions, self._counts, self._state, self._k)
+        search = self._search
+        _find_fair_size(search.conditions, search.counts, search.state, self._k)
 
-    def _form(self, tree: Tree) -> None:
-        _form_groups(
-            tree,
-            self._records,
-            self._centroid,
-            self._conditions,
-            self._sensitive,
-            self._group,
-            self._counts,
-            self._profiles,
-            self._near,
-            self._gaps,
-            self.labels,
-            self._state,
-            self._stop,
-            self._k,
-        )
+
+def _half(rows: int) -> int:
+    """With how many records left a tree of so many is grown anew."""
+    return rows // 2 if rows > _SMALL else 0
 
 
 @njit(cache=True)
@@ -170,64 +182,37 @@ def _count_all(counts: Integers, codes: Any) -> None:
 
 
 @njit(cache=True)
-def _form_groups(
-    tree: Tree,
-    records: MixedRecords,
-    centroid: Centroid,
-    conditions: Conditions,
-    sensitive: Sensitive,
-    group: Group,
-    counts: Integers,
-    profiles: Integers,
-    near: Floats,
-    gaps: Floats,
-    labels: Labels,
-    state: Integers,
-    stop: int,
-    k: int,
-) -> None:
+def _form_groups(search: _Search, stop: int, k: int) -> None:
+    conditions, counts, state = search.conditions, search.counts, search.state
     met = 0
     while state[_STUCK] == 0 and state[_LEFT] > stop and met < _STEP:
         _find_fair_size(conditions, counts, state, k)
         if state[_LEFT] < 2 * state[_FAIR]:
             return
-        set_centroid(tree.query, centroid)
+        set_centroid(search.tree.query, search.centroid)
         for _ in range(2 if state[_LEFT] >= 3 * state[_FAIR] else 1):
             if state[_STUCK] == 1 or state[_LEFT] < 2 * state[_FAIR]:
                 break
             # The query is the centroid first, and then the seed of the first group.
-            seed, visits = furthest(tree, records.measure)
-            met += visits
-            met += _gather(
-                tree, records, conditions, sensitive, group, profiles, near, gaps, state, seed, k
-            )
-            _close(tree, records, centroid, sensitive, group, counts, profiles, labels, state)
+            seed, visits = furthest(search.tree, search.records.measure)
+            met += visits + _gather(search, seed, k)
+            _close(search)
             if state[_LEFT] > 0 and not holds(conditions, state[_LEFT], state[_LEFT], counts):
                 state[_STUCK] = 1
 
 
-@njit(cache=True)
-def _gather(
-    tree: Tree,
-    records: MixedRecords,
-    conditions: Conditions,
-    sensitive: Sensitive,
-    group: Group,
-    profiles: Integers,
-    near: Floats,
-    gaps: Floats,
-    state: Integers,
-    seed: int,
-    k: int,
-) -> int:
+@njit(cache=True, forceinline=True)
+def _gather(search: _Search, seed: int, k: int) -> int:
     """Fill a group that holds around a seed, which becomes the query; give what that cost."""
-    fair, left = state[_FAIR], state[_LEFT]
+    tree, records, conditions = search.tree, search.records, search.conditions
+    sensitive, group, near, gaps = search.sensitive, search.group, search.near, search.gaps
+    fair, left = search.state[_FAIR], search.state[_LEFT]
     set_query(tree.query, records.measure, records.values, records.codes, seed)
     wanted = k - 1 if fair == k else min(left - 1, 2 * fair + _MORE)
     met = nearest(tree, records.measure, seed, gaps[:wanted], near[:wanted])
     rows = _by_distance(near, gaps, wanted)
     put_in(group, sensitive, seed, 0.0)
-    _fill(group, sensitive, profiles, rows, gaps, fair, left, k)
+    _fill(search, rows, k)
     size = group.state[SIZE]
     short = total_shortfall(conditions, size, size, group.counts)
     if short > 0.0 and wanted < min(left - 1, 2 * fair + _MORE):
@@ -250,21 +235,14 @@ def _gather(
     return met
 
 
-@njit(cache=True)
-def _fill(
-    group: Group,
-    sensitive: Sensitive,
-    profiles: Integers,
-    rows: Integers,
-    gaps: Floats,
-    fair: int,
-    left: int,
-    k: int,
-) -> None:
+@njit(cache=True, forceinline=True)
+def _fill(search: _Search, rows: Integers, k: int) -> None:
     """Take in the nearest: k of them, or a fair size of which no profile is more than its share."""
+    group, sensitive, gaps = search.group, search.sensitive, search.gaps
+    fair, left = search.state[_FAIR], search.state[_LEFT]
     for place in range(len(rows)):
         profile = sensitive.profiles[rows[place]]
-        share = -(-fair * profiles[profile] // left)
+        share = -(-fair * search.profiles[profile] // left)
         if fair == k or group.taken[profile] < share:
             put_in(group, sensitive, rows[place], gaps[place])
             if group.state[SIZE] == fair:
@@ -286,27 +264,18 @@ def _by_distance(near: Floats, gaps: Floats, count: int) -> Integers:
     return rows
 
 
-@njit(cache=True)
-def _close(
-    tree: Tree,
-    records: MixedRecords,
-    centroid: Centroid,
-    sensitive: Sensitive,
-    group: Group,
-    counts: Integers,
-    profiles: Integers,
-    labels: Labels,
-    state: Integers,
-) -> None:
+@njit(cache=True, forceinline=True)
+def _close(search: _Search) -> None:
     """Number the group, and take its members away from what is left."""
+    tree, sensitive, group, state = search.tree, search.sensitive, search.group, search.state
     for row in group.members[: group.state[SIZE]]:
-        labels[row] = state[_GROUPS]
+        search.labels[row] = state[_GROUPS]
         forget(tree, row)
-        leave(centroid, records, row)
-        profiles[sensitive.profiles[row]] -= 1
+        leave(search.centroid, search.records, row)
+        search.profiles[sensitive.profiles[row]] -= 1
         group.taken[sensitive.profiles[row]] = 0
         group.inside[row] = False
-        count_in(counts, sensitive.codes, row, -1)
+        count_in(search.counts, sensitive.codes, row, -1)
         count_in(group.counts, sensitive.codes, row, -1)
     for row in group.members[: group.state[SIZE]]:
         leaf = tree.places[row] // WIDTH

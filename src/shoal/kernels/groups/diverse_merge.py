@@ -11,18 +11,16 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from shoal.kernels.arrays import Floats, Integers, Labels
 from shoal.kernels.compile import njit
 from shoal.kernels.conditions import Conditions, holds
 from shoal.kernels.groups.diverse_group import Sensitive, count_in, table_shape
 from shoal.kernels.lanes import WIDTH
 from shoal.kernels.persons import counted_once, meet, next_tick
-from shoal.kernels.space.mixed_distance import Codes, Floats, Integers, set_query
+from shoal.kernels.space.mixed_distance import set_query
 from shoal.kernels.space.mixed_records import MixedRecords
 from shoal.kernels.space.mixed_tree import Tree, compare_all, grow
-
-Labels = npt.NDArray[np.int32]
 
 _TRIES = 64  # groups that a record without a group may try to join
 
@@ -76,23 +74,21 @@ def settled(
         patterns=np.zeros(groups, np.int64),
     )
     found = labels.copy()
-    _list(lists, records, centres.values, centres.codes, found)
+    _list(lists, records, centres, found)
     tree = grow(centres, np.arange(groups))
     gaps = np.empty(groups)
     _join(tree, lists, records, conditions, sensitive.codes, gaps, found)
-    _merge(tree, lists, records, centres.values, centres.codes, conditions, sensitive.codes, gaps)
+    _merge(tree, lists, records, centres, conditions, sensitive.codes, gaps)
     return _numbered(lists, found)
 
 
 @njit(cache=True)
-def _list(
-    lists: Lists, records: MixedRecords, values: Floats, codes: Codes, labels: Labels
-) -> None:
+def _list(lists: Lists, records: MixedRecords, centres: MixedRecords, labels: Labels) -> None:
     for row in range(len(labels) - 1, -1, -1):
         if labels[row] >= 0:
             _prepend(lists, row, labels[row])
     for group in range(len(lists.heads)):
-        _set_centre(lists, records, values, codes, group)
+        _set_centre(lists, records, centres, group)
 
 
 @njit(cache=True)
@@ -103,10 +99,9 @@ def _prepend(lists: Lists, row: int, group: int) -> None:
 
 
 @njit(cache=True)
-def _set_centre(
-    lists: Lists, records: MixedRecords, values: Floats, codes: Codes, group: int
-) -> None:
+def _set_centre(lists: Lists, records: MixedRecords, centres: MixedRecords, group: int) -> None:
     """Mean of numbers and mode of categories over the members that have a value."""
+    values, codes = centres.values, centres.codes
     numeric, measure, tally = len(records.values), records.measure, lists.tally
     for column in range(len(measure.presence)):
         at, have, total, mode = measure.presence[column], 0, 0.0, np.int64(0)
@@ -216,8 +211,7 @@ def _merge(
     tree: Tree,
     lists: Lists,
     records: MixedRecords,
-    values: Floats,
-    centre_codes: Codes,
+    centres: MixedRecords,
     conditions: Conditions,
     codes: Any,
     gaps: Floats,
@@ -225,14 +219,14 @@ def _merge(
     """Let every group that misses a condition take in the nearest other one, until it does not."""
     alive = len(lists.heads)
     for group in range(alive):
-        _move_centre(tree, lists, records, values, centre_codes, group)
+        _move_centre(tree, lists, records, centres, group)
     for group in range(len(lists.heads)):
         while (
             lists.heads[group] >= 0
             and alive > 1
             and not _holds(lists, conditions, codes, group, -1)
         ):
-            set_query(tree.query, records.measure, values, centre_codes, group)
+            set_query(tree.query, records.measure, centres.values, centres.codes, group)
             compare_all(tree, records.measure, gaps)
             nearest = -1
             for other in range(len(gaps)):
@@ -246,20 +240,20 @@ def _merge(
                 row = after
             lists.heads[nearest] = -1
             alive -= 1
-            _move_centre(tree, lists, records, values, centre_codes, group)
+            _move_centre(tree, lists, records, centres, group)
 
 
 @njit(cache=True)
 def _move_centre(
-    tree: Tree, lists: Lists, records: MixedRecords, values: Floats, codes: Codes, group: int
+    tree: Tree, lists: Lists, records: MixedRecords, centres: MixedRecords, group: int
 ) -> None:
     """Compute a centre anew, also in its leaf; boxes stay, since nobody asks them."""
-    _set_centre(lists, records, values, codes, group)
+    _set_centre(lists, records, centres, group)
     leaf, lane = tree.places[group] // WIDTH, tree.places[group] % WIDTH
-    for column in range(len(values)):
-        tree.values[leaf, column, lane] = values[column, group]
-    for column in range(len(codes)):
-        tree.codes[leaf, column, lane] = codes[column, group]
+    for column in range(len(centres.values)):
+        tree.values[leaf, column, lane] = centres.values[column, group]
+    for column in range(len(centres.codes)):
+        tree.codes[leaf, column, lane] = centres.codes[column, group]
 
 
 @njit(cache=True)

@@ -12,19 +12,19 @@ or all of them one after the other where that is faster, which some rounds with 
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
+from typing import NamedTuple
 
+import numpy as np
+
+from shoal.kernels.arrays import Floats, Integers, Labels
 from shoal.kernels.compile import as_python, njit
 from shoal.kernels.lanes import WIDTH
 from shoal.kernels.space.few import Few
 from shoal.kernels.space.mixed_centroid import Centroid, centroid_of, leave, set_centroid
-from shoal.kernels.space.mixed_distance import Floats, Integers, set_query
+from shoal.kernels.space.mixed_distance import set_query
 from shoal.kernels.space.mixed_records import MixedRecords, with_lonely_codes
 from shoal.kernels.space.mixed_scan import pack, rows_by_leaf, scan
 from shoal.kernels.space.mixed_tree import Tree, forget, furthest, grow, nearest, tighten
-
-Labels = npt.NDArray[np.int32]
 
 _STEP = 400_000  # leaves and nodes that a call may compare with a query: about 50 ms
 _SMALL = 512  # records for which a tree is not grown anew
@@ -32,6 +32,18 @@ _TRIAL = 32  # groups that show whether the tree pays
 _DEAR = 2.2  # what a leaf or node that a tree meets costs, in leaves passed one after the other
 _WORN = 8  # full leaves are filled anew when one record of so many is gone
 _LEFT, _GROUPS, _NEXT = 0, 1, 2
+
+
+class _Search(NamedTuple):
+    """What rounds look for groups in, and the groups so far."""
+
+    tree: Tree
+    records: MixedRecords
+    labels: Labels
+    state: Integers  # records left, groups, and the next start
+    gaps: Floats  # room for k - 1 distances
+    found: Floats  # and for the rows that they belong to
+    boxes: bool  # whether the tree has some
 
 
 class _Partition:
@@ -70,10 +82,12 @@ class _Partition:
     def _advance_in(self, tree: Tree, stop: int) -> None:
         """Form groups while more records are left; then do without boxes if they do not pay."""
         before = int(self._state[_GROUPS])
-        met = self._form(tree, stop)
+        room = self._gaps, self._found
+        search = _Search(tree, self._records, self.labels, self._state, *room, self._boxes)
+        met = self._form(search, stop)
         formed, left = int(self._state[_GROUPS]) - before, int(self._state[_LEFT])
-        room = len(tree.values) * WIDTH
-        worn = _SMALL < left <= room - room // _WORN
+        lanes = len(tree.values) * WIDTH
+        worn = _SMALL < left <= lanes - lanes // _WORN
         change = not self._pays(met, formed * left) if self._boxes else worn
         if change and left > self._stop:  # else a tree is grown anyway
             self._tree, self._boxes = pack(self._records, rows_by_leaf(tree)), False
@@ -82,7 +96,7 @@ class _Partition:
         """Whether meeting so many leaves and nodes was cheaper than passing so many records."""
         return bool(_DEAR * met <= self._passes * passed / WIDTH)
 
-    def _form(self, tree: Tree, stop: int) -> int:
+    def _form(self, search: _Search, stop: int) -> int:
         """Form groups while more records are left; give how many leaves and nodes that met."""
         raise NotImplementedError
 
@@ -120,19 +134,8 @@ class MixedMdav(_Partition):
         super().__init__(records, k)
         self._centroid = centroid_of(records)
 
-    def _form(self, tree: Tree, stop: int) -> int:
-        met: int = _two_per_round(
-            tree,
-            self._records,
-            self._centroid,
-            self.labels,
-            self._state,
-            self._gaps,
-            self._found,
-            self._boxes,
-            stop,
-        )
-        return met
+    def _form(self, search: _Search, stop: int) -> int:
+        return _two_per_round(search, self._centroid, stop)
 
 
 class RandomStartMdav(_Partition):
@@ -171,19 +174,8 @@ class RandomStartMdav(_Partition):
         super().__init__(records, k)
         self._permutation = permutation
 
-    def _form(self, tree: Tree, stop: int) -> int:
-        met: int = _one_per_round(
-            tree,
-            self._records,
-            self._permutation,
-            self.labels,
-            self._state,
-            self._gaps,
-            self._found,
-            self._boxes,
-            stop,
-        )
-        return met
+    def _form(self, search: _Search, stop: int) -> int:
+        return _one_per_round(search, self._permutation, stop)
 
 
 def mdav_of_few(records: MixedRecords, k: int) -> Labels:
@@ -217,56 +209,37 @@ def mdav_of_few(records: MixedRecords, k: int) -> Labels:
 
 
 @njit(cache=True)
-def _one_per_round(
-    tree: Tree,
-    records: MixedRecords,
-    permutation: Integers,
-    labels: Labels,
-    state: Integers,
-    gaps: Floats,
-    found: Floats,
-    boxes: bool,
-    stop: int,
-) -> int:
-    k, met = len(gaps) + 1, 0
+def _one_per_round(search: _Search, permutation: Integers, stop: int) -> int:
+    tree, records, labels, state = search.tree, search.records, search.labels, search.state
+    k, met = len(search.gaps) + 1, 0
     while state[_LEFT] >= 2 * k and state[_LEFT] > stop and met < _STEP:
         while labels[permutation[state[_NEXT]]] >= 0:
             state[_NEXT] = (state[_NEXT] + 1) % len(permutation)
         start = permutation[state[_NEXT]]
         state[_NEXT] = (state[_NEXT] + 1) % len(permutation)
         set_query(tree.query, records.measure, records.values, records.codes, start)
-        seed, visits = _furthest(tree, records, gaps, found, boxes)
+        seed, visits = _furthest(search)
         met += visits
-        met += _form_group(tree, records, labels, state, gaps, found, boxes, seed, False)[1]
+        met += _form_group(search, seed, False)[1]
     return met
 
 
 @njit(cache=True)
-def _two_per_round(
-    tree: Tree,
-    records: MixedRecords,
-    centroid: Centroid,
-    labels: Labels,
-    state: Integers,
-    gaps: Floats,
-    found: Floats,
-    boxes: bool,
-    stop: int,
-) -> int:
-    k, met = len(gaps) + 1, 0
+def _two_per_round(search: _Search, centroid: Centroid, stop: int) -> int:
+    records, labels, state, found = search.records, search.labels, search.state, search.found
+    k, met = len(found) + 1, 0
     while state[_LEFT] >= 2 * k and state[_LEFT] > stop and met < _STEP:
         groups = 2 if state[_LEFT] >= 3 * k else 1
-        set_centroid(tree.query, centroid)
+        set_centroid(search.tree.query, centroid)
         seed = -1
         for turn in range(groups):
             # The query is the centroid first, and then the seed of the first group. The pass that
             # formed that group knows who is furthest, unless that one became a member.
             if seed < 0 or labels[seed] >= 0:
-                seed, visits = _furthest(tree, records, gaps, found, boxes)
+                seed, visits = _furthest(search)
                 met += visits
-            more = not boxes and turn + 1 < groups
             leaver = seed
-            seed, visits = _form_group(tree, records, labels, state, gaps, found, boxes, seed, more)
+            seed, visits = _form_group(search, seed, not search.boxes and turn + 1 < groups)
             met += visits
             leave(centroid, records, leaver)
             for i in range(len(found)):
@@ -275,37 +248,27 @@ def _two_per_round(
 
 
 @njit(cache=True)
-def _furthest(
-    tree: Tree, records: MixedRecords, gaps: Floats, found: Floats, boxes: bool
-) -> tuple[int, int]:
+def _furthest(search: _Search) -> tuple[int, int]:
     """The row that is furthest from the query, and how many leaves and nodes that met."""
-    if boxes:
-        row, met = furthest(tree, records.measure)
+    tree, measure, nothing = search.tree, search.records.measure, search.gaps[:0]
+    if search.boxes:
+        row, met = furthest(tree, measure)
         return row, met
     anywhere, nobody, wanted = np.int64(0), np.int64(-1), np.bool_(True)
-    beyond = scan(tree, records.measure, anywhere, nobody, gaps[:0], found[:0], wanted)
-    return beyond, len(tree.values)
+    return scan(tree, measure, anywhere, nobody, nothing, nothing, wanted), len(tree.values)
 
 
 @njit(cache=True)
-def _form_group(
-    tree: Tree,
-    records: MixedRecords,
-    labels: Labels,
-    state: Integers,
-    gaps: Floats,
-    found: Floats,
-    boxes: bool,
-    seed: int,
-    want_furthest: bool,
-) -> tuple[int, int]:
+def _form_group(search: _Search, seed: int, want_furthest: bool) -> tuple[int, int]:
     """Make a seed, which becomes the query, and its nearest others a group.
 
     Gives who is furthest from it if wanted (which boxes do not know), and what was met.
     """
+    tree, records, labels, state = search.tree, search.records, search.labels, search.state
+    gaps, found = search.gaps, search.found
     set_query(tree.query, records.measure, records.values, records.codes, seed)
     beyond, leaf = -1, tree.places[seed] // WIDTH
-    if boxes:
+    if search.boxes:
         met = nearest(tree, records.measure, seed, gaps, found)
     else:
         met = len(tree.values)
@@ -315,7 +278,7 @@ def _form_group(
     for i in range(len(found)):
         labels[int(found[i])] = state[_GROUPS]
         forget(tree, int(found[i]))
-    if boxes:
+    if search.boxes:
         tighten(tree, leaf)
         for i in range(len(found)):
             leaf = tree.places[int(found[i])] // WIDTH

@@ -18,18 +18,14 @@ over contiguous memory that do not branch on the data.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from shoal.kernels.arrays import Flags, Floats, Integers, Rows
 from shoal.kernels.compile import njit
-from shoal.kernels.space.mixed_distance import Floats, Integers, Measure
+from shoal.kernels.space.mixed_distance import Measure
 from shoal.kernels.space.mixed_records import MixedRecords
-
-Columns = npt.NDArray[Any]
-Values = npt.NDArray[Any]
-Rows = npt.NDArray[np.int32]
 
 _CELLS = 10_000_000  # looked at in about 50 ms
 _WAITING, _GROUPS, _DONE = 0, 1, 2
@@ -53,52 +49,46 @@ class Mondrian:
 
     def __init__(self, records: MixedRecords, k: int) -> None:
         nominal, count = len(records.measure.levels), records.values.shape[1]
-        self._columns = np.empty((len(records.values) + nominal, count))
-        self._columns[: len(records.values)] = records.values
-        self._columns[len(records.values) :] = records.codes[:nominal]
-        self._k, self._measure = k, records.measure
-        self._rows = np.arange(count, dtype=np.int32)
-        self._stack = np.empty((count // k + 2, 2), np.int64)
-        self._stack[0] = 0, count
-        self._values = np.empty((3, count))
-        self._places = np.empty((2, count), np.int32)
-        self._present = np.zeros(int(records.measure.levels.max(initial=1)), np.bool_)
-        self._state = np.array([1, 0, 0], np.int64)
+        columns = np.empty((len(records.values) + nominal, count))
+        columns[: len(records.values)] = records.values
+        columns[len(records.values) :] = records.codes[:nominal]
         self.labels: Rows = np.full(count, -1, np.int32)
+        self._k, self._measure = k, records.measure
+        self._parts = _Parts(
+            columns=columns,
+            rows=np.arange(count, dtype=np.int32),
+            stack=np.empty((count // k + 2, 2), np.int64),
+            values=np.empty((3, count)),
+            places=np.empty((2, count), np.int32),
+            present=np.zeros(int(records.measure.levels.max(initial=1)), np.bool_),
+            state=np.array([1, 0, 0], np.int64),
+            labels=self.labels,
+        )
+        self._parts.stack[0] = 0, count
 
     def advance(self) -> int:
         """Do about 50 ms of work; give how many records have their group."""
-        _advance(
-            self._columns,
-            self._measure,
-            self._rows,
-            self._k,
-            self._stack,
-            self._values,
-            self._places,
-            self._present,
-            self._state,
-            self.labels,
-            _CELLS,
-        )
-        return int(self._state[_DONE])
+        _advance(self._parts, self._measure, self._k, _CELLS)
+        return int(self._parts.state[_DONE])
+
+
+class _Parts(NamedTuple):
+    """The records, those of a part side by side, and the parts that are still to be cut."""
+
+    columns: Floats
+    rows: Rows
+    stack: Integers  # where a part begins, and where it ends
+    values: Floats  # room for three columns
+    places: Rows  # room for places on two sides
+    present: Flags  # room for codes
+    state: Integers  # parts waiting, groups, records done
+    labels: Rows
 
 
 @njit(cache=True)
-def _advance(
-    columns: Floats,
-    measure: Measure,
-    rows: Rows,
-    k: int,
-    stack: Integers,
-    values: Floats,
-    places: Rows,
-    present: npt.NDArray[np.bool_],
-    state: Integers,
-    labels: Rows,
-    cells: int,
-) -> None:
+def _advance(parts: _Parts, measure: Measure, k: int, cells: int) -> None:
     """Cut parts until the stack is empty or about ``cells`` cells were looked at."""
+    columns, rows, stack, state = parts.columns, parts.rows, parts.stack, parts.state
     widths = np.zeros(len(columns) + 1)[:-1]  # a table without columns has one part
     while state[_WAITING] > 0 and cells > 0:
         state[_WAITING] -= 1
@@ -108,21 +98,22 @@ def _advance(
         lower = 0
         if end - start >= 2 * k and len(columns) > 0:
             for column in range(len(columns)):
-                widths[column] = _width(columns[column, start:end], measure, column, present)
-            lower = cut(columns, rows, start, end, k, widths, values, places)
+                part = columns[column, start:end]
+                widths[column] = _width(part, measure, column, parts.present)
+            lower = _cut(parts, start, end, k, widths)
         if lower > 0:
             stack[top, 0], stack[top, 1] = start + lower, end
             stack[top + 1, 0], stack[top + 1, 1] = start, start + lower
             state[_WAITING] += 2
             continue
         for place in range(start, end):
-            labels[rows[place]] = state[_GROUPS]
+            parts.labels[rows[place]] = state[_GROUPS]
         state[_GROUPS] += 1
         state[_DONE] += end - start
 
 
 @njit(cache=True)
-def _width(part: Floats, measure: Measure, column: int, present: npt.NDArray[np.bool_]) -> float:
+def _width(part: Floats, measure: Measure, column: int, present: Flags) -> float:
     """What two records of a part can differ by in a column."""
     low, high = _ends(part)
     numeric = len(measure.weights)
@@ -153,20 +144,12 @@ def _ends(values: Floats) -> tuple[float, float]:
 
 
 @njit(cache=True)
-def cut(
-    columns: Columns,
-    rows: Rows,
-    start: int,
-    end: int,
-    k: int,
-    widths: Floats,
-    values: Columns,
-    places: Rows,
-) -> int:
+def _cut(parts: _Parts, start: int, end: int, k: int, widths: Floats) -> int:
     """Put the lower records first; give how many they are, 0 where no column can be cut.
 
     Sets the width of every column that it tried to 0.
     """
+    columns, rows, places = parts.columns, parts.rows, parts.places
     count = end - start
     while True:
         column = np.argmax(widths)
@@ -174,7 +157,7 @@ def cut(
             return 0
         widths[column] = 0.0
         part = columns[column, start:end]
-        median, below, upto = _median(part, values)
+        median, below, upto = _median(part, parts.values)
         possible_below = k <= below <= count - k
         possible_upto = k <= upto <= count - k
         if possible_below and possible_upto:
@@ -182,16 +165,16 @@ def cut(
         if not possible_below and not possible_upto:
             continue
         lower = upto if possible_upto else below
-        misplaced = _misplaced(part, median, possible_upto, lower, places)
-        left, right = places[0, :misplaced], places[1, :misplaced]
+        pairs = misplaced(part, median, possible_upto, lower, places)
+        left, right = places[0, :pairs], places[1, :pairs]
         for other in range(len(columns)):
-            _swap(columns[other, start:end], left, right)
-        _swap(rows[start:end], left, right)
+            swap(columns[other, start:end], left, right)
+        swap(rows[start:end], left, right)
         return lower
 
 
 @njit(cache=True)
-def _median(part: Values, values: Columns) -> tuple[Any, int, int]:
+def _median(part: Floats, values: Floats) -> tuple[Any, int, int]:
     """The value of rank ``len(part) // 2``, how many are below it, and below or equal.
 
     Quickselect: the values below and above a pivot are copied out, and one side is kept.
@@ -226,7 +209,7 @@ def _median(part: Values, values: Columns) -> tuple[Any, int, int]:
 
 
 @njit(cache=True)
-def _misplaced(part: Values, median: Any, with_equal: bool, lower: int, places: Rows) -> int:
+def misplaced(part: Any, median: Any, with_equal: bool, lower: int, places: Rows) -> int:
     """List the records that must change sides: as many of one side as of the other."""
     left = right = 0
     for place in range(lower):
@@ -241,7 +224,7 @@ def _misplaced(part: Values, median: Any, with_equal: bool, lower: int, places: 
 
 
 @njit(cache=True)
-def _swap(values: Values, left: Rows, right: Rows) -> None:
+def swap(values: Any, left: Rows, right: Rows) -> None:
     for pair in range(len(left)):
         moved = values[left[pair]]
         values[left[pair]] = values[right[pair]]

@@ -59,33 +59,42 @@ from __future__ import annotations
 
 import numpy as np
 
+from shoal.kernels.arrays import Floats, Rows
 from shoal.kernels.compile import njit
 from shoal.kernels.groups.mu_forest import (
+    GROUPED,
+    INSIDE,
+    OUTWARD,
+    OWN,
     TREES,
-    Floats,
     Forest,
-    ForestPartition,
-    Rows,
     cut,
+    edgeless,
+    line_up,
     link,
     make_group,
     pop,
     representative,
     size_if_short,
 )
-from shoal.kernels.space.mixed_distance import Codes, Measure, set_query
-from shoal.kernels.space.mixed_pairs import pair_gap
-from shoal.kernels.space.mixed_records import MixedRecords, with_lonely_codes
+from shoal.kernels.groups.univariate import stable_argsort
+from shoal.kernels.space.mixed_distance import set_query
+from shoal.kernels.space.mixed_records import (
+    ByRecord,
+    MixedRecords,
+    by_record,
+    pair_gap,
+    with_lonely_codes,
+)
 from shoal.kernels.space.mixed_tree import Tree, grow, nearest
 
 _STEP = 400_000  # leaves and nodes that a call may compare with a query: about 50 ms
 _PAIRS = 1_000_000  # compared in about 50 ms
 _LARGE = 8  # trees of more than this times k are halved: pairs of others are all compared
 _MARGIN = 1e-9  # of the loss: what differs by less is equal, rounding must not choose
-_INSIDE, _OUTWARD, _OWN = 0, 1, 2  # what ``Forest.sums`` has of a record
 
 
-class MuApprox(ForestPartition):
+class MuApprox:
     """The partition of records of mixed type into groups of k to 2 k - 1.
 
     Parameters
@@ -113,23 +122,35 @@ class MuApprox(ForestPartition):
 
     def __init__(self, records: MixedRecords, k: int) -> None:
         count = records.values.shape[1]
-        super().__init__(count, k, 3)
+        self._k = k
+        self._radii = np.empty(count)
+        self._outermost: Rows | None = None
+        self._measured = self._joined = 0
+        self._forest = edgeless(count, k)
+        self.labels = np.full(count, -1, np.int32)
         self._records = with_lonely_codes(records)
         self._tree = grow(self._records, np.arange(count))
-        # By record: a pair is then in few places of the memory.
-        self._values = np.ascontiguousarray(records.values.T)
-        self._codes = np.ascontiguousarray(records.codes.T)
+        self._by_record = by_record(records)
 
-    def _measure(self, start: int) -> int:
-        return int(_measure(self._tree, self._records, self._k, self._radii, start, _STEP))
+    def advance(self) -> int:
+        """Do about 50 ms of work; give how far it is, in records: all of them at the end.
 
-    def _join(self, rows: Rows, start: int) -> int:
-        end: int = _join(self._tree, self._records, self._k, rows, start, self._forest, _STEP)
-        return end
-
-    def _cut(self) -> None:
-        measure, forest = self._records.measure, self._forest
-        _cut_trees(self._values, self._codes, measure, self._k, forest, self.labels, _PAIRS)
+        There are three stages: distances, edges, cuts.
+        """
+        count, forest = len(self.labels), self._forest
+        search = self._tree, self._records, self._k
+        if self._measured < count:
+            self._measured = _measure(*search, self._radii, self._measured, _STEP)
+        elif self._joined < count:
+            if self._outermost is None:
+                self._outermost = stable_argsort(-self._radii)
+            self._joined = _join(*search, self._outermost, self._joined, forest, _STEP)
+            if self._joined == count:
+                line_up(forest)
+        else:
+            _cut_trees(self._by_record, self._k, forest, self.labels, _PAIRS)
+        grouped = int(forest.state[GROUPED])
+        return grouped if grouped == count else (self._measured + self._joined + grouped) // 3
 
 
 @njit(cache=True)
@@ -148,13 +169,7 @@ def _measure(
 
 @njit(cache=True)
 def _join(
-    tree: Tree,
-    records: MixedRecords,
-    k: int,
-    rows: Rows,
-    start: int,
-    forest: Forest,
-    step: int,
+    tree: Tree, records: MixedRecords, k: int, rows: Rows, start: int, forest: Forest, step: int
 ) -> int:
     """Give an edge to each of the rows that is the root of a tree of fewer than k."""
     gaps, found, place = np.empty(k), np.empty(k), start
@@ -181,15 +196,7 @@ def _join(
 
 
 @njit(cache=True)
-def _cut_trees(
-    values: Floats,
-    codes: Codes,
-    measure: Measure,
-    k: int,
-    forest: Forest,
-    labels: Rows,
-    pairs: int,
-) -> None:
+def _cut_trees(records: ByRecord, k: int, forest: Forest, labels: Rows, pairs: int) -> None:
     """Cut trees until all have fewer than 2 k records, or about so many pairs were compared."""
     while forest.state[TREES] > 0 and pairs > 0:
         start, end = pop(forest)
@@ -200,12 +207,12 @@ def _cut_trees(
             continue
         _start_sums(forest, start, end)
         if count <= _LARGE * k:
-            _compare_pairs(values, codes, measure, forest, start, end)
+            _compare_pairs(records, forest, start, end)
             pairs -= count * count // 2
         _sum_up(forest, start, end)
         child, gain = _best_edge(forest, start, end, k)
-        better = gain + _MARGIN * forest.sums[forest.order[start], _INSIDE] / count
-        parted = count < 3 * k and _part(values, codes, measure, forest, start, end, k) > better
+        better = gain + _MARGIN * forest.sums[forest.order[start], INSIDE] / count
+        parted = count < 3 * k and _part(records, forest, start, end, k) > better
         cut(forest, start, end, k, parted, child, labels)
 
 
@@ -219,9 +226,7 @@ def _start_sums(forest: Forest, start: int, end: int) -> None:
 
 
 @njit(cache=True)
-def _compare_pairs(
-    values: Floats, codes: Codes, measure: Measure, forest: Forest, start: int, end: int
-) -> None:
+def _compare_pairs(records: ByRecord, forest: Forest, start: int, end: int) -> None:
     """Sum up by record, and by the vertex where the paths of two records to the root meet."""
     order, target, sums = forest.order, forest.target, forest.sums
     above, meeting = forest.mark, forest.spare
@@ -237,10 +242,10 @@ def _compare_pairs(
             # Parents come first, so the meeting point of a parent is known.
             meeting[two] = two if above[two] == first else meeting[target[two]]
             if second > first:
-                gap = pair_gap(values, codes, measure, one, two)
-                sums[one, _OWN] += gap
-                sums[two, _OWN] += gap
-                sums[meeting[two], _INSIDE] += gap
+                gap = pair_gap(records, one, two)
+                sums[one, OWN] += gap
+                sums[two, OWN] += gap
+                sums[meeting[two], INSIDE] += gap
 
 
 @njit(cache=True)
@@ -248,12 +253,12 @@ def _sum_up(forest: Forest, start: int, end: int) -> None:
     """By subtree: its size, the sum over its pairs, and that of its records to all others."""
     order, sizes, sums = forest.order, forest.sizes, forest.sums
     for place in range(start, end):
-        sums[order[place], _OUTWARD] = sums[order[place], _OWN]
+        sums[order[place], OUTWARD] = sums[order[place], OWN]
     for place in range(end - 1, start, -1):
         row, parent = order[place], forest.target[order[place]]
         sizes[parent] += sizes[row]
-        sums[parent, _INSIDE] += sums[row, _INSIDE]
-        sums[parent, _OUTWARD] += sums[row, _OUTWARD]
+        sums[parent, INSIDE] += sums[row, INSIDE]
+        sums[parent, OUTWARD] += sums[row, OUTWARD]
 
 
 @njit(cache=True)
@@ -267,7 +272,7 @@ def _drop(inside: float, outward: float, size: int, whole: float, count: int) ->
 def _best_edge(forest: Forest, start: int, end: int, k: int) -> tuple[int, float]:
     """The first record whose edge is best to cut, and the gain; -1 if none leaves k and k."""
     count, sums = end - start, forest.sums
-    whole = sums[forest.order[start], _INSIDE]
+    whole = sums[forest.order[start], INSIDE]
     most, enough = -np.inf, np.inf
     for _ in range(2):  # how good the best is, then which is the first of those
         for place in range(start + 1, end):
@@ -278,7 +283,7 @@ def _best_edge(forest: Forest, start: int, end: int, k: int) -> tuple[int, float
             if count > _LARGE * k:
                 gain = np.float64(min(size, count - size))
             else:
-                gain = _drop(sums[row, _INSIDE], sums[row, _OUTWARD], size, whole, count)
+                gain = _drop(sums[row, INSIDE], sums[row, OUTWARD], size, whole, count)
             if gain >= enough:
                 return row, most
             most = max(most, gain)
@@ -287,24 +292,22 @@ def _best_edge(forest: Forest, start: int, end: int, k: int) -> tuple[int, float
 
 
 @njit(cache=True)
-def _part(
-    values: Floats, codes: Codes, measure: Measure, forest: Forest, start: int, end: int, k: int
-) -> float:
+def _part(records: ByRecord, forest: Forest, start: int, end: int, k: int) -> float:
     """Mark the record furthest from all others and its k - 1 nearest; give what that gains."""
     order, sums, mark, count = forest.order, forest.sums, forest.mark, end - start
     most = 0.0
     for place in range(start, end):
         mark[order[place]] = 0
-        most = max(most, sums[order[place], _OWN])
+        most = max(most, sums[order[place], OWN])
     seed = -1
     for place in range(start, end):
         row = order[place]
-        if sums[row, _OWN] >= most * (1.0 - _MARGIN) and (seed < 0 or row < seed):
+        if sums[row, OWN] >= most * (1.0 - _MARGIN) and (seed < 0 or row < seed):
             seed = row
     gaps = np.empty(count)
     for at in range(count):
         row = order[start + at]
-        gaps[at] = -1.0 if row == seed else pair_gap(values, codes, measure, seed, row)
+        gaps[at] = -1.0 if row == seed else pair_gap(records, seed, row)
     members = np.empty(k, np.int64)
     inside = outward = 0.0
     for taken in range(k):
@@ -318,7 +321,7 @@ def _part(
                 best = at
         members[taken] = order[start + best]
         mark[members[taken]] = 1
-        outward += sums[members[taken], _OWN]
+        outward += sums[members[taken], OWN]
         for other in members[:taken]:
-            inside += pair_gap(values, codes, measure, members[taken], other)
-    return _drop(inside, outward, k, sums[order[start], _INSIDE], count)
+            inside += pair_gap(records, members[taken], other)
+    return _drop(inside, outward, k, sums[order[start], INSIDE], count)

@@ -8,17 +8,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from shoal.kernels.arrays import Floats, Integers, Rows
 from shoal.kernels.compile import njit
-from shoal.kernels.groups.individual_ranking import stable_argsort
-
-Floats = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.int32]
-Integers = npt.NDArray[np.int64]
 
 TREES, GROUPS, GROUPED = 0, 1, 2
 """What ``Forest.state`` counts."""
+INSIDE, OUTWARD, OWN = 0, 1, 2
+"""What ``Forest.sums`` has of a record."""
 
 
 class Forest(NamedTuple):
@@ -35,8 +32,8 @@ class Forest(NamedTuple):
     state: Integers  # trees on the stack, groups, records grouped
 
 
-def edgeless(count: int, k: int, sums: int) -> Forest:
-    """A forest of single records, with so many sums by record."""
+def edgeless(count: int, k: int) -> Forest:
+    """A forest of single records."""
     return Forest(
         target=np.full(count, -1, np.int32),
         tree_of=np.arange(count, dtype=np.int32),
@@ -44,50 +41,10 @@ def edgeless(count: int, k: int, sums: int) -> Forest:
         order=np.empty(count, np.int32),
         spare=np.empty(count, np.int32),
         mark=np.empty(count, np.int32),
-        sums=np.empty((count, sums)),
+        sums=np.empty((count, 3)),
         stack=np.empty((count // k + 1, 2), np.int64),
         state=np.zeros(3, np.int64),
     )
-
-
-class ForestPartition:
-    """The three stages of μ-Approx, each in portions: distances, edges, cuts."""
-
-    def __init__(self, count: int, k: int, sums: int) -> None:
-        self._k = k
-        self._radii = np.empty(count)
-        self._outermost: Rows | None = None
-        self._measured = self._joined = 0
-        self._forest = edgeless(count, k, sums)
-        self.labels = np.full(count, -1, np.int32)
-
-    def advance(self) -> int:
-        """Do about 50 ms of work; give how far it is, in records: all of them at the end."""
-        count = len(self.labels)
-        if self._measured < count:
-            self._measured = self._measure(self._measured)
-        elif self._joined < count:
-            if self._outermost is None:
-                self._outermost = stable_argsort(-self._radii)
-            self._joined = self._join(self._outermost, self._joined)
-            if self._joined == count:
-                line_up(self._forest)
-        else:
-            self._cut()
-        grouped = int(self._forest.state[GROUPED])
-        return grouped if grouped == count else (self._measured + self._joined + grouped) // 3
-
-    def _measure(self, start: int) -> int:
-        """Fill ``radii`` with the distances to the (k - 1)-th nearest; give how far that is."""
-        raise NotImplementedError
-
-    def _join(self, rows: Rows, start: int) -> int:
-        """Give an edge to each root of a tree of fewer than k; give how far that is."""
-        raise NotImplementedError
-
-    def _cut(self) -> None:
-        """Cut trees on the stack, and label those that are small enough."""
-        raise NotImplementedError
 
 
 @njit(cache=True)

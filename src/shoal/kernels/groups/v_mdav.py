@@ -15,21 +15,21 @@ distance gamma is to be squared, too.
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
+from typing import NamedTuple
 
+import numpy as np
+
+from shoal.kernels.arrays import Floats, Integers, Labels
 from shoal.kernels.compile import njit
 from shoal.kernels.conditions import only_size
 from shoal.kernels.groups.diverse_group import sensitive_of
 from shoal.kernels.groups.diverse_merge import settled
-from shoal.kernels.groups.individual_ranking import stable_argsort
+from shoal.kernels.groups.univariate import stable_argsort
 from shoal.kernels.lanes import WIDTH
 from shoal.kernels.space.mixed_centroid import centroid_of, set_centroid
-from shoal.kernels.space.mixed_distance import Floats, Integers, set_query
+from shoal.kernels.space.mixed_distance import set_query
 from shoal.kernels.space.mixed_records import MixedRecords, with_lonely_codes
 from shoal.kernels.space.mixed_tree import Tree, compare_all, forget, grow, nearest, tighten
-
-Labels = npt.NDArray[np.int32]
 
 _STEP = 400_000  # leaves and nodes that a call may compare with a query: about 50 ms
 _SMALL = 512  # records for which a tree is not grown anew
@@ -83,16 +83,8 @@ class VMdav:
             rows = np.flatnonzero(self.labels < 0)
             self._tree = grow(self._records, rows)
             self._stop = len(rows) // 2 if len(rows) > _SMALL else 0
-        _form_groups(
-            self._tree,
-            self._records,
-            self._outermost,
-            self._k,
-            self._gamma,
-            self.labels,
-            self._state,
-            self._stop,
-        )
+        search = _Search(self._tree, self._records, self._k, self._gamma, self.labels, self._state)
+        _form_groups(search, self._outermost, self._stop)
         if 0 < self._state[_LEFT] < self._k:
             nothing = sensitive_of(np.empty((0, len(self.labels)), np.int32))
             self.labels = settled(self._records, self.labels, only_size(self._k), nothing)
@@ -100,17 +92,20 @@ class VMdav:
         return len(self.labels) - int(self._state[_LEFT])
 
 
+class _Search(NamedTuple):
+    """What groups are looked for in, and the groups so far."""
+
+    tree: Tree
+    records: MixedRecords
+    k: int
+    gamma: float
+    labels: Labels
+    state: Integers  # records left, groups, and the next of the outermost
+
+
 @njit(cache=True)
-def _form_groups(
-    tree: Tree,
-    records: MixedRecords,
-    outermost: Labels,
-    k: int,
-    gamma: float,
-    labels: Labels,
-    state: Integers,
-    stop: int,
-) -> None:
+def _form_groups(search: _Search, outermost: Labels, stop: int) -> None:
+    k, labels, state = search.k, search.labels, search.state
     gaps, found = np.empty(2 * k), np.empty(2 * k)
     members = np.empty(2 * k, np.int64)
     met = 0
@@ -118,53 +113,42 @@ def _form_groups(
         while labels[outermost[state[_NEXT]]] >= 0:
             state[_NEXT] += 1
         members[0] = outermost[state[_NEXT]]
-        met += _nearest_to(tree, records, members[0], members[0], gaps[: k - 1], found[: k - 1])
+        met += _nearest_to(search, members[0], members[0], gaps[: k - 1], found[: k - 1])
         for place in range(1, k):
             members[place] = int(found[place - 1])
         for row in members[:k]:
-            _take(tree, labels, state, row)
-        met += _extend(tree, records, k, gamma, labels, state, members, gaps, found)
+            _take(search, row)
+        met += _extend(search, members, gaps, found)
         state[_GROUPS] += 1
 
 
 @njit(cache=True)
-def _nearest_to(
-    tree: Tree, records: MixedRecords, row: int, but: int, gaps: Floats, found: Floats
-) -> int:
+def _nearest_to(search: _Search, row: int, but: int, gaps: Floats, found: Floats) -> int:
+    tree, records = search.tree, search.records
     set_query(tree.query, records.measure, records.values, records.codes, row)
-    met: int = nearest(tree, records.measure, but, gaps, found)
-    return met
+    return nearest(tree, records.measure, but, gaps, found)
 
 
 @njit(cache=True)
-def _take(tree: Tree, labels: Labels, state: Integers, row: int) -> None:
+def _take(search: _Search, row: int) -> None:
     """Give a record to the present group."""
-    labels[row] = state[_GROUPS]
+    tree, state = search.tree, search.state
+    search.labels[row] = state[_GROUPS]
     forget(tree, row)
     tighten(tree, tree.places[row] // WIDTH)
     state[_LEFT] -= 1
 
 
 @njit(cache=True)
-def _extend(
-    tree: Tree,
-    records: MixedRecords,
-    k: int,
-    gamma: float,
-    labels: Labels,
-    state: Integers,
-    members: Integers,
-    gaps: Floats,
-    found: Floats,
-) -> int:
+def _extend(search: _Search, members: Integers, gaps: Floats, found: Floats) -> int:
     """Add free records to the k members while they are alike enough; give what that met."""
     gap, row, met = np.empty(1), np.empty(1), 0
-    size = k
-    if gamma == 0.0 or size == 2 * k - 1 or state[_LEFT] == 0:
+    size, largest, state = search.k, 2 * search.k - 1, search.state
+    if search.gamma == 0.0 or size == largest or state[_LEFT] == 0:
         return met
     # The nearest free record of each member, kept until that record is taken.
     for place in range(size):
-        met += _nearest_to(tree, records, members[place], -1, gap, row)
+        met += _nearest_to(search, members[place], -1, gap, row)
         gaps[place], found[place] = gap[0], row[0]
     while True:
         best = 0
@@ -175,15 +159,15 @@ def _extend(
                 best = place
         candidate, inside = int(found[best]), gaps[best]
         if state[_LEFT] > 1:
-            met += _nearest_to(tree, records, candidate, candidate, gap, row)
-            if not inside < gamma * gap[0]:
+            met += _nearest_to(search, candidate, candidate, gap, row)
+            if not inside < search.gamma * gap[0]:
                 return met
-        _take(tree, labels, state, candidate)
+        _take(search, candidate)
         members[size], gaps[size], found[size] = candidate, gap[0], row[0]
         size += 1
-        if state[_LEFT] == 0 or size == 2 * k - 1:
+        if state[_LEFT] == 0 or size == largest:
             return met
         for place in range(size):
             if int(found[place]) == candidate:
-                met += _nearest_to(tree, records, members[place], -1, gap, row)
+                met += _nearest_to(search, members[place], -1, gap, row)
                 gaps[place], found[place] = gap[0], row[0]

@@ -15,9 +15,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from shoal.kernels.arrays import Integers
 from shoal.kernels.lattice.nodes import Lattice, Visit
 from shoal.kernels.lattice.projections import Projections
-from shoal.kernels.lattice.roll_up import Groups, Integers, roll_up
+from shoal.kernels.lattice.roll_up import Groups, roll_up
 from shoal.kernels.lattice.searches import descend
 
 _BEAMS = (1, 4)
@@ -35,13 +36,13 @@ class Anytime:
     def steps(self) -> Iterator[None]:
         """Each step looks at one node."""
         lattice = self._lattice
-        top = lattice.visit(lattice.at(lattice.top), lattice.top)
+        top = lattice.visit(lattice.at(lattice.heights), lattice.heights)
         lowest = lattice.visit(lattice.at(self._projections.lowest), self._projections.lowest)
         if lattice.monotone and top.suppressed > lattice.limit:
             self.bound, self.optimal = math.inf, True
             return
         self.bound = max(self.bound, lowest.floor)
-        yield from descend(lattice, lattice.top, self._projections.lowest)
+        yield from descend(lattice, lattice.heights, self._projections.lowest)
         for width in _BEAMS:
             yield from self._climb(width, lowest, top)
             if lattice.best is not None:

@@ -28,14 +28,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from shoal.kernels.arrays import Flags
 from shoal.kernels.compile import njit
 from shoal.kernels.conditions import (
     DISTINCT,
-    HAIR,
     IN_POPULATION,
     PRESENCE,
+    TOLERANCE,
     Conditions,
     code_width,
     holds,
@@ -59,13 +59,11 @@ def needs_everyone(conditions: Conditions) -> bool:
 
     So it is where δ-presence has a lower bound: of them it is known that they are absent.
     """
-    return bool(np.any((conditions.kinds == PRESENCE) & (conditions.extras > HAIR)))
+    return bool(np.any((conditions.kinds == PRESENCE) & (conditions.extras > TOLERANCE)))
 
 
 @njit(cache=True)
-def judged(
-    groups: Groups, conditions: Any, everyone: bool
-) -> tuple[npt.NDArray[np.bool_], int, bool]:
+def judged(groups: Groups, conditions: Any, everyone: bool) -> tuple[Flags, int, bool]:
     """Which groups hold every condition, the records of those that do not, and if it can be.
 
     A group that only the population has is no class. It cannot be suppressed either: where

@@ -20,13 +20,13 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels.arrays import Codes, Floats
 from shoal.kernels.conditions import Conditions
 from shoal.kernels.lattice.anytime import Anytime
-from shoal.kernels.lattice.from_above import from_above
 from shoal.kernels.lattice.nodes import Lattice, NodeCheck, explored
 from shoal.kernels.lattice.projections import Projections
-from shoal.kernels.lattice.roll_up import Base, Codes, Floats
-from shoal.kernels.lattice.searches import by_depth
+from shoal.kernels.lattice.roll_up import Base
+from shoal.kernels.lattice.searches import by_depth, from_above
 
 _PORTION = 0.05  # seconds
 

@@ -33,15 +33,16 @@ general one and suppression only adds to it, so it bounds the loss of every node
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels.arrays import Flags, Floats, Integers
 from shoal.kernels.compile import njit
 from shoal.kernels.lattice.loss_names import LOSSES
-from shoal.kernels.lattice.roll_up import RECORDS, Base, Coding, Floats, Groups, Integers
+from shoal.kernels.lattice.roll_up import RECORDS, Base, Coding, Groups
 
 (
     _SHARES,
@@ -95,17 +96,17 @@ class Loss:
         sums = np.zeros(len(nodes))
         for j, floors in enumerate(self._floors):
             sums += floors[nodes[:, j]]
-        return self._totals(sums)
+        return self._total(sums, np.expm1)
 
     def all_floors(self, order: Integers) -> Floats:
         """The same for all nodes, in lexicographic order of the levels of ``order``."""
         sums = np.zeros(1)
         for j in order:
             sums = np.add.outer(sums, self._floors[j, : self._heights[j] + 1]).ravel()
-        return self._totals(sums)
+        return self._total(sums, np.expm1)
 
     def of(
-        self, groups: Groups, kept: npt.NDArray[np.bool_], suppressed: int, levels: Integers
+        self, groups: Groups, kept: Flags, suppressed: int, levels: Integers
     ) -> tuple[float, float]:
         """The loss of a node and its floor, from its group table."""
         if not self.by_level:
@@ -174,14 +175,10 @@ class Loss:
         sums = self._leaf_sums[np.arange(len(levels)), levels] - lost
         return np.log1p(self._normalised(sums + suppressed * self._domains, self._domains))
 
-    def _total(self, terms: float) -> float:
+    def _total(self, terms: Any, expm1: Callable[[Any], Any] = math.expm1) -> Any:
+        """The loss from the sum of its terms; of many sums with the function of numpy."""
         if self._kind == _SHARES:
-            return math.expm1(terms / max(1, len(self._heights)))
-        return terms / max(1, len(self._heights)) if self._kind == _PRECISION else terms
-
-    def _totals(self, terms: Floats) -> Floats:
-        if self._kind == _SHARES:
-            return np.expm1(terms / max(1, len(self._heights)))
+            return expm1(terms / max(1, len(self._heights)))
         return terms / max(1, len(self._heights)) if self._kind == _PRECISION else terms
 
     def _normalised(self, sums: Any, domain: Any) -> Any:

@@ -10,16 +10,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels.arrays import Codes, Flags, Floats, Integers
 from shoal.kernels.conditions import Conditions, code_width
 from shoal.kernels.lattice.conditions import judged, judged_persons, needs_everyone, upward_closed
 from shoal.kernels.lattice.losses import Loss
 from shoal.kernels.lattice.roll_up import (
     RECORDS,
     Base,
-    Codes,
-    Floats,
     Groups,
-    Integers,
     Slots,
     bottom,
     coding,
@@ -50,8 +48,9 @@ class Visit(NamedTuple):
 class Lattice:
     """Group tables, conditions and the loss of one problem, and the best node so far.
 
-    ``monotone`` says that every node above a feasible one is feasible, apart from
-    ``node_check``. ``closest`` is the visit with the fewest records to suppress.
+    ``heights`` are the levels of the most general node. ``monotone`` says that every node above a
+    feasible one is feasible, apart from ``node_check``. ``closest`` is the visit with the fewest
+    records to suppress.
     """
 
     def __init__(
@@ -85,11 +84,6 @@ class Lattice:
         self.visits: list[Visit] = []
         self.visited = 0
         self.rows = 0  # group-table rows read
-
-    @property
-    def top(self) -> Integers:
-        """The levels of the most general node."""
-        return self.heights
 
     def size(self) -> float:
         """How many nodes there are, as a float: it may be astronomic."""
@@ -193,7 +187,7 @@ class Lattice:
             self.visits.append(visit)
         return visit
 
-    def _judged(self, groups: Groups) -> tuple[Groups, npt.NDArray[np.bool_], int, bool]:
+    def _judged(self, groups: Groups) -> tuple[Groups, Flags, int, bool]:
         """What is left of the groups, which of them hold, the records suppressed, if it can be."""
         if not self._persons:
             return groups, *judged(groups, self.conditions, self.everyone)
@@ -201,7 +195,7 @@ class Lattice:
         suppressed = int(groups.weights[:, RECORDS].sum() - left[kept, RECORDS].sum())
         return groups._replace(weights=left), kept, suppressed, possible
 
-    def _accepted(self, groups: Groups, kept: npt.NDArray[np.bool_]) -> bool:
+    def _accepted(self, groups: Groups, kept: Flags) -> bool:
         """Whether the classes that would be released are accepted together."""
         assert self._node_check is not None
         if not self._persons:

@@ -11,11 +11,11 @@ from __future__ import annotations
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 
+from shoal.kernels.arrays import Flags, Integers
 from shoal.kernels.lattice.conditions import judged
 from shoal.kernels.lattice.nodes import Lattice
-from shoal.kernels.lattice.roll_up import Groups, Integers, generalized, projected, roll_up
+from shoal.kernels.lattice.roll_up import Groups, generalized, projected, roll_up
 
 _PAIRED = 24  # attributes whose pairs are looked at: those with most values
 _PARTS = 3  # two attributes are in at most two of them, so a table without the third has both
@@ -56,9 +56,9 @@ class Projections:
         at = self._starts + levels[first] * self._shape[second] + levels[second]
         return bool(self._failing_flat[at].any())
 
-    def possible(self, nodes: Integers) -> npt.NDArray[np.bool_]:
+    def possible(self, nodes: Integers) -> Flags:
         """Which of many nodes, a row each, are not ruled out."""
-        left: npt.NDArray[np.bool_] = np.all(nodes >= self.lowest, axis=1)
+        left: Flags = np.all(nodes >= self.lowest, axis=1)
         for (first, second), start in zip(self._pairs, self._starts):
             left &= ~self._failing_flat[
                 start + nodes[:, first] * self._shape[second] + nodes[:, second]
@@ -86,7 +86,7 @@ class Projections:
             table = self._raised(table, attribute, level)
         return int(self._lattice.heights[attribute])
 
-    def _failing(self, first: int, second: int) -> npt.NDArray[np.bool_]:
+    def _failing(self, first: int, second: int) -> Flags:
         """For all levels of two attributes whether they fail; where they do not, none above do."""
         lattice, lowest = self._lattice, self.lowest
         failing = np.ones((self._shape[first], self._shape[second]), np.bool_)

@@ -18,13 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels.arrays import Codes, Floats, Integers, Keys
 from shoal.kernels.compile import njit
 from shoal.kernels.grouping import _SALT, _mixed
-
-Codes = npt.NDArray[np.int32]
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Keys = npt.NDArray[np.uint64]
 
 RECORDS, POPULATION = 0, 1  # columns of ``Groups.weights``
 
@@ -161,11 +157,17 @@ def _dense(steps: Codes) -> tuple[list[npt.NDArray[Any]], list[Integers]]:
     return dense, firsts
 
 
+def packed_keys(tuples: Codes, code: Coding) -> Keys:
+    """Tuples of codes as keys, a row each."""
+    keys = np.zeros((len(tuples), int(code.words.max(initial=0)) + 1), np.uint64)
+    for j in range(tuples.shape[1]):
+        keys[:, code.words[j]] |= tuples[:, j].astype(np.uint64) << code.shifts[j]
+    return keys
+
+
 def bottom(base: Base, code: Coding, values: int) -> Groups:
     """The group table of the node that generalises nothing; ``values`` per sensitive column."""
-    keys = np.zeros((len(base.tuples), int(code.words.max(initial=0)) + 1), np.uint64)
-    for j in range(base.tuples.shape[1]):
-        keys[:, code.words[j]] |= base.tuples[:, j].astype(np.uint64) << code.shifts[j]
+    keys = packed_keys(base.tuples, code)
     weights = np.stack([base.counts, base.population], axis=1).astype(np.int64)
     columns = len(base.pair_codes)
     group = np.tile(base.pair_tuple, columns).astype(np.int32)
@@ -203,52 +205,44 @@ def projected(groups: Groups, code: Coding, attributes: Integers, slots: Slots) 
     seen = np.zeros(groups.keys.shape[1], np.uint64)
     for j in attributes:
         seen[code.words[j]] |= code.masks[j] << code.shifts[j]
-    return _merged(groups, groups.keys & seen, slots)
+    return _united(groups, groups.keys & seen, slots)
 
 
 def _regrouped(
     groups: Groups, code: Coding, changed: Integers, starts: Integers, slots: Slots
 ) -> Groups:
-    keys = _recoded(groups.keys, code.words, code.shifts, code.masks, code.flat, changed, starts)
-    return _merged(groups, keys, slots)
+    keys = recoded(groups.keys, code, changed, starts)
+    return _united(groups, keys, slots)
 
 
-def _merged(groups: Groups, keys: Keys, slots: Slots) -> Groups:
+def _united(groups: Groups, keys: Keys, slots: Slots) -> Groups:
     """The table with the keys of its groups replaced, equal ones made one."""
-    keys, weights, labels = _merge(keys, groups.weights, slots.words, slots.next_turn(), _SALT)
+    keys, weights, labels = merge(keys, groups.weights, slots.words, slots.next_turn(), _SALT)
     if not len(groups.pair_group):
         return Groups(keys, weights, *groups[2:])
     pairs = _pair_keys(groups.pair_group, groups.pair_value, labels)
     counts = groups.pair_counts.reshape(-1, 1)
-    pairs, counts, _ = _merge(pairs, counts, slots.words, slots.next_turn(), _SALT)
+    pairs, counts, _ = merge(pairs, counts, slots.words, slots.next_turn(), _SALT)
     group, value = _pairs_of(pairs)
     return Groups(keys, weights, group, value, counts.ravel())
 
 
 @njit(cache=True)
-def _recoded(
-    keys: Keys,
-    words: Integers,
-    shifts: Keys,
-    masks: Keys,
-    flat: Codes,
-    changed: Integers,
-    starts: Integers,
-) -> Keys:
+def recoded(keys: Keys, code: Coding, changed: Integers, starts: Integers) -> Keys:
     """Keys with some attributes' codes replaced, one after the other."""
-    recoded = keys.copy()
+    result, flat = keys.copy(), code.flat
     for i in range(len(changed)):
         j = changed[i]
-        word, shift, mask, start = words[j], shifts[j], masks[j], starts[i]
+        word, shift, mask, start = code.words[j], code.shifts[j], code.masks[j], starts[i]
         clear = ~(mask << shift)
         for row in range(len(keys)):
-            new = np.uint64(flat[start + np.int64((recoded[row, word] >> shift) & mask)])
-            recoded[row, word] = (recoded[row, word] & clear) | (new << shift)
-    return recoded
+            new = np.uint64(flat[start + np.int64((result[row, word] >> shift) & mask)])
+            result[row, word] = (result[row, word] & clear) | (new << shift)
+    return result
 
 
 @njit(cache=True)
-def _merge(
+def merge(
     keys: Keys, weights: Integers, slots: Keys, turn: int, salt: np.uint64
 ) -> tuple[Keys, Integers, Codes]:
     """Equal keys become one, their weights added up, in order of first appearance.

@@ -11,14 +11,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from shoal.kernels.arrays import Codes, Floats, Integers, Words
 from shoal.kernels.compile import njit
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-Codes = npt.NDArray[np.int32]
-Words = npt.NDArray[np.uint64]
 
 _BITS = 62
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
@@ -85,8 +80,7 @@ def _marks(columns: int) -> Words:
     """The marks of agreement and of missing values, by column."""
     if 2 * columns <= _BITS:
         places = np.arange(2 * columns, dtype=np.uint64).reshape(2, columns)
-        bits: Words = np.uint64(1) << places
-        return bits
+        return np.uint64(1) << places
     words = np.arange(1, 2 * columns + 1, dtype=np.uint64).reshape(2, columns) * _SPREAD
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
         words = (words ^ (words >> np.uint64(shift))) * np.uint64(factor)  # SplitMix64

@@ -11,16 +11,12 @@ person after the other is compared with it.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from shoal.kernels.arrays import Codes, Floats, Integers
 from shoal.kernels.compile import njit
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-Codes = npt.NDArray[np.int32]
 
 _BLOCK = 2_048  # records: their scores fit the innermost cache
 _GRID = 4_096.0  # numbers of this size are 2 ** -40 apart
@@ -50,8 +46,7 @@ def scoring(agreeing: Floats, differing: Floats, scales: Floats, *, gauss: bool)
 
 def on_grid(numbers: Floats) -> Floats:
     """The nearest multiples of 2 ** -40."""
-    rounded: Floats = np.ldexp(np.rint(np.ldexp(numbers, 40)), -40)
-    return rounded
+    return np.ldexp(np.rint(np.ldexp(numbers, 40)), -40)
 
 
 class BestScores:
@@ -112,17 +107,8 @@ class BestScores:
     def advance(self) -> int:
         """Meet some records; give how many have been met."""
         end = min(self._done + _BLOCK, len(self._behind[0]) - 1)
-        _meet(
-            *self._sides,
-            self._how,
-            *self._behind,
-            *self._sought,
-            (self._done, end),
-            self.best,
-            self.ties,
-            self.alike,
-            self.own,
-        )
+        found = self.best, self.ties, self.alike, self.own
+        _meet(self._sides, self._how, self._behind, self._sought, (self._done, end), found)
         self._done = end
         return end
 
@@ -135,20 +121,11 @@ def all_scores(persons: Scored, records: Scored, how: Scoring, person: int) -> F
 
 
 @njit(cache=True)
-def _meet(
-    persons: Scored,
-    records: Scored,
-    how: Scoring,
-    starts: Integers,
-    members: Integers,
-    labels: Integers,
-    own: Integers,
-    block: tuple[int, int],
-    best: Floats,
-    ties: Integers,
-    alike: Integers,
-    own_scores: Floats,
-) -> None:
+def _meet(sides: Any, how: Scoring, behind: Any, sought: Any, block: Any, found: Any) -> None:
+    persons, records = sides
+    starts, members = behind
+    labels, own = sought
+    best, ties, alike, own_scores = found
     first, last = block
     scores = np.empty(last - first)
     for person in range(len(labels)):

@@ -6,12 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from shoal.kernels.arrays import Floats, Integers
 from shoal.kernels.compile import njit
 from shoal.kernels.lanes import WIDTH, bits, load, store
 from shoal.kernels.space.few import Few, are_few
 from shoal.kernels.space.mixed_distance import (
-    Floats,
-    Integers,
     Measure,
     distances,
     lower_bounds,
@@ -90,6 +89,26 @@ def with_label(whom: Behind, labels: Integers, records: Integers) -> Integers:
     return np.where((labels >= 0) & (held[at] == asked), np.append(whom.counts, 0)[at], 0)
 
 
+class _Asked(NamedTuple):
+    """Whom links are sought for, and what is asked of them."""
+
+    rows: Integers
+    whom: Behind
+    starts: Integers
+    labels: Integers
+
+
+class _Found(NamedTuple):
+    """The links so far, as :class:`NearestRecords` shows them, and room for a search."""
+
+    nearest: Integers
+    gaps: Floats
+    ties: Integers
+    alike: Integers
+    tied: Integers
+    marks: Integers
+
+
 class NearestRecords:
     """The nearest candidates of some rows; call ``advance`` until it gives their number.
 
@@ -142,73 +161,48 @@ class NearestRecords:
         none, every = np.empty(0, np.int64), records.values.shape[1]
         if whom is None:
             whom = behind(np.ones(every, np.int64), none, none, none)
+        labels = none if asked is None else asked.astype(np.int64)
+        starts = np.zeros(len(rows) + 1, np.int64) if starts is None else starts
+        self._records, self._candidates = records, candidates
+        self._asked = _Asked(rows, whom, starts, labels)
         self.nearest = np.full(len(rows), -1)
         self.gaps = np.full(len(rows), np.inf)
         self.ties = np.zeros(len(rows), np.int64)
-        self._asked = none if asked is None else asked.astype(np.int64)
-        self.alike = np.zeros(len(self._asked), np.int64)
-        self._starts = np.zeros(len(rows) + 1, np.int64) if starts is None else starts
-        self._records, self._rows, self._whom = records, rows, whom
-        self._candidates = candidates
+        self.alike = np.zeros(len(labels), np.int64)
+        links = self.nearest, self.gaps, self.ties, self.alike
+        self._found = _Found(*links, np.empty(len(candidates), np.int64), np.full(every, -1))
         few = are_few(len(records.measure.presence), len(rows), len(candidates))
         self._tree = None if few else grow(records, candidates)
-        self._tied, self._marks = np.empty(len(candidates), np.int64), np.full(every, -1)
         self._done = 0
 
     def advance(self) -> int:
         """Link rows for a fraction of a second; give how many have been linked."""
         if self._tree is None:
             self._link_few()
-            return self._done
-        self._done = _link(
-            self._tree,
-            self._records,
-            self._rows,
-            self._whom,
-            self._starts,
-            self._asked,
-            self._done,
-            self._tied,
-            self._marks,
-            self.nearest,
-            self.gaps,
-            self.ties,
-            self.alike,
-        )
+        else:
+            self._done = _link(self._tree, self._records, self._asked, self._found, self._done)
         return self._done
 
     def _link_few(self) -> None:
         """Link all rows, comparing each with every candidate."""
-        few, candidates = Few(self._records), self._candidates
-        for place, row in enumerate(self._rows):
+        few, candidates, asked = Few(self._records), self._candidates, self._asked
+        for place, row in enumerate(asked.rows):
             few.ask(row)
             distances = few.distances(candidates)
             as_near = candidates[distances == distances.min(initial=np.inf)]
             if len(as_near):
                 self.nearest[place], self.gaps[place] = as_near[0], distances.min()
-            self.ties[place] = self._whom.sizes[as_near].sum()
-            for at in range(self._starts[place], self._starts[place + 1]):
-                labels = np.full(len(as_near), self._asked[at])
-                self.alike[at] = with_label(self._whom, labels, as_near).sum()
-        self._done = len(self._rows)
+            self.ties[place] = asked.whom.sizes[as_near].sum()
+            for at in range(asked.starts[place], asked.starts[place + 1]):
+                labels = np.full(len(as_near), asked.labels[at])
+                self.alike[at] = with_label(asked.whom, labels, as_near).sum()
+        self._done = len(asked.rows)
 
 
 @njit(cache=True)
-def _link(
-    tree: Tree,
-    records: MixedRecords,
-    rows: Integers,
-    whom: Behind,
-    starts: Integers,
-    asked: Integers,
-    done: int,
-    tied: Integers,
-    marks: Integers,
-    nearest: Integers,
-    gaps: Floats,
-    ties: Integers,
-    alike: Integers,
-) -> int:
+def _link(tree: Tree, records: MixedRecords, asked: _Asked, found: _Found, done: int) -> int:
+    rows, whom, starts, labels = asked
+    nearest, gaps, ties, alike, tied, marks = found
     met = 0
     while done < len(rows) and met < _STEP:
         set_query(tree.query, records.measure, records.values, records.codes, rows[done])
@@ -217,8 +211,8 @@ def _link(
             ties[done] += whom.sizes[tied[i]]
             marks[tied[i]] = done
         for at in range(starts[done], starts[done + 1]):
-            if asked[at] >= 0:
-                alike[at] = _with_label(whom, asked[at], tied, count, marks, done)
+            if labels[at] >= 0:
+                alike[at] = _with_label(whom, labels[at], tied, count, marks, done)
         done, met = done + 1, met + visits + (starts[done + 1] - starts[done]) // 16
     return done
 

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from shoal.kernels.arrays import Codes, Floats, Integers
 from shoal.kernels.compile import njit
 from shoal.kernels.conditions import Conditions, holds
-from shoal.kernels.lattice.roll_up import Codes, Coding, Floats, Integers
+from shoal.kernels.lattice.roll_up import Coding
 from shoal.kernels.persons import counted_once, meet, next_tick
 
 SIZE, HEAD, MEMBERS = 0, 1, 2  # columns of ``Classes.heads``

@@ -1,27 +1,22 @@
-"""Peeling a node of the lattice: which classes among the records that are left are finished."""
+"""The nodes of the lattice: in which order they are walked, and which classes each finishes."""
 
 from __future__ import annotations
 
+import heapq
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from shoal.kernels.arrays import Codes, Flags, Floats, Integers, Keys
 from shoal.kernels.compile import njit
 from shoal.kernels.conditions import Conditions, code_width
 from shoal.kernels.lattice.conditions import judged
-from shoal.kernels.lattice.roll_up import (
-    Base,
-    Codes,
-    Coding,
-    Groups,
-    Integers,
-    Keys,
-    _merge,
-    _recoded,
-)
+from shoal.kernels.lattice.roll_up import Base, Groups, merge, recoded
 from shoal.kernels.peel.classes import SIZE, Units, attach, fit, put_at
 from shoal.kernels.persons import counted_once
+
+NODES = 64  # of a walk, given at once
 
 
 def has_pairs(conditions: Conditions) -> bool:
@@ -44,17 +39,6 @@ def units_of(base: Base, conditions: Conditions) -> Units:
     values = np.zeros((len(tuples), len(base.pair_codes)), np.int32)
     values[: len(base.pair_counts)] = base.pair_codes.T
     return Units(np.ascontiguousarray(base.tuples[tuples]), weights, values, people)
-
-
-def keys_of(units: Units, code: Coding) -> Keys:
-    keys = np.zeros((len(units.weights), int(code.words.max(initial=0)) + 1), np.uint64)
-    for j in range(units.codes.shape[1]):
-        keys[:, code.words[j]] |= units.codes[:, j].astype(np.uint64) << code.shifts[j]
-    return keys
-
-
-def slots_for(entries: int) -> int:
-    return 1 << max(4, (2 * entries - 1).bit_length())
 
 
 @njit(cache=True)
@@ -84,11 +68,11 @@ def peel(
         starts = np.empty(len(changed), np.int64)
         for i in range(len(changed)):
             starts[i] = code.to_level[changed[i], nodes[node, changed[i]]]
-        here = _recoded(keys[left], code.words, code.shifts, code.masks, code.flat, changed, starts)
+        here = recoded(keys[left], code, changed, starts)
         weights = np.zeros((len(left), 2), np.int64)
         weights[:, 0], weights[:, 1] = remaining[left], units.people[left]
         state[1] += 1
-        merged, sums, group = _merge(here, weights, slots, state[1], salt)
+        merged, sums, group = merge(here, weights, slots, state[1], salt)
         kept = _holding(merged, sums, group, units, left, remaining, conditions)
         number = np.full(len(kept), -1, np.int64)
         still, before = 0, state[0]
@@ -121,7 +105,7 @@ def _holding(
     left: Integers,
     remaining: Integers,
     conditions: Any,
-) -> npt.NDArray[np.bool_]:
+) -> Flags:
     """Which groups of the units that are left hold every condition."""
     columns = units.values.shape[1]
     values = code_width(conditions)
@@ -155,3 +139,41 @@ def fill(units: Any, classes: Any, ground: Any, labels: Codes, made_at: Integers
             put_at(units, classes, ground, label, made_at[label])
         else:
             fit(units, classes, ground, label)
+
+
+def in_order_of_cost(costs: Floats, heights: Integers, most: int) -> Iterator[Integers]:
+    """The nodes of the lattice, cheapest first, some at a time; at most ``most`` of them.
+
+    A heap: a node is followed by those one level up in its last raised attribute or a later one,
+    each reached from one node only. It takes no more nodes once it had ``most``.
+    """
+    queue = [(float(costs[:, 0].sum()), (0,) * len(heights), 0)]
+    room = most - 1
+    some: list[tuple[int, ...]] = []
+    while queue:
+        cost, levels, first = heapq.heappop(queue)
+        some.append(levels)
+        if len(some) == NODES:
+            yield np.array(some, np.int64)
+            some = []
+        for j in range(first, len(heights)):
+            if levels[j] < heights[j] and room > 0:
+                higher = (*levels[:j], levels[j] + 1, *levels[j + 1 :])
+                added = float(costs[j, levels[j] + 1] - costs[j, levels[j]])
+                heapq.heappush(queue, (cost + max(0.0, added), higher, j))
+                room -= 1
+    if some:
+        yield np.array(some, np.int64).reshape(len(some), len(heights))
+
+
+def cheapest_path(costs: Floats, heights: Integers) -> Integers:
+    """Nodes from the bottom to the top, each one level up where that costs least."""
+    levels = np.zeros(len(heights), np.int64)
+    path = [levels.copy()]
+    rows = np.arange(len(heights))
+    while np.any(levels < heights):
+        above = np.minimum(levels + 1, heights)
+        added = np.where(levels < heights, costs[rows, above] - costs[rows, levels], np.inf)
+        levels[np.argmin(added)] += 1
+        path.append(levels.copy())
+    return np.array(path)

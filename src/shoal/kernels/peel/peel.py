@@ -21,13 +21,21 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from shoal.kernels.arrays import Codes, Floats, Integers
 from shoal.kernels.conditions import IN_POPULATION, PRESENCE, Conditions, only_kinds
 from shoal.kernels.grouping import _SALT
-from shoal.kernels.lattice.roll_up import Base, Codes, Floats, Integers, coding
+from shoal.kernels.lattice.roll_up import Base, Slots, coding, packed_keys
 from shoal.kernels.peel.classes import SIZE, Classes, no_classes, terrain
-from shoal.kernels.peel.nodes import fill, has_pairs, keys_of, peel, slots_for, units_of
+from shoal.kernels.peel.nodes import (
+    NODES,
+    cheapest_path,
+    fill,
+    has_pairs,
+    in_order_of_cost,
+    peel,
+    units_of,
+)
 from shoal.kernels.peel.refine import dissolve_costly, join_nearest, move_members, unite
-from shoal.kernels.peel.walk import NODES, cheapest_path, in_order_of_cost
 
 _PORTION = 0.05  # seconds
 _RECORDS = 2_000_000  # grouped in one call, once for each node
@@ -152,8 +160,7 @@ class PeelLattice:
         """Finish classes node by node; gives the share of records that are."""
         units, everyone = self._units, max(1, int(self._units.weights.sum()))
         left, remaining = np.flatnonzero(units.weights + units.people), units.weights.copy()
-        slots = np.zeros(slots_for(len(left)), np.uint64)
-        keys = keys_of(units, self._code)
+        slots, keys = Slots(len(left)).words, packed_keys(units.codes, self._code)
         state = np.zeros(2, np.int64)  # classes finished, and the turn of the slots
         for nodes in self._walk(left):
             left, used = peel(

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from shoal.kernels.arrays import Integers
 from shoal.kernels.compile import njit
 from shoal.kernels.conditions import holds
-from shoal.kernels.lattice.roll_up import Integers
 from shoal.kernels.peel.classes import (
     HEAD,
     MEMBERS,

@@ -13,8 +13,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from shoal.kernels.arrays import Singles
 from shoal.kernels.compile import njit
 from shoal.kernels.lanes import (
     WIDTH,
@@ -27,8 +27,6 @@ from shoal.kernels.lanes import (
     singles,
     store_row,
 )
-
-Singles = npt.NDArray[np.float32]
 
 kernel = njit(cache=True, _nrt=False)
 """Compiles a function that makes no array. So none is counted in and out: with arrays in named

@@ -14,23 +14,22 @@ from time import perf_counter
 
 import numpy as np
 
-from shoal.kernels.points.brute import blocks_of
+from shoal.kernels.arrays import Floats, Rows
 from shoal.kernels.points.lanes import LANES, aligned
 from shoal.kernels.points.records import (
     GROUPS,
     LIVE,
-    Floats,
     Nearest,
-    Rows,
+    Room,
     copy_spots,
     free_distances,
+    records_on_spots,
     sieve_about,
     write_centroid,
 )
-from shoal.kernels.points.rounds import GO_ON, LIST, PACK, Room, form_groups
+from shoal.kernels.points.rounds import GO_ON, LIST, PACK, Search, form_groups
+from shoal.kernels.points.search import blocks_of, tree_over
 from shoal.kernels.points.shell import shell_about
-from shoal.kernels.points.spots import records_on_spots
-from shoal.kernels.points.tree import tree_over
 from shoal.kernels.space.kd_order import kd_order
 
 _SECONDS = 0.05
@@ -94,18 +93,8 @@ class Mdav:
         """Form groups, then what the search asks for; gives whether it did all the rounds."""
         before = int(self._records.counts[GROUPS])
         self._tree.visited[:] = 0
-        why = form_groups(
-            self._tree,
-            self._blocks,
-            self._shell,
-            self._records,
-            self._room,
-            self._points,
-            self._starts,
-            self._k,
-            rounds,
-            use_tree,
-        )
+        search = Search(self._tree, self._blocks, self._shell, self._records, self._room)
+        why = form_groups(search, self._points, self._starts, self._k, rounds, use_tree)
         formed = int(self._records.counts[GROUPS]) - before
         if use_tree and formed > 0:
             pays = self._tree_pays(formed)
@@ -155,29 +144,17 @@ class Mdav:
         self._list(complete=False)
 
 
-def mdav(points: Floats, k: int) -> Rows:
-    """The group of each record: two groups per round, as in the literature.
+def mdav(points: Floats, k: int, *, starts: Rows | None = None) -> Rows:
+    """The group of each record, all formed at once.
 
     Examples
     --------
     >>> mdav(np.array([[1.0], [2], [3], [10], [11], [12], [20], [21], [22]]), 3)
     array([1, 1, 1, 2, 2, 2, 0, 0, 0], dtype=int32)
-    """
-    return _run(Mdav(points, k))
-
-
-def mdav_one_sided(points: Floats, k: int, starts: Rows) -> Rows:
-    """The group of each record: one group per round, from starts in a drawn order.
-
-    Examples
-    --------
-    >>> mdav_one_sided(np.array([[1.0], [2], [10], [11]]), 2, np.array([1, 0, 3, 2]))
+    >>> mdav(np.array([[1.0], [2], [10], [11]]), 2, starts=np.array([1, 0, 3, 2]))
     array([1, 1, 0, 0], dtype=int32)
     """
-    return _run(Mdav(points, k, starts=starts))
-
-
-def _run(search: Mdav) -> Rows:
+    search = Mdav(points, k, starts=starts)
     while search.advance() < len(search.labels):
         pass
     return search.labels

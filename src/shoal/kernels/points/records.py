@@ -16,18 +16,14 @@ and the groups are those of the plain algorithm.
 from __future__ import annotations
 
 from math import sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from shoal.kernels.arrays import Floats, Integers, Rows, Singles, Words
 from shoal.kernels.compile import njit
+from shoal.kernels.grouping import first_rows, group
 from shoal.kernels.points.lanes import LANES, inner, kernel
-
-Floats = npt.NDArray[np.float64]
-Singles = npt.NDArray[np.float32]
-Rows = npt.NDArray[np.int32]
-Integers = npt.NDArray[np.int64]
 
 NO_LIMIT = np.float32(1e30)
 NEVER = np.float32(-1)
@@ -71,6 +67,16 @@ class Nearest(NamedTuple):
     spots: Rows
 
 
+class Room(NamedTuple):
+    """What a search works in: the nearest so far, the query, and memory that rounds reuse."""
+
+    nearest: Nearest
+    leader: Rows
+    centroid: Floats
+    query: Singles
+    out: Singles
+
+
 @inner
 def add_to_sums(sums: Floats, values: Floats, sign: float) -> None:
     """Add a record to the compensated sums (sign 1), or take it away (sign -1)."""
@@ -97,6 +103,66 @@ def sum_up(records: Records) -> None:
         while row >= 0:
             add_to_sums(records.sums, records.spots[spot], 1.0)
             row = next_row(records, row)
+
+
+def records_on_spots(points: Floats) -> Records:
+    """The records of a table, none of them in a group."""
+    rows = len(points)
+    spots, heads, following = points, np.arange(rows, dtype=np.int32), np.empty(0, np.int32)
+    labels, sizes = group(_hashes(points))
+    if len(sizes) < rows:
+        leaders = first_rows(labels, len(sizes))
+        if _all_equal(points, labels, leaders):
+            spots, heads = points[leaders], leaders.astype(np.int32)
+            following = _chained(labels, len(sizes))
+    records = Records(
+        spots=spots,
+        heads=heads,
+        following=following,
+        labels=np.full(rows, -1, np.int32),
+        sums=np.zeros((2, points.shape[1])),
+        span=np.zeros(1),
+        counts=np.array([rows, 0, 0]),
+    )
+    sum_up(records)
+    return records
+
+
+@njit(cache=True)
+def _hashes(points: Floats) -> Words:
+    hashes = np.empty(len(points), np.uint64)
+    value = np.empty(1)
+    bits = value.view(np.uint64)
+    for row in range(len(points)):
+        hashed = np.uint64(0)
+        for column in range(points.shape[1]):
+            value[0] = points[row, column] + 0.0  # minus zero equals zero
+            hashed = (hashed ^ bits[0]) * np.uint64(0x9E3779B97F4A7C15)
+            hashed ^= hashed >> np.uint64(29)
+        hashes[row] = hashed
+    return hashes
+
+
+@njit(cache=True)
+def _all_equal(points: Floats, labels: Any, leaders: Integers) -> bool:
+    """Whether no two records with the same hash differ."""
+    for row in range(len(points)):
+        for column in range(points.shape[1]):
+            if points[row, column] != points[leaders[labels[row]], column]:
+                return False
+    return True
+
+
+@njit(cache=True)
+def _chained(labels: Any, count: int) -> Rows:
+    """The next row with the same label, or -1."""
+    following = np.full(len(labels), -1, np.int32)
+    latest = np.full(count, -1, np.int32)
+    for row in range(len(labels)):
+        if latest[labels[row]] >= 0:
+            following[latest[labels[row]]] = row
+        latest[labels[row]] = row
+    return following
 
 
 @inner

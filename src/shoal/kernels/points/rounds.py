@@ -7,16 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.kernels.points.brute import Blocks, is_there, remove, scan
+from shoal.kernels.arrays import Floats, Rows
 from shoal.kernels.points.lanes import LANES, inner, kernel
 from shoal.kernels.points.records import (
     LIVE,
     TURN,
-    Floats,
-    Nearest,
     Records,
-    Rows,
-    Singles,
+    Room,
     keep_sums_sharp,
     squared_distance,
     take_first,
@@ -25,8 +22,17 @@ from shoal.kernels.points.records import (
     write_centroid,
     write_query,
 )
+from shoal.kernels.points.search import (
+    Blocks,
+    Tree,
+    furthest_in,
+    is_there,
+    nearest_in,
+    remove,
+    scan,
+    shrink,
+)
 from shoal.kernels.points.shell import Shell, furthest, is_worn, leave
-from shoal.kernels.points.tree import Tree, furthest_in, nearest_in, shrink
 
 GO_ON, LIST, PACK, DONE = 0, 1, 2, 3
 """Why rounds stopped: as many as wanted; the shell must be listed anew; so must the blocks."""
@@ -34,30 +40,22 @@ GO_ON, LIST, PACK, DONE = 0, 1, 2, 3
 _SHRUNK = 16.0  # when records reach so many times less far, their copies have lost too much
 
 
-class Room(NamedTuple):
-    """Memory that rounds reuse."""
+class Search(NamedTuple):
+    """The records and all ways to search them."""
 
-    nearest: Nearest
-    leader: Rows
-    centroid: Floats
-    query: Singles
-    out: Singles
+    tree: Tree
+    blocks: Blocks
+    shell: Shell
+    records: Records
+    room: Room
 
 
 @kernel
 def form_groups(
-    tree: Tree,
-    blocks: Blocks,
-    shell: Shell,
-    records: Records,
-    room: Room,
-    points: Floats,
-    starts: Rows,
-    k: int,
-    rounds: int,
-    use_tree: bool,
+    search: Search, points: Floats, starts: Rows, k: int, rounds: int, use_tree: bool
 ) -> int:
     """Form the groups of some rounds; gives why it stopped."""
+    records, blocks, shell, room = search.records, search.blocks, search.shell, search.room
     leader = room.leader
     least = _worth_packing(len(records.spots), use_tree)
     for _ in range(rounds):
@@ -69,13 +67,13 @@ def form_groups(
             return PACK
         if len(starts) > 0:
             origin = points[_next_start(records, starts)]
-            leader[0] = _furthest_from(tree, blocks, records, room, origin, use_tree)
+            leader[0] = _furthest_from(search, origin, use_tree)
         else:
             if is_worn(shell):
                 return LIST
             origin = room.centroid
             write_centroid(records, origin)
-            leader[0] = furthest(shell, records, origin, room.query, room.out)
+            leader[0] = furthest(shell, records, room)
             if leader[0] < 0:
                 return LIST
         reach = sqrt(squared_distance(records.spots, leader[0], origin))
@@ -86,9 +84,7 @@ def form_groups(
             return PACK
         both = len(starts) == 0 and live >= 3 * k
         for group in range(2 if both else 1):
-            leader[0] = _form_group(
-                tree, blocks, shell, records, room, use_tree, both and group == 0
-            )
+            leader[0] = _form_group(search, use_tree, both and group == 0)
     return GO_ON
 
 
@@ -109,60 +105,47 @@ def _next_start(records: Records, starts: Rows) -> int:
 
 
 @inner
-def _furthest_from(
-    tree: Tree, blocks: Blocks, records: Records, room: Room, origin: Floats, use_tree: bool
-) -> int:
+def _furthest_from(search: Search, origin: Floats, use_tree: bool) -> int:
+    blocks, records, room = search.blocks, search.records, search.room
     write_query(blocks.sieve, origin, room.query)
     if use_tree:
-        return furthest_in(tree, blocks, records, origin, room.query, room.out)
+        return furthest_in(search.tree, blocks, records, room, origin)
     anywhere = np.int64(0)
-    _, spot, _ = scan(
-        blocks, records, room.nearest, origin, room.query, room.out, anywhere, False, True
-    )
-    return spot
+    return scan(blocks, records, room, origin, anywhere, False, True)[1]
 
 
 @inner
-def _form_group(
-    tree: Tree,
-    blocks: Blocks,
-    shell: Shell,
-    records: Records,
-    room: Room,
-    use_tree: bool,
-    want_furthest: bool,
-) -> int:
+def _form_group(search: Search, use_tree: bool, want_furthest: bool) -> int:
     """A group of the leader and its nearest; gives the furthest of those left, if wanted."""
-    nearest, query, out = room.nearest, room.query, room.out
+    blocks, records, room = search.blocks, search.records, search.room
     leader = np.int64(room.leader[0])
     values = records.spots[leader]
     take_first(records, leader)
-    _depart(tree, blocks, shell, records, room.leader)
-    write_query(blocks.sieve, values, query)
+    _depart(search, room.leader)
+    write_query(blocks.sieve, values, room.query)
     if use_tree:
-        size = nearest_in(tree, blocks, records, nearest, values, query, out)
+        size = nearest_in(search.tree, blocks, records, room, values)
         spot, row = -1, -1
     else:
         near_leader = leader // LANES
-        size, spot, row = scan(
-            blocks, records, nearest, values, query, out, near_leader, True, want_furthest
-        )
-    take_nearest(records, nearest, size)
-    _depart(tree, blocks, shell, records, nearest.spots)
+        size, spot, row = scan(blocks, records, room, values, near_leader, True, want_furthest)
+    take_nearest(records, room.nearest, size)
+    _depart(search, room.nearest.spots)
     if want_furthest and (use_tree or records.heads[spot] != row):
-        return _furthest_from(tree, blocks, records, room, values, use_tree)
+        return _furthest_from(search, values, use_tree)
     return spot
 
 
 @inner
-def _depart(tree: Tree, blocks: Blocks, shell: Shell, records: Records, spots: Rows) -> None:
+def _depart(search: Search, spots: Rows) -> None:
     """Take spots without free records out of the searches.
 
     The tree is kept even where it is not used, so that it can be tried again at any time.
     """
+    blocks, records = search.blocks, search.records
     columns = records.spots.shape[1]
     for spot in spots:
         if records.heads[spot] < 0 and is_there(blocks, columns, spot):
             remove(blocks, columns, spot)
-            leave(shell, columns, spot)
-            shrink(tree, blocks, columns, spot // LANES)
+            leave(search.shell, columns, spot)
+            shrink(search.tree, blocks, columns, spot // LANES)

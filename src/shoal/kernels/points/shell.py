@@ -13,16 +13,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from shoal.kernels.arrays import Floats, Integers, Rows, Singles
 from shoal.kernels.lanes import first_lane
 from shoal.kernels.points.lanes import LANES, aligned, inner, measure_points
 from shoal.kernels.points.records import (
     NEVER,
-    Floats,
-    Integers,
     Records,
-    Rows,
+    Room,
     Sieve,
-    Singles,
     blank,
     copy_spots,
     far_limit,
@@ -70,8 +68,9 @@ def shell_about(records: Records, centroid: Floats, *, complete: bool) -> Shell:
 
 
 @inner
-def furthest(shell: Shell, records: Records, centroid: Floats, query: Singles, out: Singles) -> int:
+def furthest(shell: Shell, records: Records, room: Room) -> int:
     """The spot furthest from the centroid, by its lowest row on ties; -1 if the list ended."""
+    centroid, query, out = room.centroid, room.query, room.out
     columns = len(centroid)
     stride = LANES * columns
     write_query(shell.sieve, centroid, query)

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from shoal.kernels.arrays import Floats, Integers, Rows
 from shoal.kernels.compile import njit
 from shoal.kernels.refine.group_lists import (
     AFTER,
@@ -30,9 +31,6 @@ from shoal.kernels.refine.group_lists import (
     TICK,
     WAITING,
     WORK,
-    Floats,
-    Integers,
-    Rows,
     attach,
     create,
     detach,

@@ -1,6 +1,6 @@
 """Groups as linked lists, a queue of records to look at, and a log of what was changed.
 
-It knows who is in which group, not how records are compared: see ``_exchange`` for points and
+It knows who is in which group, not how records are compared: see ``exchange`` for points and
 ``mixed_exchange`` for records of mixed type. The members of a group are a doubly linked list, so
 that one comes and goes in O(1). What was changed is logged, so that it can be taken back.
 
@@ -15,12 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels.arrays import Floats, Integers, Rows, Words
 from shoal.kernels.compile import njit
-
-Floats = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.int32]
-Integers = npt.NDArray[np.int64]
-Words = npt.NDArray[np.uint64]
 
 # Columns of ``rows``: a record's group, the members after and before it, whether it waits in the
 # queue; and, not of that record, places of the queue (a ring) and of a pool of records.
@@ -98,13 +94,18 @@ def detach(lists: Lists, row: int) -> None:
 
 
 @njit(cache=True)
-def attach_all(lists: Lists, labels: Rows) -> None:
-    """Form the groups of a partition, and list the numbers that it leaves over."""
+def start(lists: Lists, labels: Rows, order: Integers) -> None:
+    """Form the groups of a partition, list the numbers that it leaves over, and queue all records.
+
+    They wait in the given order, in which neighbours are close to each other.
+    """
     for row in range(len(labels) - 1, -1, -1):
         attach(lists, row, np.int64(labels[row]))
     for group in range(len(lists.heads) - 1, -1, -1):
         if lists.heads[group, SIZE] == 0:
             _give_back(lists, group)
+    for row in order:
+        wait(lists, row)
 
 
 @njit(cache=True)

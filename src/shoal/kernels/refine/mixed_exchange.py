@@ -14,8 +14,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from shoal.kernels.arrays import Floats, Integers, Rows
 from shoal.kernels.compile import njit
 from shoal.kernels.conditions import Conditions, holds
 from shoal.kernels.groups.diverse_group import count_in
@@ -41,8 +41,7 @@ from shoal.kernels.refine.group_lists import (
     note,
     take_back_number,
 )
-from shoal.kernels.space.mixed_distance import Codes, Floats, Integers, Measure
-from shoal.kernels.space.mixed_pairs import pair_gap
+from shoal.kernels.space.mixed_records import ByRecord, pair_gap
 
 
 class MixedGroups(NamedTuple):
@@ -51,11 +50,9 @@ class MixedGroups(NamedTuple):
     What pairs are compared by comes first: with the lists before it, a search took 15 % longer.
     """
 
-    values: Floats  # record, numeric column
-    codes: Codes  # record, nominal column and what is present
-    measure: Measure
+    records: ByRecord
     conditions: Conditions
-    sensitive: npt.NDArray[np.int32]  # sensitive column, record
+    sensitive: Rows  # sensitive column, record
     near: Integers  # record, neighbour
     rows: Integers
     own: Floats  # the sum of the dissimilarities of each record to the others of its group
@@ -66,13 +63,6 @@ class MixedGroups(NamedTuple):
     sums: Floats
     tally: Integers  # room for the sensitive values of a group
     gaps: Floats  # room for a number per record
-
-
-@njit(cache=True)
-def dissimilarity(groups: MixedGroups, one: int, two: int) -> float:
-    """How unlike two records are."""
-    gap: float = pair_gap(groups.values, groups.codes, groups.measure, one, two)
-    return gap
 
 
 @njit(cache=True)
@@ -88,7 +78,7 @@ def to_group(groups: MixedGroups, row: int, group: int, but: int) -> float:
     member = groups.heads[group, HEAD]
     while member >= 0:
         if member != but:
-            total += dissimilarity(groups, row, member)
+            total += pair_gap(groups.records, row, member)
         member = groups.rows[member, AFTER]
     groups.counts[WORK] += groups.heads[group, SIZE]
     return total
@@ -100,7 +90,7 @@ def join(groups: MixedGroups, row: int, group: int) -> None:
     before, total = loss(groups, group), 0.0
     member = groups.heads[group, HEAD]
     while member >= 0:
-        gap = dissimilarity(groups, row, member)
+        gap = pair_gap(groups.records, row, member)
         groups.own[member] += gap
         total += gap
         member = groups.rows[member, AFTER]
@@ -121,7 +111,7 @@ def part(groups: MixedGroups, row: int) -> None:
     member = groups.heads[group, HEAD]
     alone = groups.heads[group, SIZE] < 2  # then nothing is left of the sums, not even rounding
     while member >= 0:
-        groups.own[member] -= dissimilarity(groups, row, member)
+        groups.own[member] -= pair_gap(groups.records, row, member)
         if alone:
             groups.own[member] = 0.0
         member = groups.rows[member, AFTER]
@@ -204,7 +194,7 @@ def _best_trade(groups: MixedGroups, row: int) -> tuple[int, int]:
                     gain, to, fetched = before - after, there, -1
         member, tried = heads[there, HEAD], 0
         while member >= 0 and tried < 2 * k:
-            between = dissimilarity(groups, row, member)
+            between = pair_gap(groups.records, row, member)
             to_here = to_group(groups, member, here, row)
             after = (totals[here] - own[row] + to_here) / size
             after += (totals[there] - own[member] + away - between) / other_size
@@ -233,7 +223,7 @@ def _split(groups: MixedGroups, group: int) -> None:
         row = rows[row, AFTER]
     row = heads[group, HEAD]
     while row >= 0:
-        gaps[row] = dissimilarity(groups, seed, row) if row != seed else -1.0
+        gaps[row] = pair_gap(groups.records, seed, row) if row != seed else -1.0
         row = rows[row, AFTER]
     other = create(groups)
     for _ in range(groups.conditions.smallest):

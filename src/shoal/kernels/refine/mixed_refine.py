@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels.arrays import Labels, Words
 from shoal.kernels.compile import njit
 from shoal.kernels.conditions import Conditions, only_size
 from shoal.kernels.groups.diverse_group import table_shape
@@ -23,40 +24,31 @@ from shoal.kernels.refine.group_lists import (
     SIZE,
     WAITING,
     WORDS_PER_KICK,
-    Words,
-    attach_all,
-    by_first_record,
     empty_lists,
     enqueue,
     let_none_wait,
     neighbours_of_each,
     pool_around,
-    wait,
 )
 from shoal.kernels.refine.mixed_exchange import (
     MixedGroups,
     all_fit,
     descend,
-    dissimilarity,
     join,
     part,
     take_back,
     to_group,
 )
-from shoal.kernels.space.mixed_distance import Floats
-from shoal.kernels.space.mixed_records import MixedRecords, with_lonely_codes
-from shoal.kernels.space.mixed_tree import GONE, Tree, grow, list_nearest
-
-Labels = npt.NDArray[np.int32]
+from shoal.kernels.refine.refine import LocalSearch
+from shoal.kernels.space.mixed_records import MixedRecords, by_record, pair_gap, with_lonely_codes
 
 _WORK = 1_000_000  # pairs, compared in about 50 ms
-_SEARCHED = 2_000  # records whose neighbours are found in about 50 ms
 _SMALLEST_GAIN = 1e-9  # of the mean loss of a record: far above what rounding does to sums
 
 _RESIDUE = 1e-14  # of the largest dissimilarity: what may be left of it in a sum it was taken from
 
 
-class MixedRefinement:
+class MixedRefinement(LocalSearch):
     """A partition that gets better with every call.
 
     Parameters
@@ -82,6 +74,8 @@ class MixedRefinement:
     ([0, 1, 0, 1, 0, 1], 0.222222)
     """
 
+    _searched = 2_000
+
     def __init__(
         self,
         records: MixedRecords,
@@ -90,15 +84,12 @@ class MixedRefinement:
         conditions: Conditions | None = None,
         codes: npt.NDArray[np.integer[Any]] | None = None,
     ) -> None:
-        rows = records.values.shape[1]
         conditions = only_size(k) if conditions is None else conditions
         conditions = conditions._replace(smallest=max(k, conditions.smallest))
-        sensitive = np.empty((0, rows), np.int32) if codes is None else codes
-        self._records = with_lonely_codes(records)
-        self._groups = _groups(records, conditions, np.ascontiguousarray(sensitive, np.int32))
-        self._tree: Tree | None = grow(records, np.arange(rows))
-        self._leaf = self._settled = 0
-        _start(self._groups, self._tree.values, np.asarray(labels, np.int32))
+        sensitive = np.empty((0, len(labels)), np.int32) if codes is None else codes
+        groups = _groups(records, conditions, np.ascontiguousarray(sensitive, np.int32))
+        super().__init__(groups, with_lonely_codes(records), labels)
+        self._settled = 0
 
     def advance(self) -> int:
         """About 50 ms of work; give how far the descent is, in records: all at its end.
@@ -107,13 +98,7 @@ class MixedRefinement:
         """
         groups, count = self._groups, len(self._groups.rows)
         if self._tree is not None:
-            leaves = len(self._tree.values)
-            end = min(leaves, self._leaf + 1 + _SEARCHED // 16)
-            list_nearest(self._tree, self._records, self._leaf, end, groups.near)
-            self._leaf = end
-            if end == leaves:
-                self._tree = None
-            return count * end // leaves // 4
+            return self._list_neighbours(self._tree) // 4
         if self._settled < count:
             self._settled = _settle(groups, self._settled, _WORK)
             return (count + self._settled) // 4
@@ -127,28 +112,18 @@ class MixedRefinement:
         """
         return int(_perturb(self._groups, words))
 
-    @property
-    def labels(self) -> Labels:
-        """The group of each record, numbered by their first records."""
-        found: Labels = by_first_record(self._groups.rows[:, LABEL], len(self._groups.heads))
-        return found
-
     def total_loss(self) -> float:
         """The sum over groups of the dissimilarities of their pairs over their size."""
         sizes = np.maximum(self._groups.heads[:, SIZE], 1)
         return float((self._groups.totals / sizes).sum())
 
 
-def _groups(
-    records: MixedRecords, conditions: Conditions, sensitive: npt.NDArray[np.int32]
-) -> MixedGroups:
+def _groups(records: MixedRecords, conditions: Conditions, sensitive: Labels) -> MixedGroups:
     """Arrays for n records in at most n // k groups; no record is in a group yet."""
     count, k = records.values.shape[1], conditions.smallest
     return MixedGroups(
         **empty_lists(count, k)._asdict(),
-        values=np.ascontiguousarray(records.values.T),
-        codes=np.ascontiguousarray(records.codes.T),
-        measure=records.measure,
+        records=by_record(records),
         conditions=conditions,
         sensitive=sensitive,
         near=np.empty((count, neighbours_of_each(count, k)), np.int64),
@@ -157,17 +132,6 @@ def _groups(
         tally=np.zeros(table_shape(conditions), np.int64),
         gaps=np.empty(count),
     )
-
-
-@njit(cache=True)
-def _start(groups: MixedGroups, leaves: Floats, labels: Labels) -> None:
-    """Form the groups and queue all records, neighbours close to each other."""
-    attach_all(groups, labels)
-    place = leaves.shape[1] - 3
-    for leaf in range(len(leaves)):
-        for row in leaves[leaf, place]:
-            if row != GONE:
-                wait(groups, int(row))
 
 
 @njit(cache=True)
@@ -184,7 +148,7 @@ def _settle(groups: MixedGroups, first: int, work: int) -> int:
         total = 0.0
         for group in range(len(groups.heads)):
             total += groups.totals[group] / max(groups.heads[group, SIZE], 1)
-        largest = groups.measure.largest * len(groups.measure.presence)
+        largest = groups.records.measure.largest * len(groups.records.measure.presence)
         groups.sums[LEAST] = max(_SMALLEST_GAIN * total / row, _RESIDUE * largest)
     return row
 
@@ -226,7 +190,7 @@ def _form(groups: MixedGroups, group: int, size: int, left: int, seed: int) -> N
     first = rows[seed, POOL]
     for place in range(left):
         row = rows[place, POOL]
-        gaps[row] = dissimilarity(groups, first, row) if row != first else -1.0
+        gaps[row] = pair_gap(groups.records, first, row) if row != first else -1.0
     for _ in range(size):
         chosen = 0
         for place in range(1, left):

@@ -8,9 +8,12 @@ result is kept if it is better than what was there before. Both can be stopped a
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels.arrays import Floats, Rows, Words
 from shoal.kernels.compile import njit
 from shoal.kernels.lanes import WIDTH
 from shoal.kernels.refine.exchange import Groups, descend, distance, settle, take_back
@@ -23,11 +26,7 @@ from shoal.kernels.refine.group_lists import (
     SIZE,
     WAITING,
     WORDS_PER_KICK,
-    Floats,
-    Rows,
-    Words,
     attach,
-    attach_all,
     by_first_record,
     detach,
     empty_lists,
@@ -35,19 +34,46 @@ from shoal.kernels.refine.group_lists import (
     let_none_wait,
     neighbours_of_each,
     pool_around,
-    wait,
+    start,
 )
-from shoal.kernels.space.mixed_distance import Integers
-from shoal.kernels.space.mixed_records import squared_euclidean
+from shoal.kernels.space.mixed_records import MixedRecords, squared_euclidean
 from shoal.kernels.space.mixed_scan import rows_by_leaf
 from shoal.kernels.space.mixed_tree import Tree, grow, list_nearest
 
 _WORK = 3_000_000  # distances, computed in about 50 ms
-_SEARCHED = 3_000  # records whose neighbours are found in about 50 ms
 _SMALLEST_GAIN = 1e-12  # times the mean squared distance of a record from its group's centre
 
 
-class Refinement:
+class LocalSearch:
+    """A partition that gets better with every call, whatever its groups lose."""
+
+    _searched: int  # records whose neighbours are found in about 50 ms
+
+    def __init__(
+        self, groups: Any, records: MixedRecords, labels: npt.NDArray[np.integer[Any]]
+    ) -> None:
+        self._groups, self._records = groups, records
+        self._tree: Tree | None = grow(records, np.arange(len(labels)))
+        self._leaf = 0
+        start(groups, np.asarray(labels, np.int32), rows_by_leaf(self._tree))
+
+    def _list_neighbours(self, tree: Tree) -> int:
+        """About 50 ms of listing neighbours; give how far that is, in records."""
+        leaves = len(tree.values)
+        end = min(leaves, self._leaf + 1 + self._searched // WIDTH)
+        list_nearest(tree, self._records, self._leaf, end, self._groups.near)
+        self._leaf = end
+        if end == leaves:
+            self._tree = None
+        return len(self._groups.rows) * end // leaves
+
+    @property
+    def labels(self) -> Rows:
+        """The group of each record, numbered by their first records."""
+        return by_first_record(self._groups.rows[:, LABEL], len(self._groups.heads))
+
+
+class Refinement(LocalSearch):
     """A partition that gets better with every call.
 
     Parameters
@@ -68,43 +94,31 @@ class Refinement:
     ([0, 1, 0, 1, 0, 1], 4.0)
     """
 
-    def __init__(self, points: Floats, labels: npt.NDArray[np.integer], k: int) -> None:
+    _searched = 3_000
+
+    def __init__(self, points: Floats, labels: npt.NDArray[np.integer[Any]], k: int) -> None:
         self._k = k
-        self._groups = _groups(points, k)
-        self._records = squared_euclidean(self._groups.points)
-        self._tree: Tree | None = grow(self._records, np.arange(len(points)))
-        self._leaf = 0
-        _start(self._groups, rows_by_leaf(self._tree), np.asarray(labels, np.int32))
+        groups = _groups(points, k)
+        super().__init__(groups, squared_euclidean(groups.points), labels)
+        _settle_all(groups)
 
     def advance(self) -> int:
         """About 50 ms of work; give how far the descent is, in records: all at its end.
 
         Neighbours are searched first, which is half of the way.
         """
-        count = len(self._groups.rows)
-        if self._tree is None:
-            descend(self._groups, self._k, _WORK, True)
-            return (2 * count - int(self._groups.counts[WAITING])) // 2
-        leaves = len(self._tree.values)
-        end = min(leaves, self._leaf + 1 + _SEARCHED // WIDTH)
-        list_nearest(self._tree, self._records, self._leaf, end, self._groups.near)
-        self._leaf = end
-        if end == leaves:
-            self._tree = None
-        return count * end // leaves // 2
+        if self._tree is not None:
+            return self._list_neighbours(self._tree) // 2
+        descend(self._groups, self._k, _WORK, True)
+        return (2 * len(self._groups.rows) - int(self._groups.counts[WAITING])) // 2
 
-    def perturb(self, words: npt.NDArray[np.uint64]) -> int:
+    def perturb(self, words: Words) -> int:
         """One attempt for every eight random words; give how many of them gained something.
 
         It is for after the descent. An attempt takes about 30 µs where k is 3 and some
         milliseconds where k is 100.
         """
         return int(_perturb(self._groups, self._k, words))
-
-    @property
-    def labels(self) -> Rows:
-        """The group of each record, numbered by their first records."""
-        return by_first_record(self._groups.rows[:, LABEL], len(self._groups.heads))
 
     def sum_of_squares(self) -> float:
         """The within-group sum of squares, each group's computed from its members."""
@@ -125,15 +139,11 @@ def _groups(points: Floats, k: int) -> Groups:
 
 
 @njit(cache=True)
-def _start(groups: Groups, order: Integers, labels: Rows) -> None:
-    """Form the groups and queue all records, neighbours close to each other."""
-    attach_all(groups, labels)
+def _settle_all(groups: Groups) -> None:
     for group in range(len(groups.heads)):
         if groups.heads[group, SIZE] > 0:
             settle(groups, group)
-    groups.sums[LEAST] = _SMALLEST_GAIN * groups.squares.sum() / len(labels)
-    for row in order:
-        wait(groups, row)
+    groups.sums[LEAST] = _SMALLEST_GAIN * groups.squares.sum() / len(groups.rows)
 
 
 @njit(cache=True)

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels.arrays import Floats, Integers
 from shoal.kernels.space.mixed_records import MixedRecords, mixed_records
 
-Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.signedinteger[Any]]
 
 
@@ -137,24 +137,7 @@ def equal_width(values: Floats, bins: int) -> Codes:
     return binned
 
 
-def mutual_information(codes_a: Codes, codes_b: Codes) -> float:
-    """The mutual information of two columns in nats, with observed shares as probabilities.
-
-    A negative code is a value like any other.
-
-    Examples
-    --------
-    >>> round(mutual_information(np.array([0, 0, 1, 1]), np.array([1, 1, 0, 0])), 6)
-    0.693147
-    """
-    a, b = _dense(codes_a), _dense(codes_b)
-    pairs, counts = np.unique(a * (b.max(initial=0) + 1) + b, return_counts=True)
-    of_a, of_b = np.divmod(pairs, b.max(initial=0) + 1)
-    expected = np.bincount(a)[of_a] * (np.bincount(b)[of_b] / len(a))
-    return float(np.sum(counts / len(a) * np.log(counts / expected)))
-
-
-def _total_variation(counts: npt.NDArray[np.int64]) -> Floats:
+def _total_variation(counts: Integers) -> Floats:
     """Between the shares in each two rows of a table of counts; an empty row has shares of 0."""
     totals = counts.sum(axis=1, keepdims=True)
     shares = counts / np.maximum(totals, 1)
@@ -171,7 +154,3 @@ def _only_last(deltas: Floats) -> Floats:
     table = np.zeros_like(deltas)
     table[-1], table[:, -1] = deltas[-1], deltas[:, -1]
     return table
-
-
-def _dense(codes: Codes) -> Codes:
-    return np.unique(codes, return_inverse=True)[1].astype(np.int64)

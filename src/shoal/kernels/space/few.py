@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from shoal.kernels.arrays import Floats, Integers
 from shoal.kernels.compile import as_python, is_small
-from shoal.kernels.space.mixed_distance import Floats, Integers, Query, empty_query, set_query
+from shoal.kernels.space.mixed_distance import Query, empty_query, set_query
 from shoal.kernels.space.mixed_records import MixedRecords
 
 _COST = 200  # comparisons of two values that numpy makes in a step of Python

@@ -10,11 +10,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels.arrays import Keys, Rows, Singles
 from shoal.kernels.compile import njit
-
-Singles = npt.NDArray[np.float32]
-Rows = npt.NDArray[np.int32]
-Keys = npt.NDArray[np.uint64]
 
 _SIGN = np.uint64(0x80000000)
 _WORD = np.uint64(0xFFFFFFFF)

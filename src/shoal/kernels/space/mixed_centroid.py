@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from shoal.kernels.arrays import Floats, Integers
 from shoal.kernels.compile import njit, python_if_small
-from shoal.kernels.space.mixed_distance import Floats, Integers, Query
+from shoal.kernels.space.mixed_distance import Query
 from shoal.kernels.space.mixed_records import MixedRecords
 
 

@@ -17,12 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels.arrays import Flags, Floats, Integers, Singles
 from shoal.kernels.compile import njit
 from shoal.kernels.lanes import WIDTH, choose, floats, integers, load, look_up
 
-Floats = npt.NDArray[np.float64]
-Edges = npt.NDArray[np.float32]
-Integers = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.unsignedinteger[Any]]
 
 _SLACK = 1e-12  # far above what rounding does to a sum of some thousand terms
@@ -42,7 +40,7 @@ class Measure(NamedTuple):
     starts: Integers  # where the table of each nominal column starts
     levels: Integers  # how many codes each nominal column has
     lonely: Integers  # from which code on no two records have the same; or as many as levels
-    spans: Codes  # how to find the windows that cover so many codes: see :func:`_extreme`
+    spans: Codes  # how to find the windows that cover so many codes: see :func:`_greatest`
     bases: Integers  # where spans and windows of each nominal column start, in two rows
     presence: Integers  # of numeric, then nominal columns: its further column, or -1
     largest: float  # no column adds more than this
@@ -53,7 +51,7 @@ class Query(NamedTuple):
 
     values: Floats
     codes: Codes
-    has: npt.NDArray[np.bool_]  # of numeric, then nominal columns: whether there is a value
+    has: Flags  # of numeric, then nominal columns: whether there is a value
     middle_values: Floats  # of a record in the midst of all others
     middle_codes: Codes
     windows: Floats  # extremes of its rows in the tables over 1, 2, 4, … neighbouring codes
@@ -91,12 +89,12 @@ def set_query(query: Query, measure: Measure, values: Floats, codes: Codes, row:
 @njit(cache=True, forceinline=True)
 def distances(query: Query, measure: Measure, values: Floats, codes: Codes, leaf: int) -> Any:
     """The dissimilarities of the query and 16 records."""
-    sums, differing, shared = parts(query, measure, values, codes, leaf)
+    sums, differing, shared = partial_sums(query, measure, values, codes, leaf)
     return _finished(sums + differing, shared, measure)
 
 
 @njit(cache=True, forceinline=True)
-def parts(query: Query, measure: Measure, values: Floats, codes: Codes, leaf: int) -> Any:
+def partial_sums(query: Query, measure: Measure, values: Floats, codes: Codes, leaf: int) -> Any:
     """For 16 records the sums over numeric and over nominal columns; how many columns count."""
     # Columns that nobody lacks are most of them, and need neither choice nor count by record.
     sums, shared, always = floats(0.0), integers(0), 0
@@ -116,7 +114,7 @@ def parts(query: Query, measure: Measure, values: Floats, codes: Codes, leaf: in
     for column in range(len(query.codes)):
         if query.has[numeric + column]:
             code, theirs = query.codes[column], load(codes, leaf, column)
-            there = _where(codes, leaf, measure.presence[numeric + column])
+            there = _have(codes, leaf, measure.presence[numeric + column])
             shared = shared + there
             if len(measure.tables) == 0:
                 misses = misses + ((theirs != code) & there)
@@ -129,7 +127,7 @@ def parts(query: Query, measure: Measure, values: Floats, codes: Codes, leaf: in
 
 
 @njit(cache=True, forceinline=True)
-def _where(codes: Codes, index: int, row: int) -> Any:
+def _have(codes: Codes, index: int, row: int) -> Any:
     """Where a row of presence is not 0; everywhere, if there is no such row."""
     if row < 0:
         return integers(0) == 0
@@ -144,7 +142,9 @@ def _finished(sums: Any, shared: Any, measure: Measure) -> Any:
 
 
 @njit(cache=True, forceinline=True)
-def lower_bounds(query: Query, measure: Measure, edges: Edges, code_edges: Codes, node: int) -> Any:
+def lower_bounds(
+    query: Query, measure: Measure, edges: Singles, code_edges: Codes, node: int
+) -> Any:
     """What the dissimilarities of the query and the records in 16 boxes do not fall below.
 
     A column that only some records of a box have adds nothing, but counts as shared. Where
@@ -161,15 +161,15 @@ def lower_bounds(query: Query, measure: Measure, edges: Edges, code_edges: Codes
             gap = choose(gap > 0.0, gap, 0.0)
             if measure.squared:
                 gap = gap * gap
-            all_have = _where(code_edges, node, at)
+            all_have = _have(code_edges, node, at)
             sums = sums + choose(all_have, gap * measure.weights[column], 0.0)
-            shared = shared + _where(code_edges, node, at + 1)
+            shared = shared + _have(code_edges, node, at + 1)
     differing, misses = floats(0.0), integers(0)
     for column in range(len(query.codes)):
         if query.has[numeric + column]:
             code, at = query.codes[column], 2 * measure.presence[numeric + column]
-            all_have = _where(code_edges, node, at)
-            shared = shared + _where(code_edges, node, at + 1)
+            all_have = _have(code_edges, node, at)
+            shared = shared + _have(code_edges, node, at + 1)
             if len(measure.tables) == 0:
                 first = load(code_edges, node, 2 * column)
                 last = load(code_edges, node, 2 * column + 1)
@@ -178,13 +178,15 @@ def lower_bounds(query: Query, measure: Measure, edges: Edges, code_edges: Codes
                 else:
                     misses = misses + (((first > code) | (last < code)) & all_have)
             else:
-                entry = 0.0 - _extreme(query.windows, measure, code_edges, node, column)
+                entry = 0.0 - _greatest(query.windows, measure, code_edges, node, column)
                 differing = differing + choose(all_have, entry, 0.0)
     return _finished(sums + (differing + floats(misses)), shared, measure)
 
 
 @njit(cache=True, forceinline=True)
-def upper_bounds(query: Query, measure: Measure, edges: Edges, code_edges: Codes, node: int) -> Any:
+def upper_bounds(
+    query: Query, measure: Measure, edges: Singles, code_edges: Codes, node: int
+) -> Any:
     """What the dissimilarities of the query and the records in 16 boxes do not rise above.
 
     The smallest of three bounds. The first adds up the furthest edges of the box. The second
@@ -208,7 +210,7 @@ def upper_bounds(query: Query, measure: Measure, edges: Edges, code_edges: Codes
                 gain, loss = above, abs(high - c)
             if measure.squared:
                 gap, gain, loss = gap * gap, gain * gain, loss * loss
-            all_have, some_have = _where(code_edges, node, at), _where(code_edges, node, at + 1)
+            all_have, some_have = _have(code_edges, node, at), _have(code_edges, node, at + 1)
             sums = sums + choose(all_have, gap * weight, 0.0)
             gains = gains + choose(all_have, (gain - loss) * weight, 0.0)
             shared = shared + some_have
@@ -219,7 +221,7 @@ def upper_bounds(query: Query, measure: Measure, edges: Edges, code_edges: Codes
         if query.has[numeric + column]:
             code, c = query.codes[column], query.middle_codes[column]
             at = 2 * measure.presence[numeric + column]
-            all_have, some_have = _where(code_edges, node, at), _where(code_edges, node, at + 1)
+            all_have, some_have = _have(code_edges, node, at), _have(code_edges, node, at + 1)
             shared = shared + some_have
             unsure = unsure + (some_have != all_have)
             if len(measure.tables) == 0:
@@ -231,8 +233,8 @@ def upper_bounds(query: Query, measure: Measure, edges: Edges, code_edges: Codes
                     turned = turned + differs + ((first <= c) & (last >= c) & all_have)
                     turns = turns + all_have
             else:
-                entry = _extreme(query.windows, measure, code_edges, node, column)
-                gain = _extreme(query.more_windows, measure, code_edges, node, column)
+                entry = _greatest(query.windows, measure, code_edges, node, column)
+                gain = _greatest(query.more_windows, measure, code_edges, node, column)
                 differing = differing + choose(all_have, entry, 0.0)
                 turning = turning + choose(all_have, gain, 0.0)
     differing = differing + floats(misses)
@@ -277,7 +279,7 @@ def open_windows(query: Query, measure: Measure, upper: bool) -> None:
 
 
 @njit(cache=True, forceinline=True)
-def _extreme(windows: Floats, measure: Measure, code_edges: Codes, node: int, column: int) -> Any:
+def _greatest(windows: Floats, measure: Measure, code_edges: Codes, node: int, column: int) -> Any:
     """The greatest of what the codes in each of 16 boxes have in the windows.
 
     Two windows as wide as the largest power of two cover all codes of a box. ``spans`` says, for

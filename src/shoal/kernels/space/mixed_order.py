@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from shoal.kernels.arrays import Flags, Floats, Integers
 from shoal.kernels.compile import njit
 from shoal.kernels.lanes import WIDTH
-from shoal.kernels.space.mixed_distance import Codes, Floats, Integers, Measure
+from shoal.kernels.space.mixed_distance import Codes, Measure
 from shoal.kernels.space.mixed_records import MixedRecords
 
 _FEWEST = WIDTH // 4  # leaves or nodes in a node, unless there are not as many
@@ -43,7 +43,7 @@ def run_starts(depths: Integers) -> Integers:
 
 
 @njit(cache=True)
-def _part(depths: Integers, is_start: npt.NDArray[np.bool_]) -> None:
+def _part(depths: Integers, is_start: Flags) -> None:
     waiting = np.empty((2, 64), np.int64)
     waiting[0, 0], waiting[1, 0] = 0, len(depths)
     count = 1

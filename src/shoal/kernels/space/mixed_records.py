@@ -12,10 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels.arrays import Flags, Floats, Integers
+from shoal.kernels.compile import njit
 from shoal.kernels.grouping import group
 from shoal.kernels.lanes import WIDTH
 from shoal.kernels.points.mdav import within_range
-from shoal.kernels.space.mixed_distance import Codes, Floats, Integers, Measure, spans_of
+from shoal.kernels.space.mixed_distance import Codes, Measure, spans_of
 
 _RARE = 2 * WIDTH  # a pattern of missing values that fewer records have is not kept apart
 
@@ -146,7 +148,7 @@ def with_lonely_codes(records: MixedRecords) -> MixedRecords:
 
 def _ranked(
     given: npt.NDArray[Any],
-    has: Sequence[npt.NDArray[np.bool_]],
+    has: Sequence[Flags],
     levels: list[int],
     spare: int,
     code_type: Any,
@@ -176,3 +178,46 @@ def _patterns(presence: Codes) -> Integers:
     if len(presence):
         labels[sizes[labels] < _RARE] = len(sizes)
     return labels
+
+
+class ByRecord(NamedTuple):
+    """Records as ``MixedRecords`` has them, but by record, then column.
+
+    A pair is then in few places of the memory.
+    """
+
+    values: Floats
+    codes: Codes
+    measure: Measure
+
+
+def by_record(records: MixedRecords) -> ByRecord:
+    """The same records, to be compared in pairs."""
+    values, codes = np.ascontiguousarray(records.values.T), np.ascontiguousarray(records.codes.T)
+    return ByRecord(values, codes, records.measure)
+
+
+@njit(cache=True)
+def pair_gap(records: ByRecord, one: int, two: int) -> float:
+    """The dissimilarity of two records, to the last bit that of a search."""
+    values, codes, measure = records
+    numeric, sums, differing, shared = values.shape[1], 0.0, 0.0, 0
+    for column in range(len(measure.presence)):
+        at = measure.presence[column]
+        if at >= 0 and (codes[one, at] == 0 or codes[two, at] == 0):
+            continue
+        shared += 1
+        if column < numeric:
+            gap = abs(values[one, column] - values[two, column])
+            sums += measure.weights[column] * (gap * gap if measure.squared else gap)
+        else:
+            nominal = column - numeric
+            a, b = np.int64(codes[one, nominal]), np.int64(codes[two, nominal])
+            if len(measure.tables) > 0:
+                row = measure.starts[nominal] + a * measure.levels[nominal]
+                differing += measure.tables[row + b]
+            else:
+                differing += a != b
+    if measure.mean:
+        return (sums + differing) / shared if shared > 0 else 1.0
+    return sums + differing

@@ -8,28 +8,18 @@ from __future__ import annotations
 
 import numpy as np
 
+from shoal.kernels.arrays import Floats, Integers
 from shoal.kernels.compile import njit
 from shoal.kernels.lanes import WIDTH, bits, load, store
-from shoal.kernels.space.mixed_distance import Floats, Integers, Measure, distances, empty_query
+from shoal.kernels.space.mixed_distance import Measure, distances
 from shoal.kernels.space.mixed_records import MixedRecords
-from shoal.kernels.space.mixed_tree import GONE, Tree, fill, take
+from shoal.kernels.space.mixed_tree import GONE, Tree, empty_tree, fill, take
 
 
 def pack(records: MixedRecords, rows: Integers) -> Tree:
     """Some rows, in the order of the leaves of a tree, in full leaves without boxes above them."""
-    leaves, columns, code_columns = -(-len(rows) // WIDTH), len(records.values), len(records.codes)
-    code_type = records.codes.dtype
-    packed = Tree(
-        np.zeros((leaves, columns + 3, WIDTH)),
-        np.zeros((leaves, code_columns, WIDTH), code_type),
-        np.empty((0, 2 * columns + 4, WIDTH), np.float32),
-        np.empty((0, 2 * code_columns, WIDTH), code_type),
-        np.full((3, leaves), -1),
-        np.full(records.values.shape[1], -1),
-        np.ones(leaves, np.bool_),
-        empty_query(records.measure, code_type),
-        np.zeros((3, 1)),
-    )
+    leaves = -(-len(rows) // WIDTH)
+    packed = empty_tree(records, leaves, np.full((3, leaves), -1), 1)
     starts = np.append(np.arange(0, len(rows), WIDTH), len(rows))
     fill(packed, records.measure, records.values, records.codes, rows, starts)
     return packed

@@ -13,22 +13,19 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from shoal.kernels.arrays import Flags, Floats, Integers, Singles
 from shoal.kernels.compile import njit
 from shoal.kernels.lanes import WIDTH, bits, choose, greatest, least, load, store
 from shoal.kernels.space.mixed_distance import (
     Codes,
-    Edges,
-    Floats,
-    Integers,
     Measure,
     Query,
     distances,
     empty_query,
     lower_bounds,
     open_windows,
-    parts,
+    partial_sums,
     set_query,
     upper_bounds,
 )
@@ -57,39 +54,32 @@ class Tree(NamedTuple):
 
     values: Floats  # by leaf, column, lane
     codes: Codes
-    edges: Edges  # by node, edge, lane
+    edges: Singles  # by node, edge, lane
     code_edges: Codes
     links: Integers  # first child, parent and lane there of each leaf, then of each node
     places: Integers  # leaf * 16 + lane of each row
-    worn: npt.NDArray[np.bool_]  # leaves from which records are gone, while boxes still stand
+    worn: Flags  # leaves from which records are gone, while boxes still stand
     query: Query
     queue: Floats  # what is still to be entered, the best last: score, lowest row, entry
-
-
-def dissimilarities(records: MixedRecords, row: int) -> Floats:
-    """How unlike one record is to every record.
-
-    Examples
-    --------
-    >>> from shoal.kernels.space.mixed_records import gower
-    >>> records = gower(np.array([[1.0], [2.0], [5.0]]), np.array([[0], [1], [-1]]))
-    >>> dissimilarities(records, 0)
-    array([0.   , 0.625, 1.   ])
-    """
-    rows = records.values.shape[1]
-    tree, found = grow(records, np.arange(rows)), np.empty(rows)
-    set_query(tree.query, records.measure, records.values, records.codes, row)
-    compare_all(tree, records.measure, found)
-    return found
 
 
 def grow(records: MixedRecords, rows: Integers) -> Tree:
     """A tree of some rows, given in ascending order."""
     rows, starts, depths = leaf_starts(records, rows)
     links, levels = _link(depths)
-    leaves, columns, code_columns = len(starts), len(records.values), len(records.codes)
+    tree = empty_tree(records, len(starts), links, WIDTH * levels)
+    tree.edges[:, ::2], tree.edges[:, 1::2], tree.edges[:, -2] = np.inf, -np.inf, -np.inf
+    tree.code_edges[:, ::2], tree.code_edges[:, 1::2] = np.iinfo(tree.codes.dtype).max, 0
+    _set_middle(tree.query, records, rows)
+    fill(tree, records.measure, records.values, records.codes, rows, np.append(starts, len(rows)))
+    return tree
+
+
+def empty_tree(records: MixedRecords, leaves: int, links: Integers, room: int) -> Tree:
+    """So many leaves under nodes, and room to queue in; there are no records in them yet."""
+    columns, code_columns = len(records.values), len(records.codes)
     nodes, code_type = links.shape[1] - leaves, records.codes.dtype
-    tree = Tree(
+    return Tree(
         np.zeros((leaves, columns + 3, WIDTH)),
         np.zeros((leaves, code_columns, WIDTH), code_type),
         np.empty((nodes, 2 * columns + 4, WIDTH), np.float32),
@@ -98,13 +88,8 @@ def grow(records: MixedRecords, rows: Integers) -> Tree:
         np.full(records.values.shape[1], -1),
         np.ones(leaves, np.bool_),
         empty_query(records.measure, code_type),
-        np.zeros((3, WIDTH * levels)),
+        np.zeros((3, room)),
     )
-    tree.edges[:, ::2], tree.edges[:, 1::2], tree.edges[:, -2] = np.inf, -np.inf, -np.inf
-    tree.code_edges[:, ::2], tree.code_edges[:, 1::2] = np.iinfo(code_type).max, 0
-    _set_middle(tree.query, records, rows)
-    fill(tree, records.measure, records.values, records.codes, rows, np.append(starts, len(rows)))
-    return tree
 
 
 def _link(depths: Integers) -> tuple[Integers, int]:
@@ -155,7 +140,7 @@ def fill(
                 tree.values[leaf, column, lane] = values[column, row]
             for column in range(len(codes)):
                 tree.codes[leaf, column, lane] = codes[column, row]
-        sums, differing, _ = parts(tree.query, measure, tree.values, tree.codes, leaf)
+        sums, differing, _ = partial_sums(tree.query, measure, tree.values, tree.codes, leaf)
         store(sums, tree.values, leaf, numeric + 1)
         store(differing, tree.values, leaf, numeric + 2)
         tighten(tree, leaf)
@@ -341,7 +326,7 @@ def await_children(
     queue: Floats,
     waiting: int,
     room: Floats,
-    edges: Edges,
+    edges: Singles,
     node: int,
     rows: int,
     hits: int,

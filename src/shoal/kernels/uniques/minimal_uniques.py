@@ -1,9 +1,9 @@
 """Minimal sample uniques: the smallest sets of columns on which a record is alone.
 
 Alone is a record whose values no other person has. One that is alone on a set of columns is alone
-on every larger one. So the sets are gone
-through by size, and which records are alone on each set is kept for the next size: a record is
-minimally unique on a set where it is alone, and on no set with one column less.
+on every larger one. So the sets are gone through by size, and which records are alone on each set
+is kept for the next size: a record is minimally unique on a set where it is alone, and on no set
+with one column less.
 
 The sets of one size are visited depth first. Each step splits the groups of records that agree so
 far by one more column, and leaves out whoever is alone: nobody meets such a record again.
@@ -12,16 +12,13 @@ far by one more column, and leaves out whoever is alone: nobody meets such a rec
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from shoal.kernels.arrays import Codes, Flags, Floats, Integers, Words
 from shoal.kernels.compile import njit, python_if_small
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-Codes = npt.NDArray[np.int32]
 
 
 class MinimalUniques(NamedTuple):
@@ -33,10 +30,25 @@ class MinimalUniques(NamedTuple):
     smallest: Integers  # the size of the record's smallest set; 0 where it has none
 
     @classmethod
-    def nothing(cls, columns: int, tuples: int, size: int) -> MinimalUniques:
+    def nothing(cls, codes: Codes, size: int) -> MinimalUniques:
         """Before anything is found."""
+        columns, tuples = codes.shape
         counts, sizes = np.zeros(size + 1, np.int64), np.zeros(tuples, np.int64)
         return cls(np.zeros(tuples), np.zeros((tuples, columns)), counts, sizes)
+
+
+class Sets(NamedTuple):
+    """All sets of one size: whom they are looked at for, and who is alone on them."""
+
+    codes: Codes
+    single: Flags
+    owners: Codes
+    size: int
+    weight: float
+    binomials: Integers  # in how many ways columns are chosen, which numbers the sets of a size
+    before: Words  # who is alone on the sets of one column less, by set, a bit each
+    alone: Words  # the same for this size; one row for the last one, which nobody asks for
+    result: MinimalUniques
 
 
 def column_sets(columns: int, size: int) -> int:
@@ -44,19 +56,24 @@ def column_sets(columns: int, size: int) -> int:
     return sum(math.comb(columns, k) for k in range(1, size + 1))
 
 
-def binomials_of(columns: int, size: int) -> Integers:
-    """In how many ways up to so many columns are chosen; they number the sets of each size."""
-    return np.array(
+def by_size(
+    codes: Codes, single: Flags, size: int, weights: Floats, owners: Codes, result: MinimalUniques
+) -> Iterator[Sets]:
+    """The sets of each size, the smallest first; who is alone is for the caller to find."""
+    columns, tuples = codes.shape
+    binomials = np.array(
         [[math.comb(n, k) for k in range(size + 1)] for n in range(columns + 1)], np.int64
     )
+    before = np.zeros((1, tuples // 64 + 1), np.uint64)
+    for k in range(1, size + 1):
+        count = binomials[columns, k] if k < size else 1
+        alone = np.zeros((count, before.shape[1]), np.uint64)
+        yield Sets(codes, single, owners, k, weights[k], binomials, before, alone, result)
+        before = alone
 
 
 def minimal_uniques(
-    codes: Codes,
-    single: npt.NDArray[np.bool_],
-    size: int,
-    weights: Floats,
-    owners: Codes | None = None,
+    codes: Codes, single: Flags, size: int, weights: Floats, owners: Codes
 ) -> MinimalUniques:
     """Find all minimal sets of up to ``size`` columns on which a tuple is alone.
 
@@ -70,51 +87,39 @@ def minimal_uniques(
         The largest sets to look at, at most as many as there are columns.
     weights : array of shape (size + 1,)
         What a set of each size adds to the score.
-    owners : array of shape (tuples,), optional
+    owners : array of shape (tuples,)
         A number from 0 on: tuples with the same one are of one person only, and do not meet.
     """
-    columns, tuples = codes.shape
-    if owners is None:
-        owners = np.arange(tuples, dtype=np.int32)
-    binomials = binomials_of(columns, size)
-    result = MinimalUniques.nothing(columns, tuples, size)
+    result = MinimalUniques.nothing(codes, size)
     values = int(codes.max(initial=0)) + 1
-    alone = np.zeros((1, tuples // 64 + 1), np.uint64)
-    for k in range(1, size + 1):
-        sets = binomials[columns, k] if k < size else 1  # nobody asks for the last ones
-        now_alone = np.zeros((sets, alone.shape[1]), np.uint64)
-        _sets_of_size(
-            codes, single, owners, values, k, weights[k], binomials, alone, now_alone, result
-        )
-        alone = now_alone
+    for sets in by_size(codes, single, size, weights, owners, result):
+        _look_at(sets, values)
     return result
 
 
-def _steps(codes: Any, *given: Any) -> int:
+def _steps(sets: Sets, values: int) -> int:
     """Every tuple in every set of columns."""
-    size = given[3]
-    return 2 * codes.shape[1] * math.comb(len(codes), size)
+    return 2 * sets.codes.shape[1] * math.comb(len(sets.codes), sets.size)
+
+
+class _Groups(NamedTuple):
+    """The records that agree so far, group after group."""
+
+    rows: Codes
+    starts: Codes
+    stamps: Integers  # by value: in which turn it was counted
+    counts: Codes  # by value: how often it occurs, and whose it is, -1 of several
 
 
 @python_if_small(_steps)
 @njit(cache=True)
-def _sets_of_size(
-    codes: Any,
-    single: Any,
-    owners: Any,
-    values: int,
-    size: int,
-    weight: float,
-    binomials: Any,
-    before: Any,
-    alone: Any,
-    result: Any,
-) -> None:
-    """All sets of one size; ``before`` marks who is alone on the sets of one column less.
+def _look_at(sets: Any, values: int) -> None:
+    """All sets of one size.
 
-    ``alone`` gets the same for this size, without those who are alone on all columns of a set but
-    the last: whoever meets the set as a part of a larger one has left them out by then.
+    Those who are alone on all columns of a set but the last are not marked: whoever meets the set
+    as a part of a larger one has left them out by then.
     """
+    codes, owners, size = sets.codes, sets.owners, sets.size
     columns, tuples = codes.shape
     rows = np.empty((size, tuples), np.int32)  # at each depth, group after group
     starts = np.empty((size, tuples + 1), np.int32)
@@ -129,19 +134,18 @@ def _sets_of_size(
         path[depth] += 1
         if path[depth] > columns - size + depth:
             depth -= 1
-        elif depth == size - 1:
-            turn = _last_column(
-                codes, single, owners, weight, binomials, before, alone, result,
-                path, rows[depth], starts[depth], groups[depth], stamps, counts, turn,
-            )  # fmt: skip
+            continue
+        here = _Groups(rows[depth], starts[depth, : groups[depth] + 1], stamps, counts)
+        if depth == size - 1:
+            _last_column(sets, path, here, turn)
         else:
+            column = codes[path[depth]]
             groups[depth + 1] = _split(
-                codes[path[depth]], owners, rows[depth], starts[depth], groups[depth],
-                rows[depth + 1], starts[depth + 1], stamps, counts, turn,
-            )  # fmt: skip
-            turn += groups[depth]
+                column, owners, here, rows[depth + 1], starts[depth + 1], turn
+            )
             path[depth + 1] = path[depth]
             depth += 1
+        turn += len(here.starts) - 1
 
 
 @njit(cache=True)
@@ -162,22 +166,12 @@ def _count(column: Any, owners: Any, members: Any, stamps: Any, counts: Any, tur
 
 
 @njit(cache=True)
-def _split(
-    column: Any,
-    owners: Any,
-    rows: Any,
-    starts: Any,
-    groups: int,
-    into: Any,
-    into_starts: Any,
-    stamps: Any,
-    counts: Any,
-    turn: int,
-) -> int:
+def _split(column: Any, owners: Any, groups: Any, into: Any, into_starts: Any, turn: int) -> int:
     """Split each group by a column, without whoever is alone then; the number of new groups."""
+    rows, starts, stamps, counts = groups
     made, end = 0, 0
     into_starts[0] = 0
-    for group in range(groups):
+    for group in range(len(starts) - 1):
         turn += 1
         members = rows[starts[group] : starts[group + 1]]
         _count(column, owners, members, stamps, counts, turn)
@@ -197,40 +191,14 @@ def _split(
 
 
 @njit(cache=True)
-def _last_column(
-    codes: Any,
-    single: Any,
-    owners: Any,
-    weight: float,
-    binomials: Any,
-    before: Any,
-    alone: Any,
-    result: Any,
-    path: Any,
-    rows: Any,
-    starts: Any,
-    groups: int,
-    stamps: Any,
-    counts: Any,
-    turn: int,
-) -> int:
+def _last_column(sets: Any, path: Any, groups: Any, turn: int) -> None:
     """Who is alone on a set, and who minimally so."""
-    size = len(path)
-    column = codes[path[-1]]
-    # the places of the sets without one of the columns; without the last nobody here is alone
-    parts = np.empty(size - 1, np.int64)
-    for left_out in range(size - 1):
-        place, rank = 0, 0
-        for at in range(size):
-            if at != left_out:
-                rank += 1
-                place += binomials[path[at], rank]
-        parts[left_out] = place
-    own = 0
-    if len(alone) > 1:
-        for at in range(size):
-            own += binomials[path[at], at + 1]
-    for group in range(groups):
+    rows, starts, stamps, counts = groups
+    column, single, owners = sets.codes[path[-1]], sets.single, sets.owners
+    before, alone = sets.before, sets.alone
+    parts = np.empty(len(path) - 1, np.int64)  # without the last column nobody here is alone
+    own = place_of(sets, path, parts)
+    for group in range(len(starts) - 1):
         turn += 1
         members = rows[starts[group] : starts[group + 1]]
         _count(column, owners, members, stamps, counts, turn)
@@ -243,10 +211,33 @@ def _last_column(
             for part in parts:
                 minimal &= before[part, word] & bit == 0
             if minimal:
-                result.found[size] += 1
-                result.scores[row] += weight
-                if result.smallest[row] == 0:
-                    result.smallest[row] = size
-                for at in range(size):
-                    result.contributions[row, path[at]] += weight
-    return turn
+                note_minimal(sets, path, row)
+
+
+@njit(cache=True)
+def place_of(sets: Any, path: Any, parts: Any) -> int:
+    """The number of a set among those of its size, and of the sets without one of its columns."""
+    for left_out in range(len(parts)):
+        place, rank = 0, 0
+        for at in range(len(path)):
+            if at != left_out:
+                rank += 1
+                place += sets.binomials[path[at], rank]
+        parts[left_out] = place
+    own = 0
+    if len(sets.alone) > 1:
+        for at in range(len(path)):
+            own += sets.binomials[path[at], at + 1]
+    return own
+
+
+@njit(cache=True)
+def note_minimal(sets: Any, path: Any, row: int) -> None:
+    """A record is alone on a set, and on none with one column less."""
+    result = sets.result
+    result.found[sets.size] += 1
+    result.scores[row] += sets.weight
+    if result.smallest[row] == 0:
+        result.smallest[row] = sets.size
+    for column in path:
+        result.contributions[row, column] += sets.weight

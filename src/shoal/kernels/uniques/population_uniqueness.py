@@ -10,10 +10,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from shoal.kernels.arrays import Floats, Integers
 
 #: Shares of the population from which on Pitman's estimator is not the best one.
 _SMALL_SAMPLE = 0.1

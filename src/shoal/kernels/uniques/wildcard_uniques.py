@@ -11,98 +11,57 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from shoal.kernels.arrays import Codes, Flags, Floats
 from shoal.kernels.compile import njit
 from shoal.kernels.grouping import _SALT, _mixed
-from shoal.kernels.uniques.minimal_uniques import Codes, Floats, MinimalUniques, binomials_of
+from shoal.kernels.uniques.minimal_uniques import (
+    MinimalUniques,
+    by_size,
+    note_minimal,
+    place_of,
+)
 
 
 def wildcard_uniques(
-    codes: Codes,
-    missing: Codes,
-    single: npt.NDArray[np.bool_],
-    size: int,
-    weights: Floats,
-    owners: Codes | None = None,
+    codes: Codes, missing: Codes, single: Flags, size: int, weights: Floats, owners: Codes
 ) -> MinimalUniques:
     """Find all minimal sets of up to ``size`` columns on which a tuple agrees with no other.
 
-    Parameters
-    ----------
-    codes : array of shape (columns, tuples)
-        At least two different tuples of codes.
-    missing : array of shape (columns,)
-        The code of a missing value in each column; -1 where nothing is missing.
-    single : array of shape (tuples,)
-        Whether only one person has the tuple; else it is never alone, but others meet it.
-    size : int
-        The largest sets to look at, at most as many as there are columns.
-    weights : array of shape (size + 1,)
-        What a set of each size adds to the score.
-    owners : array of shape (tuples,), optional
-        A number from 0 on: tuples with the same one are of one person only, and do not meet.
+    Parameters are those of :func:`~shoal.kernels.uniques.minimal_uniques.minimal_uniques`, with at
+    least two tuples, and ``missing`` of shape (columns,): the code of a missing value in each
+    column; -1 where nothing is missing.
     """
-    columns, tuples = codes.shape
-    if owners is None:
-        owners = np.arange(tuples, dtype=np.int32)
-    binomials = binomials_of(columns, size)
-    result = MinimalUniques.nothing(columns, tuples, size)
-    slots = np.zeros(1 << (2 * tuples - 1).bit_length(), np.int32)
-    alone = np.zeros((1, tuples // 64 + 1), np.uint64)
-    for k in range(1, size + 1):
-        sets = binomials[columns, k] if k < size else 1  # nobody asks for the last ones
-        now_alone = np.zeros((sets, alone.shape[1]), np.uint64)
-        _sets_of_size(
-            codes, missing, single, owners, k, weights[k], binomials, alone, now_alone, slots,
-            result, _SALT,
-        )  # fmt: skip
-        alone = now_alone
+    result = MinimalUniques.nothing(codes, size)
+    slots = np.zeros(1 << (2 * codes.shape[1] - 1).bit_length(), np.int32)
+    for sets in by_size(codes, single, size, weights, owners, result):
+        _look_at(sets, missing, slots, _SALT)
     return result
 
 
 @njit(cache=True)
-def _sets_of_size(
-    codes: Any,
-    missing: Any,
-    single: Any,
-    owners: Any,
-    size: int,
-    weight: float,
-    binomials: Any,
-    before: Any,
-    alone: Any,
-    slots: Any,
-    result: Any,
-    salt: np.uint64,
-) -> None:
-    """All sets of one size; ``before`` marks who is alone on the sets of one column less."""
+def _look_at(sets: Any, missing: Any, slots: Any, salt: np.uint64) -> None:
+    """All sets of one size."""
+    codes, before, alone = sets.codes, sets.before, sets.alone
     columns, tuples = codes.shape
-    holders = np.empty(tuples, np.int32)
-    path = np.arange(size)
-    parts = np.empty(size, np.int64)
+    table = slots, np.empty(tuples, np.int32), salt  # keys, and whose each is
+    path = np.arange(sets.size)
+    parts = np.empty(sets.size, np.int64)
     while True:
-        _note_keys(codes, owners, path, slots, holders, salt)
-        own = _places(path, binomials, parts) if len(alone) > 1 or size > 1 else 0
+        _note_keys(codes, sets.owners, path, table)
+        own = place_of(sets, path, parts)
         for row in range(tuples):
-            if not single[row] or _lacks(codes, missing, path, row):
+            if not sets.single[row] or _lacks(codes, missing, path, row):
                 continue
             word, bit = row >> 6, np.uint64(1) << np.uint64(row & 63)
             known = False
-            if size > 1:
-                for part in parts:
-                    known |= before[part, word] & bit != 0
+            for part in parts:
+                known |= before[part, word] & bit != 0
             if not known:
-                if _is_met(codes, missing, path, row, owners[row], slots, holders, salt):
+                if _is_met(codes, missing, path, row, sets.owners[row], table):
                     continue
-                result.found[size] += 1
-                result.scores[row] += weight
-                if result.smallest[row] == 0:
-                    result.smallest[row] = size
-                for column in path:
-                    result.contributions[row, column] += weight
-            if len(alone) > 1:
-                alone[own, word] |= bit
+                note_minimal(sets, path, row)
+            alone[own, word] |= bit
         if not _advance(path, columns):
             return
 
@@ -123,21 +82,6 @@ def _advance(path: Any, columns: int) -> bool:
 
 
 @njit(cache=True)
-def _places(path: Any, binomials: Any, parts: Any) -> int:
-    """The number of the set among those of its size, and of the sets without one of its columns."""
-    own = 0
-    for left_out in range(len(path)):
-        place, rank = 0, 0
-        for at in range(len(path)):
-            if at != left_out:
-                rank += 1
-                place += binomials[path[at], rank]
-        parts[left_out] = place
-        own += binomials[path[left_out], left_out + 1]
-    return own
-
-
-@njit(cache=True)
 def _lacks(codes: Any, missing: Any, path: Any, row: int) -> bool:
     for column in path:
         if codes[column, row] == missing[column]:
@@ -146,10 +90,9 @@ def _lacks(codes: Any, missing: Any, path: Any, row: int) -> bool:
 
 
 @njit(cache=True)
-def _note_keys(
-    codes: Any, owners: Any, path: Any, slots: Any, holders: Any, salt: np.uint64
-) -> None:
+def _note_keys(codes: Any, owners: Any, path: Any, table: Any) -> None:
     """Fill the table with the first tuple of each key, and whose the key is: -1 of several."""
+    slots, holders, salt = table
     slots[:] = 0
     key = np.empty(len(path), np.int32)
     for row in range(len(holders)):
@@ -164,17 +107,9 @@ def _note_keys(
 
 
 @njit(cache=True)
-def _is_met(
-    codes: Any,
-    missing: Any,
-    path: Any,
-    row: int,
-    owner: int,
-    slots: Any,
-    holders: Any,
-    salt: np.uint64,
-) -> bool:
+def _is_met(codes: Any, missing: Any, path: Any, row: int, owner: int, table: Any) -> bool:
     """Whether a tuple of somebody else has the values of a complete one, or misses some of them."""
+    slots, holders, salt = table
     size = len(path)
     key = np.empty(size, np.int32)
     for pattern in range(1 << size):

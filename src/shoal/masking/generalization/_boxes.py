@@ -159,7 +159,7 @@ class ServedBoxes:
         return tuple(self.spans)
 
     def apply(self, table: Table, hierarchies: Mapping[str, Hierarchy]) -> Table:
-        from shoal.kernels.boxes.nearest_boxes import nearest_boxes
+        from shoal.kernels.boxes.record_boxes import nearest_boxes
 
         if not self.changed:
             return table
@@ -213,7 +213,7 @@ class ServedBoxes:
         self, table: Table, hierarchies: Mapping[str, Hierarchy], rows: npt.NDArray[Any]
     ) -> tuple[Integers, Integers]:
         """Some rows with the classes whose texts cover them: every pair once, by rows."""
-        from shoal.kernels.boxes.covering_boxes import covering_boxes
+        from shoal.kernels.boxes.record_boxes import covering_boxes
 
         inside = [
             spans.covers(table, name, hierarchies.get(name)) for name, spans in self.spans.items()

@@ -22,12 +22,12 @@ def blocks_by_information(
     block has at least two columns where there are as many. Numbers are put into ten bins of
     equal frequency first (Senavirathne and Torra 2021, section 4.3).
     """
-    from shoal.kernels.space.ahmad_dey import mutual_information
+    from shoal.kernels.joint_entropy import mutual_informations
 
     if sensitive not in table.columns:
         raise InputError(f"The table has no sensitive column '{sensitive}'.")
     secret = _as_categories(table, sensitive)
-    told = [mutual_information(_as_categories(table, name), secret) for name in columns]
+    told = [mutual_informations([_as_categories(table, name), secret])[0, 1] for name in columns]
     ranked = [columns[place] for place in np.argsort(-np.array(told), kind="stable")]
     pairs = [tuple(ranked[start : start + 2]) for start in range(0, len(ranked), 2)]
     if len(pairs) > 1 and len(pairs[-1]) == 1:

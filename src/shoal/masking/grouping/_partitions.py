@@ -246,7 +246,7 @@ def _mondrian(space: Space, settings: Grouping, stream: SecretStream, log: StepL
 
 
 def _optimal(space: Space, settings: Grouping, stream: SecretStream, log: StepLog) -> Labels:
-    from shoal.kernels.groups.optimal_univariate import OptimalUnivariate
+    from shoal.kernels.groups.univariate import OptimalUnivariate
 
     work = OptimalUnivariate(_values(space), settings.k)
     return _run(work, space.rows, log, "Forming groups")
@@ -254,7 +254,7 @@ def _optimal(space: Space, settings: Grouping, stream: SecretStream, log: StepLo
 
 def _rank_labels(values: npt.NDArray[np.float64], k: int) -> Labels:
     """Groups of k neighbouring ranks; the middle group takes the records left over."""
-    from shoal.kernels.groups.individual_ranking import individual_ranking, labels_of
+    from shoal.kernels.groups.univariate import individual_ranking, labels_of
 
     return labels_of(*individual_ranking(values, k))
 

@@ -209,6 +209,7 @@ def _of_any(target: ReleasedColumn, persons: Integers, chances: Floats) -> Float
 def _label_secrets(target: ReleasedColumn, closeness: float) -> Secrets:
     """What each released label says of the secret."""
     from shoal.kernels.boxes.nearest_regions import Secrets
+    from shoal.kernels.boxes.predicates import Runs
 
     count = len(target.starts) - 1
     guesses, worth = np.full(count, np.inf), np.zeros(count)
@@ -218,16 +219,8 @@ def _label_secrets(target: ReleasedColumn, closeness: float) -> Secrets:
         guesses[some] = (target.places[first] + target.places[last]) / 2
         sizes = np.add.reduceat(target.high - target.low + 1, target.starts[some])
         worth[some] = 1.0 / sizes
-    return Secrets(
-        target.starts,
-        target.low,
-        target.high,
-        target.places,
-        target.ordered,
-        guesses,
-        worth,
-        closeness,
-    )
+    runs = Runs(target.starts, target.low, target.high)
+    return Secrets(runs, target.places, target.ordered, guesses, worth, closeness)
 
 
 def _blind(target: ReleasedColumn, secrets: Secrets, persons: Integers, own: Integers) -> Rate:

@@ -150,16 +150,8 @@ def _chances(
     from shoal.kernels.boxes.nearest_regions import shared_neighbours
 
     left, right = regions
-    counts = shared_neighbours(
-        left.regions,
-        right.regions,
-        left.codes(persons),
-        right.codes(persons),
-        left.classes.sizes,
-        right.classes.sizes,
-        joint_counts(left.classes, right.classes.labels.astype(np.int64)),
-        neighbours,
-    )
+    pairs = joint_counts(left.classes, right.classes.labels.astype(np.int64))
+    counts = shared_neighbours(left.seen_by(persons), right.seen_by(persons), pairs, neighbours)
     return overlap_chance(counts, neighbours)
 
 

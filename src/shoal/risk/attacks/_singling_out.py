@@ -28,7 +28,7 @@ from shoal.risk.linkage._right_links import clusters_if_repeated, independent_tr
 from shoal.table import ReleasedColumn, Table, owned_pairs
 
 if TYPE_CHECKING:
-    from shoal.kernels.boxes.predicates import Indexed
+    from shoal.kernels.boxes.predicates import Indexed, Runs
 
 #: So many rows are looked at, in all, for more predicates than the fewest: about a second.
 _MOST_LOOKS = 40_000_000
@@ -153,7 +153,7 @@ class PredicateSpace:
 
     columns: Sequence[ReleasedColumn]
     labels: Integers  # [column, released record], -1 where the cell is missing
-    runs: tuple[Integers, Integers, Integers]
+    runs: Runs
     sources: Integers  # rows of the masked table that conditions are taken from
     persons: Integers  # rows of the original, all of each person
     inside: Indexed
@@ -163,14 +163,14 @@ class PredicateSpace:
         """A row of the one person that each predicate holds for; below 0 where there is none."""
         from shoal.kernels.boxes.predicates import isolated_rows
 
-        found: Integers = isolated_rows(rows, columns, labels, *self.runs)
+        found: Integers = isolated_rows(rows, columns, labels, self.runs)
         return found
 
     def affordable(self, columns: Integers, *labels: Integers) -> int:
         """How many of the predicates, the first ones, can be tried without taking long."""
         from shoal.kernels.boxes.predicates import rows_to_look_at
 
-        looks = sum(rows_to_look_at(self.inside, columns, one, *self.runs) for one in labels)
+        looks = sum(rows_to_look_at(self.inside, columns, one, self.runs) for one in labels)
         within = int(np.searchsorted(np.cumsum(looks), _MOST_LOOKS, side="right"))
         return min(len(columns), max(_FEWEST_ATTACKS, within))
 
@@ -213,8 +213,7 @@ def _predicate_space(
                 f"None of {people:,} persons, as many as the control has, has a released record; "
                 "give a larger control."
             )
-    labels, *numbered = one_numbering(read)
-    runs = numbered[0], numbered[1], numbered[2]
+    labels, runs = one_numbering(read)
     inside = indexed(values[:, persons], counts, original.persons[persons])
     return PredicateSpace(read, labels, runs, sources, persons, inside, outside), said
 

@@ -19,6 +19,7 @@ from shoal.table import Classes, ReleasedColumn, Table, released_column, shared_
 
 if TYPE_CHECKING:
     from shoal.kernels.boxes.nearest_regions import Regions
+    from shoal.kernels.boxes.predicates import Runs
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -182,10 +183,10 @@ def readable_columns(
     return [column for column in columns if column.reading != "nothing"], said
 
 
-def one_numbering(
-    columns: Sequence[ReleasedColumn],
-) -> tuple[Integers, Integers, Integers, Integers]:
+def one_numbering(columns: Sequence[ReleasedColumn]) -> tuple[Integers, Runs]:
     """The labels of all columns numbered through, [column, record], and their runs of codes."""
+    from shoal.kernels.boxes.predicates import Runs
+
     labels, starts, before, runs = [], [], 0, 0
     for column in columns:
         labels.append(np.where(column.labels >= 0, column.labels + before, -1))
@@ -193,7 +194,7 @@ def one_numbering(
         before, runs = before + len(column.starts), runs + len(column.low)
     low = np.concatenate([column.low for column in columns])
     high = np.concatenate([column.high for column in columns])
-    return np.stack(labels), np.concatenate(starts), low, high
+    return np.stack(labels), Runs(np.concatenate(starts), low, high)
 
 
 def check_control(control: Any, original: Table, columns: Sequence[str] = ()) -> None:
@@ -239,21 +240,23 @@ class ReleasedRegions:
         """The values of some persons."""
         return np.ascontiguousarray(self.values[:, persons])
 
+    def seen_by(self, persons: Integers) -> tuple[Regions, Integers, Integers]:
+        """The regions, the values of some persons, and how many records are in each region."""
+        return self.regions, self.codes(persons), self.classes.sizes
+
 
 def released_regions(columns: Sequence[ReleasedColumn], masked: Table) -> ReleasedRegions:
     """The released records in some columns, equal ones once."""
     from shoal.kernels.boxes.nearest_regions import Regions
 
     classes = masked.group([column.name for column in columns])
-    labels, starts, low, high = one_numbering(columns)
+    labels, runs = one_numbering(columns)
     counts = [len(column.places) for column in columns]
     bounds = np.cumsum([0, *(len(column.starts) for column in columns)], dtype=np.int64)
     regions = Regions(
         np.ascontiguousarray(labels[:, classes.first_rows]),
         bounds,
-        starts,
-        low,
-        high,
+        runs,
         np.concatenate([column.places for column in columns]),
         np.cumsum([0, *counts[:-1]], dtype=np.int64),
         np.array([column.ordered for column in columns]),

@@ -65,7 +65,9 @@ class Codes:
     @cached_property
     def counts(self) -> npt.NDArray[np.int64]:
         """How many records have each code."""
-        counts = np.bincount(self.codes, minlength=self.count)
+        from shoal.kernels.grouping import counts_of
+
+        counts: npt.NDArray[np.int64] = counts_of(self.codes, self.count)
         counts.flags.writeable = False
         return counts
 

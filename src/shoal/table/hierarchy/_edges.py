@@ -55,7 +55,10 @@ class Edges(Rule):
 
 
 def between(edges: Sequence[Any], *, levels: int | None = None) -> Edges:
-    """Intervals by one list of edges or by a list of lists, each a part of the one before."""
+    """Intervals by one list of edges or by a list of lists, each a part of the one before.
+
+    Of one list, level by level every second edge is left out.
+    """
     several = len(edges) > 0 and all(isinstance(one, (list, tuple)) for one in edges)
     given = [list(one) for one in edges] if several else [list(edges)]
     if several and levels is not None:
@@ -72,19 +75,9 @@ def between(edges: Sequence[Any], *, levels: int | None = None) -> Edges:
                 "left out there; levels nest only if each keeps a part of the edges of the one "
                 "before it."
             )
-    if not several:
-        exact = halved(exact[0], 1 if levels is None else levels)
+    while not several and len(exact) < (levels or 1) and len(exact[-1]) > 1:
+        exact.append(exact[-1][1::2])
     return Edges(tuple(exact))
-
-
-def halved(edges: tuple[Decimal, ...], levels: int) -> list[tuple[Decimal, ...]]:
-    """Level by level every second edge, until one is left or the levels are made."""
-    if levels < 1:
-        raise InputError(f"A hierarchy of intervals needs 'levels' of 1 or more; got {levels}.")
-    made = [edges]
-    while len(made) < levels and len(made[-1]) > 1:
-        made.append(made[-1][1::2])
-    return made
 
 
 def quantile_edges(values: Any, groups: Sequence[int]) -> Edges:

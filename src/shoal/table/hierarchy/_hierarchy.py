@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from shoal.errors import InputError
+from shoal.errors import InputError, PlanError, did_you_mean
 from shoal.table.hierarchy._codes import HierarchyCodes, codes_of
 from shoal.table.hierarchy._dates import calendar
 from shoal.table.hierarchy._edges import between, quantile_edges
@@ -118,6 +118,8 @@ class Hierarchy:
         """
         if (width is None) == (edges is None):
             raise InputError("A hierarchy of intervals needs a 'width' or 'edges', one of the two.")
+        if levels is not None and levels < 1:
+            raise InputError(f"A hierarchy of intervals needs 'levels' of 1 or more; got {levels}.")
         if edges is not None:
             if origin:
                 raise InputError("Edges say where intervals begin, so 'origin' has nothing to say.")
@@ -126,8 +128,6 @@ class Hierarchy:
             if levels is not None:
                 raise InputError("A width for every level is given; leave 'levels' out.")
             return cls(grid(width, origin=origin))
-        if levels is not None and levels < 1:
-            raise InputError(f"A hierarchy of intervals needs 'levels' of 1 or more; got {levels}.")
         first = exact_number(width, "widths")
         return cls(grid([first * 2**n for n in range(levels or 1)], origin=origin))
 
@@ -349,6 +349,55 @@ class Hierarchy:
     @classmethod
     def from_plan(cls, value: Any, folder: str | os.PathLike[str] | None = None) -> Hierarchy:
         """A hierarchy from a plan; a path is relative to ``folder``, that of the plan."""
-        from shoal.table.hierarchy._from_plan import from_plan
+        return _from_plan(value, folder)
 
-        return from_plan(value, folder)
+
+#: What each kind is made by, and the options that may stand beside it.
+_KINDS: Final[dict[str, tuple[Callable[..., Hierarchy], tuple[str, ...]]]] = {
+    "intervals": (Hierarchy.intervals, ("origin", "levels")),
+    "edges": (lambda edges, **options: Hierarchy.intervals(edges=edges, **options), ("levels",)),
+    "rounding": (Hierarchy.rounding, ()),
+    "prefixes": (Hierarchy.prefixes, ("pad",)),
+    "dates": (Hierarchy.dates, ()),
+    "ordered": (Hierarchy.ordered, ("fan_out", "groups")),
+    "tree": (Hierarchy.tree, ()),
+    "rows": (Hierarchy.from_rows, ()),
+    "suppression": (lambda _: Hierarchy.suppression(), ()),
+}
+
+
+def _from_plan(value: Any, folder: str | os.PathLike[str] | None) -> Hierarchy:
+    """A hierarchy from a path, a table, or one that is a Hierarchy already."""
+    if isinstance(value, Hierarchy):
+        return value
+    if isinstance(value, (str, os.PathLike)):
+        read = Hierarchy.from_csv(Path(folder or "") / value)
+        return replace(read, source=os.fspath(value))
+    if not isinstance(value, Mapping):
+        raise PlanError(
+            "A hierarchy in a plan is the path of a file or a table such as "
+            f"{{ intervals = [5, 10] }}; got {type(value).__name__}."
+        )
+    kinds = [name for name in value if name in _KINDS]
+    if len(kinds) != 1:
+        stray = next((str(name) for name in value if name not in _KINDS), "")
+        raise PlanError(
+            f"A hierarchy in a plan names one kind; this one names {len(kinds)}. "
+            f"{did_you_mean(stray, _KINDS)}"
+        )
+    make, options = _KINDS[kinds[0]]
+    for name in value:
+        if name != kinds[0] and name not in options:
+            raise PlanError(
+                f"A hierarchy of '{kinds[0]}' has no option '{name}'. "
+                f"{did_you_mean(str(name), (kinds[0], *options))}"
+            )
+    given = {name: option for name, option in value.items() if name != kinds[0]}
+    try:
+        return make(value[kinds[0]], **given)
+    except (TypeError, AttributeError):
+        # a wrong shape of value, worded by Python, which may quote it
+        raise PlanError(
+            f"A hierarchy of '{kinds[0]}' cannot be made of "
+            f"{type(value[kinds[0]]).__name__}; see the page on hierarchies."
+        ) from None

@@ -33,7 +33,11 @@ def read_rows(
     text = load_text(place, encoding).decoded()
     if separator is None:
         separator = next((one for one in _SEPARATORS if _cuts_all(text, one)), ";")
-    rows = _parsed(text, separator, place)
+    elif len(separator) != 1 or separator in '"\r\n':
+        raise ReadError("The separator must be one character that is not a quotation mark.")
+    rows = _parsed(text, separator)
+    if rows is None:
+        raise ReadError(f"'{place}' cannot be parsed as lines of fields.")
     width = len(rows[0])
     wrong = sum(len(row) != width for row in rows)
     if wrong:
@@ -51,23 +55,18 @@ def read_rows(
     return rows[1:] if named else rows
 
 
-def _parsed(text: str, separator: str, place: Path) -> list[list[str]]:
-    if len(separator) != 1 or separator in '"\r\n':
-        raise ReadError("The separator must be one character that is not a quotation mark.")
+def _parsed(text: str, separator: str) -> list[list[str]] | None:
+    """The fields of each line that has any; None where they cannot be told apart."""
     try:
-        rows = [row for row in csv.reader(io.StringIO(text, ""), delimiter=separator) if row]
+        return [row for row in csv.reader(io.StringIO(text, ""), delimiter=separator) if row]
     except csv.Error:
-        raise ReadError(f"'{place}' cannot be parsed as lines of fields.") from None
-    return rows
+        return None
 
 
 def _cuts_all(text: str, separator: str) -> bool:
     """Whether a separator cuts every line into the same number of fields, two or more."""
-    try:
-        rows = [row for row in csv.reader(io.StringIO(text, ""), delimiter=separator) if row]
-    except csv.Error:
-        return False
-    return len(rows[0]) > 1 and all(len(row) == len(rows[0]) for row in rows)
+    rows = _parsed(text, separator)
+    return rows is not None and len(rows[0]) > 1 and len(set(map(len, rows))) == 1
 
 
 def _has_names(rows: Sequence[Sequence[str]]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -49,12 +50,7 @@ class ColumnSet:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain facts for JSON."""
-        return {
-            "columns": list(self.columns),
-            "distinction": self.distinction,
-            "separation": self.separation,
-            "grown": self.grown,
-        }
+        return dataclasses.asdict(self) | {"columns": list(self.columns)}
 
     def __str__(self) -> str:
         return (
@@ -85,10 +81,7 @@ def distinction_and_separation(sizes: npt.NDArray[np.int64]) -> tuple[float, flo
 
 def measure_set(parts: Sequence[Codes], rows: int) -> ColumnSet:
     """Distinction and separation of one set of columns; a missing value counts as a value."""
-    from shoal.kernels.grouping import count_sizes
-
-    ratios = distinction_and_separation(count_sizes(combine(parts, rows)))
-    return ColumnSet(tuple(part.name for part in parts), *ratios)
+    return _measured(tuple(part.name for part in parts), combine(parts, rows))
 
 
 def pool_size(rows: int, max_set_size: int) -> int:
@@ -188,7 +181,7 @@ def _grow(start: ColumnSet, parts: Mapping[str, Codes], rows: int) -> list[Colum
         best = max(tried, key=_strength, default=now)
         if _strength(best) - _strength(now) < _LEAST_GAIN:
             break
-        now = ColumnSet(best.columns, best.distinction, best.separation, grown=True)
+        now = dataclasses.replace(best, grown=True)
         labels, _ = dense_labels(_joined(labels, parts[now.columns[-1]]))
         steps.append(now)
     return steps

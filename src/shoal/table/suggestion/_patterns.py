@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -85,14 +86,14 @@ class Evidence:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain facts for JSON."""
-        return {"kind": self.kind, "title": self.title, "by": self.by, "share": self.share}
+        return dataclasses.asdict(self)
 
     def __str__(self) -> str:
         if self.share is None:
             return f"{self.title} (by its name)"
         unique = self.kind in ("record_id", "row_number", "unique_text", "free_text")
         what = "of the values are different" if unique else "of the different values"
-        return f"{self.title} ({_percent(self.share)} {what})"
+        return f"{self.title} ({100 * self.share:.1f} % {what})"
 
 
 def looks_like_identifier(column: Column) -> Evidence | None:
@@ -277,7 +278,3 @@ def _form_of(values: Sequence[str]) -> Literal["number", "date", "text"]:
     if sum(_NUMBER.fullmatch(value) is not None for value in values) >= needed:
         return "number"
     return "text"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"

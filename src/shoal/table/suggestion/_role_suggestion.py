@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,17 +53,7 @@ class ColumnFacts:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain facts for JSON."""
-        return {
-            "name": self.name,
-            "kind": self.kind,
-            "distinct": self.distinct,
-            "missing": self.missing,
-            "distinction": self.distinction,
-            "separation": self.separation,
-            "evidence": None if self.evidence is None else self.evidence.to_dict(),
-            "role": self.role,
-            "reason": self.reason,
-        }
+        return dataclasses.asdict(self)
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,11 @@ from __future__ import annotations
 import ipaddress
 import math
 import re
-import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from shoal.table.suggestion import _check_digits as check
-from shoal.table.suggestion._person_names import KNOWN_NAMES
+from shoal.table.suggestion._column_names import known, without_accents
 
 _SEPARATORS = re.compile(r"[\s.\-/()+]+")
 _FIRST_LOOK = 200
@@ -109,8 +108,7 @@ def plain_words(text: str) -> list[str]:
     >>> plain_words("José Müller-Lüdenscheidt")
     ['jose', 'muller', 'ludenscheidt']
     """
-    small = unicodedata.normalize("NFKD", text.casefold())
-    return re.findall(r"[a-z]+", "".join(c for c in small if not unicodedata.combining(c)))
+    return re.findall(r"[a-z]+", without_accents(text.casefold()))
 
 
 def _form(text: str) -> re.Pattern[str]:
@@ -151,7 +149,8 @@ def _ip_address(value: str) -> bool:
 
 
 def _holds_known_name(value: str) -> bool:
-    return any(word in KNOWN_NAMES for word in plain_words(value))
+    words = plain_words(value)
+    return any(not known(names).isdisjoint(words) for names in ("given_names", "family_names"))
 
 
 _STREET = (

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shoal.kernels.boxes.covered_rows import Boxes, covered_rows, shared_out
-from shoal.kernels.boxes.predicates import indexed
+from shoal.kernels.boxes.predicates import Runs, covered_rows, indexed, shared_out
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -20,12 +19,12 @@ def test_against_all_pairs(seed):
     runs = [(label, code) for label, codes in enumerate(covered) for code in np.flatnonzero(codes)]
     starts = np.searchsorted([label for label, _ in runs], np.arange(16))
     ends = np.array([code for _, code in runs], np.int64)
-    boxes = Boxes(labels, starts, ends, ends)
+    boxes = labels, Runs(starts, ends, ends)
     inside = np.array(
         [[all(covered[b[c]][r[c]] for c in range(3)) for r in values.T] for b in labels]
     )
     assert 0 < inside.mean() < 1
     weights, shares = rng.integers(1, 9, 50).astype(float), rng.integers(1, 9, 20).astype(float)
     rows = indexed(values, counts)
-    assert covered_rows(rows, boxes, weights).tolist() == (inside @ weights).tolist()
-    assert shared_out(rows, boxes, shares).tolist() == (shares @ inside).tolist()
+    assert covered_rows(rows, *boxes, weights).tolist() == (inside @ weights).tolist()
+    assert shared_out(rows, *boxes, shares).tolist() == (shares @ inside).tolist()

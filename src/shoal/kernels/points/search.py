@@ -1,4 +1,4 @@
-"""The search for MDAV groups by a tree of boxes over blocks of records, from which records leave.
+"""The searches for MDAV groups: by a tree of boxes over blocks of records, or through all blocks.
 
 Blocks follow the leaves of a kd-tree. Sixteen blocks make a node, sixteen nodes make a node above,
 and so on up to one root; a node holds the boxes of its sixteen children, measured in one go. When
@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from shoal.kernels.arrays import Floats, Integers, Rows, Singles
 from shoal.kernels.lanes import first_lane
-from shoal.kernels.points.brute import Blocks
 from shoal.kernels.points.lanes import (
     FAR,
     LANES,
@@ -32,18 +32,35 @@ from shoal.kernels.points.lanes import (
 from shoal.kernels.points.records import (
     NEVER,
     NO_LIMIT,
-    Floats,
-    Integers,
-    Nearest,
     Records,
-    Singles,
+    Room,
+    Sieve,
+    blank,
     far_limit,
     near_limit,
     offer,
+    pack,
     squared_distance,
 )
 
 _NOWHERE = np.float32(-np.inf)
+
+
+class Blocks(NamedTuple):
+    """The spots in blocks of lanes, in the order of their numbers."""
+
+    sieve: Sieve
+    values: Singles
+    filled: Integers  # one number: lanes in use
+    reach: Floats  # one number: how far the records reached since they were packed
+
+
+def blocks_of(copies: Singles, order: Rows, sieve: Sieve) -> Blocks:
+    """Pack copies of all spots in the order of their numbers."""
+    spots, columns = copies.shape
+    values = aligned(-(-spots // LANES) * LANES * columns)
+    pack(copies, order, values)
+    return Blocks(sieve, values, np.array([spots]), np.zeros(1))
 
 
 class Tree(NamedTuple):
@@ -147,16 +164,9 @@ def _push(tree: Tree, waiting: int, base: int, bound: np.float32, level: int, pl
 
 
 @inner
-def nearest_in(
-    tree: Tree,
-    blocks: Blocks,
-    records: Records,
-    nearest: Nearest,
-    values: Floats,
-    query: Singles,
-    out: Singles,
-) -> int:
+def nearest_in(tree: Tree, blocks: Blocks, records: Records, room: Room, values: Floats) -> int:
     """Fill the nearest; gives how many these are."""
+    nearest, query, out = room.nearest, room.query, room.out
     columns = len(values)
     size = 0
     near = NO_LIMIT
@@ -196,15 +206,9 @@ def nearest_in(
 
 
 @inner
-def furthest_in(
-    tree: Tree,
-    blocks: Blocks,
-    records: Records,
-    values: Floats,
-    query: Singles,
-    out: Singles,
-) -> int:
+def furthest_in(tree: Tree, blocks: Blocks, records: Records, room: Room, values: Floats) -> int:
     """The spot furthest from the values, by its lowest row on ties."""
+    query, out = room.query, room.out
     columns = len(values)
     lift = blocks.sieve.lift
     for column in range(columns):
@@ -244,3 +248,62 @@ def furthest_in(
                 best, spot, row = distance, candidate, first
                 far = far_limit(blocks.sieve, best)
     return spot
+
+
+@inner
+def is_there(blocks: Blocks, columns: int, spot: int) -> bool:
+    """Whether a spot has not left its block yet."""
+    return not np.isnan(blocks.values[spot // LANES * LANES * columns + spot % LANES])
+
+
+@inner
+def remove(blocks: Blocks, columns: int, spot: int) -> None:
+    """Take a spot out of its block."""
+    blank(blocks.values, columns, spot)
+    blocks.filled[0] -= 1
+
+
+@inner
+def scan(
+    blocks: Blocks,
+    records: Records,
+    room: Room,
+    values: Floats,
+    first: int,
+    want_nearest: bool,
+    want_furthest: bool,
+) -> tuple[int, int, int]:
+    """Fill the nearest, if wanted; gives how many these are, the furthest spot and its row.
+
+    One pass serves both, since the furthest from r is hardly ever among the nearest of r. It goes
+    round once from block ``first``: where that is near the query, few others need a closer look.
+    """
+    nearest, query, out = room.nearest, room.query, room.out
+    columns = len(values)
+    stride = LANES * columns
+    count = len(blocks.values) // stride
+    size = 0
+    best, spot, row = -1.0, -1, -1
+    near = NO_LIMIT if want_nearest else NEVER
+    far = NEVER if want_furthest else NO_LIMIT
+    block = first - 1
+    for _ in range(count):
+        block = block + 1 if block + 1 < count else 0
+        found = measure_points(blocks.values, block * stride, columns, query, near, far, out)
+        while found != 0:
+            lane = first_lane(found)
+            found &= found - np.uint64(1)
+            if near < out[lane] < far:
+                continue  # the limits have closed in since the block was measured
+            candidate = block * LANES + lane
+            distance = squared_distance(records.spots, candidate, values)
+            if out[lane] <= near:
+                size = offer(records, nearest, size, candidate, distance)
+                if size == len(nearest.distances):
+                    near = near_limit(blocks.sieve, nearest.distances[0])
+            if out[lane] >= far:
+                head = records.heads[candidate]
+                if distance > best or (distance == best and head < row):
+                    best, spot, row = distance, candidate, head
+                    far = far_limit(blocks.sieve, best)
+    return size, spot, row

@@ -1,0 +1,17 @@
+"""The types of the arrays that kernels take: what is in them, and how wide it is."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Singles = npt.NDArray[np.float32]
+Integers = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+Words = npt.NDArray[np.uint64]
+Keys = Words
+#: Numbers of rows, of groups, and of values: all fit 32 bits.
+Rows = npt.NDArray[np.int32]
+Labels = Rows
+Codes = Rows

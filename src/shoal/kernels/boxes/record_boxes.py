@@ -1,0 +1,83 @@
+"""The boxes that records fall into: the nearest one of each, or all that cover it.
+
+A box has a stretch in every column. What is known of a code and a stretch, a distance or whether
+the one lies in the other, is given column after column: ``starts`` says where a column begins,
+``widths`` how many stretches it has.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from shoal.kernels.arrays import Codes, Flags, Floats, Integers
+from shoal.kernels.compile import njit
+
+
+@njit(cache=True)
+def nearest_boxes(
+    codes: Integers, boxes: Codes, distances: Floats, starts: Integers, widths: Integers
+) -> Integers:
+    """For each record the box with the least sum of distances; the first of equals."""
+    chosen = np.empty(len(codes), np.int64)
+    for row in range(len(codes)):
+        best, least = 0, np.inf
+        for box in range(len(boxes)):
+            total = 0.0
+            for column in range(codes.shape[1]):
+                at = starts[column] + codes[row, column] * widths[column] + boxes[box, column]
+                total += distances[at]
+                if total >= least:
+                    break
+            if total < least:
+                best, least = box, total
+                if total == 0.0:
+                    break
+        chosen[row] = best
+    return chosen
+
+
+def covering_boxes(
+    codes: Integers, boxes: Codes, inside: Flags, starts: Integers, widths: Integers
+) -> tuple[Integers, Integers]:
+    """Every pair of a record and a box that covers it, in the order of the records.
+
+    Examples
+    --------
+    Two stretches of one column; the second code lies in both.
+
+    >>> inside = np.array([True, False, True, True])
+    >>> one = np.zeros(1, np.int64)
+    >>> records, found = covering_boxes(
+    ...     np.array([[0], [1]]), np.array([[0], [1]], np.int32), inside, one, one + 2
+    ... )
+    >>> records.tolist(), found.tolist()
+    ([0, 1, 1], [0, 0, 1])
+    """
+    counts = np.zeros(len(codes), np.int64)
+    _pairs(codes, boxes, (inside, starts, widths), counts, np.empty(0, np.int64), False)
+    records = np.repeat(np.arange(len(codes)), counts)
+    found = np.empty(len(records), np.int64)
+    _pairs(codes, boxes, (inside, starts, widths), counts, found, True)
+    return records, found
+
+
+@njit(cache=True)
+def _pairs(codes: Any, boxes: Any, known: Any, counts: Any, found: Any, write: bool) -> None:
+    """Count the boxes of each record or, once there is room for them, write them down."""
+    inside, starts, widths = known
+    at = 0
+    for row in range(len(codes)):
+        for box in range(len(boxes)):
+            covered = True
+            for column in range(codes.shape[1]):
+                place = starts[column] + codes[row, column] * widths[column] + boxes[box, column]
+                if not inside[place]:
+                    covered = False
+                    break
+            if covered and write:
+                found[at] = box
+                at += 1
+            elif covered:
+                counts[row] += 1
