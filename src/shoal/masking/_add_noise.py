@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels.arrays import Flags, Floats
 from shoal.masking._base import StepLog
 from shoal.masking._numeric import NumericMasker
 from shoal.parameters import ColumnNames, Real, Secret
@@ -94,9 +95,7 @@ class AddNoise(NumericMasker):
         return noisy
 
 
-def _class_ranges(
-    values: npt.NDArray[np.float64], present: npt.NDArray[np.bool_], labels: npt.NDArray[Any]
-) -> npt.NDArray[np.float64]:
+def _class_ranges(values: Floats, present: Flags, labels: npt.NDArray[Any]) -> Floats:
     """The range of the present values in the class of each record."""
     highest = np.full(int(labels.max()) + 1, -np.inf)
     lowest = np.full(len(highest), np.inf)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InputError, quoted
+from shoal.kernels.arrays import Floats, Integers, Labels
 from shoal.masking._base import Masker, StepLog
 from shoal.masking.grouping._dissimilarity import DISSIMILARITIES
 from shoal.masking.grouping._groups_satisfy import Models, PrivacyModels, masked_and_asked
@@ -114,12 +115,10 @@ class Microaggregate(Masker):
         return masked
 
 
-def aggregate(
-    table: Table, columns: Sequence[str], groups: npt.NDArray[np.int32], least: int
-) -> Table:
+def aggregate(table: Table, columns: Sequence[str], groups: Labels, least: int) -> Table:
     """One value per group and column, of at least so many: mean or mode; else missing."""
     numbers: dict[str, npt.NDArray[Any]] = {}
-    picked: dict[str, npt.NDArray[np.int64]] = {}
+    picked: dict[str, Integers] = {}
     for name in columns:
         if table.kind(name) in ("text", "boolean"):
             picked[name] = _modes(table, name, groups, least)
@@ -128,9 +127,7 @@ def aggregate(
     return table.fill_numbers(numbers, groups).with_cells_of(picked)
 
 
-def _means(
-    table: Table, name: str, groups: npt.NDArray[np.int32], least: int
-) -> npt.NDArray[np.float64]:
+def _means(table: Table, name: str, groups: Labels, least: int) -> Floats:
     """The mean of each group; NaN where too few persons of the group have a value."""
     if table.kind(name) in ("integer", "float"):
         column = table.numbers(name)
@@ -155,9 +152,7 @@ def _means(
     return means
 
 
-def _group_means(
-    values: npt.NDArray[np.float64], groups: npt.NDArray[np.integer[Any]], count: int
-) -> npt.NDArray[np.float64]:
+def _group_means(values: Floats, groups: npt.NDArray[np.integer[Any]], count: int) -> Floats:
     """The mean of each group by deviations from its own first value; NaN for one without any.
 
     A deviation from the mean of all values would lose digits where others are huge.
@@ -172,9 +167,7 @@ def _group_means(
     return np.ldexp(first + sums / np.where(held > 0, held, np.nan), shift)
 
 
-def _modes(
-    table: Table, name: str, groups: npt.NDArray[np.int32], least: int
-) -> npt.NDArray[np.int64]:
+def _modes(table: Table, name: str, groups: Labels, least: int) -> Integers:
     """The row whose cell is the mode of each record's group; -1 where it would be one person's."""
     column = table.codes(name)
     codes = column.codes.astype(np.int64)

@@ -7,17 +7,15 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import InputError, RequirementNotMet, quoted
+from shoal.kernels.arrays import Flags, Floats, Integers
 from shoal.masking._base import Masker, StepLog
 from shoal.masking.grouping._groups_satisfy import Models, PrivacyModels
 from shoal.models import PrivacyModel
 from shoal.parameters import Secret
 from shoal.randomness import SecretStream
 from shoal.table import Column, Table, owned_pairs
-
-Rows = npt.NDArray[np.int64]
 
 _TRIES = 200
 _NEAR = 5  # classes whose values a class may get
@@ -107,12 +105,8 @@ class Redraw(Masker):
         return masked
 
     def _drawn(
-        self,
-        table: Table,
-        failing: npt.NDArray[np.bool_],
-        models: list[PrivacyModel],
-        stream: SecretStream,
-    ) -> Rows:
+        self, table: Table, failing: Flags, models: list[PrivacyModel], stream: SecretStream
+    ) -> Integers:
         """For each record the row whose sensitive values it gets."""
         classes, secrets = table.classes, table.roles.sensitive
         safe = np.unique(classes.labels[~failing])
@@ -151,7 +145,7 @@ class Redraw(Masker):
         )
 
 
-def _refuse_visible_copies(table: Table, safe: npt.NDArray[np.bool_]) -> None:
+def _refuse_visible_copies(table: Table, safe: Flags) -> None:
     """Raise RequirementNotMet where a value tells by being there twice that one is a copy."""
     secrets = table.roles.sensitive
     kinds, persons = table.group(secrets).labels[safe], table.persons[safe]
@@ -170,7 +164,7 @@ def _refuse_visible_copies(table: Table, safe: npt.NDArray[np.bool_]) -> None:
         )
 
 
-def _places(table: Table, rows: Rows) -> npt.NDArray[np.float64]:
+def _places(table: Table, rows: Integers) -> Floats:
     """Where the class of each row lies by its quasi-identifiers: numbers and middles of intervals
     in standard deviations, and other values as 0 and 1."""
     parts = [np.zeros(len(rows))]
@@ -191,7 +185,7 @@ def _places(table: Table, rows: Rows) -> npt.NDArray[np.float64]:
     return np.column_stack(parts)
 
 
-def _middles(column: Column) -> npt.NDArray[np.float64] | None:
+def _middles(column: Column) -> Floats | None:
     """Each code of a column as a number, NaN for nothing said; None where it is no scale."""
     if column.kind not in ("text", "boolean"):
         return column.codes.numbers
@@ -202,11 +196,11 @@ def _middles(column: Column) -> npt.NDArray[np.float64] | None:
     return np.append(closed.mean(axis=1), [np.nan] * (column.codes.missing is not None))
 
 
-def _nearest(places: npt.NDArray[np.float64], left: Rows, safe: Rows) -> Rows:
+def _nearest(places: Floats, left: Integers, safe: Integers) -> Integers:
     """For each class that is left the nearest of the safe ones."""
     from scipy.spatial import cKDTree
 
     ranks = range(1, min(_NEAR, len(safe)) + 1)  # a list gives a column each, for one as well
     _, nearest = cKDTree(places[safe]).query(places[left], k=list(ranks))
-    near: Rows = safe[nearest]
+    near: Integers = safe[nearest]
     return near

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels.arrays import Floats
 from shoal.masking._numeric import NumericMasker
 from shoal.parameters import ColumnNames, Real
 from shoal.table import Numbers
@@ -69,7 +70,7 @@ class Round(NumericMasker):
         return np.clip(rounded, float(limits.min), largest).astype(values.dtype)
 
 
-def _round_floats(values: npt.NDArray[np.float64], base: float) -> npt.NDArray[np.float64]:
+def _round_floats(values: Floats, base: float) -> Floats:
     with np.errstate(over="ignore", invalid="ignore"):
         multiples = base * np.rint(values / base)
     # 3 * 0.2 is not 0.6 in binary; the nearest double of the decimal value is one value for all

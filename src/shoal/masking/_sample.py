@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InputError
+from shoal.kernels.arrays import Flags, Integers
 from shoal.masking._base import Masker, StepLog
 from shoal.parameters import Flag, OneOf, Real, Secret
 from shoal.table import OTHER, Course, Sampling, Table
@@ -100,7 +101,7 @@ class Sample(Masker):
         self.class_sizes_before_ = table.classes.record_sizes[kept]
         return table.with_sampling(Sampling.of(table)).keep(kept)
 
-    def _drawn_together(self, table: Table) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def _drawn_together(self, table: Table) -> tuple[Integers, Integers]:
         """The keys of what is drawn as a whole, and of which of these each record is.
 
         A person or a household is known by the first of its records.
@@ -128,7 +129,7 @@ class Sample(Masker):
         """How many of so many stay; exact, since a rounded product can be off by one."""
         return int(_exact(self.fraction) * size)
 
-    def _of_classes(self, table: Table, hashes: Hashes) -> npt.NDArray[np.bool_]:
+    def _of_classes(self, table: Table, hashes: Hashes) -> Flags:
         classes = table.classes
         sizes, place = np.unique(classes.rows, return_inverse=True)
         quotas = np.array([self._quota(int(size)) for size in sizes], np.int64)[place]
@@ -149,7 +150,7 @@ class Sample(Masker):
 
         target = table.codes(self._target(table))
         removals = (classes.rows - quotas)[by_turn]
-        removed: npt.NDArray[np.bool_] = balanced_removals(
+        removed: Flags = balanced_removals(
             order, offsets, removals, target.codes.astype(np.int64), target.count
         )
         return ~removed

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import InputError
+from shoal.kernels.arrays import Labels
 from shoal.masking._base import Masker, StepLog
 from shoal.masking.grouping._blocks import blocks_by_information
 from shoal.masking.grouping._dissimilarity import DISSIMILARITIES
@@ -174,9 +174,7 @@ class Swap(Masker):
         return swapped
 
 
-def _exchanged(
-    table: Table, block: tuple[str, ...], groups: npt.NDArray[np.int32], stream: SecretStream
-) -> Table:
+def _exchanged(table: Table, block: tuple[str, ...], groups: Labels, stream: SecretStream) -> Table:
     """One uniform permutation of a block inside each group, recorded with the table."""
     order = np.argsort(groups, kind="stable")
     offsets = np.concatenate([[0], np.cumsum(np.bincount(groups))])

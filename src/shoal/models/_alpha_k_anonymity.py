@@ -8,8 +8,9 @@ from typing import Annotated
 import numpy as np
 
 from shoal.errors import UnreachableLevel
+from shoal.kernels.arrays import Floats
 from shoal.models._base import Condition, check_k
-from shoal.models._sensitive_model import ClassValues, Floats, SensitiveModel
+from shoal.models._sensitive_model import ClassValues, SensitiveModel
 from shoal.parameters import Integer, Real, Text
 from shoal.table import Table
 

@@ -9,7 +9,8 @@ from typing import Annotated
 import numpy as np
 
 from shoal.errors import UnreachableLevel
-from shoal.models._base import Integers, PartitionModel, counted
+from shoal.kernels.arrays import Integers
+from shoal.models._base import PartitionModel, counted
 from shoal.parameters import Real
 from shoal.table import Table
 

@@ -6,14 +6,12 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.discovery import concrete_subclasses
 from shoal.errors import UnreachableLevel
+from shoal.kernels.arrays import Flags, Integers
 from shoal.parameters import Parametrized, parameters_of
 from shoal.table import Table, owned_pairs
-
-Integers = npt.NDArray[np.int64]
 
 #: Sums of shares are rounded; a level that misses its bound by less than this meets it.
 TOLERANCE = 1e-9
@@ -46,7 +44,7 @@ class Condition(NamedTuple):
     bound: float
     column: str | None = None
     extra: float = 0.0
-    tree: npt.NDArray[np.int64] | None = None
+    tree: Integers | None = None
 
 
 class PrivacyModel(Parametrized, ABC):
@@ -71,7 +69,7 @@ class PrivacyModel(Parametrized, ABC):
         """
 
     @abstractmethod
-    def violations(self, table: Table) -> npt.NDArray[np.bool_]:
+    def violations(self, table: Table) -> Flags:
         """Which records violate the model."""
 
     def holds(self, table: Table) -> bool:
@@ -142,7 +140,7 @@ class CrowdModel(PrivacyModel):
         crowds = self.crowds(table)
         return int(crowds.min()) if len(crowds) else 0
 
-    def violations(self, table: Table) -> npt.NDArray[np.bool_]:
+    def violations(self, table: Table) -> Flags:
         """Which records are among fewer than k persons."""
         return self.crowds(table) < self.k
 
@@ -181,6 +179,6 @@ class PartitionModel(PrivacyModel):
         pairs = owned_pairs(table.classes.labels, table.persons) if table.has_persons else ()
         return self.level_of_sizes(table.classes.sizes, *pairs)
 
-    def violations(self, table: Table) -> npt.NDArray[np.bool_]:
+    def violations(self, table: Table) -> Flags:
         """All records where the model does not hold, else none."""
         return np.full(len(table), not self.accepts(self.level(table)))

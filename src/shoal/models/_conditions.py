@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import InputError
+from shoal.kernels.arrays import Integers, Labels
 from shoal.models._base import Condition, PartitionModel, PrivacyModel
 from shoal.models._population import PopulationModel
 from shoal.table import Table, owned_pairs
@@ -16,12 +16,10 @@ from shoal.table import Table, owned_pairs
 if TYPE_CHECKING:
     from shoal.kernels.conditions import Conditions
 
-Integers = npt.NDArray[np.int64]
-
 
 def conditions_of(
     models: Iterable[PrivacyModel], table: Table, *, smallest: int = 1, whole: bool = True
-) -> tuple[Conditions, npt.NDArray[np.int32]]:
+) -> tuple[Conditions, Labels]:
     """What every group must satisfy so that the models hold, and the sensitive values.
 
     The distribution that groups are compared with is that of ``table``. Models that speak of a

@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from shoal.kernels.arrays import Floats
 from shoal.models._base import TOLERANCE, Condition
-from shoal.models._sensitive_model import ClassValues, Floats, SensitiveModel
+from shoal.models._sensitive_model import ClassValues, SensitiveModel
 from shoal.parameters import Real, Text
 from shoal.table import Table
 

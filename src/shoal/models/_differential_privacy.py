@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import InputError, ParameterError, quoted
+from shoal.kernels.arrays import Flags
 from shoal.models._base import PrivacyModel, counted
 from shoal.parameters import Real
 from shoal.table import Table
@@ -96,7 +96,7 @@ class DifferentialPrivacy(PrivacyModel):
             low, high = (low, middle) if enough else (middle, high)
         return high
 
-    def violations(self, table: Table) -> npt.NDArray[np.bool_]:
+    def violations(self, table: Table) -> Flags:
         """None or all: what counts is how the table was made, not how its classes came out."""
         fraction = self._drawn_with(table)
         if fraction is None or fraction > -math.expm1(-self.epsilon):

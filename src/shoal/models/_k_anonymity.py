@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from shoal.errors import ParameterError
-from shoal.models._base import CrowdModel, Integers
+from shoal.kernels.arrays import Integers
+from shoal.models._base import CrowdModel
 from shoal.parameters import Integer, OneOf
 from shoal.table import Missing, Table
 

@@ -9,8 +9,9 @@ from typing import Annotated, Literal
 import numpy as np
 
 from shoal.errors import ParameterError, UnreachableLevel
+from shoal.kernels.arrays import Floats
 from shoal.models._base import TOLERANCE, Condition
-from shoal.models._sensitive_model import ClassValues, Floats, SensitiveModel
+from shoal.models._sensitive_model import ClassValues, SensitiveModel
 from shoal.parameters import OneOf, Real, Text
 from shoal.table import Table
 

@@ -9,14 +9,13 @@ from functools import lru_cache
 from typing import Annotated, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import ParameterError, UnreachableLevel
+from shoal.kernels.arrays import Flags, Floats, Integers
 from shoal.models._base import (
     TOLERANCE,
     Condition,
     CrowdModel,
-    Integers,
     PartitionModel,
     PrivacyModel,
     counted,
@@ -120,9 +119,6 @@ class KMap(PopulationModel, CrowdModel):
         )
 
 
-Floats = npt.NDArray[np.float64]
-
-
 @dataclass(frozen=True)
 class DeltaPresence(PopulationModel):
     """Of the people of a class, at most ``delta_max`` and at least ``delta_min`` are in the table.
@@ -188,9 +184,9 @@ class DeltaPresence(PopulationModel):
         shares = self._shares(table)
         return float(shares.max()) if len(shares) else 0.0
 
-    def violations(self, table: Table) -> npt.NDArray[np.bool_]:
+    def violations(self, table: Table) -> Flags:
         """Which records are in a class with a share that is too large or too small."""
-        wrong: npt.NDArray[np.bool_] = ~self.accepts(self._shares(table))
+        wrong: Flags = ~self.accepts(self._shares(table))
         return wrong
 
     def _shares(self, table: Table) -> Floats:

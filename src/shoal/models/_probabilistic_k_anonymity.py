@@ -7,7 +7,8 @@ from typing import Annotated
 
 import numpy as np
 
-from shoal.models._base import CrowdModel, Integers
+from shoal.kernels.arrays import Integers
+from shoal.models._base import CrowdModel
 from shoal.parameters import Integer
 from shoal.table import Table, swapped_blocks, swapped_crowds
 

@@ -10,11 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InputError
+from shoal.kernels.arrays import Flags, Floats, Integers
 from shoal.models._base import PrivacyModel
 from shoal.table import Classes, Table, owned_pairs
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 
 def summed(values: Floats, places: Integers, count: int) -> Floats:
@@ -90,7 +88,7 @@ class ClassValues:
         return self.overall / max(1, self.table.person_count)
 
     @cached_property
-    def had_by_all(self) -> npt.NDArray[np.bool_]:
+    def had_by_all(self) -> Flags:
         """Which classes have a value that everybody in them has, whatever else some have."""
         found = np.zeros(self.classes.count, np.bool_)
         found[self.owners[self.counts >= self.sizes]] = True
@@ -155,7 +153,7 @@ class SensitiveModel(PrivacyModel):
             return 0.0
         return float(levels.min() if self.direction == "higher" else levels.max())
 
-    def violations(self, table: Table) -> npt.NDArray[np.bool_]:
+    def violations(self, table: Table) -> Flags:
         """Which records are in a class that fails in at least one column."""
         return table.classes.spread(~self.accepts(self._levels(table)))
 

@@ -9,8 +9,9 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from shoal.errors import ParameterError
+from shoal.kernels.arrays import Floats, Integers
 from shoal.models._base import Condition
-from shoal.models._sensitive_model import ClassValues, Floats, Integers, SensitiveModel, summed
+from shoal.models._sensitive_model import ClassValues, SensitiveModel, summed
 from shoal.parameters import OneOf, Real, Text, Tree
 from shoal.table import Hierarchy, Table
 

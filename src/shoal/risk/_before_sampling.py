@@ -10,9 +10,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import InputError, quoted
+from shoal.kernels.arrays import Floats, Integers, Labels
 from shoal.measurement import Measurement
 from shoal.risk._classes import population_sizes
 from shoal.risk.attacks._success import one_numbering
@@ -32,9 +32,6 @@ from shoal.table import (
 if TYPE_CHECKING:
     from shoal.kernels.boxes.predicates import Indexed, Runs
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-Labels = npt.NDArray[np.int32]
 _ORDERED = ("integer", "float", "date", "datetime", "time", "duration")
 
 

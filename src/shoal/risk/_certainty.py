@@ -5,17 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import InputError
+from shoal.kernels.arrays import Flags, Floats, Integers
 from shoal.measurement import Measurement, measure
 from shoal.risk._before_sampling import BeforeSampling, before_sampling
 from shoal.risk._classes import mean_of_classes
 from shoal.table import Missing, Table, stacked_codes
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-Booleans = npt.NDArray[np.bool_]
 
 _HIGH = (0.5, 0.8)
 _QUANTILES = (0.0, 0.25, 0.5, 0.75, 0.95, 1.0)
@@ -146,7 +142,7 @@ def _with_target(original: Table, masked: Table, missing: Missing) -> dict[str, 
     return found
 
 
-def _of_value(before: BeforeSampling, released: Booleans, all_: Booleans, shares: Floats) -> Any:
+def _of_value(before: BeforeSampling, released: Flags, all_: Flags, shares: Floats) -> Any:
     """One value of the target, which is not named: it is a cell of the table."""
     people = int(before.whole.of_persons(all_).sum())
     inside = int(before.sample.of_persons(released).sum())

@@ -6,20 +6,20 @@ import math
 import numbers
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import InputError
+from shoal.kernels.arrays import Floats, Integers
 from shoal.measurement import Measurement, measure
 from shoal.table import Missing, Table
 
 
-def _sizes(table: Table, missing: Missing) -> npt.NDArray[np.int64]:
+def _sizes(table: Table, missing: Missing) -> Integers:
     if len(table) == 0:
         raise InputError("The table has no records, so there is no risk to measure.")
     return table.class_sizes(missing)
 
 
-def mean_of_classes(table: Table, values: npt.NDArray[np.float64]) -> float:
+def mean_of_classes(table: Table, values: Floats) -> float:
     """The mean over persons of values that all records of a class share.
 
     It is summed without rounding, so that a limit like 0.4 is met by a risk of exactly 2/5.
@@ -35,7 +35,7 @@ def mean_of_classes(table: Table, values: npt.NDArray[np.float64]) -> float:
     return sum_of_classes(table, values) / table.person_count
 
 
-def sum_of_classes(table: Table, values: npt.NDArray[np.float64]) -> float:
+def sum_of_classes(table: Table, values: Floats) -> float:
     """The sum over persons of values that all records of a class share, rounded once."""
     if table.has_persons:
         return math.fsum(table.of_persons(values))
@@ -263,7 +263,7 @@ def population_sizes(
     missing: Missing = "own",
     population: Table | None = None,
     sampling_fraction: float | None = None,
-) -> npt.NDArray[np.float64]:
+) -> Floats:
     """The size F of each record's class in the population, counted or estimated."""
     if population is not None and sampling_fraction is not None:
         raise InputError("Give a population table or a sampling fraction, not both.")
@@ -282,7 +282,7 @@ def population_sizes(
     )
 
 
-def _counted_in(table: Table, population: Table, missing: Missing) -> npt.NDArray[np.float64]:
+def _counted_in(table: Table, population: Table, missing: Missing) -> Floats:
     sizes = table.class_sizes_in(population, missing)
     absent = int((sizes == 0).sum())
     if absent:

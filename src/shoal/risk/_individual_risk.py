@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import InputError
+from shoal.kernels.arrays import Floats, Integers
 from shoal.measurement import Measurement, measure
 from shoal.risk._classes import check_share
 from shoal.table import Missing, Table
-
-Floats = npt.NDArray[np.float64]
 
 #: From this class size on, so many terms of the series leave out less than 1e-20 of it.
 _LARGE, _TERMS = 30, 60
@@ -121,7 +119,7 @@ def household_risk(
     return _global("household_risk", table, risks, {"households": len(found)})
 
 
-def _homes(table: Table, household: str | None) -> npt.NDArray[np.int64]:
+def _homes(table: Table, household: str | None) -> Integers:
     """The number of each record's household, from 0 without gaps."""
     if household is None:
         if table.households is None:

@@ -7,15 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import InputError
+from shoal.kernels.arrays import Flags, Floats, Integers
 from shoal.measurement import Measurement, measure
 from shoal.table import Hierarchy, Missing, Roles, Table, owned_pairs
-
-Booleans = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 _IN_ORDER = ("integer", "float", "date", "datetime", "time", "duration")
 #: Sums of shares are rounded; a distance that is above its bound by less is not above it.
@@ -165,11 +161,7 @@ def similarity(
     "share of records in classes with a skew", direction="lower", limits=(0, 1), sensitive=True
 )
 def skewness(
-    table: Table,
-    *,
-    threshold: float = 0.2,
-    column: str | None = None,
-    missing: Missing = "own",
+    table: Table, *, threshold: float = 0.2, column: str | None = None, missing: Missing = "own"
 ) -> Measurement:
     """The share of records in classes whose sensitive values are distributed unlike the table's.
 
@@ -244,7 +236,7 @@ def _check_number(value: Any, name: str, low: float, high: float) -> None:
         )
 
 
-def _exposed(name: str, table: Table, marks: Mapping[str, Booleans], **details: Any) -> Measurement:
+def _exposed(name: str, table: Table, marks: Mapping[str, Flags], **details: Any) -> Measurement:
     """The share of persons with a record that is marked in at least one column."""
     exposed = np.logical_or.reduce(list(marks.values()))
     return Measurement(
@@ -284,7 +276,7 @@ def _spans(table: Table, lows: Floats, highs: Floats, missing: Missing) -> Float
     return agreement.largest(high) + agreement.largest(-low)
 
 
-def _had_by_all(table: Table, values: Integers, column: str, missing: Missing) -> Booleans:
+def _had_by_all(table: Table, values: Integers, column: str, missing: Missing) -> Flags:
     """The records in classes of which every person has one and the same value.
 
     With wildcards a value counts that they have in any record: rather too many than too few.
@@ -309,7 +301,7 @@ def _had_by_all(table: Table, values: Integers, column: str, missing: Missing) -
     return classes.spread(open_to_all)
 
 
-def _within_reach(table: Table, places: Floats, reach: float, missing: Missing) -> Booleans:
+def _within_reach(table: Table, places: Floats, reach: float, missing: Missing) -> Flags:
     """The records in classes of which every person has a place in one stretch of some length.
 
     With wildcards the stretch must meet what lies between the ends of each person's places in

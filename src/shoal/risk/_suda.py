@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import InputError
+from shoal.kernels.arrays import Floats, Integers
 from shoal.measurement import Measurement, measure
 from shoal.risk._classes import check_share, mean_of_classes
 from shoal.table import Classes, Missing, Table, check_reading
@@ -18,8 +18,6 @@ from shoal.table import Classes, Missing, Table, check_reading
 if TYPE_CHECKING:
     from shoal.kernels.uniques.minimal_uniques import MinimalUniques
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 #: Sets of columns × different records that are gone through at most: some tens of seconds.
 _MOST_WORK = 3_000_000_000
@@ -150,11 +148,7 @@ def _minimal_uniques(table: Table, size: int, *, wildcard: bool) -> MinimalUniqu
 
 @measure("share of records unique on few columns", direction="lower", limits=(0, 1))
 def suda(
-    table: Table,
-    *,
-    size: int = 3,
-    sampling_fraction: float | None = None,
-    missing: Missing = "own",
+    table: Table, *, size: int = 3, sampling_fraction: float | None = None, missing: Missing = "own"
 ) -> Measurement:
     """The share of records that are alone in the table on at most ``size`` quasi-identifiers.
 

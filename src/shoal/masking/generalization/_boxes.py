@@ -10,13 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels.arrays import Flags, Floats, Integers, Labels
 from shoal.masking.generalization._recoding import TOP, Scale
 from shoal.masking.generalization._serving import scale_of_level
 from shoal.table import Hierarchy, HierarchyCodes, Table, quantities
-
-Floats = npt.NDArray[np.float64]
-Booleans = npt.NDArray[np.bool_]
-Integers = npt.NDArray[np.int64]
 
 _NEXT_TO = 1e-9
 
@@ -45,11 +42,11 @@ class Spans:
 
     texts: list[str | None]
     scale: Scale
-    single: Booleans
+    single: Flags
     ends: Floats | None = None
     measured: str | None = None
     unit: float = 0.0
-    gaps: npt.NDArray[np.bool_] | None = None
+    gaps: Flags | None = None
     nodes: list[tuple[int, str | None]] | None = None
 
     @classmethod
@@ -92,7 +89,7 @@ class Spans:
         away[np.ix_(lost, said)] = _NEXT_TO
         return away
 
-    def covers(self, table: Table, column: str, hierarchy: Hierarchy | None) -> Booleans:
+    def covers(self, table: Table, column: str, hierarchy: Hierarchy | None) -> Flags:
         """Which values of a column (by code) a reader finds under the text of each stretch."""
         coded = table.codes(column)
         if self.nodes is None:
@@ -109,7 +106,7 @@ class Spans:
         inside[:, [text == TOP for text in self.texts]] = True
         return inside
 
-    def _under(self, tree: HierarchyCodes) -> Booleans:
+    def _under(self, tree: HierarchyCodes) -> Flags:
         """Which values have the label of each stretch at its level."""
         assert self.nodes is not None
         inside = np.zeros((tree.column.count, len(self.nodes)), np.bool_)
@@ -118,11 +115,9 @@ class Spans:
             inside[:, place] = known[tree.maps[level]]
         return inside
 
-    def _between(self, values: Floats) -> Booleans:
+    def _between(self, values: Floats) -> Flags:
         assert self.ends is not None
-        inside: Booleans = (self.ends[:, 0] <= values[:, None]) & (
-            values[:, None] <= self.ends[:, 1]
-        )
+        inside: Flags = (self.ends[:, 0] <= values[:, None]) & (values[:, None] <= self.ends[:, 1])
         return inside
 
     def _apart(self, values: Floats) -> Floats:
@@ -151,7 +146,7 @@ class ServedBoxes:
     """
 
     spans: Mapping[str, Spans]
-    boxes: npt.NDArray[np.int32]
+    boxes: Labels
     changed: tuple[str, ...]
 
     @property

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels.arrays import Integers, Labels
 from shoal.table import Codes, Table
-
-Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -34,14 +33,14 @@ class Combinations:
         A row of the table (with its population below) that has each combination.
     """
 
-    codes: npt.NDArray[np.int32]
+    codes: Labels
     counts: Integers
     of_row: npt.NDArray[Any]
     columns: list[Codes]
     rows: Integers
     population: Integers | None = None
 
-    def with_secrets(self, secrets: npt.NDArray[np.int32]) -> Pairs:
+    def with_secrets(self, secrets: Labels) -> Pairs:
         """The distinct pairs of a combination and the sensitive values beside it."""
         from shoal.kernels.grouping import dense_labels, first_rows
 
@@ -70,8 +69,8 @@ class Combinations:
 class Pairs:
     """Combinations together with the sensitive values that occur beside them."""
 
-    combination: npt.NDArray[np.int32]
-    secrets: npt.NDArray[np.int32]
+    combination: Labels
+    secrets: Labels
     counts: Integers
     of_row: npt.NDArray[Any]
 

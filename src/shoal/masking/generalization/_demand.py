@@ -6,10 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-
 from shoal.errors import InputError, RequirementNotMet, quoted
+from shoal.kernels.arrays import Integers, Labels
 from shoal.models import (
     KAnonymity,
     PrivacyModel,
@@ -27,14 +25,7 @@ if TYPE_CHECKING:
 _GROWING = ("distinct", "in_population")
 
 #: What compares a class with the whole table.
-COMPARING = (
-    "equal",
-    "ordered",
-    "hierarchical",
-    "likeness",
-    "enhanced_likeness",
-    "disclosure",
-)
+COMPARING = ("equal", "ordered", "hierarchical", "likeness", "enhanced_likeness", "disclosure")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,17 +33,14 @@ class Demand:
     """The conditions of every class, the sensitive values, and what a partition must satisfy."""
 
     conditions: Conditions
-    secrets: npt.NDArray[np.int32]
+    secrets: Labels
     of_partition: tuple[Callable[..., bool], ...]
     population: Table | None
     records: int
     persons: int
 
     def accepts_partition(
-        self,
-        sizes: npt.NDArray[np.int64],
-        classes: npt.NDArray[np.int64] | None = None,
-        persons: npt.NDArray[np.int64] | None = None,
+        self, sizes: Integers, classes: Integers | None = None, persons: Integers | None = None
     ) -> bool:
         """Whether classes of these sizes satisfy what is asked of a partition as a whole.
 

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import RequirementNotMet
+from shoal.kernels.arrays import Flags
 from shoal.masking._base import StepLog
 from shoal.masking.generalization._combinations import Combinations
 from shoal.masking.generalization._demand import Demand
@@ -175,11 +176,7 @@ def _at(
     maps = [coded[name].maps[level] for name, level in level_of.items()]
     gone, _ = violating(found, maps, demand)
     return Recoding(
-        columns,
-        suppressed=gone,
-        served=ServedLevels(level_of),
-        levels=level_of,
-        **facts,
+        columns, suppressed=gone, served=ServedLevels(level_of), levels=level_of, **facts
     )
 
 
@@ -199,7 +196,7 @@ def base_of(found: Combinations, demand: Demand) -> Base:
 
 def violating(
     found: Combinations, maps: Sequence[npt.NDArray[Any]], demand: Demand
-) -> tuple[npt.NDArray[np.bool_], bool]:
+) -> tuple[Flags, bool]:
     """Which records lie in a class that breaks a condition, and if it can be otherwise.
 
     With them go all records of the same persons, where these are taken out as a whole. It cannot
@@ -217,7 +214,7 @@ def violating(
 
 def judged_rows(
     labels: npt.NDArray[Any], count: int, found: Combinations, demand: Demand
-) -> tuple[npt.NDArray[np.bool_], bool]:
+) -> tuple[Flags, bool]:
     """The same for classes given by the label of each combination."""
     from shoal.kernels.conditions import code_width
     from shoal.kernels.lattice.conditions import judged, judged_persons, needs_everyone

@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels.arrays import Integers, Labels
 from shoal.masking.generalization._combinations import distinct_rows
 from shoal.table import HierarchyCodes
-
-Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,7 @@ def minimal_nodes(
 def minimal_levels(
     trees: Mapping[str, HierarchyCodes],
     levels: Mapping[str, int],
-    combinations: npt.NDArray[np.int32],
+    combinations: Labels,
     records: Integers,
     too_fine: Sequence[str],
 ) -> Minimal:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels.arrays import Floats, Integers, Labels
 from shoal.masking._base import StepLog
 from shoal.masking.generalization._boxes import ServedBoxes, Spans
 from shoal.masking.generalization._combinations import Combinations, distinct_rows
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from shoal.kernels.boxes.mondrian_attributes import Attribute
     from shoal.kernels.boxes.mondrian_boxes import MondrianBoxes
 
-Integers32 = npt.NDArray[np.int32]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Axis:
@@ -31,19 +30,17 @@ class Axis:
 
     column: Codes
     tree: HierarchyCodes | None
-    back: Integers32
+    back: Labels
     attribute: Attribute
 
     @cached_property
-    def places(self) -> Integers32:
+    def places(self) -> Labels:
         """Where each code of the column stands in the order."""
         places = np.empty_like(self.back)
         places[self.back] = np.arange(len(self.back), dtype=np.int32)
         return places
 
-    def spans(
-        self, reach: Integers32, records: npt.NDArray[np.int64]
-    ) -> tuple[Spans, Domain | None]:
+    def spans(self, reach: Labels, records: Integers) -> tuple[Spans, Domain | None]:
         """What is released for boxes that reach from one place to another, and its meaning.
 
         ``reach`` has the first and the last place of each and, for an ordered column, between
@@ -56,7 +53,7 @@ class Axis:
             return Spans.of_nodes(self.tree, nodes), self.tree.meaning(levels)
         return ordered_spans(self.column, records, reach)
 
-    def widths(self, ends: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    def widths(self, ends: npt.NDArray[Any]) -> Floats:
         """The share of the column that each stretch takes, from 0 to 1."""
         if self.tree is None:
             positions = self.attribute.positions
@@ -65,7 +62,7 @@ class Axis:
         return np.array(self.attribute.widths[_lowest(self.tree, first, last), ends[:, 0]])
 
 
-def _lowest(tree: HierarchyCodes, first: Integers32, last: Integers32) -> npt.NDArray[np.int64]:
+def _lowest(tree: HierarchyCodes, first: Labels, last: Labels) -> Integers:
     """The level of the lowest node over each pair of values."""
     return np.argmax(tree.maps[:, first] == tree.maps[:, last], axis=0)
 
@@ -124,7 +121,7 @@ def mondrian(
     return Recoding(columns, loss, nobody, served, box_of_row=np.argsort(order)[box_of_row])
 
 
-def _holders(found: Combinations, place: int, demand: Demand) -> npt.NDArray[np.int64]:
+def _holders(found: Combinations, place: int, demand: Demand) -> Integers:
     """How many persons have each code of a column."""
     codes, count = found.codes[:, place], found.columns[place].count
     if found.population is None and not len(demand.conditions.persons.value):
@@ -165,8 +162,8 @@ def _cut(
 
 
 def _one_by_one(
-    found: Combinations, values: Integers32
-) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], Integers32, npt.NDArray[Any]]:
+    found: Combinations, values: Labels
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], Labels, npt.NDArray[Any]]:
     """Every record and every person of a population by itself, and where the records are.
 
     Among those with one combination, people stand evenly between the records.
@@ -188,8 +185,8 @@ def _one_by_one(
 
 
 def _with_population(
-    found: Combinations, units: npt.NDArray[Any], counts: npt.NDArray[Any], values: Integers32
-) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], Integers32]:
+    found: Combinations, units: npt.NDArray[Any], counts: npt.NDArray[Any], values: Labels
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], Labels]:
     """What is cut, with the people of a population beside the records, each counted once.
 
     Combinations that only the population has are cut as well, and stand for no record.

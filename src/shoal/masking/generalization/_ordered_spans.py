@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels.arrays import Flags, Floats, Integers
 from shoal.masking.generalization._boxes import Spans, one_over_width
 from shoal.masking.generalization._recoding import TOP, Scale
 from shoal.masking.generalization._serving import middles
@@ -27,11 +28,10 @@ from shoal.table import (
     value_meanings,
 )
 
-Integers = npt.NDArray[np.int64]
 #: How many steps of the values a cut that cannot be told is blurred by.
 _FAR = 10
 #: Points of a line, and where there is one; elsewhere an interval is open.
-Ends = tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]
+Ends = tuple[npt.NDArray[Any], Flags]
 
 
 def ordered_spans(
@@ -73,7 +73,7 @@ def ordered_spans(
 
 def _told_ends(
     column: Codes, records: Integers, reach: npt.NDArray[np.integer[Any]], asked: Integers
-) -> tuple[npt.NDArray[np.float64], list[str | None], list[str | None]]:
+) -> tuple[Floats, list[str | None], list[str | None]]:
     """Where the asked stretches begin and end, as numbers and as texts; the others are open."""
     ends = np.full((len(reach), 2), [-np.inf, np.inf])
     shown: list[list[str | None]] = [[None] * len(reach), [None] * len(reach)]

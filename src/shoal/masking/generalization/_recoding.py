@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from shoal.kernels.arrays import Flags, Floats, Integers, Labels
 from shoal.masking.generalization._minimal import Minimal
 from shoal.table import ROOT, Domain, Hierarchy, Table
 
@@ -24,7 +24,7 @@ class Scale:
     """
 
     texts: tuple[str | None, ...]
-    numbers: npt.NDArray[np.float64]
+    numbers: Floats
     numeric: bool
 
 
@@ -53,7 +53,7 @@ class Relabelling:
     """
 
     texts: list[str | None]
-    of_row: npt.NDArray[np.int32]
+    of_row: Labels
     domain: Domain | None
 
 
@@ -85,12 +85,12 @@ class Recoding:
 
     columns: Mapping[str, Relabelling]
     loss: float
-    suppressed: npt.NDArray[np.bool_]
+    suppressed: Flags
     served: Served
     levels: Mapping[str, int] = field(default_factory=dict)
     optimal: bool = False
     lattice: Mapping[str, Any] = field(default_factory=dict)
-    box_of_row: npt.NDArray[np.int64] | None = None
+    box_of_row: Integers | None = None
     minimal: Minimal | None = None
 
 

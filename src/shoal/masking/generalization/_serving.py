@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from shoal.kernels.arrays import Floats
 from shoal.masking.generalization._recoding import Scale
 from shoal.table import Hierarchy, HierarchyCodes, Table
-
-Floats = npt.NDArray[np.float64]
 
 
 def scale_of_level(tree: HierarchyCodes, level: int) -> Scale:

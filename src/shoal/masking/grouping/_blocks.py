@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import InputError
+from shoal.kernels.arrays import Integers
 from shoal.table import Table
 
 _BINS = 10
@@ -35,7 +35,7 @@ def blocks_by_information(
     return pairs
 
 
-def _as_categories(table: Table, name: str) -> npt.NDArray[np.int64]:
+def _as_categories(table: Table, name: str) -> Integers:
     codes = table.codes(name)
     if table.kind(name) not in ("integer", "float") or codes.count <= _BINS:
         return codes.codes.astype(np.int64)

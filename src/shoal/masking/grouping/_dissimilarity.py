@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InputError, quoted
+from shoal.kernels.arrays import Floats, Integers
 from shoal.table import Table
 
 if TYPE_CHECKING:
     from shoal.kernels.space.mixed_records import MixedRecords
 
-Floats = npt.NDArray[np.float64]
 
 DISSIMILARITIES = ("euclidean", "gower", "ahmad-dey", "ahmad-dey-squared")
 _NUMERIC = ("integer", "float")
@@ -136,7 +136,7 @@ def _about_one(values: Floats) -> Floats:
     return np.ldexp(values, -int(np.frexp(largest)[1])) if largest > 0 else values
 
 
-def _codes(table: Table, name: str) -> npt.NDArray[np.int64]:
+def _codes(table: Table, name: str) -> Integers:
     column = table.codes(name)
     codes = column.codes.astype(np.int64)
     if column.missing is not None:

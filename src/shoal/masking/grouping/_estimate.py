@@ -7,12 +7,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from shoal.kernels.arrays import Integers
 from shoal.masking._base import StepLog
 from shoal.masking.grouping._dissimilarity import Space
 
-Integers = npt.NDArray[np.int64]
 #: Puts records into groups and shows in a log how far it is.
 Forming = Callable[[Space, StepLog], object]
 

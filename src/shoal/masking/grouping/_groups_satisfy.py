@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import InputError, ParameterError, did_you_mean
+from shoal.kernels.arrays import Integers, Labels
 from shoal.models import PrivacyModel, counted, discover_models
 from shoal.parameters import parameters_of
 from shoal.table import Roles, Table
@@ -63,14 +63,14 @@ def _models_of(given: Mapping[str, Any]) -> list[PrivacyModel]:
 class Demand:
     """What groups of records of different persons must satisfy, as the kernels take it."""
 
-    def __init__(self, conditions: Conditions, codes: npt.NDArray[np.int32]) -> None:
+    def __init__(self, conditions: Conditions, codes: Labels) -> None:
         from shoal.kernels.groups.diverse_group import sensitive_of
 
         self.conditions = conditions
         self.codes = codes
         self.sensitive: Sensitive = sensitive_of(codes)
 
-    def at(self, rows: npt.NDArray[np.int64]) -> Demand:
+    def at(self, rows: Integers) -> Demand:
         """The same for some of the records."""
         return Demand(self.conditions, self.codes[:, rows])
 
@@ -108,7 +108,7 @@ def demand_of(models: Models | None, table: Table, k: int) -> Demand | None:
 
 def demand_of_persons(
     models: Models | None, table: Table, k: int, *, crowd: int
-) -> tuple[Conditions, npt.NDArray[np.int32]]:
+) -> tuple[Conditions, Labels]:
     """The same where persons have several records: conditions that count persons, and codes.
 
     A group then has at least ``crowd`` times as many records as any person has in it.

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import RequirementNotMet
+from shoal.kernels.arrays import Integers, Labels
 from shoal.masking.grouping._dissimilarity import Space
 from shoal.models import counted
 from shoal.table import Table
@@ -22,16 +23,13 @@ from shoal.table import Table
 if TYPE_CHECKING:
     from shoal.kernels.conditions import Conditions
 
-Integers = npt.NDArray[np.int64]
-Labels = npt.NDArray[np.int32]
-
 
 def groups_of_persons(
     table: Table,
     columns: Sequence[str],
     k: int,
     space: Space,
-    asked: tuple[Conditions, npt.NDArray[np.int32]],
+    asked: tuple[Conditions, Labels],
     form: Callable[[Integers, int, int], Labels | None],
 ) -> Labels:
     """Groups of at least k persons.
@@ -83,9 +81,7 @@ def layers_of(table: Table, columns: Sequence[str]) -> Integers:
     return layer
 
 
-def _joined(
-    space: Space, labels: Labels, asked: tuple[Conditions, npt.NDArray[np.int32]]
-) -> Labels:
+def _joined(space: Space, labels: Labels, asked: tuple[Conditions, Labels]) -> Labels:
     """Every record in a group, and groups that miss a condition merged with others nearby."""
     from shoal.kernels.groups.diverse_group import Sensitive
     from shoal.kernels.groups.diverse_merge import settled

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InputError
+from shoal.kernels.arrays import Floats, Integers, Labels
 from shoal.masking._base import StepLog
 from shoal.masking.grouping._dissimilarity import Space, space_of
 from shoal.masking.grouping._estimate import with_estimate
@@ -18,9 +19,6 @@ from shoal.masking.grouping._layers import groups_of_persons
 from shoal.models import counted
 from shoal.randomness import SecretStream
 from shoal.table import Table
-
-Integers = npt.NDArray[np.int64]
-Labels = npt.NDArray[np.int32]
 
 _WORDS = 64  # random words for one perturbation of the local search
 
@@ -138,9 +136,7 @@ def _with_estimate(log: StepLog, space: Space, settings: Grouping, stream: Secre
     """The log, saying beforehand how long a long run will take."""
     partition = _PARTITION[settings.partition]
     return with_estimate(
-        log,
-        space,
-        lambda part, quiet: partition(part, settings, stream.derive("pilot"), quiet),
+        log, space, lambda part, quiet: partition(part, settings, stream.derive("pilot"), quiet)
     )
 
 
@@ -177,7 +173,7 @@ def _line(table: Table, columns: Sequence[str], space: Space, partition: str) ->
     return Space(len(table), points=values[:, None].astype(np.float64))
 
 
-def _values(space: Space) -> npt.NDArray[np.float64]:
+def _values(space: Space) -> Floats:
     """The points of a line as numbers."""
     assert space.points is not None
     return np.ascontiguousarray(space.points[:, 0])
@@ -252,7 +248,7 @@ def _optimal(space: Space, settings: Grouping, stream: SecretStream, log: StepLo
     return _run(work, space.rows, log, "Forming groups")
 
 
-def _rank_labels(values: npt.NDArray[np.float64], k: int) -> Labels:
+def _rank_labels(values: Floats, k: int) -> Labels:
     """Groups of k neighbouring ranks; the middle group takes the records left over."""
     from shoal.kernels.groups.univariate import individual_ranking, labels_of
 

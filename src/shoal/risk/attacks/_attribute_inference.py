@@ -11,6 +11,7 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 
 from shoal.errors import InputError, quoted
+from shoal.kernels.arrays import Floats, Integers
 from shoal.measurement import Measurement, measure
 from shoal.risk.attacks._coded_columns import (
     MembersAndControl,
@@ -22,14 +23,7 @@ from shoal.risk.attacks._coded_columns import (
 )
 from shoal.risk.attacks._learnt_guesses import check_learner, features_of, learn, learnt_rows
 from shoal.risk.attacks._swapped_groups import rank_matching
-from shoal.risk.linkage._intruder import (
-    SAMPLE,
-    Floats,
-    Integers,
-    Intruder,
-    Known,
-    one_row_each,
-)
+from shoal.risk.linkage._intruder import SAMPLE, Intruder, Known, one_row_each
 from shoal.risk.linkage._linked_labels import Linkage, label_chances
 from shoal.risk.linkage._right_links import (
     Links,

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import InputError
+from shoal.kernels.arrays import Integers
 from shoal.risk.attacks._success import check_control
-from shoal.risk.linkage._intruder import Integers, Intruder, Known, intruder_of, known_columns
+from shoal.risk.linkage._intruder import Intruder, Known, intruder_of, known_columns
 from shoal.table import Table, read_labels_of, stacked_codes, stacked_table, usual_partners
 
 #: Kinds whose values have an order that means something.
@@ -55,12 +56,7 @@ class CodedColumn:
 
 
 def unpaired_intruder(
-    original: Table,
-    masked: Table,
-    *,
-    known: Known,
-    sample: int,
-    random_state: int | None,
+    original: Table, masked: Table, *, known: Known, sample: int, random_state: int | None
 ) -> Intruder:
     """An intruder as for a linkage, also where nothing says which record is whose."""
     options: dict[str, Any] = {"sample": sample, "random_state": random_state}

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.errors import InputError
+from shoal.kernels.arrays import Floats, Integers
 from shoal.measurement import Measurement, measure
 from shoal.risk.attacks._success import (
     SAMPLE,
-    Floats,
-    Integers,
     Rate,
     ReleasedRegions,
     attack_measurement,

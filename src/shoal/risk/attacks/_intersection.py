@@ -11,12 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InputError, quoted
+from shoal.kernels.arrays import Flags, Floats, Integers
 from shoal.measurement import Measurement
 from shoal.risk.linkage._intruder import check_whole
 from shoal.table import Table, owned_pairs, stacked_table
-
-Integers = npt.NDArray[np.int64]
-Booleans = npt.NDArray[np.bool_]
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -223,7 +221,7 @@ def _crowds(seen: RecordsInAll) -> Integers:
 
 def _disclosed(
     seen: RecordsInAll, releases: Sequence[Table], name: str
-) -> tuple[Booleans, list[Booleans]]:
+) -> tuple[Flags, list[Flags]]:
     """For whom one value of a column is left and is theirs: from all releases, and from each.
 
     In one release it is a value that every person of the class has.
@@ -236,7 +234,7 @@ def _disclosed(
     chosen = np.empty(seen.classes.shape[::-1], np.int64)
     own = np.stack([one[rows] for one, rows in zip(codes, seen.rows, strict=True)])
     same = (own == own[0]).all(axis=0)  # who has other values now is not found by what is common
-    apart: list[Booleans] = []
+    apart: list[Flags] = []
     for place, (release, values) in enumerate(zip(releases, codes, strict=True)):
         cells = np.stack([release.classes.labels.astype(np.int64), values])
         pairs, of_record = np.unique(cells, axis=1, return_inverse=True)
@@ -263,7 +261,7 @@ def _ends(releases: Sequence[Table]) -> Integers:
     return np.cumsum([len(release) for release in releases])[:-1].astype(np.int64)
 
 
-def _per_record(seen: RecordsInAll, exposed: Booleans, table: Table) -> npt.NDArray[np.float64]:
+def _per_record(seen: RecordsInAll, exposed: Flags, table: Table) -> Floats:
     found = np.full(len(table), np.nan)
     at = np.searchsorted(seen.keys, table.row_key).clip(0, len(seen.keys) - 1)
     there = seen.keys[at] == table.row_key

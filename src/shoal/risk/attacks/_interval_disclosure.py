@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import DoesNotApply, InputError, quoted
+from shoal.kernels.arrays import Flags, Floats, Integers
 from shoal.measurement import Measurement, measure
 from shoal.risk.linkage._compared import is_quantity
-from shoal.risk.linkage._intruder import Floats, Integers
 from shoal.risk.linkage._right_links import about_renamed, about_sampled
 from shoal.table import Table, stacked_numbers
 
@@ -38,9 +37,9 @@ class _ColumnDisclosure:
         return float(np.median(told)) if len(told) else None
 
     @property
-    def exactly(self) -> npt.NDArray[np.bool_]:
+    def exactly(self) -> Flags:
         """Whose interval is one value, and theirs."""
-        told: npt.NDArray[np.bool_] = (self.widths == 0) & (self.close > 0)
+        told: Flags = (self.widths == 0) & (self.close > 0)
         return told
 
 

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import InputError
+from shoal.kernels.arrays import Floats, Integers
 from shoal.randomness import SecretStream
 from shoal.risk.attacks._coded_columns import CodedColumn
-from shoal.risk.linkage._intruder import Floats, Integers, drawn_persons
+from shoal.risk.linkage._intruder import drawn_persons
 from shoal.risk.linkage._right_links import clusters_if_repeated
 from shoal.table import Table
 

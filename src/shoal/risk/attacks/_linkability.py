@@ -7,11 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from shoal.errors import InputError, quoted
+from shoal.kernels.arrays import Floats, Integers
 from shoal.measurement import Measurement, measure
 from shoal.risk.attacks._success import (
     SAMPLE,
-    Floats,
-    Integers,
     Rate,
     ReleasedRegions,
     attack_measurement,

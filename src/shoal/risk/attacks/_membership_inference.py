@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from shoal.errors import InputError, did_you_mean, quoted
+from shoal.kernels.arrays import Floats, Integers
 from shoal.measurement import Measurement, measure
 from shoal.risk.attacks._coded_columns import (
     MembersAndControl,
@@ -19,7 +20,7 @@ from shoal.risk.attacks._coded_columns import (
 from shoal.risk.attacks._learnt_guesses import features_of, learn, learnt_rows
 from shoal.risk.attacks._separation import Separation
 from shoal.risk.linkage._compared import is_quantity
-from shoal.risk.linkage._intruder import SAMPLE, Floats, Integers, Known, drawn_rows
+from shoal.risk.linkage._intruder import SAMPLE, Known, drawn_rows
 from shoal.table import Table, stacked_numbers
 
 if TYPE_CHECKING:

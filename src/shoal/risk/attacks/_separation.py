@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.risk.linkage._intruder import Floats
+from shoal.kernels.arrays import Floats
 from shoal.risk.linkage._right_links import wilson
 
 _FALSE_ALARMS = 0.01  # the share of others that somebody may take for members who must be sure

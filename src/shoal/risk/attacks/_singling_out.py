@@ -7,14 +7,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import InputError
+from shoal.kernels.arrays import Flags, Floats, Integers
 from shoal.measurement import Measurement, measure
 from shoal.randomness import SecretStream
 from shoal.risk.attacks._success import (
-    Floats,
-    Integers,
     Rate,
     attack_measurement,
     check_tables,
@@ -305,7 +303,7 @@ def _univariate(
 
 def _have(
     space: PredicateSpace, original: Table, masked: Table, labels: Integers, rows: Integers
-) -> npt.NDArray[np.bool_]:
+) -> Flags:
     """Whether the person of each row of the original has a record with the label beside it."""
     asked = np.zeros(int(space.labels.max()) + 1, np.bool_)
     asked[labels] = True
@@ -316,7 +314,7 @@ def _have(
     return np.isin(labels * width + original.persons[rows], held)
 
 
-def _rate(hits: npt.NDArray[np.bool_], *together: Integers) -> Rate:
+def _rate(hits: Flags, *together: Integers) -> Rate:
     outcomes: Floats = hits.astype(np.float64)
     return Rate(float(outcomes.mean()), independent_trials(outcomes, *together))
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import InputError, quoted
+from shoal.kernels.arrays import Floats, Integers
 from shoal.measurement import Measurement
 from shoal.randomness import SecretStream
 from shoal.risk.linkage._intruder import PUBLIC_KEY, drawn_rows
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from shoal.kernels.boxes.nearest_regions import Regions
     from shoal.kernels.boxes.predicates import Runs
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 WITHOUT_CONTROL = (
     "No control persons were given, so the risk is measured above blind guessing only, and what is "
     "known of everybody in the population counts as risk too; give persons who were not in the "

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import InputError
+from shoal.kernels.arrays import Flags, Floats, Integers
 from shoal.measurement import Measurement
 from shoal.risk.linkage._compared import is_quantity
-from shoal.risk.linkage._intruder import Floats, Integers
 from shoal.risk.linkage._right_links import clusters_if_repeated, independent_trials, wilson
 from shoal.table import Exchange, Table, owned_pairs, stacked_codes, stacked_numbers
 
@@ -118,11 +117,7 @@ def group_disclosure(masked: Table, secret: str) -> Measurement:
     starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
     one = _had_by_all(masked, exchange, groups, secret)[groups]
     exposed = masked.of_persons(one)
-    details = {
-        "persons": masked.person_count,
-        "secret": secret,
-        "records": int(exposed.sum()),
-    }
+    details = {"persons": masked.person_count, "secret": secret, "records": int(exposed.sum())}
     if is_quantity(secret, masked, masked):
         values = _standard(stacked_numbers(secret, masked, masked)[: len(masked)])[order]
         widths = np.maximum.reduceat(values, starts) - np.minimum.reduceat(values, starts)
@@ -211,9 +206,7 @@ def _persons_of(keys: Integers, masked: Table) -> Integers:
     return np.where(rows >= 0, masked.persons[rows], masked.person_count + np.arange(len(rows)))
 
 
-def _had_by_all(
-    masked: Table, exchange: Exchange, groups: Integers, secret: str
-) -> npt.NDArray[np.bool_]:
+def _had_by_all(masked: Table, exchange: Exchange, groups: Integers, secret: str) -> Flags:
     """For each group whether every person whose values are in it has the same one."""
     swapped = secret in exchange.columns
     persons = _persons_of(exchange.source if swapped else masked.row_key, masked)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.risk.linkage._intruder import Floats, Integers, Intruder
+from shoal.kernels.arrays import Floats, Integers
+from shoal.risk.linkage._intruder import Intruder
 from shoal.table import Table, read_labels_of, scale_name, shared_codes, shared_numbers
 
 if TYPE_CHECKING:

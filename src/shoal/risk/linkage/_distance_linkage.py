@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import InputError, quoted
+from shoal.kernels.arrays import Flags, Floats, Integers
 from shoal.measurement import Measurement, measure
 from shoal.risk.linkage._compared import (
     KnownCodes,
@@ -20,13 +20,8 @@ from shoal.risk.linkage._compared import (
     numbered_tuples,
     values_before,
 )
-from shoal.risk.linkage._intruder import SAMPLE, Floats, Integers, Intruder, intruder_of
-from shoal.risk.linkage._right_links import (
-    Links,
-    about_coarser,
-    blind_links,
-    right_links,
-)
+from shoal.risk.linkage._intruder import SAMPLE, Intruder, intruder_of
+from shoal.risk.linkage._right_links import Links, about_coarser, blind_links, right_links
 from shoal.table import Table
 
 if TYPE_CHECKING:
@@ -147,7 +142,7 @@ class _Sides:
             for column, weight in zip(self.numbers, self.weights, strict=True)
         )
 
-    def equal(self, persons: Integers, records: Integers) -> npt.NDArray[np.bool_]:
+    def equal(self, persons: Integers, records: Integers) -> Flags:
         """Whether some persons have exactly the known values of the records beside them."""
         same = np.ones(len(persons), np.bool_)
         columns: list[KnownNumbers | KnownCodes] = [*self.numbers, *self.codes]

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.risk.linkage._intruder import Floats
+from shoal.kernels.arrays import Floats, Integers, Labels
 
 Estimate = Literal["by-person", "by-pair"]
 
@@ -56,12 +55,7 @@ class Learnt:
 
 
 def learn_weights(
-    persons: npt.NDArray[np.int32],
-    records: npt.NDArray[np.int32],
-    sizes: npt.NDArray[np.int64],
-    *,
-    presence: float,
-    estimate: Estimate,
+    persons: Labels, records: Labels, sizes: Integers, *, presence: float, estimate: Estimate
 ) -> Learnt:
     """Learn m, u and, by pair, the prevalence by expectation and maximisation.
 
@@ -116,7 +110,7 @@ def learn_weights(
     return Learnt(m, u, prevalence, steps, converged, learnt_from, len(pairs))
 
 
-def _spread(persons: int) -> npt.NDArray[np.int64]:
+def _spread(persons: int) -> Integers:
     """All places in an order whose beginning, of whatever length, is from all over them.
 
     Neighbours are alike. Multiples of the golden ratio, without their whole parts, leave no
@@ -154,11 +148,7 @@ def _shares(part: Floats, whole: Floats, unknown: Floats) -> Floats:
     return np.clip(shares, LEAST, 1 - LEAST)
 
 
-def _agreement(
-    persons: npt.NDArray[np.int32],
-    records: npt.NDArray[np.int32],
-    sizes: npt.NDArray[np.int64],
-) -> Floats:
+def _agreement(persons: Labels, records: Labels, sizes: Integers) -> Floats:
     """How often each column agrees in all pairs, from the counts of its values alone."""
     agreed, whole = np.zeros(len(persons)), np.zeros(len(persons))
     for column, (one, other) in enumerate(zip(persons, records, strict=True)):

@@ -9,14 +9,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import InputError, quoted
+from shoal.kernels.arrays import Flags, Integers
 from shoal.randomness import SecretStream
 from shoal.table import Classes, Table
-
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 Known = Sequence[str] | str | None
 
@@ -68,19 +65,14 @@ class Intruder:
         return self.masked.group(self.released)
 
     @property
-    def there(self) -> npt.NDArray[np.bool_]:
+    def there(self) -> Flags:
         """Who has a record in the masked table."""
-        found: npt.NDArray[np.bool_] = self.people[0] >= 0
+        found: Flags = self.people[0] >= 0
         return found
 
 
 def intruder_of(
-    original: Table,
-    masked: Table,
-    *,
-    known: Known,
-    sample: int,
-    random_state: int | None,
+    original: Table, masked: Table, *, known: Known, sample: int, random_state: int | None
 ) -> Intruder:
     """Check what was asked, draw the persons and pair them with their records."""
     masked.check_pairs_with(original)

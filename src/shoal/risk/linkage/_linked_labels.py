@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from shoal.errors import InputError
+from shoal.kernels.arrays import Floats, Integers
 from shoal.risk.linkage._distance_linkage import distance_links
-from shoal.risk.linkage._intruder import Floats, Integers, Intruder
+from shoal.risk.linkage._intruder import Intruder
 from shoal.risk.linkage._probabilistic_linkage import probabilistic_links
 from shoal.risk.linkage._right_links import Links
 from shoal.risk.linkage._similarity_linkage import similarity_links

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.errors import InputError
+from shoal.kernels.arrays import Floats, Integers
 from shoal.measurement import Measurement, measure
 from shoal.randomness import SecretStream
 from shoal.risk.linkage._compared import SCORED_SAMPLE, Compared, best_scores, compared
 from shoal.risk.linkage._fellegi_sunter import MOST_STEPS, Estimate, Learnt, learn_weights
-from shoal.risk.linkage._intruder import PUBLIC_KEY, Floats, Integers, Intruder, intruder_of
+from shoal.risk.linkage._intruder import PUBLIC_KEY, Intruder, intruder_of
 from shoal.risk.linkage._right_links import Links, about_coarser, blind_links, right_links
 from shoal.table import Table
 

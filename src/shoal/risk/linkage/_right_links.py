@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import quoted
+from shoal.kernels.arrays import Floats, Integers
 from shoal.measurement import Measurement
-from shoal.risk.linkage._intruder import Floats, Integers, Intruder
+from shoal.risk.linkage._intruder import Intruder
 from shoal.table import Table, shared_crowds, swapped_crowds
 
 _Z = 1.959963984540054  # of 95 %
@@ -42,14 +42,12 @@ def wilson(share: float, trials: float) -> tuple[float, float]:
     return max(0.0, min(low, share)), min(1.0, max(high, share))
 
 
-def clusters_if_repeated(numbers: npt.NDArray[np.int64]) -> list[npt.NDArray[np.int64]]:
+def clusters_if_repeated(numbers: Integers) -> list[Integers]:
     """The numbers as clusters, if one of them comes twice; none otherwise."""
     return [numbers] if len(np.unique(numbers)) < len(numbers) else []
 
 
-def independent_trials(
-    outcomes: npt.NDArray[np.float64], *clusterings: npt.NDArray[np.int64] | None
-) -> float:
+def independent_trials(outcomes: Floats, *clusterings: Integers | None) -> float:
     """How many independent trials tell as much as these, of which some go together.
 
     Two people who exchange values are both in place or both not: a pair tells as much as one of

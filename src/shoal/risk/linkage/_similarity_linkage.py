@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from shoal.errors import InputError
+from shoal.kernels.arrays import Floats, Integers
 from shoal.measurement import Measurement, measure
 from shoal.risk.linkage._compared import (
     SCORED_SAMPLE,
@@ -19,7 +20,7 @@ from shoal.risk.linkage._compared import (
     known_numbers,
     values_before,
 )
-from shoal.risk.linkage._intruder import Floats, Integers, Intruder, intruder_of
+from shoal.risk.linkage._intruder import Intruder, intruder_of
 from shoal.risk.linkage._right_links import Links, about_coarser, blind_links, right_links, wilson
 from shoal.table import Table
 
