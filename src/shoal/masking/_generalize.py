@@ -19,8 +19,14 @@ from shoal.errors import (
 )
 from shoal.kernels.lattice.loss_names import LOSSES
 from shoal.masking._base import Masker, StepLog
-from shoal.masking.generalization._crowd import asks_for_a_crowd, check_blindness, crowd_of
-from shoal.masking.generalization._demand import COMPARING, demand_of, models_of
+from shoal.masking.generalization._demand import (
+    COMPARING,
+    asks_for_a_crowd,
+    check_blindness,
+    crowd_of,
+    demand_of,
+    models_of,
+)
 from shoal.masking.generalization._hierarchies import Hierarchies, Levels, hierarchies_for
 from shoal.masking.generalization._recoding import TOP, Recoding, Scale, layers_of
 from shoal.masking.generalization._search import ALGORITHMS, search

@@ -1,15 +1,18 @@
-"""Rows that come after the fit, mapped into what was released."""
+"""Rows that come after the fit, mapped into what was released: levels, or boxes of stretches."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from shoal.kernels.arrays import Floats
-from shoal.masking.generalization._recoding import Scale
-from shoal.table import Hierarchy, HierarchyCodes, Table
+from shoal.kernels.arrays import Flags, Floats, Integers, Labels
+from shoal.masking.generalization._recoding import TOP, Scale
+from shoal.table import Hierarchy, HierarchyCodes, Table, quantities
 
 
 def scale_of_level(tree: HierarchyCodes, level: int) -> Scale:
@@ -66,3 +69,252 @@ class ServedLevels:
             for name, level in self.levels.items()
             if level or self.as_text
         }
+
+
+_NEXT_TO = 1e-9
+
+
+def one_over_width(numbers: Floats) -> float:
+    """One over the width of finite numbers; halves, since a width can be too large for a float."""
+    present = numbers[np.isfinite(numbers)] / 2
+    half = float(np.ptp(present)) if len(present) else 0.0
+    return 0.5 / half if half > 0 else 0.0
+
+
+def _bounds(tree: HierarchyCodes, level: int) -> Floats:
+    ends = tree.bounds(level)
+    return np.full((tree.nodes(level), 2), np.nan) if ends is None else ends
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Spans:
+    """The different stretches of one column that boxes have.
+
+    ``ends`` are the lowest and highest number of each stretch of an ordered column, ``measured``
+    is what these numbers count, ``unit`` is one over the width of all stretches, and ``gaps`` says
+    which stretches hold missing values. Under a hierarchy, ``nodes`` has the level and the label
+    of each stretch. ``single`` says which stretches are released as the one value that they have.
+    """
+
+    texts: list[str | None]
+    scale: Scale
+    single: Flags
+    ends: Floats | None = None
+    measured: str | None = None
+    unit: float = 0.0
+    gaps: Flags | None = None
+    nodes: list[tuple[int, str | None]] | None = None
+
+    @classmethod
+    def of_nodes(cls, tree: HierarchyCodes, at: npt.NDArray[np.integer[Any]]) -> Spans:
+        """Nodes of a hierarchy, each by its level and number, with their ends as numbers."""
+        places = at.tolist()
+        nodes = [(level, tree.labels[level][node]) for level, node in places]
+        texts, single = [text for _, text in nodes], at[:, 0] == 0
+        if tree.bounds(0) is None:
+            known = tuple(dict.fromkeys(texts))
+            scale = Scale(known, np.arange(float(len(known))), numeric=False)
+            return cls(texts, scale, single, nodes=nodes)
+        numbers = [scale_of_level(tree, level).numbers for level in range(tree.levels)]
+        scale = Scale(tuple(texts), np.array([numbers[i][j] for i, j in places]), numeric=True)
+        ends = np.array([_bounds(tree, level)[node] for level, node in places])
+        return cls(texts, scale, single, ends, unit=one_over_width(ends), nodes=nodes)
+
+    def distances(self, table: Table, column: str, hierarchy: Hierarchy | None) -> Floats:
+        """How far each value of a column (by code) is from each stretch; 0 inside."""
+        coded = table.codes(column)
+        if self.nodes is None:
+            assert self.gaps is not None
+            away = self._apart(quantities(coded, self.measured))
+            if coded.missing is not None:
+                away[coded.missing] = np.where(self.gaps, 0.0, 1.0)
+            return away
+        assert hierarchy is not None
+        tree = hierarchy.codes(table, column, unseen="top")
+        away, own = np.ones((coded.count, len(self.nodes))), tree.bounds(0)
+        if self.ends is not None and own is not None:
+            # an interval does not hold its upper end, which is near it all the same; a single
+            # number is itself, also where another type writes it otherwise
+            away = np.maximum(self._apart(own[:, 0]), np.where(self.single, 0.0, _NEXT_TO))
+            away[self._under(tree)] = 0.0
+            return away
+        away[self._under(tree)] = 0.0
+        # a value that no stretch names says nothing of where its row belongs
+        said = np.array([text != TOP for text in self.texts])
+        lost = (away[:, said] > 0).all(axis=1)
+        away[np.ix_(lost, said)] = _NEXT_TO
+        return away
+
+    def covers(self, table: Table, column: str, hierarchy: Hierarchy | None) -> Flags:
+        """Which values of a column (by code) a reader finds under the text of each stretch."""
+        coded = table.codes(column)
+        if self.nodes is None:
+            assert self.gaps is not None
+            inside = self._between(quantities(coded, self.measured))
+            if coded.missing is not None:
+                inside[coded.missing] = self.gaps
+        else:
+            assert hierarchy is not None
+            tree = hierarchy.codes(table, column, unseen="top")
+            inside, own = self._under(tree), tree.bounds(0)
+            if self.ends is not None and own is not None:
+                inside |= self._between(own[:, 0]) & self.single
+        inside[:, [text == TOP for text in self.texts]] = True
+        return inside
+
+    def _under(self, tree: HierarchyCodes) -> Flags:
+        """Which values have the label of each stretch at its level."""
+        assert self.nodes is not None
+        inside = np.zeros((tree.column.count, len(self.nodes)), np.bool_)
+        for place, (level, label) in enumerate(self.nodes):
+            known = np.array([one == label for one in tree.labels[level]], np.bool_)
+            inside[:, place] = known[tree.maps[level]]
+        return inside
+
+    def _between(self, values: Floats) -> Flags:
+        assert self.ends is not None
+        inside: Flags = (self.ends[:, 0] <= values[:, None]) & (values[:, None] <= self.ends[:, 1])
+        return inside
+
+    def _apart(self, values: Floats) -> Floats:
+        """How far numbers are from each stretch, in widths of the column; 1 from or to nothing.
+
+        A number outside all stretches is next to the outermost one, so that one that is huge does
+        not drown what other columns say; a stretch that holds it is nearer still.
+        """
+        assert self.ends is not None
+        outside = ~self._between(values)
+        finite = self.ends[np.isfinite(self.ends)]
+        if len(finite):
+            values = np.clip(values, finite.min(), finite.max())
+        with np.errstate(over="ignore", invalid="ignore"):  # of infinite ends and of missing
+            below, above = self.ends[:, 0] - values[:, None], values[:, None] - self.ends[:, 1]
+            away = np.maximum(np.maximum(below, above), 0.0) * self.unit
+        return np.nan_to_num(np.maximum(away, np.where(outside, _NEXT_TO, 0.0)), nan=1.0)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ServedBoxes:
+    """Boxes of stretches: a row gets the text of the box that it falls into, or of the nearest.
+
+    Boxes come in the order of preference where a row lies in several. Only the columns that
+    ``changed`` are replaced.
+    """
+
+    spans: Mapping[str, Spans]
+    boxes: Labels
+    changed: tuple[str, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(self.spans)
+
+    def apply(self, table: Table, hierarchies: Mapping[str, Hierarchy]) -> Table:
+        from shoal.kernels.boxes.record_boxes import nearest_boxes
+
+        if not self.changed:
+            return table
+        names = list(self.spans)
+        rows = table.group(names)
+        first = rows.first_rows
+        tables = [
+            spans.distances(table, name, hierarchies.get(name))
+            for name, spans in self.spans.items()
+        ]
+        codes = np.column_stack([table.codes(name).codes[first] for name in names])
+        chosen = nearest_boxes(codes.astype(np.int64), self.boxes, *_flat(tables))
+        of_row = self.boxes[chosen[rows.labels]]
+        for name in self.changed:
+            place = names.index(name)
+            table = table.with_labels(name, self.spans[name].texts, of_row[:, place])
+        return table
+
+    def cover(self, table: Table, hierarchies: Mapping[str, Hierarchy]) -> Table:
+        """Each row once for every class of released texts whose values it may have.
+
+        Rows of one person keep one row key. A row that no class covers comes once, with a text
+        that no class has.
+        """
+        if not self.changed:
+            return table
+        rows = table.group(list(self.spans))
+        first = rows.first_rows
+        row, chosen = _once_for_each(rows.labels, *self.pairs(table, hierarchies, first))
+        table = table.reorder(row)
+        count, of_box = self.classes
+        stretch = np.where(chosen[:, None] < 0, -1, self.boxes[_one_of(of_box, count)[chosen]])
+        for name in self.changed:
+            place = list(self.spans).index(name)
+            shown = [*self.spans[name].texts, _unlike(self.spans[name].texts)]
+            table = table.with_labels(name, shown, stretch[:, place] % len(shown))
+        return table
+
+    @cached_property
+    def classes(self) -> tuple[int, Integers]:
+        """How many classes of equal texts there are, and that of each box."""
+        ids = np.empty(self.boxes.shape, np.int64)
+        for place, spans in enumerate(self.spans.values()):
+            known: dict[str | None, int] = {}
+            numbers = [known.setdefault(text, len(known)) for text in spans.texts]
+            ids[:, place] = np.array(numbers, np.int64)[self.boxes[:, place]]
+        found, of_box = np.unique(ids, axis=0, return_inverse=True)
+        return len(found), of_box.ravel()
+
+    def pairs(
+        self, table: Table, hierarchies: Mapping[str, Hierarchy], rows: npt.NDArray[Any]
+    ) -> tuple[Integers, Integers]:
+        """Some rows with the classes whose texts cover them: every pair once, by rows."""
+        from shoal.kernels.boxes.record_boxes import covering_boxes
+
+        inside = [
+            spans.covers(table, name, hierarchies.get(name)) for name, spans in self.spans.items()
+        ]
+        codes = np.column_stack([table.codes(name).codes[rows] for name in self.spans])
+        found, box = covering_boxes(codes.astype(np.int64), self.boxes, *_flat(inside))
+        count, of_box = self.classes
+        distinct = np.unique(found * count + of_box[box])
+        return distinct // count, distinct % count
+
+    def scales(self, table: Table, hierarchies: Mapping[str, Hierarchy]) -> dict[str, Scale]:
+        return {name: self.spans[name].scale for name in self.changed}
+
+
+def _once_for_each(
+    labels: npt.NDArray[Any], groups: Integers, classes: Integers
+) -> tuple[Integers, Integers]:
+    """Rows repeated for every class of their group, and these classes; -1 where there is none.
+
+    ``labels`` are the groups of the rows; each group comes with each of its classes.
+    """
+    counts = np.bincount(groups, minlength=int(labels.max(initial=-1)) + 1)
+    alone = np.flatnonzero(counts == 0)
+    order = np.argsort(np.concatenate([groups, alone]), kind="stable")
+    classes = np.concatenate([classes, np.full(len(alone), -1)])[order]
+    counts = np.maximum(counts, 1)
+    times = counts[labels]
+    rows = np.repeat(np.arange(len(labels)), times)
+    turns = np.arange(len(rows)) - np.repeat(np.cumsum(times) - times, times)
+    return rows, classes[(np.cumsum(counts) - counts)[labels[rows]] + turns]
+
+
+def _one_of(of_box: Integers, count: int) -> Integers:
+    """A box of each class."""
+    boxes = np.empty(count, np.int64)
+    boxes[of_box] = np.arange(len(of_box))
+    return boxes
+
+
+def _unlike(texts: list[str | None]) -> str:
+    """A text that is none of these."""
+    text = "outside"
+    while text in texts:
+        text += "."
+    return text
+
+
+def _flat(tables: list[npt.NDArray[Any]]) -> tuple[npt.NDArray[Any], Integers, Integers]:
+    """Tables one after the other, where each starts, and how wide its rows are."""
+    sizes = [table.size for table in tables]
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    widths = np.array([table.shape[1] for table in tables], np.int64)
+    return np.concatenate([table.ravel() for table in tables]), starts, widths
