@@ -10,7 +10,7 @@ import pytest
 
 from shoal import ProbabilisticKAnonymity, Roles, Swap, Table
 from shoal.errors import InputError, ParameterError, SeedWarning, UnprotectedColumnWarning
-from shoal.masking.grouping._blocks import blocks_by_information
+from shoal.masking._swap import blocks_by_information
 
 
 def swap(table, **options):

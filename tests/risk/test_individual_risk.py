@@ -13,7 +13,7 @@ from scipy.stats import nbinom
 from shoal import Roles, Table
 from shoal.errors import InputError
 from shoal.risk import household_risk, individual_risk
-from shoal.risk._individual_risk import expected_risk
+from shoal.risk._sampled_population import expected_risk
 
 ROLES = Roles(quasi_identifiers=["x"])
 

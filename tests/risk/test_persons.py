@@ -38,7 +38,7 @@ from shoal.risk import (
     unchanged_records,
     uniqueness,
 )
-from shoal.risk._individual_risk import expected_risk
+from shoal.risk._sampled_population import expected_risk
 from shoal.risk.linkage._intruder import drawn_rows, intruder_of
 from shoal.risk.linkage._right_links import bound_of
 from shoal.table import Exchange, Sampling, swapped_crowds

@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.kernels.arrays import Flags, Floats
-from shoal.masking._base import StepLog
-from shoal.masking._numeric import NumericMasker
+from shoal.masking._base import NumericMasker, StepLog
 from shoal.parameters import ColumnNames, Real, Secret
 from shoal.randomness import SecretStream
 from shoal.table import Numbers, Table

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.kernels.arrays import Floats
-from shoal.masking._numeric import NumericMasker
+from shoal.masking._base import NumericMasker
 from shoal.parameters import ColumnNames, Real
 from shoal.table import Numbers
 

@@ -9,8 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.masking._base import StepLog
-from shoal.masking._numeric import NumericMasker
+from shoal.masking._base import NumericMasker, StepLog
 from shoal.parameters import ColumnNames, OneOf, Real
 from shoal.table import Numbers, RoundEnds, Table
 

@@ -1,8 +1,7 @@
 """Disclosure risk: one function per measure or attack, returning a Measurement."""
 
 from shoal.measurement import MeasureInfo, discover_measures
-from shoal.risk._before_sampling import counted_once, journalist_risk_before_sampling
-from shoal.risk._certainty import certainty
+from shoal.risk._certainty import certainty, counted_once, journalist_risk_before_sampling
 from shoal.risk._classes import (
     journalist_risk,
     marketer_risk,
@@ -11,8 +10,7 @@ from shoal.risk._classes import (
     records_at_risk,
     uniqueness,
 )
-from shoal.risk._individual_risk import household_risk, individual_risk
-from shoal.risk._population_uniqueness import population_uniqueness
+from shoal.risk._sampled_population import household_risk, individual_risk, population_uniqueness
 from shoal.risk._sensitive_classes import homogeneity, similarity, skewness
 from shoal.risk._suda import SpecialUniques, dis_scores, special_uniques, suda
 from shoal.risk._unchanged import unchanged_records

@@ -1,17 +1,41 @@
-"""Certainty: how sure an intruder can be that a person is in a sample at all."""
+"""Certainty: how sure an intruder can be that a person is in a sample at all.
+
+It needs how many people there were to each released record before the sample was drawn.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.errors import InputError
-from shoal.kernels.arrays import Flags, Floats, Integers
+from shoal.errors import InputError, quoted
+from shoal.kernels.arrays import Flags, Floats, Integers, Labels
 from shoal.measurement import Measurement, measure
-from shoal.risk._before_sampling import BeforeSampling, before_sampling
-from shoal.risk._classes import mean_of_classes
-from shoal.table import Missing, Table, stacked_codes
+from shoal.risk._classes import mean_of_classes, population_sizes
+from shoal.risk.attacks._success import one_numbering
+from shoal.table import (
+    Missing,
+    Pair,
+    ReleasedColumn,
+    Roles,
+    Table,
+    form_classes,
+    released_column,
+    signed_codes,
+    stacked_codes,
+    table_of_codes,
+    weights_by_class,
+)
+
+if TYPE_CHECKING:
+    from shoal.kernels.boxes.predicates import Indexed, Runs
+
 
 _HIGH = (0.5, 0.8)
 _QUANTILES = (0.0, 0.25, 0.5, 0.75, 0.95, 1.0)
@@ -171,3 +195,343 @@ def _about_target(known: dict[str, Any], highest: float) -> list[str]:
             "with certainty 1."
         )
     return [sentence]
+
+
+_ORDERED = ("integer", "float", "date", "datetime", "time", "duration")
+
+
+@dataclass(frozen=True, eq=False)
+class BeforeSampling:
+    """The people that each record of a sample may be about.
+
+    ``records`` are the f records of the class of each released record, or persons where they have
+    several, ``people`` the F people that it stands for, at least the ``smallest`` of all classes,
+    and ``certainties`` how certain it is of each person counted to be in the sample.
+    ``unplaced`` people were not counted, since nothing tells what would have become of their
+    values. ``sample`` and ``whole`` have what else is known of records and people, by the names
+    that were asked for.
+    """
+
+    sample: Table
+    of_whole: Callable[[], Table]
+    records: Integers
+    people: Floats
+    certainties: Floats
+    smallest: int
+    unplaced: int = 0
+    #: Whether classes were found again in the original, and not taken as they were.
+    learned: bool = False
+
+    @cached_property
+    def whole(self) -> Table:
+        """Whom the records were drawn from."""
+        return self.of_whole()
+
+
+#: What was counted for two tables, by these, the columns and the reading of missing values.
+_COUNTED: ContextVar[dict[tuple[Any, ...], BeforeSampling] | None]
+_COUNTED = ContextVar("counted before sampling", default=None)
+
+
+@contextmanager
+def counted_once() -> Iterator[None]:
+    """Within it, people before sampling are counted once for measures of the same tables."""
+    token = _COUNTED.set({})
+    try:
+        yield
+    finally:
+        _COUNTED.reset(token)
+
+
+def before_sampling(
+    original: Table, masked: Table, columns: Sequence[str], missing: Missing = "own"
+) -> BeforeSampling:
+    """Count, for each masked record, the people of the original with the same columns."""
+    counted = _COUNTED.get()
+    if counted is None:
+        return _counted(original, masked, columns, missing)
+    key = (original, masked, *columns, missing)
+    if key not in counted:
+        counted[key] = _counted(original, masked, columns, missing)
+    return counted[key]
+
+
+def _counted(
+    original: Table, masked: Table, columns: Sequence[str], missing: Missing
+) -> BeforeSampling:
+    """The same, each time anew.
+
+    Where the columns were not changed, or the tables were read apart, people are compared with
+    records as they are. Otherwise they are counted in the classes that the sample was drawn from,
+    where these are on record. Where they are not, what became of each value is learned from the
+    records that are in both; and where equal values became different ones, people are counted
+    who lie in what was released.
+    """
+    sample, whole = (_by(table, columns) for table in (masked, original))
+    if not masked.pairs_with(original):
+        return _compared(sample, whole, missing)
+    if len(masked) == len(original):
+        return _compared(sample, sample, missing)  # nobody was left out
+    own = original.rows_of_keys(masked.row_key)
+    if (own < 0).any():
+        raise InputError(
+            f"{int((own < 0).sum())} of {len(masked)} masked records are not in the original."
+        )
+    changed = (name for name in columns if masked.changed_count(name, original))
+    if (first := next(changed, None)) is None:
+        return _compared(sample, whole, missing)
+    if masked.sampling is not None:
+        recorded = _recorded(original, masked, columns, [first, *changed])
+        if recorded is not None:
+            return _compared(*recorded, missing)
+    pair = Pair.of(original, masked)
+    became = {name: _became(pair, name) for name in columns}
+    different = [name for name, labels in became.items() if labels is None]
+    if different:
+        return _covered(sample, whole, own, different, missing)
+    known = {name: labels for name, labels in became.items() if labels is not None}
+    return _learned(sample, whole, known, missing)
+
+
+def journalist_risk_before_sampling(
+    original: Table, masked: Table, *, missing: Missing = "own"
+) -> Measurement:
+    """Journalist risk of a sample, 1/F, where F are people of the table before sampling."""
+    names = masked.roles.quasi_identifiers
+    risks = 1.0 / before_sampling(original, masked, names, missing).people
+    return Measurement(
+        "journalist_risk",
+        float(risks.max()),
+        per_record=risks,
+        details={"population": "the table before sampling"},
+    )
+
+
+def _by(table: Table, columns: Sequence[str]) -> Table:
+    """The table with these columns as the quasi-identifiers."""
+    lacking = [name for name in columns if name not in table.columns]
+    if lacking:
+        raise InputError(
+            f"The original has no column {quoted(lacking)}, so classes before sampling cannot be "
+            "counted."
+        )
+    return table.with_roles(Roles(quasi_identifiers=columns), released=True)
+
+
+def _compared(
+    sample: Table, whole: Table, missing: Missing, *, unplaced: int = 0, learned: bool = False
+) -> BeforeSampling:
+    """People who have what a record has."""
+    people = population_sizes(sample, population=whole, missing=missing)
+    shares = whole.class_sizes_in(sample, missing) / whole.class_sizes(missing)
+    shares = np.minimum(shares, 1.0)  # of persons with several records both are at least so many
+    smallest = int(whole.class_sizes(missing).min())
+    records, certainties = sample.class_sizes(missing), whole.of_persons(shares)
+    return BeforeSampling(
+        sample, lambda: whole, records, people, certainties, smallest, unplaced, learned
+    )
+
+
+def _recorded(
+    original: Table, masked: Table, columns: Sequence[str], changed: Sequence[str]
+) -> tuple[Table, Table] | None:
+    """Records and people in the classes that a sample was drawn from, if they are on record."""
+    record = masked.sampling
+    if record is None or any(name not in record.codes for name in changed):
+        return None
+    rows = original.rows_of_keys(record.row_key)
+    if (rows < 0).any():  # the original is itself a part of them
+        return None
+    codes = {
+        name: record.codes[name]
+        if name in record.codes
+        else signed_codes(original.codes(name))[rows]
+        for name in columns
+    }
+    whole = table_of_codes(codes, record.row_key, columns)
+    whole = whole.owned_by(original.persons[rows] if original.has_persons else None)
+    return whole.reorder(whole.rows_of_keys(masked.row_key)), whole
+
+
+def _learned(
+    sample: Table, original: Table, became: dict[str, Labels], missing: Missing
+) -> BeforeSampling:
+    """People with the values that the release has for them."""
+    if missing == "own" and not original.has_persons:
+        found = _learned_by_class(sample, original, became)
+        if found is not None:
+            return found
+    labels = {name: known[original.codes(name).codes] for name, known in became.items()}
+    everyone = np.ones(len(original), np.bool_)
+    for name, known in became.items():
+        if (known < 0).any():
+            everyone &= labels[name] >= 0
+    unplaced = 0
+    whole = original
+    if not everyone.all():
+        unplaced = int(original.of_persons(~everyone).sum())
+        others = [name for name in original.columns if name not in became]
+        whole = original.drop(others).keep(everyone)
+        labels = {name: codes[everyone] for name, codes in labels.items()}
+    whole = whole.with_codes({name: (sample.codes(name), labels[name]) for name in labels})
+    return _compared(sample, whole, missing, unplaced=unplaced, learned=True)
+
+
+def _learned_by_class(
+    sample: Table, original: Table, became: dict[str, Labels]
+) -> BeforeSampling | None:
+    """The same, from people with equal values taken as one; None where some have no place."""
+    people, records = original.group(list(became)), sample.group(list(became))
+    parts = []
+    for name, known in became.items():
+        labels = known[original.codes(name).codes[people.first_rows]]
+        if labels.min(initial=0) < 0:
+            return None
+        codes = sample.codes(name)
+        parts.append(
+            codes.with_codes(np.append(codes.codes[records.first_rows], labels).astype(np.uint32))
+        )
+    joint = form_classes(parts, records.count + people.count)
+    asked, met = np.split(joint.labels, [records.count])
+    counts = np.bincount(met, people.rows, joint.count).astype(np.float64)
+    shares = np.bincount(asked, records.rows, joint.count)[met] / counts[met]
+
+    def whole() -> Table:
+        return original.with_codes(
+            {
+                name: (sample.codes(name), known[original.codes(name).codes])
+                for name, known in became.items()
+            }
+        )
+
+    return BeforeSampling(
+        sample,
+        whole,
+        sample.class_sizes("own"),
+        records.spread(counts[asked]),
+        people.spread(shares),
+        int(counts[met].min()),
+        learned=True,
+    )
+
+
+def _covered(
+    sample: Table, whole: Table, own: Integers, changed: Sequence[str], missing: Missing
+) -> BeforeSampling:
+    """People who lie in what was released as a record."""
+    found = covered_people(whole, sample, own, missing)
+    if found is None:
+        raise InputError(
+            f"Equal values of {quoted(changed)} became different ones, and not such that they lie "
+            "in what was released, so nothing tells what the records that were left out would have "
+            "become; give the table as it was just before sampling as the original."
+        )
+    records = sample.class_sizes(missing)
+    people, shares, unplaced = found
+    smallest, certainties = int(people.min()), whole.of_persons(shares)
+    return BeforeSampling(
+        sample, lambda: whole, records, people, certainties, smallest, unplaced, learned=True
+    )
+
+
+def _became(pair: Pair, name: str) -> Labels | None:
+    """For each code of the original the one that its value became; -1 if unknown.
+
+    None where equal values became different ones.
+    """
+    values, outcomes = pair.original.codes(name), pair.outcomes(name)
+    if not np.diff(outcomes.values).all():
+        return None
+    became = np.full(values.count, -1, np.int32)
+    became[outcomes.values] = outcomes.labels
+    if pair.original.kind(name) in _ORDERED:
+        became[: len(values.levels)] = _between(became[: len(values.levels)])
+    return became
+
+
+def _between(became: Labels) -> Labels:
+    """An ordered value between two that became the same became the same too."""
+    places = np.arange(len(became))
+    seen = became >= 0
+    below = np.maximum.accumulate(np.where(seen, places, -1))
+    above = np.minimum.accumulate(np.where(seen, places, len(became))[::-1])[::-1]
+    inside = ~seen & (below >= 0) & (above < len(became))
+    low, high = became[below[inside]], became[above[inside]]
+    became[inside] = np.where(low == high, low, -1)
+    return became
+
+
+def covered_people(
+    original: Table, masked: Table, own: Integers, missing: Missing
+) -> tuple[Floats, Floats, int] | None:
+    """For each masked record, how many people its quasi-identifiers cover; None if not its own.
+
+    Beside it, for each person, how certain it is that the person is in the sample: f of the F
+    people of a class are in it, and where classes overlap, what falls on a person adds up. Last,
+    how many people are in no class only because a released name does not say whom it stands for.
+
+    Parameters
+    ----------
+    original, masked : Table
+        With the same quasi-identifiers; the masked records have lost some others.
+    own : numpy.ndarray
+        The row of the original of each masked record.
+    """
+    from shoal.kernels.boxes.predicates import covered_rows, shared_out
+
+    read = [
+        _own_covered(released_column(name, original, masked), masked, own, missing)
+        for name in masked.roles.quasi_identifiers
+    ]
+    columns = [column for column in read if column is not None]
+    if len(columns) < len(read):
+        return None
+    rows, boxes = _people(columns, original), _boxes(columns, masked)
+    # a record that agrees with others by a wildcard may agree with more than it covers
+    records = masked.class_sizes(missing).astype(np.float64)
+    # a person with several records is a share of one in each: at least so many are covered
+    shares = 1.0 / np.bincount(original.persons)[original.persons]
+    weights = weights_by_class(original.classes, shares)
+    people = np.floor(covered_rows(rows, *boxes, weights) + 1e-9)
+    people = np.maximum(masked.classes.spread(people), records)
+    shares = np.zeros(masked.classes.count)
+    shares[masked.classes.labels] = masked.classes.record_sizes / people
+    certainties = original.classes.spread(shared_out(rows, *boxes, shares))
+    named = any(column.reading == "pairs" for column in columns)
+    unplaced = int(original.of_persons(certainties == 0).sum()) if named else 0
+    return people, np.minimum(certainties, 1.0), unplaced
+
+
+def _own_covered(
+    column: ReleasedColumn, masked: Table, own: Integers, missing: Missing
+) -> ReleasedColumn | None:
+    """The column with missing values, if each record lies in what was released of it."""
+    values = column.values[own]
+    for reading in (column, _of_rounded(column, masked, values)):
+        if reading is None:
+            continue
+        whole = reading.with_missing(wildcard=missing == "wildcard")
+        if whole.stands_for(whole.labels, whole.values[own]).all():
+            return whole
+    return None
+
+
+def _of_rounded(column: ReleasedColumn, masked: Table, values: Integers) -> ReleasedColumn | None:
+    """Numbers that became texts of other numbers stand for what lies between their records'."""
+    rounded = column.ordered and column.reading == "values" and masked.kind(column.name) == "text"
+    return column.spanned(values) if rounded else None
+
+
+def _people(columns: list[ReleasedColumn], original: Table) -> Indexed:
+    """The people, those with equal values once."""
+    from shoal.kernels.boxes.predicates import indexed
+
+    first = original.classes.first_rows
+    counts = np.array([len(column.places) for column in columns])
+    return indexed(np.stack([column.values[first] for column in columns]), counts)
+
+
+def _boxes(columns: list[ReleasedColumn], masked: Table) -> tuple[Integers, Runs]:
+    """What was released, records with equal cells once: a label in each column."""
+    labels, runs = one_numbering(columns)
+    return np.ascontiguousarray(labels[:, masked.classes.first_rows].T), runs

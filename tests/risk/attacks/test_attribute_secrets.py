@@ -17,7 +17,7 @@ from shoal import (
 )
 from shoal.errors import InputError
 from shoal.risk import attribute_inference
-from shoal.risk.attacks._coded_columns import secret_labels
+from shoal.risk.attacks._learnt_guesses import secret_labels
 
 from .crowds import ROLES, crowd, table
 
@@ -102,7 +102,7 @@ class TestSecrets:
 
     def test_parts_are_of_the_ranks_in_their_middle(self):
         """Against a plain count, on values with ties, for released values that nobody had too."""
-        from shoal.risk.attacks._coded_columns import members_and_control
+        from shoal.risk.attacks._learnt_guesses import members_and_control
 
         random = np.random.default_rng(4)
         values = np.round(random.exponential(20, 90)).tolist()
@@ -116,7 +116,7 @@ class TestSecrets:
             assert found.tolist() == np.minimum(np.floor(7 * middle + 1e-12), 6).tolist()
 
     def test_parts_keep_equal_values_together(self):
-        from shoal.risk.attacks._coded_columns import members_and_control
+        from shoal.risk.attacks._learnt_guesses import members_and_control
 
         values = [0] * 60 + list(range(1, 41))
         original = table(range(100), values)

@@ -11,8 +11,14 @@ import pytest
 from shoal import Hierarchy, Roles, Table
 from shoal.errors import InputError
 from shoal.risk.attacks import _learnt_guesses
-from shoal.risk.attacks._coded_columns import CodedColumn, coded_column, members_and_control
-from shoal.risk.attacks._learnt_guesses import features_of, learn, learnt_rows
+from shoal.risk.attacks._learnt_guesses import (
+    CodedColumn,
+    coded_column,
+    features_of,
+    learn,
+    learnt_rows,
+    members_and_control,
+)
 
 
 def table(**columns):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from shoal import Generalize, Hierarchy, Roles, Round, Swap, Table
 from shoal.errors import InputError
 from shoal.risk import membership_inference
-from shoal.risk.attacks._separation import Separation
+from shoal.risk.attacks._membership_inference import Separation
 from shoal.workflow import assess
 
 ROLES = Roles(quasi_identifiers=["x", "y", "c"], sensitive=["s"])

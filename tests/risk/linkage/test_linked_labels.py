@@ -9,8 +9,8 @@ import pytest
 from shoal import Hierarchy, Roles, Round, Table
 from shoal.errors import InputError
 from shoal.risk import distance_linkage, probabilistic_linkage, similarity_linkage
+from shoal.risk.attacks._attribute_inference import label_chances
 from shoal.risk.linkage._intruder import intruder_of
-from shoal.risk.linkage._linked_labels import label_chances
 
 MEASURES = {
     "distance": distance_linkage,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, cast, get_args
@@ -13,18 +13,22 @@ import numpy as np
 from shoal.errors import InputError, quoted
 from shoal.kernels.arrays import Floats, Integers
 from shoal.measurement import Measurement, measure
-from shoal.risk.attacks._coded_columns import (
+from shoal.risk.attacks._learnt_guesses import (
     MembersAndControl,
     SecretLabels,
+    check_learner,
     coded_column,
+    features_of,
+    learn,
+    learnt_rows,
     members_and_control,
     secret_labels,
     unpaired_intruder,
 )
-from shoal.risk.attacks._learnt_guesses import check_learner, features_of, learn, learnt_rows
 from shoal.risk.attacks._swapped_groups import rank_matching
+from shoal.risk.linkage._distance_linkage import distance_links
 from shoal.risk.linkage._intruder import SAMPLE, Intruder, Known, one_row_each
-from shoal.risk.linkage._linked_labels import Linkage, label_chances
+from shoal.risk.linkage._probabilistic_linkage import probabilistic_links
 from shoal.risk.linkage._right_links import (
     Links,
     about_coarser,
@@ -33,6 +37,7 @@ from shoal.risk.linkage._right_links import (
     right_links,
     wilson,
 )
+from shoal.risk.linkage._similarity_linkage import similarity_links
 from shoal.table import Table, owned_pairs
 
 Attack = Literal["model", "distance", "probabilistic", "similarity", "rank-matching"]
@@ -361,3 +366,58 @@ def _check_options(attack: Any, tolerance: Any, control: Any) -> None:
             "A control group is for the attack 'model'; the other attacks take a person's record "
             "to be in the release."
         )
+
+
+Linkage = Literal["distance", "probabilistic", "similarity"]
+
+_LINKAGES: dict[str, Callable[..., Links]] = {
+    "distance": distance_links,
+    "probabilistic": probabilistic_links,
+    "similarity": similarity_links,
+}
+
+
+def label_chances(
+    intruder: Intruder,
+    person_labels: Integers,
+    record_labels: Integers,
+    *,
+    linkage: Linkage = "distance",
+    **options: Any,
+) -> Floats:
+    """For each person the chance that the best-matching masked record has the person's label.
+
+    The record is drawn uniformly among those that match best. Where labels are rows this is
+    record linkage; where they are values of a secret, it is attribute disclosure by linkage.
+
+    Parameters
+    ----------
+    intruder : Intruder
+        The persons, what is known of them, and the masked table.
+    person_labels : array of int
+        The label of each of ``intruder.persons``; one that is negative is never right.
+    record_labels : array of int
+        The label of each masked record.
+    linkage : {"distance", "probabilistic", "similarity"}
+        How the best-matching record is found.
+    **options
+        Those of the linkage, such as ``dissimilarity``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import polars as pl
+    >>> from shoal import Roles, Table
+    >>> from shoal.risk.linkage._intruder import intruder_of
+    >>> table = Table(pl.DataFrame({"age": [30, 30, 48]}), Roles(quasi_identifiers=["age"]))
+    >>> intruder = intruder_of(table, table, known=None, sample=10, random_state=None)
+    >>> secrets = np.array([4, 4, 7])
+    >>> label_chances(intruder, secrets, secrets).tolist()
+    [1.0, 1.0, 1.0]
+    """
+    if linkage not in _LINKAGES:
+        raise InputError(
+            "The linkage must be 'distance', 'probabilistic' or 'similarity'; got "
+            f"{linkage!r} instead."
+        )
+    return _LINKAGES[linkage](intruder, person_labels, record_labels, **options).chances
