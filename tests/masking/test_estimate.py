@@ -9,7 +9,7 @@ import pytest
 from shoal import Table
 from shoal.kernels.groups.mixed_mdav import MixedMdav
 from shoal.masking._base import StepLog
-from shoal.masking.grouping import _estimate as estimate
+from shoal.masking.grouping import _partitions as estimate
 from shoal.masking.grouping._dissimilarity import Space, space_of
 from shoal.randomness import SecretStream
 

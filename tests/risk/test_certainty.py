@@ -10,7 +10,7 @@ import pytest
 
 from shoal import Generalize, Hierarchy, Microaggregate, Roles, Round, Sample, Swap, Table, assess
 from shoal.errors import InputError
-from shoal.risk import _before_sampling, certainty
+from shoal.risk import _certainty, certainty
 
 ROLES = Roles(quasi_identifiers=["x"])
 
@@ -367,13 +367,13 @@ def test_balanced_samples_by_brute_force():
 
 def test_people_are_counted_once_for_an_assessment(monkeypatch):
     """Certainty and journalist risk ask for the same classes; alone, each counts for itself."""
-    asked, count = [], _before_sampling._counted
+    asked, count = [], _certainty._counted
 
     def counting(original, masked, columns, missing):
         asked.append(tuple(columns))
         return count(original, masked, columns, missing)
 
-    monkeypatch.setattr(_before_sampling, "_counted", counting)
+    monkeypatch.setattr(_certainty, "_counted", counting)
     table = Table(pl.DataFrame({"age": [30] * 5 + [41] * 8}), Roles(quasi_identifiers=["age"]))
     masked = table.keep(np.arange(13) % 2 == 0)
     found = assess(masked, original=table, measures=["certainty", "journalist_risk"])

@@ -469,13 +469,6 @@ def covered_people(
     Beside it, for each person, how certain it is that the person is in the sample: f of the F
     people of a class are in it, and where classes overlap, what falls on a person adds up. Last,
     how many people are in no class only because a released name does not say whom it stands for.
-
-    Parameters
-    ----------
-    original, masked : Table
-        With the same quasi-identifiers; the masked records have lost some others.
-    own : numpy.ndarray
-        The row of the original of each masked record.
     """
     from shoal.kernels.boxes.predicates import covered_rows, shared_out
 

@@ -23,14 +23,6 @@ def mean_of_classes(table: Table, values: Floats) -> float:
     """The mean over persons of values that all records of a class share.
 
     It is summed without rounding, so that a limit like 0.4 is met by a risk of exactly 2/5.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from shoal import Roles, Table
-    >>> table = Table(pl.DataFrame({"age": [30, 30, 41, 41, 41]}), Roles(quasi_identifiers=["age"]))
-    >>> mean_of_classes(table, 1.0 / table.class_sizes())
-    0.4
     """
     return sum_of_classes(table, values) / table.person_count
 

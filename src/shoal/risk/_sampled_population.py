@@ -143,11 +143,6 @@ def expected_risk(sizes: Floats, chances: Floats) -> Floats:
 
     Benedetti and Franconi give it as a hypergeometric series with parameters f, f and f + 1,
     which overflows; Euler's transformation turns it into one that does not.
-
-    Examples
-    --------
-    >>> expected_risk(np.array([1.0, 2.0]), np.array([0.5, 1.0])).round(4).tolist()
-    [0.6931, 0.5]
     """
     from scipy.special import hyp2f1
 

@@ -10,7 +10,7 @@ from scipy.optimize import linear_sum_assignment
 from shoal import Roles, Table
 from shoal.errors import InputError
 from shoal.risk import probabilistic_linkage
-from shoal.risk.linkage import _fellegi_sunter as fellegi_sunter
+from shoal.risk.linkage import _probabilistic_linkage as fellegi_sunter
 
 LEAST = 1e-6
 

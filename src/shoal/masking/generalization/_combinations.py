@@ -15,30 +15,14 @@ from shoal.table import Codes, Table
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Combinations:
-    """Which combinations of codes occur, and how often.
+    """Which combinations of codes occur, and how often."""
 
-    Parameters
-    ----------
-    codes : numpy.ndarray
-        A row per combination of quasi-identifiers, a column per quasi-identifier.
-    counts : numpy.ndarray
-        How many records have each combination.
-    of_row : numpy.ndarray
-        The combination of each record.
-    columns : list of Codes
-        The quasi-identifiers, encoded.
-    population : numpy.ndarray, optional
-        How many people of a population have each combination.
-    rows : numpy.ndarray
-        A row of the table (with its population below) that has each combination.
-    """
-
-    codes: Labels
-    counts: Integers
-    of_row: npt.NDArray[Any]
+    codes: Labels  # [combination, quasi-identifier]
+    counts: Integers  # the records with each combination
+    of_row: npt.NDArray[Any]  # the combination of each record
     columns: list[Codes]
-    rows: Integers
-    population: Integers | None = None
+    rows: Integers  # a row of the table, or of the population below it, with each combination
+    population: Integers | None = None  # the people of a population with each combination
 
     def with_secrets(self, secrets: Labels) -> Pairs:
         """The distinct pairs of a combination and the sensitive values beside it."""
@@ -96,14 +80,7 @@ def combinations_of(
 
 
 def distinct_rows(matrix: npt.NDArray[np.integer[Any]]) -> tuple[npt.NDArray[Any], Integers]:
-    """The different rows of a matrix in ascending order, and which one each row is.
-
-    Examples
-    --------
-    >>> rows, which = distinct_rows(np.array([[2, -1], [0, 5], [2, -1]]))
-    >>> rows.tolist(), which.tolist()
-    ([[0, 5], [2, -1]], [1, 0, 1])
-    """
+    """The different rows of a matrix in ascending order, and which one each row is."""
     lowest = matrix.min(axis=0, initial=0).astype(np.int64)
     widths = [int(width) + 1 for width in matrix.max(axis=0, initial=0) - lowest]
     if np.prod([float(width) for width in widths]) >= 2**62:

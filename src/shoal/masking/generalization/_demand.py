@@ -30,18 +30,7 @@ def asks_for_a_crowd(model: PrivacyModel) -> bool:
 
 
 def check_blindness(models: Sequence[PrivacyModel], *, levels: bool, untouched: bool) -> None:
-    """Raise ParameterError where a step would look at the data and must not.
-
-    Parameters
-    ----------
-    models : sequence of PrivacyModel
-        What the step is to satisfy.
-    levels : bool
-        Whether the levels are given, so that nothing is searched.
-    untouched : bool
-        Whether the step adds nothing to the hierarchies, leaves no trace of small classes and is
-        not given up where they are many.
-    """
+    """Raise ParameterError where a step would look at the data and must not."""
     if not any(isinstance(model, DifferentialPrivacy) for model in models):
         return
     if not levels:

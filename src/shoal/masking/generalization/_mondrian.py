@@ -49,16 +49,7 @@ Ends = tuple[npt.NDArray[Any], Flags]
 def ordered_spans(
     column: Codes, records: Integers, reach: npt.NDArray[np.integer[Any]]
 ) -> tuple[Spans, Domain]:
-    """The released stretches of a column, and what their texts stand for.
-
-    Parameters
-    ----------
-    column : Codes
-        The column, of which ``records`` have each code.
-    reach : numpy.ndarray
-        A row per stretch: its lowest and its highest code, the codes beside the cut below it and
-        those beside the cut above it; -1 where there is no cut.
-    """
+    """The released stretches of a column, and what their texts stand for."""
     first, last = reach[:, 0].astype(np.int64), reach[:, 1].astype(np.int64)
     levels = len(column.levels)
     numbers = quantities(column)

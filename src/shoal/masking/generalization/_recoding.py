@@ -153,39 +153,17 @@ class Relabelling:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Recoding:
-    """A table generalized.
+    """A table generalized."""
 
-    Parameters
-    ----------
-    columns : mapping
-        The columns that change; the others are released as they are.
-    loss : float
-        The information loss.
-    suppressed : numpy.ndarray
-        Which records are suppressed.
-    served : Served
-        How new rows are mapped; nothing in it is a record.
-    levels : mapping
-        The level of each column, where there is one level per column.
-    optimal : bool
-        Whether the search proves that nothing better exists.
-    lattice : mapping
-        The explored part of the lattice.
-    box_of_row : numpy.ndarray, optional
-        Which of the boxes that are served each record has, where there are boxes.
-    minimal : Minimal, optional
-        What anyone can conclude from it not being finer; None where that was not counted.
-    """
-
-    columns: Mapping[str, Relabelling]
+    columns: Mapping[str, Relabelling]  # those that change; the others are released as they are
     loss: float
     suppressed: Flags
     served: Served
-    levels: Mapping[str, int] = field(default_factory=dict)
-    optimal: bool = False
-    lattice: Mapping[str, Any] = field(default_factory=dict)
-    box_of_row: Integers | None = None
-    minimal: Minimal | None = None
+    levels: Mapping[str, int] = field(default_factory=dict)  # where there is one for each column
+    optimal: bool = False  # whether the search proves that nothing better exists
+    lattice: Mapping[str, Any] = field(default_factory=dict)  # the explored part of it
+    box_of_row: Integers | None = None  # which of the boxes that are served, where there are boxes
+    minimal: Minimal | None = None  # None where it was not counted
 
 
 def layers_of(found: Recoding) -> dict[str, Any]:

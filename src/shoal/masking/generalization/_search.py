@@ -141,17 +141,7 @@ def accepts_people(
     hierarchies: Mapping[str, Hierarchy],
     demand: Demand,
 ) -> bool:
-    """Whether the boxes of a recoding satisfy what is asked about the population.
-
-    Parameters
-    ----------
-    recoding : Recoding
-        With boxes; one level for each column parts the people, and needs no such look.
-    found : Combinations
-        Those of the records and of the people.
-    everyone : Table
-        The records above the people.
-    """
+    """Whether the boxes of a recoding satisfy what is asked about the population."""
     from shoal.kernels.conditions import IN_POPULATION
     from shoal.kernels.grouping import first_rows
     from shoal.table import form_classes

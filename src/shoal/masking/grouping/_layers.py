@@ -32,17 +32,10 @@ def groups_of_persons(
     asked: tuple[Conditions, Labels],
     form: Callable[[Integers, int, int], Labels | None],
 ) -> Labels:
-    """Groups of at least k persons.
+    """Groups of at least k persons that satisfy what is ``asked``, counted in persons.
 
-    Parameters
-    ----------
-    space : Space
-        All records, for those that join groups of others.
-    asked : tuple
-        What every group must satisfy, counted in persons, and the codes of the records.
-    form : callable
-        Gets the rows of a layer, its number and how many there are; gives their groups, or None
-        where these records alone cannot form any.
+    ``form`` gets the rows of a layer, its number and how many there are; it returns their groups,
+    or None where these records alone cannot form any.
     """
     layer = layers_of(table, columns)
     usable = int((np.bincount(layer) >= k).sum())  # layers only get smaller
@@ -63,16 +56,7 @@ def groups_of_persons(
 
 
 def layers_of(table: Table, columns: Sequence[str]) -> Integers:
-    """Which record of its person each one is, from 0, in the order of some columns.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from shoal.table import Roles
-    >>> frame = pl.DataFrame({"who": ["Ann", "Bo", "Ann"], "age": [41, 20, 30]})
-    >>> layers_of(Table(frame, Roles(unit="who")), ["age"]).tolist()
-    [1, 0, 0]
-    """
+    """Which record of its person each one is, from 0, in the order of some columns."""
     keys: list[npt.NDArray[Any]] = [table.codes(name).codes for name in reversed(columns)]
     order = np.lexsort((*keys, table.persons))
     sizes = np.bincount(table.persons)

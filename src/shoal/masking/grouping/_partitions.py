@@ -34,13 +34,6 @@ def with_estimate(log: StepLog, space: Space, form: Forming) -> StepLog:
     """A log that says, beside what is done, about how long a run on all records will take.
 
     The given one where nobody listens, or where the run is short.
-
-    Examples
-    --------
-    >>> log = StepLog()
-    >>> space = Space(3, points=np.zeros((3, 1)))
-    >>> with_estimate(log, space, lambda part, log: None) is log
-    True
     """
     show = log.progress
     if show is None:
@@ -56,13 +49,6 @@ def estimated_seconds(space: Space, form: Forming) -> float | None:
 
     The work is done on one record in so many and the time scaled up by how it is known to grow.
     Data whose structure changes with their number are off by a factor of about two.
-
-    Parameters
-    ----------
-    space : Space
-        All records.
-    form : callable
-        Forms groups of a space.
     """
     if space.rows < _FEWEST:
         return None
@@ -93,13 +79,7 @@ def part_of(space: Space, rows: Integers) -> Space:
 
 
 def in_words(seconds: float) -> str:
-    """A time as it is guessed: two digits would claim too much.
-
-    Examples
-    --------
-    >>> in_words(3.7), in_words(43.2), in_words(412.0), in_words(9000.0)
-    ('about 4 s', 'about 40 s', 'about 7 min', 'about 2.5 h')
-    """
+    """A time as it is guessed: two digits would claim too much."""
     if seconds < 10:
         return f"about {seconds:.0f} s"
     if seconds < 90:

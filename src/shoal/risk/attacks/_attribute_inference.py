@@ -389,31 +389,6 @@ def label_chances(
 
     The record is drawn uniformly among those that match best. Where labels are rows this is
     record linkage; where they are values of a secret, it is attribute disclosure by linkage.
-
-    Parameters
-    ----------
-    intruder : Intruder
-        The persons, what is known of them, and the masked table.
-    person_labels : array of int
-        The label of each of ``intruder.persons``; one that is negative is never right.
-    record_labels : array of int
-        The label of each masked record.
-    linkage : {"distance", "probabilistic", "similarity"}
-        How the best-matching record is found.
-    **options
-        Those of the linkage, such as ``dissimilarity``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import polars as pl
-    >>> from shoal import Roles, Table
-    >>> from shoal.risk.linkage._intruder import intruder_of
-    >>> table = Table(pl.DataFrame({"age": [30, 30, 48]}), Roles(quasi_identifiers=["age"]))
-    >>> intruder = intruder_of(table, table, known=None, sample=10, random_state=None)
-    >>> secrets = np.array([4, 4, 7])
-    >>> label_chances(intruder, secrets, secrets).tolist()
-    [1.0, 1.0, 1.0]
     """
     if linkage not in _LINKAGES:
         raise InputError(

@@ -241,12 +241,6 @@ class Separation:
     DeLong, DeLong, Clarke-Pearson (1988), Comparing the areas under two or more correlated
     receiver operating characteristic curves. Birnbaum, Klose (1957), Bounds for the variance of
     the Mann-Whitney statistic.
-
-    Examples
-    --------
-    >>> found = Separation(np.array([3.0, 2.0]), np.array([2.0, 1.0]))
-    >>> found.shares_below.tolist(), found.area
-    ([1.0, 0.75], 0.875)
     """
 
     members: Floats

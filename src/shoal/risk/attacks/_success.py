@@ -62,12 +62,6 @@ def risk_above(attack: Rate, baseline: Rate) -> tuple[float, tuple[float, float]
     Giomi, Boenisch, Wehmeyer, Tasnádi (2023), A unified framework for quantifying privacy risk in
     synthetic data, equation 1. Donner, Zou (2012), Closed-form confidence intervals for functions
     of the normal mean and standard deviation, section 2.
-
-    Examples
-    --------
-    >>> value, (low, high) = risk_above(Rate(0.6, 500), Rate(0.2, 500))
-    >>> round(value, 3), round(low, 3), round(high, 3)
-    (0.5, 0.44, 0.556)
     """
     fails, kept = 1.0 - attack.share, 1.0 - baseline.share
     if kept <= 0:  # blind guessing never fails: nothing is left to achieve

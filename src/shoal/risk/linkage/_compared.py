@@ -105,12 +105,6 @@ def numbered_tuples(keys: Sequence[Integers], rows: int) -> tuple[Integers, Inte
     """Equal rows of some columns of codes from -1 on have equal numbers, from 0 by appearance.
 
     Beside them, the first row of each number.
-
-    Examples
-    --------
-    >>> keys = [np.array([3, -1, 3, 3]), np.array([0, 0, 0, 1])]
-    >>> [numbers.tolist() for numbers in numbered_tuples(keys, 4)]
-    [[0, 1, 0, 2], [0, 1, 3]]
     """
     from shoal.kernels.grouping import first_rows, group
 

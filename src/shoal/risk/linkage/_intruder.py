@@ -86,17 +86,7 @@ def intruder_of(
 
 
 def known_columns(original: Table, masked: Table, known: Known) -> tuple[str, ...]:
-    """The columns that an intruder knows, by name or by one of the words for them.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from shoal import Roles
-    >>> frame = pl.DataFrame({"age": [1], "shoe": [2], "ill": [3], "wage": [4]})
-    >>> table = Table(frame, Roles(quasi_identifiers=["age"], sensitive=["ill", "wage"]))
-    >>> [known_columns(table, table, word) for word in ("left-in-place", "informed")]
-    [('shoe',), ('age', 'wage')]
-    """
+    """The columns that an intruder knows, by name or by one of the words for them."""
     if known is None or (isinstance(known, str) and known in KNOWN_WORDS):
         return _columns_of_word(original, masked, known or "quasi-identifiers")
     if not isinstance(known, (list, tuple)) or not all(isinstance(name, str) for name in known):
@@ -175,14 +165,6 @@ def drawn_rows(table: Table, sample: int, random_state: int | None = None) -> In
     """A row of each of at most ``sample`` persons, the same ones each time: a public draw.
 
     Of a person who has several rows it is the one that a public key chooses.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from shoal import Roles
-    >>> table = Table(pl.DataFrame({"who": [1, 1, 2, 3, 3, 3]}), Roles(unit="who"))
-    >>> table.persons[drawn_rows(table, 10)].tolist()
-    [0, 1, 2]
     """
     if not table.has_persons:
         return drawn_persons(table.row_key, sample, random_state)

@@ -289,19 +289,7 @@ class Learnt:
 def learn_weights(
     persons: Labels, records: Labels, sizes: Integers, *, presence: float, estimate: Estimate
 ) -> Learnt:
-    """Learn m, u and, by pair, the prevalence by expectation and maximisation.
-
-    Parameters
-    ----------
-    persons, records : array of shape (columns, persons) and (columns, records)
-        Codes, -1 where a value is missing; such a pair tells nothing about the column.
-    sizes : array of int
-        How many stand behind each record.
-    presence : float
-        The chance that a person has a record at all.
-    estimate : {"by-person", "by-pair"}
-        Whether a person is known to have one record at most, or pairs are taken one by one.
-    """
+    """Learn m, u and, by pair, the prevalence by expectation and maximisation."""
     from shoal.kernels.linkage.agreement_patterns import count_patterns, expected_matches
 
     count = min(persons.shape[1], max(1, _MOST_PAIRS // records.shape[1]))

@@ -28,12 +28,6 @@ def wilson(share: float, trials: float) -> tuple[float, float]:
     References
     ----------
     Wilson (1927), Probable inference, the law of succession, and statistical inference.
-
-    Examples
-    --------
-    >>> low, high = wilson(0.2, 100)
-    >>> round(low, 3), round(high, 3)
-    (0.133, 0.289)
     """
     spread = _Z * math.sqrt(share * (1 - share) / trials + _Z**2 / (4 * trials**2))
     middle, scale = share + _Z**2 / (2 * trials), 1 + _Z**2 / trials
@@ -54,11 +48,6 @@ def independent_trials(outcomes: Floats, *clusterings: Integers | None) -> float
     them. The number of trials is divided by the design effect, the variance between clusters
     over that of as many independent trials, where it is above 1 (Kish 1965, section 5.4). Where
     trials go together in several ways, the one that leaves the fewest counts.
-
-    Examples
-    --------
-    >>> independent_trials(np.array([1.0, 1.0, 0.0, 0.0]), np.array([7, 7, 8, 8]))
-    2.0
     """
     trials = float(len(outcomes))
     if len(outcomes) == 0:
