@@ -37,21 +37,13 @@ from shoal.table.hierarchy._hierarchy import Hierarchy
 from shoal.table.hierarchy._round_ends import RoundEnds
 from shoal.table.hierarchy._rule import ROOT, Unseen
 from shoal.table.released._released_column import ReleasedColumn, read_labels_of, released_column
-from shoal.table.released._released_file import (
-    ReleasedFile,
-    read_records,
-    records_as_parquet,
-)
+from shoal.table.released._released_file import ReleasedFile, read_records, records_as_parquet
 from shoal.table.released._released_pairs import ends_of_members, usual_partners
 from shoal.table.storage._formats import DELIMITER_OF, FORMATS
 from shoal.table.storage._formulas import Formulas
 from shoal.table.storage._size import check_file_size
 from shoal.table.storage._text import source_digest
-from shoal.table.suggestion._suggest import (
-    RoleSuggestion,
-    identifying_columns,
-    suggest_roles,
-)
+from shoal.table.suggestion._suggest import RoleSuggestion, identifying_columns, suggest_roles
 
 __all__ = [
     "DELIMITER_OF",

@@ -10,10 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from shoal.kernels.arrays import Floats, Integers
 from shoal.table.columns._encode import Codes, combine
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -31,15 +29,6 @@ class Agreement:
     order, tuples, starts, blocks : numpy.ndarray, optional
         The classes as the kernel meets them: their order, their codes, and the runs and blocks
         of :func:`shoal.kernels.grouping.wildcard_totals`. Without them only equals agree.
-
-    Examples
-    --------
-    >>> from shoal.table.columns._encode import encode
-    >>> crowds = Agreement.of([encode(pl.Series(["a", "b", None]))], 3)
-    >>> crowds.totals(np.array([2.0, 1.0, 4.0])).tolist()  # a, b and missing: 2, 1 and 4 records
-    [6.0, 5.0, 7.0]
-    >>> crowds.largest(np.array([2.0, 1.0, 4.0])).tolist()
-    [4.0, 4.0, 4.0]
     """
 
     classes: int

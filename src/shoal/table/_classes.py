@@ -10,11 +10,10 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels.arrays import Floats, Integers
 from shoal.table._agreement import Agreement
 from shoal.table.columns._encode import Codes, Keys, combine
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 
@@ -110,20 +109,7 @@ class Classes:
 
 
 def form_classes(parts: Iterable[Keys], rows: int) -> Classes:
-    """Group the records by equal codes in all parts.
-
-    Parameters
-    ----------
-    parts : iterable of Keys
-        The quasi-identifiers; without any, all records are one class.
-    rows : int
-        The number of records.
-
-    Examples
-    --------
-    >>> form_classes([], 4)
-    Classes(records=4, count=1, k=4)
-    """
+    """Group the records by equal codes in all parts."""
     from shoal.kernels.grouping import group
 
     return Classes(*group(combine(parts, rows)))

@@ -9,12 +9,13 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from shoal.kernels.arrays import Floats
 from shoal.table.columns._column import Column
 
 if TYPE_CHECKING:
     from shoal.table._table import Table
 
-Columns = Mapping[str, Mapping[str, npt.NDArray[np.float64]]]
+Columns = Mapping[str, Mapping[str, Floats]]
 
 
 def frame_of_array(values: npt.NDArray[Any], names: Sequence[str]) -> pl.DataFrame:
@@ -57,14 +58,7 @@ def whole_as_floats(table: Table) -> Table:
 
 
 def renamed(table: Table, names: Mapping[str, str]) -> Table:
-    """The same table without roles, some columns under other names.
-
-    Examples
-    --------
-    >>> from shoal.table import Table
-    >>> renamed(Table(pl.DataFrame({"class": [1], "age": [30]})), {"class": "income"}).columns
-    ['income', 'age']
-    """
+    """The same table without roles, some columns under other names."""
     from shoal.table._table import Table
 
     return Table(table._data.rename(dict(names)))

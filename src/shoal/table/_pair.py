@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import numpy.typing as npt
 
+from shoal.kernels.arrays import Flags, Integers
 from shoal.table.columns._column import Column
 from shoal.table.columns._encode import Codes
 from shoal.table.hierarchy._rule import ROOT
 
 if TYPE_CHECKING:
     from shoal.table._table import Table
-
-Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -111,7 +109,7 @@ def _counted(keys: Integers, most: int) -> tuple[Integers, Integers]:
     return distinct[order], np.bincount(labels, minlength=count)[order]
 
 
-def empty_codes(original: Column, masked: Column) -> npt.NDArray[np.bool_]:
+def empty_codes(original: Column, masked: Column) -> Flags:
     """Which codes of a released column say nothing: missing, or ``*`` that the original lacks."""
     codes = masked.codes
     empty = np.zeros(codes.count, np.bool_)
@@ -126,17 +124,8 @@ def _has(column: Column, text: str) -> bool:
     return column.kind == "text" and bool((column.codes.levels == text).any())
 
 
-def empty_cells(original: Table, masked: Table, name: str) -> npt.NDArray[np.bool_]:
-    """Where a released column says nothing: missing, or ``*`` that the original has not.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from shoal import Table
-    >>> ages, bands = (Table(pl.DataFrame({"x": x})) for x in ([20, 31], ["[20, 30)", "*"]))
-    >>> empty_cells(ages, bands, "x").tolist()
-    [False, True]
-    """
+def empty_cells(original: Table, masked: Table, name: str) -> Flags:
+    """Where a released column says nothing: missing, or ``*`` that the original has not."""
     if masked.kind(name) != "text":
         return ~masked.present(name)
     return empty_codes(original.column(name), masked.column(name))[masked.codes(name).codes]

@@ -15,13 +15,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from shoal.kernels.arrays import Integers
 from shoal.table._classes import Classes
 from shoal.table._roles import ROW, Roles
 
 if TYPE_CHECKING:
     from shoal.table._table import Table
-
-Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -78,13 +77,7 @@ def _labels(table: Table, columns: Sequence[str]) -> Integers:
 
 
 def pseudonyms(persons: Integers, order: Integers) -> pl.Series:
-    """A name for the person of each row: their place in a secret order, with as many digits.
-
-    Examples
-    --------
-    >>> pseudonyms(np.array([0, 0, 1]), np.array([1, 0])).to_list()
-    ['P2', 'P2', 'P1']
-    """
+    """A name for the person of each row: their place in a secret order, with as many digits."""
     width = len(str(len(order)))
     names = pl.Series([f"P{place + 1:0{width}}" for place in order.tolist()], dtype=pl.String)
     return names.gather(persons)
@@ -109,12 +102,6 @@ def histories(classes: Classes, persons: Integers) -> Classes:
     """The persons grouped by equal histories: the classes of all their rows, with their counts.
 
     Persons are numbered from 0 without gaps. The work is that of the pairs of person and class.
-
-    Examples
-    --------
-    >>> classes = Classes(np.array([0, 1, 0, 1, 0, 0]), np.array([4, 2]))
-    >>> histories(classes, np.array([0, 0, 1, 1, 2, 2])).labels.tolist()
-    [0, 0, 1]
     """
     keys = persons.astype(np.int64) * max(1, classes.count) + classes.labels
     pairs, times = np.unique(keys, return_counts=True)

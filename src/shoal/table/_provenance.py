@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InputError
+from shoal.kernels.arrays import Integers
 
 if TYPE_CHECKING:
     from shoal.table._persons import Owners
     from shoal.table._sampling import Sampling
     from shoal.table._table import Table
 
-Integers = npt.NDArray[np.int64]
 State = Literal["raw", "sampled", "generalized", "other"]
 
 _PAIRS_KEPT = 4
@@ -72,7 +72,7 @@ class Exchange:
 
     columns: tuple[str, ...]
     groups: npt.NDArray[np.int32]
-    source: npt.NDArray[np.int64]
+    source: Integers
     origin: str
     accepted: bool = False
 
@@ -94,12 +94,6 @@ class KeyPositions:
 
     Which rows another table's keys are at is kept for as long as that table lives, so that two
     tables are paired once.
-
-    Examples
-    --------
-    >>> rows = KeyPositions(np.array([7, 5, 6]))
-    >>> rows.of(np.array([5, 7, 8])).tolist()
-    [1, 0, -1]
     """
 
     def __init__(self, row_key: Integers) -> None:
@@ -208,15 +202,7 @@ class Provenance:
         )
 
     def positions_of(self, row_key: Integers) -> Integers | None:
-        """The row that has each key; None where that is the row at the same place.
-
-        Examples
-        --------
-        >>> from shoal.table._persons import Owners
-        >>> rows = Provenance(np.array([7, 5, 6]), "input", Owners())
-        >>> rows.positions_of(np.array([5, 7])).tolist(), rows.positions_of(rows.row_key)
-        ([1, 0], None)
-        """
+        """The row that has each key; None where that is the row at the same place."""
         if row_key is self.row_key:
             return None
         rows = self.positions.of(row_key)
@@ -232,7 +218,7 @@ def swapped_blocks(table: Table, protected: Sequence[str]) -> list[Exchange]:
     return blocks if set(protected) <= covered else []
 
 
-def swapped_crowds(table: Table, protected: Sequence[str]) -> npt.NDArray[np.int64]:
+def swapped_crowds(table: Table, protected: Sequence[str]) -> Integers:
     """The smallest group in which each record exchanged some of the columns; 1 where none did.
 
     Of a person who has several records in a group each counts: a value of the group comes back to
@@ -243,21 +229,12 @@ def swapped_crowds(table: Table, protected: Sequence[str]) -> npt.NDArray[np.int
     return np.min(sizes, axis=0) if sizes else np.ones(len(table), np.int64)
 
 
-def shared_crowds(groups: npt.NDArray[Any], table: Table) -> npt.NDArray[np.int64]:
-    """Whoever takes any record of a group finds the person of a record with 1 in so many.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from shoal.table import Roles, Table
-    >>> table = Table(pl.DataFrame({"who": [1, 1, 2, 3, 4]}), Roles(unit="who"))
-    >>> shared_crowds(np.zeros(5, np.int64), table).tolist()
-    [2, 2, 5, 5, 5]
-    """
+def shared_crowds(groups: npt.NDArray[Any], table: Table) -> Integers:
+    """Whoever takes any record of a group finds the person of a record with 1 in so many."""
     from shoal.kernels.grouping import group
 
     labels, sizes = group(groups.astype(np.int64).view(np.uint64))
-    crowds: npt.NDArray[np.int64] = sizes[labels]
+    crowds: Integers = sizes[labels]
     if table.has_persons:
         keys = labels.astype(np.int64) * table.person_count + table.persons
         _, own, counts = np.unique(keys, return_inverse=True, return_counts=True)
@@ -265,7 +242,7 @@ def shared_crowds(groups: npt.NDArray[Any], table: Table) -> npt.NDArray[np.int6
     return crowds
 
 
-def _crowd_of(exchange: Exchange, table: Table) -> npt.NDArray[np.int64]:
+def _crowd_of(exchange: Exchange, table: Table) -> Integers:
     """The size of each record's group; 1 where the exchange is no permutation within it.
 
     Only records that are still in the table count: an intruder knows that the others are gone.

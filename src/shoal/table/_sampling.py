@@ -10,12 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from shoal.kernels.arrays import Integers
 from shoal.table.columns._encode import Codes
 
 if TYPE_CHECKING:
     from shoal.table._table import Table
-
-Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,14 +57,7 @@ def signed_codes(column: Codes) -> npt.NDArray[np.signedinteger[Any]]:
 def table_of_codes(
     columns: Mapping[str, npt.NDArray[Any]], row_key: Integers, quasi_identifiers: Sequence[str]
 ) -> Table:
-    """A table of numbers that stand for values, missing below 0, with these keys of its rows.
-
-    Examples
-    --------
-    >>> table = table_of_codes({"x": np.array([3, -1, 3])}, np.array([7, 5, 6]), ["x"])
-    >>> table.frame["x"].to_list(), table.classes.histogram
-    ([3, None, 3], {1: 1, 2: 1})
-    """
+    """A table of numbers that stand for values, missing below 0, with these keys of its rows."""
     from shoal.table._roles import Roles
     from shoal.table._table import Table
 

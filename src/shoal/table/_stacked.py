@@ -10,6 +10,7 @@ import numpy.typing as npt
 import polars as pl
 
 from shoal.errors import InputError, quoted
+from shoal.kernels.arrays import Flags, Floats, Integers
 from shoal.table._classes import Classes, agreement_of, form_classes, weights_by_class
 from shoal.table._persons import owned_pairs
 from shoal.table.columns._column import Column, Numbers, in_one_code
@@ -27,8 +28,8 @@ def counted_in(
     classes: tuple[Classes, Classes],
     *,
     wildcard: bool,
-    persons: npt.NDArray[np.int64] | None = None,
-) -> npt.NDArray[np.int64]:
+    persons: Integers | None = None,
+) -> Integers:
     """How many people of ``population`` agree with each class of ``sample``, column by column.
 
     The two ``classes`` are those of the sample and of the population by these columns. Each row
@@ -58,16 +59,8 @@ def counted_in(
     return np.maximum(np.floor(counts + 1e-9).astype(np.int64), least)
 
 
-def stacked_code(above: Column, below: Column, rows: Sequence[npt.NDArray[np.int64]]) -> Codes:
-    """Some rows of one column above those of another, in codes that both share.
-
-    Examples
-    --------
-    >>> above, below = Column(pl.Series([2, None])), Column(pl.Series([1.5, 2.0]))
-    >>> both = stacked_code(above, below, [np.arange(2), np.arange(2)])
-    >>> both.codes.tolist(), both.missing
-    ([1, 2, 0, 1], 2)
-    """
+def stacked_code(above: Column, below: Column, rows: Sequence[Integers]) -> Codes:
+    """Some rows of one column above those of another, in codes that both share."""
     upper, lower = in_one_code(above, below)
     codes = np.concatenate([upper[above.codes.codes[rows[0]]], lower[below.codes.codes[rows[1]]]])
     count = int(max(upper.max(initial=-1), lower.max(initial=-1))) + 1
@@ -80,62 +73,34 @@ def stacked_code(above: Column, below: Column, rows: Sequence[npt.NDArray[np.int
 _NUMERIC = ("integer", "float")
 
 
-def stacked_codes(column: str, above: Table, below: Table) -> npt.NDArray[np.int64]:
+def stacked_codes(column: str, above: Table, below: Table) -> Integers:
     """The codes of a column, the rows of one table above those of another; -1 where missing.
 
     Equal values have equal codes. Numbers of different types are compared as numbers, dates and
     moments as moments, a number and a text as texts.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from shoal.table import Table
-    >>> above, below = (Table(pl.DataFrame({"x": x})) for x in (["b", None], ["a", "b"]))
-    >>> stacked_codes("x", above, below).tolist()
-    [1, -1, 0, 1]
     """
     upper, lower = shared_codes(column, above, below)
     return np.concatenate([upper[above.codes(column).codes], lower[below.codes(column).codes]])
 
 
-def shared_codes(
-    column: str, above: Table, below: Table
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def shared_codes(column: str, above: Table, below: Table) -> tuple[Integers, Integers]:
     """For each code of a column of two tables a number, equal where the values are; missing: -1.
 
     What :func:`stacked_codes` has by row this has by code.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from shoal.table import Table
-    >>> above, below = (Table(pl.DataFrame({"x": x})) for x in (["b", None], ["a", "b"]))
-    >>> [numbers.tolist() for numbers in shared_codes("x", above, below)]
-    [[1, -1], [0, 1]]
     """
     return in_one_code(above.column(column), below.column(column))
 
 
-def stacked_numbers(column: str, above: Table, below: Table) -> npt.NDArray[np.float64]:
+def stacked_numbers(column: str, above: Table, below: Table) -> Floats:
     """A column of quantities, one table above the other, about 1 in size; NaN where missing.
 
     Whole numbers start at the least of them: they are shifted before they become floats, so that
     large ones keep their digits. Dates, times and durations are compared with their kind.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from shoal.table import Table
-    >>> above, below = (Table(pl.DataFrame({"x": x})) for x in ([2**62, None], [2**62 + 6]))
-    >>> stacked_numbers("x", above, below).tolist()
-    [0.0, nan, 0.75]
     """
     return stacked_numbers_and_unit(column, above, below)[0]
 
 
-def stacked_numbers_and_unit(
-    column: str, above: Table, below: Table
-) -> tuple[npt.NDArray[np.float64], float]:
+def stacked_numbers_and_unit(column: str, above: Table, below: Table) -> tuple[Floats, float]:
     """The numbers of :func:`stacked_numbers`, and how much of their scale a difference of 1 is."""
     if above.kind(column) not in _NUMERIC:
         both = [table.codes(column) for table in (above, below)]
@@ -144,19 +109,8 @@ def stacked_numbers_and_unit(
     return _joined([table.numbers(column) for table in (above, below)])
 
 
-def shared_numbers(
-    column: str, above: Table, below: Table
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], float]:
-    """The numbers of :func:`stacked_numbers` for each code of the two tables, and their unit.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from shoal.table import Table
-    >>> above, below = (Table(pl.DataFrame({"x": x})) for x in ([2**62, None], [2**62 + 6]))
-    >>> [part.tolist() for part in shared_numbers("x", above, below)[:2]]
-    [[0.0, nan], [0.75]]
-    """
+def shared_numbers(column: str, above: Table, below: Table) -> tuple[Floats, Floats, float]:
+    """The numbers of :func:`stacked_numbers` for each code of the two tables, and their unit."""
     alone = above.column(column) is below.column(column)  # a table beside itself
     both = [table.codes(column) for table in ((above,) if alone else (above, below))]
     if above.kind(column) in _NUMERIC:
@@ -171,7 +125,7 @@ def shared_numbers(
     return parts[0], parts[0 if alone else 1], unit
 
 
-def _joined(both: Sequence[Numbers]) -> tuple[npt.NDArray[np.float64], float]:
+def _joined(both: Sequence[Numbers]) -> tuple[Floats, float]:
     """Columns of numbers, one after the other, in one scale; and its unit."""
     present = np.concatenate([numbers.present for numbers in both])
     values: npt.NDArray[Any]
@@ -187,14 +141,12 @@ def _joined(both: Sequence[Numbers]) -> tuple[npt.NDArray[np.float64], float]:
     return _to_one_scale(np.where(present, values, np.nan))
 
 
-def to_one_scale(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def to_one_scale(values: Floats) -> Floats:
     """Numbers divided by a power of two: their ranges then neither overflow nor vanish."""
     return _to_one_scale(values)[0]
 
 
-def _to_one_scale(
-    values: npt.NDArray[np.float64],
-) -> tuple[npt.NDArray[np.float64], float]:
+def _to_one_scale(values: Floats) -> tuple[Floats, float]:
     largest = np.nanmax(np.abs(values), initial=0.0)
     power = -int(np.frexp(largest)[1])
     if abs(power) < 1000:  # then the power of two is itself a number, and a product is exact
@@ -203,22 +155,13 @@ def _to_one_scale(
         return np.ldexp(values, power), float(np.ldexp(1.0, power))
 
 
-def _quantities(both: Sequence[Codes]) -> list[npt.NDArray[np.float64]]:
+def _quantities(both: Sequence[Codes]) -> list[Floats]:
     """The quantities of the codes of two columns, in the scale of the first."""
     return [quantities(codes, scale_name(both[0])) for codes in both]
 
 
 def stacked_table(above: Table, below: Table, columns: Sequence[str]) -> Table:
-    """Some columns of two tables, the rows of the one above those of the other.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from shoal.table import Table
-    >>> above, below = (Table(pl.DataFrame({"x": x, "y": x})) for x in ([1, 2], [3]))
-    >>> stacked_table(above, below, ["x"]).frame["x"].to_list()
-    [1, 2, 3]
-    """
+    """Some columns of two tables, the rows of the one above those of the other."""
     from shoal.table._table import Table
 
     lacking = [name for name in columns if name not in below.columns]
@@ -230,17 +173,8 @@ def stacked_table(above: Table, below: Table, columns: Sequence[str]) -> Table:
     return Table(pl.DataFrame(both))
 
 
-def shared_persons(above: Table, below: Table) -> npt.NDArray[np.bool_]:
-    """Which rows of ``below`` are of a person who is in ``above``, as far as the units tell.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from shoal.table import Roles, Table
-    >>> above, below = (Table(pl.DataFrame({"x": x}), Roles(unit="x")) for x in ([1, 2], [2, 3]))
-    >>> shared_persons(above, below).tolist()
-    [True, False]
-    """
+def shared_persons(above: Table, below: Table) -> Flags:
+    """Which rows of ``below`` are of a person who is in ``above``, as far as the units tell."""
     names = above.roles.unit_columns
     if not names or names != below.roles.unit_columns:
         return np.zeros(len(below), np.bool_)

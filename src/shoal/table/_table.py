@@ -15,6 +15,7 @@ import numpy.typing as npt
 import polars as pl
 
 from shoal.errors import InputError, did_you_mean, quoted
+from shoal.kernels.arrays import Flags, Floats, Integers
 from shoal.table._agreement import Agreement
 from shoal.table._classes import Classes, agreement_of, form_classes, weights_by_class
 from shoal.table._identifying import identifying_columns
@@ -46,8 +47,6 @@ from shoal.table.suggestion._owners import repeating_owners
 if TYPE_CHECKING:
     from shoal.randomness import SecretStream
 
-Integers = npt.NDArray[np.int64]
-Marks = npt.NDArray[np.bool_]
 Missing = Literal["own", "wildcard"]
 Scalar = TypeVar("Scalar", bound=np.generic)
 T = TypeVar("T")
@@ -208,7 +207,7 @@ class Table:
         """The number of missing cells."""
         return self.column(column).missing_count
 
-    def present(self, column: str) -> Marks:
+    def present(self, column: str) -> Flags:
         """Where the column has a value."""
         return self.column(column).present
 
@@ -216,7 +215,7 @@ class Table:
         """How often each value occurs, as text, the most frequent first; missing left out."""
         return self.column(column).value_counts()
 
-    def changed_cells(self, column: str, before: Table) -> Marks:
+    def changed_cells(self, column: str, before: Table) -> Flags:
         """Where the cell differs from that of the same row (by key) in ``before``.
 
         The number 3 written as 3.0 is no other cell, nor is a day written as its midnight.
@@ -236,7 +235,7 @@ class Table:
         differ = after[outcomes.labels] != earlier[outcomes.values]
         return int(outcomes.records[differ].sum())
 
-    def matching(self, where: str) -> Marks:
+    def matching(self, where: str) -> Flags:
         """Which rows a condition holds for, written as in SQL: ``"age > 90 AND sex = 'f'"``.
 
         A condition that cannot be decided because a value is missing does not hold.
@@ -323,7 +322,7 @@ class Table:
         """What is taken out or kept as a whole; None where each row goes by itself."""
         return self._past.owners.together
 
-    def whole(self, rows: Marks) -> Marks:
+    def whole(self, rows: Flags) -> Flags:
         """The marked rows with all others of the same persons or households."""
         together = self.together
         if together is None:
@@ -382,7 +381,7 @@ class Table:
         parts = [self.codes(name) for name in self.roles.quasi_identifiers]
         return self._of_classes(lambda: agreement_of(parts, self.classes), "agreement")
 
-    def class_weights(self, missing: Missing = "own") -> npt.NDArray[np.float64]:
+    def class_weights(self, missing: Missing = "own") -> Floats:
         """The sum of the sampling weights in the class of each record."""
         if self.roles.weight is None:
             raise InputError("The table has no weight column; declare one in the roles.")
@@ -397,7 +396,7 @@ class Table:
         totals = self.agreement(missing).totals(weights_by_class(self.classes, weights))
         return self.classes.spread(totals)
 
-    def _once_per_person(self, weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def _once_per_person(self, weights: Floats) -> Floats:
         """In each class the smallest weight of each person at one row, and 0 at the others."""
         if not self.has_persons:
             return weights
@@ -658,7 +657,7 @@ class Table:
             changed.append(Column(plain_floats(new)))
         return self._with_columns(changed)
 
-    def blank(self, cells: Mapping[str, Marks]) -> Table:
+    def blank(self, cells: Mapping[str, Flags]) -> Table:
         """Make the marked cells of the named columns missing, also in memory."""
         if not cells:
             return self
@@ -687,7 +686,7 @@ class Table:
         roles = self._roles.replacing(unit=[called])
         return self._derive({called: named, **self._columns}, roles=roles)
 
-    def keep(self, rows: Marks) -> Table:
+    def keep(self, rows: Flags) -> Table:
         """Only the marked rows, in their order."""
         return self._at(rows)
 
@@ -720,7 +719,7 @@ class Table:
         text = Column.of_labels(self.column(column).name, labels, codes, domain)
         return self._with_columns([text], origin=self._origin.as_text(column))
 
-    def starred(self, columns: Sequence[str], rows: Marks) -> Table:
+    def starred(self, columns: Sequence[str], rows: Flags) -> Table:
         """Some columns as text, with ``*`` in the marked rows."""
         table = self
         for name in columns:
@@ -740,9 +739,7 @@ class Table:
         return self._with_columns(changed)
 
     def fill_numbers(
-        self,
-        columns: Mapping[str, npt.NDArray[np.float64]],
-        groups: npt.NDArray[np.integer[Any]] | None = None,
+        self, columns: Mapping[str, Floats], groups: npt.NDArray[np.integer[Any]] | None = None
     ) -> Table:
         """New values for numeric columns, also where a cell was missing; NaN makes it missing.
 
@@ -756,7 +753,7 @@ class Table:
         return self._with_columns(changed)
 
 
-def _in_place_of(old: pl.Series, values: npt.NDArray[np.float64]) -> pl.Series:
+def _in_place_of(old: pl.Series, values: Floats) -> pl.Series:
     """Numbers as cells of a column; NaN is a missing one."""
     gaps = pl.Series(np.isnan(values))
     if kind_of(old.dtype) not in ("integer", "float"):

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import polars as pl
 
 from shoal.errors import InputError
+from shoal.kernels.arrays import Flags, Floats, Integers
 from shoal.table.columns._comparable import comparable
 from shoal.table.columns._domain import Domain, read_domain, value_meanings
 from shoal.table.columns._encode import Codes, Keys, decode, encode, unordered
@@ -20,15 +21,13 @@ from shoal.table.columns._frames import Kind, kind_of
 from shoal.table.columns._quantities import scale_name, scale_of
 from shoal.table.columns._scrub import scrubbed_column
 
-Integers = npt.NDArray[np.int64]
-
 
 @dataclass(frozen=True)
 class Numbers:
     """A numeric column as arrays: values (0 where missing) and where a value is present."""
 
     values: npt.NDArray[Any]
-    present: npt.NDArray[np.bool_]
+    present: Flags
 
 
 class Column:
@@ -74,11 +73,6 @@ class Column:
         """Texts: in each row the label of its code; None makes it missing.
 
         ``domain`` says what the labels stand for, where whoever wrote them knows.
-
-        Examples
-        --------
-        >>> Column.of_labels("x", ["b", "a", "b", None], np.array([0, 2, 3])).series.to_list()
-        ['b', 'b', None]
         """
         texts = encode(pl.Series(name, labels, dtype=pl.String))
         return cls(texts.at(np.asarray(codes)), () if domain is None else (domain,))
@@ -159,7 +153,7 @@ class Column:
         return Numbers(values, self.present)
 
     @cached_property
-    def present(self) -> npt.NDArray[np.bool_]:
+    def present(self) -> Flags:
         """Where there is a value."""
         if self._cells is None:
             missing = self.codes.missing
@@ -192,14 +186,8 @@ class Column:
         texts = codes.texts
         return {texts[code]: int(counts[code]) for code in order.tolist()}
 
-    def counts_between(self, edges: npt.NDArray[np.float64]) -> Integers:
-        """How many numbers lie from each edge to below the next; missing ones nowhere.
-
-        Examples
-        --------
-        >>> Column(pl.Series([1, 2, 2, None, 9])).counts_between(np.array([0.0, 2.0, 5.0])).tolist()
-        [1, 2]
-        """
+    def counts_between(self, edges: Floats) -> Integers:
+        """How many numbers lie from each edge to below the next; missing ones nowhere."""
         if self.is_coded:
             codes = self.codes
             counts = codes.counts[: len(codes.levels)]
@@ -247,7 +235,7 @@ class Column:
             vars(scrubbed)["codes"] = Codes(codes.codes.copy(), levels, codes.missing)
         return scrubbed
 
-    def differs_from(self, other: Column, rows: Integers | None) -> npt.NDArray[np.bool_]:
+    def differs_from(self, other: Column, rows: Integers | None) -> Flags:
         """Where a cell is another than that of ``other``, in the same row or in ``rows`` of it.
 
         The number 3 written as 3.0 is no other cell, nor is a day written as its midnight.
@@ -273,12 +261,6 @@ def in_one_code(one: Column, other: Column) -> tuple[Integers, Integers]:
 
     The numbers follow the order of the values. Numbers of different types are compared as numbers,
     dates and moments as moments, a number and a text as texts.
-
-    Examples
-    --------
-    >>> one, other = Column(pl.Series([2, None])), Column(pl.Series([1.5, 2.0]))
-    >>> [numbers.tolist() for numbers in in_one_code(one, other)]
-    [[1, -1], [0, 1]]
     """
     kept = _IN_ONE_CODE.setdefault(one, WeakKeyDictionary())
     if other not in kept:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import polars as pl
 
 from shoal.errors import InputError
+from shoal.kernels.arrays import Floats, Integers
 from shoal.table.columns._frames import plain_floats
 
 _NESTED = (pl.List, pl.Array, pl.Struct, pl.Object)
@@ -33,14 +34,6 @@ class Codes:
         The distinct values by code, ascending (an Enum in its declared order), without missing.
     missing : int, optional
         The code of a missing value: the last one. None where nothing is missing.
-
-    Examples
-    --------
-    >>> column = encode(pl.Series("age", [40, None, 30, 40]))
-    >>> column.codes.tolist(), column.levels.to_list(), column.missing
-    ([1, 2, 0, 1], [30, 40], 2)
-    >>> column
-    Codes('age', records=4, count=3)
     """
 
     codes: npt.NDArray[np.unsignedinteger[Any]]
@@ -63,11 +56,11 @@ class Codes:
         return len(self.levels) + (self.missing is not None)
 
     @cached_property
-    def counts(self) -> npt.NDArray[np.int64]:
+    def counts(self) -> Integers:
         """How many records have each code."""
         from shoal.kernels.grouping import counts_of
 
-        counts: npt.NDArray[np.int64] = counts_of(self.codes, self.count)
+        counts: Integers = counts_of(self.codes, self.count)
         counts.flags.writeable = False
         return counts
 
@@ -80,7 +73,7 @@ class Codes:
         return levels.cast(pl.String).to_list()
 
     @property
-    def numbers(self) -> npt.NDArray[np.float64]:
+    def numbers(self) -> Floats:
         """Each code as a number: its value, a date's or time's count of units, else its rank.
 
         A missing value is NaN.
@@ -94,7 +87,7 @@ class Codes:
         return np.append(values, np.nan) if self.missing is not None else values
 
     @property
-    def positions(self) -> npt.NDArray[np.float64]:
+    def positions(self) -> Floats:
         """Where each code stands between the smallest value (0) and the largest (1); missing: 2."""
         values = self.numbers
         values = np.ldexp(values, -int(np.frexp(np.nanmax(np.abs(values), initial=1.0))[1]))
@@ -111,14 +104,7 @@ class Codes:
         return replace(self, codes=codes)
 
     def at(self, rows: npt.NDArray[Any]) -> Codes:
-        """The marked records, or records by their positions; with the levels that they have.
-
-        Examples
-        --------
-        >>> column = encode(pl.Series("age", [40, None, 30, 40])).at(np.array([0, 3]))
-        >>> column.codes.tolist(), column.levels.to_list(), column.missing
-        ([0, 0], [40], None)
-        """
+        """The marked records, or records by their positions; with the levels that they have."""
         taken = self.with_codes(self.codes[rows])
         used = taken.counts > 0
         if used.all():
@@ -137,16 +123,6 @@ def encode(series: pl.Series) -> Codes:
     """Encode a column; NaN counts as missing, and -0.0 as 0.0.
 
     Codes follow the order of the values, so those of numbers and dates are ordinal.
-
-    Parameters
-    ----------
-    series : polars.Series
-        A column of any type that is not nested.
-
-    Examples
-    --------
-    >>> encode(pl.Series("x", [2.5, float("nan"), -0.0, 0.0])).codes.tolist()
-    [1, 2, 0, 0]
     """
     from shoal.kernels.grouping import first_rows
 
@@ -189,13 +165,7 @@ def _sorted_codes(series: pl.Series, name: str) -> Codes:
 
 
 def decode(column: Codes) -> pl.Series:
-    """The values that the codes stand for; missing becomes null.
-
-    Examples
-    --------
-    >>> decode(encode(pl.Series("sex", ["f", None, "m"]))).to_list()
-    ['f', None, 'm']
-    """
+    """The values that the codes stand for; missing becomes null."""
     levels = column.levels
     if column.missing is not None:
         levels = levels.extend_constant(None, 1)
@@ -231,22 +201,7 @@ def unordered(series: pl.Series) -> Keys:
 
 
 def combine(parts: Iterable[Keys], rows: int) -> npt.NDArray[np.uint64]:
-    """One 64-bit key per record: equal keys where the records have equal codes in all parts.
-
-    Parameters
-    ----------
-    parts : iterable of Keys
-        The columns. They are taken one at a time, so a generator need not hold them all; once all
-        records differ, no more are taken.
-    rows : int
-        The number of records; without any column all of them have the key 0.
-
-    Examples
-    --------
-    >>> columns = [encode(pl.Series("a", [1, 2, 1])), encode(pl.Series("b", ["x", "x", "y"]))]
-    >>> combine(columns, 3).tolist()
-    [0, 2, 1]
-    """
+    """One 64-bit key per record: equal keys where the records have equal codes in all parts."""
     from shoal.kernels.grouping import dense_labels
 
     keys = np.zeros(rows, np.uint64)

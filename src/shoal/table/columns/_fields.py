@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from shoal.kernels.arrays import Integers
 from shoal.table.columns._column import Column
 from shoal.table.columns._encode import encode
 from shoal.table.columns._frames import plain_floats
@@ -22,19 +23,12 @@ class Fields:
         The fields; with ``labels`` the texts that these stand for.
     labels : numpy.ndarray, optional
         For each field the number of its text.
-
-    Examples
-    --------
-    >>> cells = pl.Series("0", ["f", "m", None, "f"], dtype=pl.Categorical(pl.Categories.random()))
-    >>> fields = Fields.of(cells)
-    >>> fields.labels.tolist(), fields.counts.tolist(), fields.texts.to_list()
-    ([0, 1, 2, 0], [2, 1, 1], ['f', 'm', None])
     """
 
     def __init__(self, texts: pl.Series, labels: npt.NDArray[Any] | None = None) -> None:
         self.texts, self.labels = texts, labels
         #: How many fields have each text; None where the texts are as they come.
-        self.counts: npt.NDArray[np.int64] | None = None
+        self.counts: Integers | None = None
         if labels is not None:
             self.counts = np.bincount(labels, minlength=len(texts))
 

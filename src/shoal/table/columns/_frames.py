@@ -30,18 +30,7 @@ QUANTITIES: Final[tuple[Kind, ...]] = (*NUMBERS, "date", "datetime", "time", "du
 
 
 class Names(list[str]):
-    """Column names in their order, which nobody changes, and among which one is found at once.
-
-    Examples
-    --------
-    >>> names = Names(["age", "zip"])
-    >>> names == ["age", "zip"], "zip" in names, names.place("zip")
-    (True, True, 1)
-    >>> names.append("sex")
-    Traceback (most recent call last):
-        ...
-    TypeError: A table is frozen; make a list of its columns to change it.
-    """
+    """Column names in their order, which nobody changes, and among which one is found at once."""
 
     def __init__(self, names: Iterable[str] = ()) -> None:
         super().__init__(names)
@@ -243,11 +232,6 @@ def plain_floats(column: pl.Series) -> pl.Series:
 
     polars tells NaN from null; in a table about people both mean "not known". And -0.0 equals 0.0,
     but a file would show two values where there is one class.
-
-    Examples
-    --------
-    >>> plain_floats(pl.Series([-0.0, 0.0, float("nan")])).to_list()
-    [0.0, 0.0, None]
     """
     if not column.dtype.is_float():
         return column

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import InputError
+from shoal.kernels.arrays import Floats
 from shoal.table.columns._encode import Codes
 from shoal.table.columns._frames import Kind, kind_of
 from shoal.table.hierarchy._rule import bounds_of_values
@@ -30,20 +30,12 @@ def scale_name(column: Codes) -> str:
 
 def quantities(
     column: Codes, scale: str | None = None, *, infinite: Literal["refused", "missing"] = "refused"
-) -> npt.NDArray[np.float64]:
+) -> Floats:
     """Each code of a column as a number; a missing value is NaN.
 
     Dates and datetimes count in days, times in parts of a day, durations in seconds. Where a
     ``scale`` is named, a column of another one is refused; one without any value fits all. An
     infinite number is ``refused``, or ``missing``.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from shoal.table.columns._encode import encode
-    >>> days = pl.Series("since", [0, 365]).cast(pl.Date)
-    >>> quantities(encode(days)).tolist() == quantities(encode(days.cast(pl.Datetime))).tolist()
-    True
     """
     values = np.full(column.count, np.nan)
     if not len(column.levels):

@@ -16,13 +16,7 @@ _NOTHING: Final[dict[type[pl.DataType], Any]] = {pl.String: "", pl.Boolean: Fals
 
 
 def scrubbed_column(column: pl.Series) -> pl.Series:
-    """The same values in new buffers that hold nothing else; categories become text.
-
-    Examples
-    --------
-    >>> scrubbed_column(pl.Series("sex", ["f", None], dtype=pl.Enum(["f", "m", "x"]))).dtype
-    String
-    """
+    """The same values in new buffers that hold nothing else; categories become text."""
     if isinstance(column.dtype, (pl.Categorical, pl.Enum, pl.Null)):
         column = column.cast(pl.String)
     if column.null_count():

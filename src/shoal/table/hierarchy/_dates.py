@@ -11,20 +11,12 @@ import numpy.typing as npt
 import polars as pl
 
 from shoal.errors import InputError, did_you_mean
+from shoal.kernels.arrays import Floats, Integers
 from shoal.table.columns._frames import kind_of
 from shoal.table.hierarchy._rule import Rule, Rung, Unseen, dense, moments_of
 
 #: The units, fine to coarse; those of the second line nest in no month, quarter or year.
-_CALENDAR: Final = (
-    "minute",
-    "hour",
-    "day",
-    "month",
-    "quarter",
-    "year",
-    "decade",
-    "century",
-)
+_CALENDAR: Final = ("minute", "hour", "day", "month", "quarter", "year", "decade", "century")
 _WEEKS: Final = ("week", "iso-year")
 UNITS: Final = (*_CALENDAR, *_WEEKS)
 _BEFORE_WEEKS: Final = ("minute", "hour", "day")
@@ -106,7 +98,7 @@ def _rung(moments: npt.NDArray[np.datetime64], unit: str) -> Rung:
     return Rung(nodes, labels, starts, meanings=dict.fromkeys(labels))
 
 
-def _keys(moments: npt.NDArray[np.datetime64], unit: str) -> npt.NDArray[np.int64]:
+def _keys(moments: npt.NDArray[np.datetime64], unit: str) -> Integers:
     """The number of the unit that a moment lies in; those of years are years."""
     if unit == "week":
         return (moments.astype("datetime64[D]").astype(np.int64) + _MONDAY) // 7
@@ -120,7 +112,7 @@ def _keys(moments: npt.NDArray[np.datetime64], unit: str) -> npt.NDArray[np.int6
     return (number + 1970 if code == "Y" else number) // joined
 
 
-def _days(keys: npt.NDArray[np.int64], unit: str) -> npt.NDArray[np.float64]:
+def _days(keys: Integers, unit: str) -> Floats:
     """Where a unit begins, in days from 1970-01-01."""
     if unit == "week":
         return (keys * 7 - _MONDAY).astype(np.float64)
@@ -136,7 +128,7 @@ def _days(keys: npt.NDArray[np.int64], unit: str) -> npt.NDArray[np.float64]:
     return number.astype(f"datetime64[{code}]").astype("datetime64[D]").astype(np.float64)
 
 
-def _labels(keys: npt.NDArray[np.int64], unit: str) -> list[str]:
+def _labels(keys: Integers, unit: str) -> list[str]:
     if unit in ("minute", "hour", "day", "month"):
         code = {"hour": "m"}.get(unit, _NUMPY[unit][0])
         moments = keys.astype(f"datetime64[{_NUMPY[unit][0]}]").astype(f"datetime64[{code}]")

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import polars as pl
 
 from shoal.errors import InputError
+from shoal.kernels.arrays import Integers
 from shoal.table.columns._domain import interval_meanings
 from shoal.table.columns._encode import encode
 from shoal.table.hierarchy._grid import exact_number, plain, written
@@ -111,7 +112,7 @@ def quantile_edges(values: Any, groups: Sequence[int]) -> Edges:
     return Edges(tuple(ladder))
 
 
-def _between(numbers: npt.NDArray[Any], edges: Sequence[Decimal]) -> npt.NDArray[np.int64]:
+def _between(numbers: npt.NDArray[Any], edges: Sequence[Decimal]) -> Integers:
     """The number of edges that are not above each value."""
     if numbers.dtype.kind == "f":
         return np.searchsorted([float(edge) for edge in edges], numbers, side="right")

@@ -14,10 +14,11 @@ import numpy.typing as npt
 import polars as pl
 
 from shoal.errors import InputError
+from shoal.kernels.arrays import Floats, Integers
 from shoal.table.columns._domain import interval_meanings, value_meanings
 from shoal.table.columns._frames import kind_of
 from shoal.table.columns._quantities import scale_of
-from shoal.table.hierarchy._rule import Floats, Rule, Rung, Unseen, dense, numbers_of
+from shoal.table.hierarchy._rule import Rule, Rung, Unseen, dense, numbers_of
 
 _EXACT: Final = 700  # digits: products and sums of doubles written as decimals are not rounded
 _WHOLE: Final = 2.0**53  # beyond it a float cannot hold every whole number
@@ -131,13 +132,7 @@ def plain(value: Decimal) -> int | float:
 
 
 def written(value: Decimal) -> str:
-    """A number for a label: no exponent unless it is very long, no zeros at its end.
-
-    Examples
-    --------
-    >>> written(Decimal("20.0")), written(Decimal("0.10")), written(Decimal("1e30"))
-    ('20', '0.1', '1e+30')
-    """
+    """A number for a label: no exponent unless it is very long, no zeros at its end."""
     if value == 0:
         return "0"
     value = value.normalize()
@@ -165,7 +160,7 @@ def _cells(
     return cells.tolist(), nodes
 
 
-def _edges(cells: npt.NDArray[np.int64], width: Decimal, start: Decimal) -> Floats:
+def _edges(cells: Integers, width: Decimal, start: Decimal) -> Floats:
     return np.array([float(start + width * cell) for cell in cells.tolist()])
 
 

@@ -10,24 +10,19 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from shoal.errors import InputError
+from shoal.kernels.arrays import Flags, Floats, Integers
 from shoal.table.columns._frames import kind_of
 from shoal.table.hierarchy._rule import ROOT, Rule, Rung, Unseen, bounds_of_values, dense
 from shoal.table.storage._types import parse_datetime
 
 
-def positions(values: pl.Series, leaves: pl.Series) -> npt.NDArray[np.int64]:
+def positions(values: pl.Series, leaves: pl.Series) -> Integers:
     """The place of each value among the leaves, or -1.
 
     Numbers, booleans and dates are compared as what they are: 39, 39.0 and 039 are one number.
-
-    Examples
-    --------
-    >>> positions(pl.Series([39.0, 40.0]), pl.Series(["?", "39"])).tolist()
-    [1, -1]
     """
     known = pl.DataFrame(
         {"value": leaves_as(leaves, values.dtype), "at": np.arange(len(leaves), dtype=np.int64)}
@@ -97,7 +92,7 @@ class Listed(Rule):
         return pl.Series([row[0] for row in self.rows], dtype=pl.String)
 
     @cached_property
-    def _nodes(self) -> list[tuple[npt.NDArray[np.int64], list[str]]]:
+    def _nodes(self) -> list[tuple[Integers, list[str]]]:
         """For each inner level the node of each leaf, and the labels in order of appearance."""
         found = []
         for level in range(1, len(self.rows[0])):
@@ -106,7 +101,7 @@ class Listed(Rule):
             found.append((np.array(nodes, np.int64), list(place)))
         return found
 
-    def uncovered(self, values: pl.Series) -> npt.NDArray[np.bool_]:
+    def uncovered(self, values: pl.Series) -> Flags:
         """Which of the values the list does not have."""
         return positions(values, self.leaves) < 0
 
@@ -129,11 +124,7 @@ class Listed(Rule):
         ]
 
     def _rung(
-        self,
-        at: npt.NDArray[np.int64],
-        node_of_leaf: npt.NDArray[np.int64],
-        labels: list[str],
-        numbers: npt.NDArray[np.float64] | None,
+        self, at: Integers, node_of_leaf: Integers, labels: list[str], numbers: Floats | None
     ) -> Rung:
         labels = labels if ROOT in labels else [*labels, ROOT]
         root = labels.index(ROOT)
@@ -156,7 +147,7 @@ class Listed(Rule):
             rank[dense_nodes], [labels[n] for n in present], bounds[present], leaves[present]
         )
 
-    def _nearest(self, values: pl.Series, at: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def _nearest(self, values: pl.Series, at: Integers) -> Integers:
         """Values that are not listed at the leaf that is nearest, the lower one of two."""
         known = bounds_of_values(leaves_as(self.leaves, values.dtype))
         given = bounds_of_values(values)

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import polars as pl
 
 from shoal.errors import InputError, did_you_mean
+from shoal.kernels.arrays import Integers
 from shoal.table.columns._frames import kind_of
 from shoal.table.hierarchy._dates import Dates, calendar
 from shoal.table.hierarchy._edges import Edges, quantile_edges
@@ -98,7 +99,7 @@ def proposed(table: Table, column: str, kind: str | None = None) -> Rule:
     return _fitting(values, records) if kind is None else _of_kind(kind, values, records)
 
 
-def _fitting(values: pl.Series, records: npt.NDArray[np.int64]) -> Rule:
+def _fitting(values: pl.Series, records: Integers) -> Rule:
     kind = kind_of(values.dtype)
     if kind in ("date", "datetime", "time"):
         return _date_rule(values)
@@ -110,7 +111,7 @@ def _fitting(values: pl.Series, records: npt.NDArray[np.int64]) -> Rule:
     return _number_rule(values, records)
 
 
-def _of_kind(kind: str, values: pl.Series, records: npt.NDArray[np.int64]) -> Rule:
+def _of_kind(kind: str, values: pl.Series, records: Integers) -> Rule:
     if kind == "dates":
         return _date_rule(values)
     if kind == "prefixes":
@@ -150,7 +151,7 @@ def _useful(rule: Edges | Grid | Dates, values: pl.Series) -> Rule:
     return Dates(tuple(rule.units[level] for level in kept))
 
 
-def _number_rule(values: pl.Series, records: npt.NDArray[np.int64]) -> Rule:
+def _number_rule(values: pl.Series, records: Integers) -> Rule:
     numbers = numbers_of(values)
     widths = _widths(numbers)
     if float(widths[-1]) < _WIDEST:
@@ -174,7 +175,7 @@ def _is_whole(numbers: npt.NDArray[Any]) -> bool:
     return numbers.dtype.kind in "iu" or bool((numbers == np.round(numbers)).all())
 
 
-def _is_crowded(rung: Rung, records: npt.NDArray[np.int64]) -> bool:
+def _is_crowded(rung: Rung, records: Integers) -> bool:
     """Whether one interval has nearly all records, although they differ."""
     cells = np.bincount(rung.nodes, weights=records)
     fullest = int(cells.argmax())
@@ -204,13 +205,7 @@ def _by_size(numbers: npt.NDArray[Any]) -> Edges:
 
 
 def _round_up(size: Decimal) -> Decimal:
-    """The smallest of 1, 2 and 5 times a power of ten that is not below a size.
-
-    Examples
-    --------
-    >>> [str(_round_up(Decimal(size))) for size in ("3.65", "5", "0.07")]
-    ['5', '5', '0.1']
-    """
+    """The smallest of 1, 2 and 5 times a power of ten that is not below a size."""
     if size <= 0:
         return Decimal(0)
     power = size.adjusted()
@@ -220,7 +215,7 @@ def _round_up(size: Decimal) -> Decimal:
     return Decimal(1).scaleb(power + 1) if found == 10 else made
 
 
-def _text_rule(values: pl.Series, records: npt.NDArray[np.int64], *, code: bool) -> Rule:
+def _text_rule(values: pl.Series, records: Integers, *, code: bool) -> Rule:
     """The rule for three or more different texts, each with its number of records."""
     if code:
         found = _pruned_prefixes(values)
@@ -291,7 +286,7 @@ def _number_order(texts: Sequence[str]) -> list[str] | None:
     return [text for _, text in sorted(zip(numbers, texts, strict=True))]
 
 
-def _frequency_rule(texts: Sequence[str], records: npt.NDArray[np.int64]) -> Rule:
+def _frequency_rule(texts: Sequence[str], records: Integers) -> Rule:
     """A list in which rare values are joined, more of them at each level."""
     other = "(other)"
     while other in texts:

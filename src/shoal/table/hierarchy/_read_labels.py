@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from shoal.kernels.arrays import Flags, Floats, Integers
 from shoal.table.columns._domain import Domain, Interval, Meanings
 from shoal.table.columns._encode import Codes
 from shoal.table.columns._frames import Kind, kind_of
@@ -17,9 +18,6 @@ from shoal.table.hierarchy._dates import UNITS, Dates
 from shoal.table.hierarchy._prefixes import Prefixes
 from shoal.table.hierarchy._rule import ROOT, Rung, bounds_of_values
 from shoal.table.storage._types import as_text
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,15 +53,6 @@ def runs_of(domain: Domain, column: Codes) -> tuple[Runs, Integers]:
     A text is the value itself, ``*``, an interval or a set, a unit of the calendar, or a prefix.
     Units and prefixes are made again from the values by the rules that make them in a hierarchy,
     and compared: no text is taken for what no value gives.
-
-    Examples
-    --------
-    >>> from shoal.table.columns._encode import encode
-    >>> from shoal.table.columns._domain import read_domain
-    >>> domain = read_domain(["[20, 40)", "*", "young"], "numbers")
-    >>> runs, unread = runs_of(domain, encode(pl.Series([23, 38, 41])))
-    >>> runs.labels.tolist(), runs.low.tolist(), runs.high.tolist(), unread.tolist()
-    ([0, 1], [0, 0], [1, 2], [2])
     """
     values = _Values(column.levels, _named(domain.meanings))
     items = list(domain.meanings.items())
@@ -133,7 +122,7 @@ def _named(meanings: Meanings) -> set[str]:
     return names
 
 
-Reading = tuple[Runs, npt.NDArray[np.bool_]]
+Reading = tuple[Runs, Flags]
 
 
 def _members(texts: Meanings, pairs: Sequence[tuple[int, int]]) -> Reading:

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from shoal.kernels.arrays import Flags, Floats, Integers
 from shoal.table.columns._encode import Codes
 from shoal.table.columns._frames import kind_of
 from shoal.table.hierarchy._grid import written
@@ -25,8 +26,6 @@ from shoal.table.hierarchy._rule import bounds_of_values, moments_of
 
 #: Values of a column on its own line: whole numbers, or floats for a column of floats.
 Ticks = npt.NDArray[Any]
-Floats = npt.NDArray[np.float64]
-Booleans = npt.NDArray[np.bool_]
 
 _TRIES: Final = 4  # points of one step that are looked at before a finer one
 _NARROW: Final = 2**61  # beyond it whole numbers are kept as those of Python
@@ -66,18 +65,10 @@ class RoundEnds:
         A column of numbers, dates, times or durations.
     records : numpy.ndarray
         How many records have each of its levels.
-
-    Examples
-    --------
-    >>> from shoal.table.columns._encode import encode
-    >>> ages = RoundEnds(encode(pl.Series([18, 23, 37, 40, 41])), np.array([1, 2, 1, 1, 1]))
-    >>> cuts, found = ages.between(ages.line[[0, 1, 2, 3]], ages.line[[1, 2, 3, 4]])
-    >>> ages.texts(cuts[found]), found.tolist()  # 41 is somebody's
-    (['20', '30', '38'], [True, True, True, False])
     """
 
     column: Codes
-    records: npt.NDArray[np.int64]
+    records: Integers
 
     @classmethod
     def of(cls, column: Codes) -> RoundEnds:
@@ -120,7 +111,7 @@ class RoundEnds:
             return moments_of(levels).astype(np.int64)
         return levels.to_physical().cast(pl.Int64).to_numpy()
 
-    def between(self, low: Ticks, high: Ticks) -> tuple[Ticks, Booleans]:
+    def between(self, low: Ticks, high: Ticks) -> tuple[Ticks, Flags]:
         """The roundest point above each ``low`` and not above its ``high``, and where one is.
 
         It is of a step that all values are multiples of: years for ages, cents for money.
@@ -140,17 +131,17 @@ class RoundEnds:
                 left, spot = left[inside & ~good], step.floor(self._before(spot[inside & ~good]))
         return points, found
 
-    def down(self, ticks: Ticks, least: Ticks) -> tuple[Ticks, Booleans]:
+    def down(self, ticks: Ticks, least: Ticks) -> tuple[Ticks, Flags]:
         """A round point not above each tick, of a step of at least a size; and where one is."""
         return self._outwards(
             ticks, least, lambda step, at: step.floor(at), lambda step, at: self._before(at)
         )
 
-    def up(self, ticks: Ticks, least: Ticks) -> tuple[Ticks, Booleans]:
+    def up(self, ticks: Ticks, least: Ticks) -> tuple[Ticks, Flags]:
         """A round point above each tick, of a step of at least a size; and where one is."""
         return self._outwards(ticks, least, self._after, lambda step, at: at)
 
-    def beside(self, ticks: Ticks) -> tuple[Ticks, Booleans]:
+    def beside(self, ticks: Ticks) -> tuple[Ticks, Flags]:
         """Half a step of the values below each tick: nobody's. Dates and times have none."""
         if self.unit == 0 or self._kind not in ("integer", "float"):
             return ticks, np.zeros(len(ticks), np.bool_)
@@ -206,7 +197,7 @@ class RoundEnds:
         physical = pl.Int32 if dtype == pl.Date else pl.Int64
         return pl.Series(points.astype(np.int64)).cast(physical).cast(dtype)
 
-    def _alone(self, points: Ticks) -> Booleans:
+    def _alone(self, points: Ticks) -> Flags:
         """Which points are values that fewer than two records have."""
         at = np.searchsorted(self.line, points)
         hit = at < len(self.line)
@@ -230,7 +221,7 @@ class RoundEnds:
         least: Ticks,
         point: Callable[[Step, Ticks], Ticks],
         beyond: Callable[[Step, Ticks], Ticks],
-    ) -> tuple[Ticks, Booleans]:
+    ) -> tuple[Ticks, Flags]:
         points, found = ticks.copy(), np.zeros(len(ticks), np.bool_)
         least = least.astype(np.float64)
         for step in reversed(self._steps):

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import polars as pl
 
 from shoal.errors import InputError
+from shoal.kernels.arrays import Floats
 from shoal.table.columns._frames import kind_of
 
 if TYPE_CHECKING:
@@ -24,8 +25,6 @@ ROOT: Final = "*"
 Unseen = Literal["refuse", "top", "nearest"]
 
 _TICKS_PER_DAY: Final = {"D": 1, "ms": 86_400e3, "us": 86_400e6, "ns": 86_400e9}
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from shoal.errors import InputError
+from shoal.kernels.arrays import Flags, Floats, Integers
 from shoal.table._sampling import signed_codes
 from shoal.table.columns._column import Column
 from shoal.table.columns._comparable import stacked
@@ -25,8 +25,6 @@ from shoal.table.storage._types import as_text
 if TYPE_CHECKING:
     from shoal.table._table import Table
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 #: How released cells were understood: as values, as texts that name several values, or by whose
 #: records have them; or that no cell could be understood.
@@ -74,7 +72,7 @@ class ReleasedColumn:
     reading: Reading
     root: int = -1
 
-    def stands_for(self, labels: Integers, values: Integers) -> npt.NDArray[np.bool_]:
+    def stands_for(self, labels: Integers, values: Integers) -> Flags:
         """Whether each label stands for the value beside it; what is missing never does."""
         of_run = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
         span = len(self.places) + 1
@@ -180,16 +178,6 @@ def released_column(
     calendar, prefixes and ``*`` are read. A text that names something else, such as a node of a
     list, stands for the values of the persons whose records have it, where rows can be paired;
     otherwise it stands for no value.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from shoal import Hierarchy, Table
-    >>> table = Table(pl.DataFrame({"age": [23, 38, 41]}))
-    >>> coarse = Hierarchy.intervals(20).generalize(table, "age", 1)
-    >>> found = released_column("age", table, coarse)
-    >>> found.labels.tolist(), found.low.tolist(), found.high.tolist(), found.reading
-    ([0, 0, 1], [0, 2], [1, 2], 'labels')
     """
     persons, cells = original.column(name), masked.column(name)
     if control is not None:
@@ -212,14 +200,6 @@ def read_labels_of(name: str, original: Table, masked: Table) -> tuple[Integers,
 
     Of the labels that stand for a person's value it is the one that most cells have. It is for
     tables whose rows cannot be paired; a column with cells that cannot be read is refused.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from shoal import Table
-    >>> ages, bands = (Table(pl.DataFrame({"x": x})) for x in ([34, 21], ["[20, 30)", ">=30"]))
-    >>> [codes.tolist() for codes in read_labels_of("x", ages, bands)]
-    [[0, 1], [1, 0]]
     """
     read = released_column(name, original, masked)
     shown = np.unique(read.labels[read.labels >= 0])

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import polars as pl
 
 from shoal.errors import ReadError
+from shoal.kernels.arrays import Integers
 from shoal.table._roles import Roles
 from shoal.table._table import Table
 from shoal.table.columns._fields import Fields
@@ -39,17 +40,6 @@ class ReleasedFile:
         The file.
     format : str
         Its format.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "data.csv"
-    >>> _ = path.write_text("balance,sex\\n0.0,f\\n-0.0,f\\n0.0,f\\n")
-    >>> file = ReleasedFile(path, "csv")
-    >>> file.sizes([0, 1]).tolist()
-    [1, 2]
-    >>> file.table({"balance": "float64", "sex": "string"}, Roles()).group(["balance"]).k
-    3
     """
 
     def __init__(self, path: str | os.PathLike[str], format: str) -> None:
@@ -99,9 +89,7 @@ class ReleasedFile:
             columns = in_recorded_types(self._fields, dtypes_of(schema), f"'{self.path}'")
         return Table.of_columns(columns).with_roles(roles, released=True)
 
-    def sizes(
-        self, places: Sequence[int], persons: npt.NDArray[np.int64] | None = None
-    ) -> npt.NDArray[np.int64]:
+    def sizes(self, places: Sequence[int], persons: Integers | None = None) -> Integers:
         """How many rows, or ``persons`` with such rows, share the fields at some places, sorted.
 
         Counted by polars from the fields, and not from the codes that a table has of them.

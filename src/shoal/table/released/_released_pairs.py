@@ -7,20 +7,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from shoal.kernels.arrays import Floats, Integers
 
 
 def usual_partners(source: Integers, target: Integers) -> tuple[Integers, Integers]:
     """For each different source, in ascending order, the target that most pairs have with it.
 
     Of equally many the smallest.
-
-    Examples
-    --------
-    >>> found, usual = usual_partners(np.array([4, 4, 4, 1, 1]), np.array([7, 8, 8, 9, 3]))
-    >>> found.tolist(), usual.tolist()
-    ([1, 4], [3, 8])
     """
     if not len(source):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
@@ -38,11 +31,6 @@ def ends_of_members(
     """The lowest and the highest value of the records with each label, of ``count`` labels.
 
     A label that no record has goes from infinite to minus infinite.
-
-    Examples
-    --------
-    >>> ends_of_members(np.array([0, 0, 2]), np.array([20.0, 29.0, 70.0]), 3).tolist()
-    [[20.0, 29.0], [inf, -inf], [70.0, 70.0]]
     """
     low, high = np.full(count, np.inf), np.full(count, -np.inf)
     np.minimum.at(low, labels, values)

@@ -138,15 +138,7 @@ def _damaged(path: Path, kind: str) -> ReadError:
 
 
 def frame_from_arrow(table: Any, called: str) -> pl.DataFrame:
-    """The frame of an Arrow table whose column names are different.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        The table. Database types that Arrow knows only by name become text or numbers.
-    called : str
-        Name of the source in errors.
-    """
+    """The frame of an Arrow table whose column names are different."""
     columns = []
     odd = []
     for name, column in zip(table.column_names, table.columns, strict=True):

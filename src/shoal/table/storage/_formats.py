@@ -28,30 +28,7 @@ ALIASES: Final[dict[str, str]] = {"feather": "arrow", "ipc": "arrow", "excel": "
 
 
 def format_of(path: str | os.PathLike[str]) -> str:
-    """The format that the name of a file stands for.
-
-    Parameters
-    ----------
-    path : str or path-like
-        Name of a file. It need not exist.
-
-    Returns
-    -------
-    str
-        A key of :data:`FORMATS`.
-
-    Raises
-    ------
-    ReadError
-        The ending of the name is not a known one.
-
-    Examples
-    --------
-    >>> format_of("people.csv.gz")
-    'csv'
-    >>> format_of("people.feather")
-    'arrow'
-    """
+    """The format that the name of a file stands for."""
     name = Path(path).name.lower()
     stem = name
     for ending in COMPRESSIONS:

@@ -45,17 +45,7 @@ def check_names(names: Sequence[str | None], called: str) -> None:
 
 
 def check_header(names: Sequence[str | None], columns: Sequence[Column], called: str) -> None:
-    """ReadError if the names look like a record.
-
-    Parameters
-    ----------
-    names : sequence of str
-        The fields of the first line; None where a cell is empty.
-    columns : sequence of Column
-        What stands under each of them, in its type.
-    called : str
-        The first line in the error, such as ``The first line of 'people.csv'``.
-    """
+    """ReadError if the names look like a record."""
     given = [name for name in names if name is not None]
     if given and all(re.match(_NUMBER, name.strip()) for name in given):
         suspicious = len(given)

@@ -36,20 +36,7 @@ _NANOSECONDS: Final = r"\.[0-9]{7,}"
 def infer_types(
     columns: list[pl.Series], samples: Sequence[pl.Series], *, decimal: str | None
 ) -> None:
-    """Give text columns, in place, the narrowest type that loses nothing.
-
-    Parameters
-    ----------
-    columns : list of polars.Series
-        Text columns, or the different values of each; each is replaced by itself or by a boolean,
-        integer, float, date or datetime column, one after the other, so that no second copy of the
-        table is held.
-    samples : sequence of polars.Series
-        The first texts of each column, in the order of its rows (:func:`first_texts`).
-    decimal : {".", ","}, optional
-        The decimal mark. If not given it is a point, unless there is no number with a point and
-        some column is only readable with a comma.
-    """
+    """Give text columns, in place, the narrowest type that loses nothing."""
     number = _comma_float if decimal == "," else _float
     readings = (_boolean, _integer, number, _date, _datetime)
     for at, (column, sample) in enumerate(zip(columns, samples, strict=True)):

@@ -35,16 +35,7 @@ _TEXT_OPTIONS: Final = ("delimiter", "encoding", "decimal", "missing_values", "h
 
 
 def read_frame(source: str | os.PathLike[str], **options: Any) -> pl.DataFrame:
-    """Read a frame from a file or a database, with the options of :func:`read_source`.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "people.csv"
-    >>> _ = path.write_text("zip;height\\n01234;1,85\\n")
-    >>> read_frame(path).to_dict(as_series=False)
-    {'zip': ['01234'], 'height': [1.85]}
-    """
+    """Read a frame from a file or a database, with the options of :func:`read_source`."""
     found = read_source(source, **options)
     if isinstance(found, pl.DataFrame):
         return found
@@ -70,50 +61,6 @@ def read_source(
     In text, types are found by looking at all values, and only where nothing is lost: codes with
     leading zeros, numbers with a plus sign and integers beyond 64 bits stay text. ISO dates become
     dates, ``true`` and ``false`` booleans. Every error is one sentence without a value in it.
-
-    Parameters
-    ----------
-    source : str or path-like
-        A file, or the URI of a database: ``sqlite:///file``, ``duckdb:///file`` (a relative path;
-        four slashes begin an absolute one) or ``postgresql://user:password@host/database``.
-    query : str, optional
-        For a database: the SELECT whose rows are the table.
-    format : str, optional
-        One of :data:`FORMATS`, where the name of the file does not tell.
-    delimiter : str, optional
-        For text: the character between fields. Detected among comma, semicolon, tab and bar.
-    encoding : str, optional
-        For text: its encoding, such as ``cp1252``. A byte order mark tells UTF-8 and UTF-16;
-        everything else must be UTF-8 or named here.
-    decimal : {".", ","}, optional
-        For text: the decimal mark. Detected if the delimiter is not a comma.
-    missing_values : sequence of str, optional
-        For text: what stands for a missing value, :data:`DEFAULT_MISSING` if not given. An empty
-        field always does; a quoted empty field does if the empty text is listed.
-    sheet : str or int, optional
-        For a workbook: the name of the sheet, or its position counted from 1. The first if not
-        given.
-    header : bool, optional
-        For text and workbooks: True says that the first line holds column names, whatever they
-        look like. If not given, a first line that looks like a record is refused: its fields
-        would be published as names.
-    schema : mapping of str to str, optional
-        The recorded types (:func:`schema_of`) of a file that :func:`write_frame` wrote. Nothing is
-        detected then: what was written comes back, or ReadError says that it does not fit.
-    formulas : {"keep", "neutralise"}
-        With ``schema``, for text: how :func:`write_frame` wrote texts that a spreadsheet would run.
-
-    Returns
-    -------
-    polars.DataFrame or list of Column
-        A frame; of delimited text its columns, coded where values repeat.
-
-    Raises
-    ------
-    ReadError
-        The source cannot be read as it is.
-    MissingExtra
-        An optional dependency is needed.
     """
     options: dict[str, Any] = {
         "query": query,

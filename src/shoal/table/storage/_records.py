@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import ReadError
+from shoal.kernels.arrays import Flags, Integers
 from shoal.table.storage._text import Text
 
 DELIMITERS: Final = (",", ";", "\t", "|")
@@ -27,7 +28,7 @@ _CHUNK: Final = 1 << 20  # stays in the cache while it is looked at in several w
 _SAMPLE: Final = 1 << 16
 _QUOTE, _NEWLINE, _RETURN = b'"\n\r'
 
-Positions = npt.NDArray[np.int64]
+Positions = Integers
 
 
 @dataclass(frozen=True)
@@ -46,22 +47,7 @@ class Shape:
 
 
 def shape_of(text: Text, *, delimiter: str | None, likely: str = ",") -> Shape:
-    """Look at a whole text; ReadError if it is none, or its records do not fit together.
-
-    Parameters
-    ----------
-    text : Text
-        The text.
-    delimiter : str, optional
-        The character between fields; detected if not given.
-    likely : str
-        The delimiter to assume when the text does not tell.
-
-    Examples
-    --------
-    >>> shape_of(Text(b"age;zip\\n31;01234\\n"), delimiter=None).names
-    ['age', 'zip']
-    """
+    """Look at a whole text; ReadError if it is none, or its records do not fit together."""
     if delimiter is None:
         delimiter = _detected_delimiter(text, likely)
     elif len(delimiter.encode()) != 1 or delimiter in '"\r\n':
@@ -197,7 +183,7 @@ class _Scan:
     def block(self, piece: bytes, start: int) -> _Block:
         """Where the records of a piece end; ReadError if a quotation mark is out of place."""
         octets = np.frombuffer(piece, np.uint8)
-        outside: npt.NDArray[np.bool_] | bool = True
+        outside: Flags | bool = True
         if self.quoted:
             self._check_quotes(octets, start)
             outside = ~_inside_quotes(octets)
@@ -268,6 +254,6 @@ class _Scan:
         return ends
 
 
-def _inside_quotes(octets: npt.NDArray[np.uint8]) -> npt.NDArray[np.bool_]:
+def _inside_quotes(octets: npt.NDArray[np.uint8]) -> Flags:
     # odd after an opening mark; only the last bit counts, so a byte may run over
     return np.cumsum(octets == _QUOTE, dtype=np.uint8) % 2 == 1

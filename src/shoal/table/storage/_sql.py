@@ -117,15 +117,7 @@ def _opened(uri: str, called: str) -> Database:
 
 
 def _called(uri: str) -> str:
-    """The URI without user, password and options, for messages.
-
-    Examples
-    --------
-    >>> _called("postgresql://me:secret@db.example:5432/people?sslmode=require")
-    'postgresql://db.example:5432/people'
-    >>> _called("postgresql://me:se@cret@db.example/people")
-    'postgresql://...'
-    """
+    """The URI without user, password and options, for messages."""
     scheme, _, rest = uri.partition("://")
     if scheme.lower() in ("sqlite", "duckdb"):
         return uri

@@ -39,26 +39,6 @@ def schema_of(types: Mapping[str, pl.DataType]) -> dict[str, str]:
 
     Categorical columns count as ``string``: a list of categories may hold values that no row has
     any more, so it is never written.
-
-    Parameters
-    ----------
-    types : mapping of str to polars.DataType
-        The schema of a frame.
-
-    Returns
-    -------
-    dict of str to str
-        Column → type name, in the order of the columns. :func:`dtypes_of` is the inverse.
-
-    Raises
-    ------
-    InputError
-        A column has a type that a release cannot hold, such as a list.
-
-    Examples
-    --------
-    >>> schema_of(pl.DataFrame({"zip": ["01234"], "age": [37]}).schema)
-    {'zip': 'string', 'age': 'int64'}
     """
     odd = [name for name, dtype in types.items() if _name_of(dtype) is None]
     if odd:
@@ -70,13 +50,7 @@ def schema_of(types: Mapping[str, pl.DataType]) -> dict[str, str]:
 
 
 def dtypes_of(schema: Mapping[str, str]) -> dict[str, pl.DataType]:
-    """The polars types of a recorded schema: the inverse of :func:`schema_of`.
-
-    Examples
-    --------
-    >>> dtypes_of({"born": "datetime[us, UTC]"})
-    {'born': Datetime(time_unit='us', time_zone='UTC')}
-    """
+    """The polars types of a recorded schema: the inverse of :func:`schema_of`."""
     return {column: _dtype_of(column, name) for column, name in schema.items()}
 
 
@@ -110,14 +84,7 @@ def _dtype_of(column: str, name: str) -> pl.DataType:
 
 
 def as_text(column: pl.Series) -> pl.Series:
-    """Each value as the text that :func:`as_recorded` reads back.
-
-    Examples
-    --------
-    >>> import datetime as dt
-    >>> as_text(pl.Series([dt.datetime(2020, 1, 31, 23, 59, 59, 500_000), None])).to_list()
-    ['2020-01-31T23:59:59.500', None]
-    """
+    """Each value as the text that :func:`as_recorded` reads back."""
     name, dtype = column.name, column.dtype
     return _as_text(column.alias(""), dtype).alias(name)  # polars reads ^a$ as a pattern
 

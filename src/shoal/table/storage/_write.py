@@ -31,45 +31,13 @@ _SPECIAL: Final = (*DELIMITERS, '"', "\r", "\n", "\ufeff")
 
 
 def write_frame(
-    frame: pl.DataFrame,
-    path: str | os.PathLike[str],
-    *,
-    format: str,
-    formulas: Formulas = "keep",
+    frame: pl.DataFrame, path: str | os.PathLike[str], *, format: str, formulas: Formulas = "keep"
 ) -> None:
     """Write a frame so that :func:`read_frame` with its :func:`schema_of` gives it back.
 
     The file depends on the values of the cells, the column names and the types only: there are no
     names of people or programs, no times, no categories without a row, and nothing of values that
     were made missing. The same frame gives the same bytes.
-
-    Parameters
-    ----------
-    frame : polars.DataFrame
-        The frame, with plain columns.
-    path : str or path-like
-        The file to write. An existing one is replaced.
-    format : {"csv", "tsv", "parquet", "arrow", "xlsx"}
-        The format. Text is UTF-8; a missing value is an empty field and an empty text is ``""``.
-    formulas : {"keep", "neutralise"}
-        In ``csv`` and ``tsv``: whether texts and column names that a spreadsheet would run are
-        written as they are, or with an apostrophe before them, which :func:`read_frame` takes off
-        when it is told. The other formats mark text as text.
-
-    Raises
-    ------
-    InputError
-        The format cannot hold the frame.
-    ReleaseError
-        The file cannot be written.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "data.csv"
-    >>> write_frame(pl.DataFrame({"zip": ["01234", "", None]}), path, format="csv")
-    >>> path.read_text()
-    'zip\\n01234\\n""\\n\\n'
     """
     columns = [Column(_without_categories(series)) for series in frame]
     write_columns(columns, path, format=format, formulas=formulas)

@@ -34,15 +34,7 @@ class NameHints:
 
 
 def hints_of(name: str) -> NameHints:
-    """Read the name of a column.
-
-    Examples
-    --------
-    >>> hints_of("dateOfBirth").quasi, hints_of("E-Mail").identifiers
-    ('birth', frozenset({'email'}))
-    >>> hints_of("customer_id").says_id, hints_of("covid").says_id
-    (True, False)
-    """
+    """Read the name of a column."""
     words = words_of(name)
     whole = "".join(words)
     candidates = [*words, whole]
@@ -68,13 +60,7 @@ def hints_of(name: str) -> NameHints:
 
 
 def words_of(name: str) -> list[str]:
-    """The words of a column name: small letters, no accents, ß as ss.
-
-    Examples
-    --------
-    >>> words_of("ZIPCode"), words_of("geburts_Datum"), words_of("Straße"), words_of("RAC1P")
-    (['zip', 'code'], ['geburts', 'datum'], ['strasse'], ['rac1p'])
-    """
+    """The words of a column name: small letters, no accents, ß as ss."""
     parts = re.split(r"[^\w]+|_", without_accents(name.replace("ß", "ss")))
     words: list[str] = []
     for part in parts:
@@ -83,13 +69,7 @@ def words_of(name: str) -> list[str]:
 
 
 def without_accents(text: str) -> str:
-    """The letters that accents are set on.
-
-    Examples
-    --------
-    >>> without_accents("José Müller")
-    'Jose Muller'
-    """
+    """The letters that accents are set on."""
     return "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
 
 
@@ -163,13 +143,7 @@ def _file() -> dict[str, dict[str, str]]:
 
 @functools.cache
 def known(kind: str) -> frozenset[str]:
-    """The words of a kind.
-
-    Examples
-    --------
-    >>> "maria" in known("given_names"), "weight" in known("weight_plain")
-    (True, True)
-    """
+    """The words of a kind."""
     return frozenset(_file()["words"][kind].split())
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels.arrays import Integers
 from shoal.table.columns._encode import Codes, combine
 
 _ENOUGH = 0.99
@@ -59,17 +60,12 @@ class ColumnSet:
         )
 
 
-def distinction_and_separation(sizes: npt.NDArray[np.int64]) -> tuple[float, float]:
+def distinction_and_separation(sizes: Integers) -> tuple[float, float]:
     """Both ratios from the sizes of the groups of equal records.
 
     Distinction is the number of groups per record; separation is the share of pairs of records
     that lie in different groups. Without records both are 0; a single record makes no pair, so
     its separation is 0.
-
-    Examples
-    --------
-    >>> distinction_and_separation(np.array([2, 1, 1]))
-    (0.75, 0.8333333333333334)
     """
     rows = int(sizes.sum())
     if rows < 2:
@@ -101,22 +97,6 @@ def search_sets(
     Sets are ranked by the sum of distinction and separation, ties by the order of the columns.
     Growing adds the best column until there are 99 different tuples per 100 records, or until
     less than a thousandth is gained.
-
-    Parameters
-    ----------
-    parts : sequence of Codes
-        The encoded columns.
-    rows : int
-        The number of records.
-    max_set_size : int, default 3
-        The size up to which all sets are compared.
-    keep : int, default 10
-        How many sets of each size to return.
-
-    Returns
-    -------
-    list of ColumnSet
-        By size, the best first.
     """
     by_size: dict[int, list[ColumnSet]] = {}
     for found in _all_sets(parts, rows, max_set_size):

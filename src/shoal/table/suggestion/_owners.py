@@ -39,13 +39,7 @@ _FEWEST_CODES = 10
 
 
 def is_household(name: str) -> bool:
-    """Whether the name of a column speaks of households.
-
-    Examples
-    --------
-    >>> [is_household(name) for name in ("household_id", "hhid", "household_size", "patient_id")]
-    [True, True, False, False]
-    """
+    """Whether the name of a column speaks of households."""
     return _HOUSEHOLD.fullmatch(_joined(name)) is not None
 
 
@@ -53,15 +47,6 @@ def is_person_key(column: Column) -> bool:
     """Whether a column is the key of a person, by its name.
 
     The bare word, as "patient", is enough if the column holds many different codes.
-
-    Examples
-    --------
-    >>> few = [7, 7, 8]
-    >>> names = ("patientId", "Kunden-Nr", "ward_id", "patient")
-    >>> [is_person_key(Column(pl.Series(name, few))) for name in names]
-    [True, True, False, False]
-    >>> is_person_key(Column(pl.Series("patient", [f"P{n // 2}" for n in range(40)])))
-    True
     """
     name = _joined(column.name)
     if _PERSON_KEY.fullmatch(name) is not None:
@@ -86,12 +71,6 @@ def repeating_owners(
     Nothing where the roles name a unit, or say that each row is a person. Declared identifiers
     are looked at, and columns that may leave but look like a person's key. What people share, as
     names, phones and postcodes, is looked at together.
-
-    Examples
-    --------
-    >>> columns = {"patient_id": Column(pl.Series([7, 7, 8, 8, 8]))}
-    >>> repeating_owners(columns, 5, Roles(identifiers=["patient_id"]))
-    {('patient_id',): 2}
     """
     if rows < _FEWEST:
         return {}

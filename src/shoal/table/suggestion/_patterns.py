@@ -103,23 +103,6 @@ def looks_like_identifier(column: Column) -> Evidence | None:
     phone, bank account, national number, …), a name that says identifier on a column with many
     different values, or text that is different on nearly every row. Numbers that are merely all
     different (amounts, measurements) pass unless the name says that they are ids.
-
-    Parameters
-    ----------
-    column : Column
-        The column.
-
-    Returns
-    -------
-    Evidence or None
-
-    Examples
-    --------
-    >>> mails = pl.Series("contact", ["ann@example.org", "bob@example.org", "cy@example.net"])
-    >>> looks_like_identifier(Column(mails)).title
-    'e-mail address'
-    >>> looks_like_identifier(Column(pl.Series("age", [31, 44, 27]))) is None
-    True
     """
     if column not in _EVIDENCE:
         _EVIDENCE[column] = _evidence(column)
@@ -142,19 +125,7 @@ def _evidence(column: Column) -> Evidence | None:
 def identifier_evidence(
     levels: pl.Series, present: int, name: str, *, running_numbers: bool = False
 ) -> Evidence | None:
-    """The strongest evidence that a column is a direct identifier.
-
-    Parameters
-    ----------
-    levels : polars.Series
-        The different values of the column, missing left out.
-    present : int
-        The number of records that have a value.
-    name : str
-        The name of the column.
-    running_numbers : bool, default False
-        Whether whole numbers that are all different and run through like record numbers count.
-    """
+    """The strongest evidence that a column is a direct identifier."""
     kind = kind_of(levels.dtype)
     if len(levels) == 0 or kind not in ("text", "integer", "float"):
         return None

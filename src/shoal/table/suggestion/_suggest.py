@@ -349,25 +349,6 @@ def _about_owners(roles: Roles, table: Table) -> list[str]:
 
 
 def identifying_columns(table: Table, names: Sequence[str]) -> list[str]:
-    """The fewest of some columns that tell more than 99 % of the records apart.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    names : list of str
-        The columns to choose from.
-
-    References
-    ----------
-    Motwani, Xu (2007), Efficient algorithms for masking and finding quasi-identifiers.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> frame = pl.DataFrame({"age": [30, 30, 41], "sex": ["f", "m", "m"], "blood": ["a"] * 3})
-    >>> identifying_columns(Table(frame), ["age", "sex", "blood"])
-    ['age', 'sex']
-    """
+    """The fewest of some columns that tell more than 99 % of the records apart."""
     found = identifying_set([table.codes(name) for name in names], len(table))
     return [name for name in names if name in found.columns]

@@ -62,17 +62,7 @@ class Pattern:
 def best_pattern(
     values: Sequence[str], *, integers: bool, said: frozenset[str]
 ) -> tuple[Pattern, float] | None:
-    """The pattern that most of the values match, with that share; None if none matches enough.
-
-    Parameters
-    ----------
-    values : sequence of str
-        Different values of a column.
-    integers : bool
-        Whether the column holds whole numbers.
-    said : frozenset of str
-        The kinds that the name of the column speaks of.
-    """
+    """The pattern that most of the values match, with that share; None if none matches enough."""
     found: list[tuple[Pattern, float]] = []
     for pattern in PATTERNS:
         named = pattern.kind in said
@@ -101,13 +91,7 @@ def _match_share(pattern: Pattern, values: Sequence[str]) -> float:
 
 
 def plain_words(text: str) -> list[str]:
-    """The words of a text in small letters without accents.
-
-    Examples
-    --------
-    >>> plain_words("José Müller-Lüdenscheidt")
-    ['jose', 'muller', 'ludenscheidt']
-    """
+    """The words of a text in small letters without accents."""
     return re.findall(r"[a-z]+", without_accents(text.casefold()))
 
 
