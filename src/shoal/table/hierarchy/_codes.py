@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from shoal.kernels.arrays import Floats
 from shoal.table.columns._domain import Domain, Meaning, Meanings, value_meanings
 from shoal.table.columns._encode import Codes
 from shoal.table.columns._quantities import scale_name
-from shoal.table.hierarchy._rule import ROOT, Floats, Rule, Rung, Unseen, bounds_of_values
+from shoal.table.hierarchy._rule import ROOT, Rule, Rung, Unseen, bounds_of_values
 from shoal.table.storage._types import as_text
 
 if TYPE_CHECKING:
