@@ -31,9 +31,9 @@ from shoal.errors import RequirementNotMet, SeedWarning, ShoalWarning
 from shoal.masking import Masker
 from shoal.parameters import Integer, Real
 from shoal.table import Exchange
+from shoal.workflow._leaks import refutes, swapping_of
 from shoal.workflow._protect import _refuse_if_links_refute
 from shoal.workflow._require import make_claim
-from shoal.workflow._swapping import refutes, swapping_of
 
 SEED = 99194853094755497
 ROLES = Roles(quasi_identifiers=["age", "income"], sensitive=["ill"])

@@ -21,8 +21,7 @@ from shoal.risk import (
     rank_matching,
     similarity_linkage,
 )
-from shoal.workflow._left_in_place import linking_columns
-from shoal.workflow._swapping import swapping_of
+from shoal.workflow._leaks import linking_columns, swapping_of
 
 CENSUS = (
     "AFNLWGT AGI EMCONTRB FEDTAX PTOTVAL STATETAX "

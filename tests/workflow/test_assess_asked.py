@@ -23,7 +23,7 @@ def invented(monkeypatch):
     def add(function, name="total_variation", **declared):
         infos = dict(discover_all_measures())
         infos[name] = MeasureInfo(name, "invented", "lower", (0, 1), function, **declared)
-        for module in ("_asked", "_assessment", "_measure_groups", "report._assessment"):
+        for module in ("_assess", "_assessment", "report._assessment"):
             monkeypatch.setattr(f"shoal.workflow.{module}.discover_all_measures", lambda: infos)
         return calls
 

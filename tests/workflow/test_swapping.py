@@ -13,7 +13,7 @@ from shoal import KAnonymity, Plan, ProbabilisticKAnonymity, Roles, Round, Swap,
 from shoal.errors import DisclosureWarning, InputError, ShoalWarning
 from shoal.risk import group_disclosure, own_values, rank_matching
 from shoal.workflow import assess, verify
-from shoal.workflow._swapping import MARGIN, swapping_of
+from shoal.workflow._leaks import MARGIN, swapping_of
 
 ROLES = Roles(quasi_identifiers=["x", "y"], sensitive=["wage"])
 

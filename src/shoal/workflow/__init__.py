@@ -3,15 +3,26 @@
 from shoal.masking import Progress
 from shoal.risk import KNOWN_WORDS
 from shoal.workflow._assess import assess
-from shoal.workflow._assessment import Assessment, ClassFacts, bound_of
-from shoal.workflow._earlier import ATTACKS
-from shoal.workflow._measure_groups import MeasureGroup, by_reason, grouped_measures
-from shoal.workflow._minimality import minimalities_of, minimality_in_words, minimality_of
-from shoal.workflow._plan import Plan, StepRecord
+from shoal.workflow._assessment import (
+    ATTACKS,
+    Assessment,
+    ClassFacts,
+    MeasureGroup,
+    RiskDistribution,
+    bound_of,
+    by_reason,
+    grouped_measures,
+)
+from shoal.workflow._leaks import Leak, Swapping
+from shoal.workflow._plan import (
+    Plan,
+    StepRecord,
+    minimalities_of,
+    minimality_in_words,
+    minimality_of,
+)
 from shoal.workflow._protect import Release, protect
 from shoal.workflow._require import Claim, Limit, discover_all_measures
-from shoal.workflow._swapping import Leak, Swapping
-from shoal.workflow.release._distributions import RiskDistribution
 from shoal.workflow.release._release_files import read_release
 from shoal.workflow.release._signing import sign
 from shoal.workflow.release._verification import Check, Verification

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
-from shoal.errors import InputError, RolesError
+from shoal.errors import DoesNotApply, InputError, RolesError, ShoalError, did_you_mean, quoted
 from shoal.masking import Progress
+from shoal.measurement import MeasureInfo, Measurement
+from shoal.parameters import Real
+from shoal.risk import KNOWN_WORDS, counted_once, intersection, journalist_risk_before_sampling
 from shoal.table import Missing, Table
-from shoal.workflow._asked import (
-    Measures,
-    Options,
-    asked_by_name,
-    check_known,
-    check_numbers,
-    checked_options,
-    chosen_measures,
-)
-from shoal.workflow._assessment import Assessment
-from shoal.workflow._earlier import check_earlier, exposed_together
-from shoal.workflow._measuring import Run
+from shoal.workflow._assessment import Assessment, class_facts
+from shoal.workflow._leaks import linking_columns, swapping_of
 from shoal.workflow._require import discover_all_measures
+
+Measures = Sequence[str] | Literal["all"]
+Options = Mapping[str, Mapping[str, Any]]
 
 _OF_A_RELEASE = (
     "certainty",
@@ -39,6 +36,8 @@ _OF_A_RELEASE = (
     "unchanged_records",
     "uniqueness",
 )
+_POPULATION_MEASURES = ("journalist_risk", "population_uniqueness")
+_MANY = 1_000_000  # records from which on only what was asked for takes memory
 
 
 def assess(
@@ -107,36 +106,26 @@ def assess(
     (1, 0.6)
     """
     check_assessable(table, original, population, control)
-    check_numbers(threshold, missing, sampling_fraction)
+    _check_numbers(threshold, missing, sampling_fraction)
     if population is not None and sampling_fraction is not None:
         raise InputError("Give a population table or a sampling fraction, not both.")
-    check_known(known, table if original is None else original)
-    others = check_earlier(earlier, table)
-    own = checked_options(options)
+    _check_known(known, table if original is None else original)
+    others = _checked_earlier(earlier, table)
+    own = _checked_options(options)
+    asked = frozenset([*_asked_by_name(measures), *own])
     own["records_at_risk"] = {"threshold": threshold} | own.get("records_at_risk", {})
-    run = Run(
-        table,
-        original,
-        {
-            "missing": missing,
-            "population": population,
-            "sampling_fraction": sampling_fraction,
-            **({} if known is None else {"known": known}),
-            **({} if control is None else {"control": control}),
-        },
-        own,
-        asked=frozenset(asked_by_name(measures)) | frozenset(options or ()),
-    )
-    run.measure(chosen_measures(measures, options), progress)
+    shared = {"missing": missing, "population": population, "sampling_fraction": sampling_fraction}
+    given = {"known": known, "control": control}
+    shared |= {name: value for name, value in given.items() if value is not None}
+    run = _Run(table, original, shared, own, asked)
+    infos = discover_all_measures().items()
+    run.measure([info for name, info in infos if measures is None or name in asked], progress)
     only_some = measures is not None and measures != "all"
     if only_some and not run.found:
         why = [f"{name}: {said.rstrip('.')}" for name, said in (run.left_out | run.failed).items()]
         raise InputError(f"Nothing could be measured. {'; '.join(why)}.")
-    found = run.assessment(with_swapping=not only_some)
-    if not others:
-        return found
-    together, notes = exposed_together(table, others, original)
-    return replace(found, together=together, notes=(*found.notes, *notes))
+    assessment = run.assessment(with_swapping=not only_some)
+    return _exposed_together(assessment, table, others, original) if others else assessment
 
 
 def assess_release(table: Table, original: Table, progress: Progress | None = None) -> Assessment:
@@ -146,9 +135,8 @@ def assess_release(table: Table, original: Table, progress: Progress | None = No
     """
     check_assessable(table, original)
     shared = {"missing": "own", "population": None, "sampling_fraction": None}
-    run = Run(table, original, shared)
-    known = discover_all_measures()
-    run.measure([known[name] for name in _OF_A_RELEASE], progress)
+    run = _Run(table, original, shared)
+    run.measure([discover_all_measures()[name] for name in _OF_A_RELEASE], progress)
     return run.assessment()
 
 
@@ -177,3 +165,235 @@ def check_assessable(
             "No quasi-identifiers are declared, so nothing can be said about risk; name the "
             "columns that an intruder may know (shoal roles suggests some)."
         )
+
+
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """One assessment on its way: the tables, what was asked for, and what was found so far.
+
+    ``shared`` are options for every measure that has them, ``own`` those of single measures.
+    """
+
+    table: Table
+    original: Table | None
+    shared: Mapping[str, Any]
+    own: Options = field(default_factory=dict)
+    asked: frozenset[str] = frozenset()
+    found: dict[str, Measurement] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+
+    def measure(self, chosen: Sequence[MeasureInfo], progress: Progress | None) -> None:
+        """Take each measure, or write down why not."""
+        with counted_once():
+            for number, info in enumerate(chosen):
+                if progress:
+                    progress(f"Measuring: {info.title}", number / len(chosen))
+                reason = self._reason_to_leave_out(info)
+                if reason is None:
+                    self._try(info)
+                else:
+                    self.left_out[info.name] = reason
+
+    def _try(self, info: MeasureInfo) -> None:
+        try:
+            self.found[info.name] = self._measured(info)
+        except DoesNotApply as error:
+            self.left_out[info.name] = str(error)
+        except ShoalError as error:  # one measure that does not apply spoils no other one
+            self.failed[info.name] = str(error)
+        except Exception as error:  # nor does one that breaks; its words may quote a cell
+            self.failed[info.name] = (
+                f"It ended in an unexpected error ({type(error).__name__}); please report it."
+            )
+
+    def assessment(self, *, with_swapping: bool = True) -> Assessment:
+        """What was found, with what has to be known to read it."""
+        missing = self.shared["missing"]
+        classes = class_facts(self.table, missing)
+        owners = self.table if self.original is None else self.original
+        notes = [*classes.sentences, *_about_owners(owners)]
+        if "certainty" in self.found:  # a sample that lost its k-anonymity, and who knows the label
+            notes += self.found["certainty"].warnings
+        swapping = None
+        if self.original is not None and with_swapping:
+            # what linking by the quasi-identifiers gave, where it was measured and by these
+            otherwise = "known" in self.shared or "distance_linkage" in self.own
+            by_quasi = None if otherwise else self.found.get("distance_linkage")
+            swapping = swapping_of(self.original, self.table, by_quasi)
+            notes += swapping.sentences if swapping is not None else []
+            told = [leak.columns for leak in swapping.leaks] if swapping is not None else []
+            linking = linking_columns(self.original, self.table, by_quasi)
+            notes += [one.sentence for one in linking if one.columns not in told]
+        return Assessment(
+            rows=len(self.table),
+            columns=len(self.table.columns),
+            roles=self.table.roles.to_dict(),
+            missing=missing,
+            classes=classes,
+            measurements=self.found,
+            notes=tuple(notes),
+            left_out=self.left_out,
+            failed=self.failed,
+            swapping=swapping,
+            original_rows=None if self.original is None else len(self.original),
+        )
+
+    def _measured(self, info: MeasureInfo) -> Measurement:
+        given = {name: value for name, value in self.shared.items() if name in info.options}
+        given |= self.own.get(info.name, {})
+        if info.name == "journalist_risk" and self.original is not None:
+            # nobody said what the population is, and the original that was sampled is one
+            said = (given["population"], given["sampling_fraction"], self.table.roles.weight)
+            if self._is_sample and all(one is None for one in said):
+                return journalist_risk_before_sampling(
+                    self.original, self.table, missing=given["missing"]
+                )
+        return info.take(self.original, self.table, **given)
+
+    @property
+    def _is_sample(self) -> bool:
+        return self.original is not None and len(self.table) < len(self.original)
+
+    def _reason_to_leave_out(self, info: MeasureInfo) -> str | None:
+        """Why a measure cannot be taken of these tables, or is not unless asked for by name."""
+        table, original = self.table, self.original
+        given = {**self.shared, **self.own.get(info.name, {})}
+        declared = table.roles if original is None else original.roles
+        estimable = given["sampling_fraction"] is not None or table.roles.weight is not None
+        people = estimable or given["population"] is not None
+        counted = people or (info.name == "journalist_risk" and self._is_sample)
+        if info.name in _POPULATION_MEASURES and not counted:
+            return "give a population table, a sampling fraction or a weight column"
+        homes = info.name == "household_risk" and table.households is not None
+        if (info.name == "individual_risk" or homes) and not estimable:
+            return "give a sampling fraction or a weight column"
+        if info.needs_original and original is None:
+            return "it compares with the original; give that too, as original (--original)"
+        if info.sensitive and not declared.sensitive:
+            return "it is about sensitive columns; declare them in the roles"
+        if info.target and declared.target is None:
+            return "it is about a target; declare it in the roles"
+        if info.on_request is not None and info.name not in self.asked and not homes:
+            return info.on_request
+        if info.name == "suda" and info.name not in self.asked and len(table) > _MANY:
+            return f"it needs much memory for more than {_MANY:,} records; ask for it by name"
+        if original is None:
+            return None
+        if info.name == "certainty" and not self._is_sample:
+            return "nobody was left out, so everybody is known to be in the table"
+        if info.pairs and not table.pairs_with(original):
+            return (
+                "the rows of the two tables cannot be paired, since they were read apart: assess "
+                "the release folder with its private half, or say that the rows have the same "
+                "order (masked.paired(original), or --same-order)"
+            )
+        return None
+
+
+def _about_owners(table: Table) -> list[str]:
+    """That k counts rows where identifiers show that a person has several."""
+    return [
+        f"{len(table):,} rows carry {distinct:,} different values of {quoted(names)}, which k does "
+        'not count: declare unit in the roles, or unit = "row" if each row is a person.'
+        for names, distinct in table.repeating_owners().items()
+    ]
+
+
+def _asked_by_name(measures: Measures | None) -> Sequence[str]:
+    """The measures that are asked for by name; ``"all"`` asks for every one."""
+    if measures is None:
+        return ()
+    if measures == "all":
+        return list(discover_all_measures())
+    if isinstance(measures, str) or not isinstance(measures, Sequence) or not measures:
+        raise InputError(
+            f"The measures must be a list of their names, 'all' or None; got {measures!r} instead."
+        )
+    for name in measures:
+        _check_measure(name)
+    return measures
+
+
+def _check_measure(name: Any) -> None:
+    known = discover_all_measures()
+    if not isinstance(name, str) or name not in known:
+        raise InputError(f"There is no measure '{name}'. {did_you_mean(str(name), known)}")
+
+
+def _checked_options(options: Options | None) -> dict[str, dict[str, Any]]:
+    """Only options that their measure has; what is wrong with a value the measure says itself."""
+    if options is not None and not isinstance(options, Mapping):
+        raise InputError(
+            "The options must be a dict with the options of each measure under its name; got "
+            f"{type(options).__name__} instead."
+        )
+    for name, given in (options or {}).items():
+        _check_measure(name)
+        if not isinstance(given, Mapping):
+            raise InputError(
+                f"The options of '{name}' must be a dict of option and value; got "
+                f"{type(given).__name__} instead."
+            )
+        discover_all_measures()[name].check_names(given)
+    return {name: dict(given) for name, given in (options or {}).items()}
+
+
+def _check_known(known: Any, where: Table) -> None:
+    """Raise InputError unless it is None, a word for columns, or columns that the table has."""
+    if known is None or (isinstance(known, str) and known in KNOWN_WORDS):
+        return
+    listed = isinstance(known, (list, tuple)) and all(isinstance(name, str) for name in known)
+    if not listed or not known:
+        raise InputError(
+            "What an intruder knows must be a list of column names, or one of the words "
+            f"{quoted(KNOWN_WORDS)}; got {known!r} instead."
+        )
+    absent = [name for name in known if name not in where.columns]
+    if absent:
+        raise InputError(
+            f"There is no column {quoted(absent)} that an intruder could know. "
+            f"{did_you_mean(absent[0], where.columns)}"
+        )
+
+
+def _check_numbers(threshold: Any, missing: Any, sampling_fraction: Any) -> None:
+    """What is wrong for every measure is an error, where a measure that fails is only marked."""
+    if missing not in ("own", "wildcard"):
+        raise InputError("The reading of missing values must be 'own' or 'wildcard'.")
+    for name, value in (("threshold", threshold), ("sampling fraction", sampling_fraction)):
+        if value is not None and not Real(above=0, maximum=1).accepts(value):
+            raise InputError(
+                f"The {name} must be a number above 0 and at most 1; got {value!r} instead."
+            )
+
+
+def _checked_earlier(earlier: Any, table: Table) -> list[Table]:
+    """The earlier releases; raises InputError unless each pairs with the table."""
+    given = list(earlier) if isinstance(earlier, (list, tuple)) else [earlier]
+    if not all(isinstance(one, Table) for one in given):
+        raise InputError("The earlier releases must be a list of shoal.Tables.")
+    lost = sum(not one.pairs_with(table) for one in given)
+    if lost:
+        raise InputError(
+            f"{lost} of the {len(given)} earlier releases cannot be paired with the table, so that "
+            "nobody can be followed from one to the other; read each with its private half and "
+            "the same original, or declare their rows by release.paired(original)."
+        )
+    return given
+
+
+def _exposed_together(
+    assessment: Assessment, table: Table, earlier: Sequence[Table], original: Table | None
+) -> Assessment:
+    """The assessment with what both attacks on all releases find, or why one was not tried."""
+    releases, notes = [table, *earlier], assessment.notes
+    together = {"records": intersection(releases, attack="records", original=original)}
+    try:
+        together["values"] = intersection(releases, attack="values", original=original)
+    except InputError:
+        notes += (
+            "Together with the earlier releases only records were followed, since no sensitive "
+            "column is in all of them that could be compared.",
+        )
+    return replace(assessment, together=together, notes=notes)

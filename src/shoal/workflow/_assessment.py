@@ -4,23 +4,138 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from shoal.errors import did_you_mean
-from shoal.measurement import Measurement
+from shoal.measurement import MeasureInfo, Measurement
+from shoal.risk import intersection
 from shoal.table import Missing, Table
-from shoal.workflow._earlier import ATTACKS
-from shoal.workflow._measure_groups import by_reason, grouped_measures
+from shoal.workflow._leaks import Swapping
 from shoal.workflow._require import discover_all_measures
-from shoal.workflow._swapping import Swapping
-from shoal.workflow.release._distributions import RiskDistribution, distributions_of
 from shoal.workflow.release._profile import SIZE_LIMITS
+
+Side = Literal["risk", "utility"]
+
+#: The groups of measures of each side in the order that one reads them, with their titles.
+_TITLES: dict[Side, dict[str, str]] = {
+    "risk": {
+        "found": "Who can be found",
+        "secrets": "What crowds tell of sensitive columns",
+        "attacks": "Attacks that were tried",
+    },
+    "utility": {
+        "statistics": "What statistics still say",
+        "models": "What models still learn",
+    },
+}
+_FOUND_IF = "Who could be found without the swap"
+
+#: What each attack on several releases finds out.
+ATTACKS = {
+    name: MeasureInfo(name, title, "lower", (0, 1), intersection)
+    for name, title in {
+        "records": "share of persons in a smaller crowd",
+        "values": "share of persons whose secret is certain",
+    }.items()
+}
+
+QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
+#: Measures whose records are told as a distribution, in this order, with their formula.
+_FORMULAS = {"journalist_risk": "1/F", "certainty": "f/F", "prosecutor_risk": "1/f"}
+
+
+@dataclass(frozen=True)
+class MeasureGroup:
+    """Measures that are read together."""
+
+    side: Side
+    title: str
+    names: tuple[str, ...]
+
+
+def grouped_measures(names: Iterable[str], *, swapped: bool = False) -> list[MeasureGroup]:
+    """The named measures by side and group, each group in the order of the names; none is empty.
+
+    Of a table that was ``swapped`` crowds do not say who can be found, and the title tells so.
+    """
+    infos = discover_all_measures()
+    placed: dict[tuple[str, str], list[str]] = {}
+    for name in names:
+        placed.setdefault((infos[name].about, _group_of(infos[name])), []).append(name)
+    return [
+        MeasureGroup(
+            side, _FOUND_IF if swapped and group == "found" else title, tuple(placed[side, group])
+        )
+        for side, titles in _TITLES.items()
+        for group, title in titles.items()
+        if (side, group) in placed
+    ]
+
+
+def _group_of(info: MeasureInfo) -> str:
+    """What a measure declares tells its group."""
+    if info.about == "utility":
+        return "models" if info.target else "statistics"
+    if info.needs_original:
+        return "attacks"
+    return "secrets" if info.sensitive else "found"
+
+
+def by_reason(reasons: Mapping[str, str]) -> dict[str, list[str]]:
+    """The measures under the reason that they share, in the order of the reasons."""
+    shared: dict[str, list[str]] = {}
+    for name, reason in reasons.items():
+        shared.setdefault(reason, []).append(name)
+    return shared
+
+
+@dataclass(frozen=True, eq=False)
+class RiskDistribution:
+    """The risks of all records: ``values`` of each (private), and what they sum up to.
+
+    ``fraction`` is the share of all people who are in the table: what the certainty would be for
+    everybody in an even sample. ``above`` is the share of records with a higher value. Both are
+    told of the certainty alone.
+    """
+
+    measure: str
+    formula: str
+    values: npt.NDArray[np.float64]
+    fraction: float | None = None
+
+    @property
+    def quantiles(self) -> dict[str, float]:
+        """Values that so large a share of the records does not exceed."""
+        values = np.quantile(self.values, QUANTILES, method="inverted_cdf")
+        return {str(q): float(value) for q, value in zip(QUANTILES, values, strict=True)}
+
+    @property
+    def mean(self) -> float:
+        """The average risk of a record."""
+        return math.fsum(self.values) / len(self.values)
+
+    @property
+    def above(self) -> float | None:
+        """The share of records above the sampling fraction."""
+        return None if self.fraction is None else float((self.values > self.fraction).mean())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain facts; the values of the records stay behind."""
+        return {
+            "formula": self.formula,
+            "mean": self.mean,
+            "quantiles": self.quantiles,
+            "sampling_fraction": self.fraction,
+            "share_above_fraction": self.above,
+        }
 
 
 @dataclass(frozen=True)
@@ -91,8 +206,14 @@ class Assessment:
 
     @cached_property
     def distributions(self) -> tuple[RiskDistribution, ...]:
-        """How the risk of the records is spread."""
-        return distributions_of(self.measurements, self.rows, self.original_rows)
+        """How the risk of the records is spread, by the measures that were taken of each."""
+        fraction = self.rows / self.original_rows if self.original_rows else None
+        return tuple(
+            RiskDistribution(name, formula, values, fraction if name == "certainty" else None)
+            for name, formula in _FORMULAS.items()
+            if name in self.measurements
+            and (values := self.measurements[name].per_record) is not None
+        )
 
     def __getitem__(self, name: str) -> Measurement:
         if name in self.measurements:
@@ -145,7 +266,7 @@ class Assessment:
 
     def to_json(self) -> str:
         """All facts as JSON; what JSON cannot hold, as an infinite value, is null."""
-        facts = _finite(self.to_dict())
+        facts = jsonable(self.to_dict())
         return json.dumps(facts, indent=2, ensure_ascii=False, allow_nan=False)
 
     def to_html(self) -> str:
@@ -168,7 +289,6 @@ class Assessment:
                 f"k = {classes.k}; {classes.count:,} classes, {classes.average:.1f} "
                 f"{classes.called}s on average; {classes.uniques:,} {classes.called}s are unique",
                 *self._measured(),
-                *self._told_together(),
                 *(f"note: {note}" for note in self.notes),
                 *_untaken("could not be measured", self.failed),
                 *_untaken("left out", self.left_out),
@@ -182,25 +302,26 @@ class Assessment:
                 side = group.side
                 yield f"{side}:"
             for name in group.names:
-                found = self.measurements[name]
-                yield f"  {infos[name].title}: {found.value:.4g} ({_reading(found)})"
-                yield from (f"    {said}" for said in self.warnings_of(name))
-
-    def _told_together(self) -> Iterator[str]:
+                yield from _lines(infos[name], self.measurements[name], self.warnings_of(name))
         if self.together:
             yield "together with earlier releases:"
         for attack, found in self.together.items():
-            yield f"  {ATTACKS[attack].title}: {found.value:.4g} ({_reading(found)})"
-            yield from (f"    {said}" for said in found.warnings)
+            yield from _lines(ATTACKS[attack], found, found.warnings)
 
 
-def _finite(value: Any) -> Any:
-    """The same facts with None for numbers that are not finite."""
+def jsonable(value: Any) -> Any:
+    """The same facts as JSON can hold them: None for numbers that are not finite."""
     if isinstance(value, Mapping):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+        return {str(key): jsonable(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [jsonable(item) for item in value]
+    if value is None or isinstance(value, (str, bool, int)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    return jsonable(value.item()) if hasattr(value, "item") else str(value)
 
 
 def _untaken(what: str, reasons: Mapping[str, str]) -> Iterator[str]:
@@ -208,8 +329,8 @@ def _untaken(what: str, reasons: Mapping[str, str]) -> Iterator[str]:
         yield f"{what}: {', '.join(names)}: {reason.rstrip('.')}"
 
 
-def _reading(found: Measurement) -> str:
-    """What is needed to read a value, in a few words."""
+def _lines(info: MeasureInfo, found: Measurement, warnings: Iterable[str]) -> Iterator[str]:
+    """A measurement with what is needed to read it, then its warnings."""
     words = []
     if found.interval is not None:
         words.append(f"95 % {found.interval[0]:.4g} to {found.interval[1]:.4g}")
@@ -217,7 +338,9 @@ def _reading(found: Measurement) -> str:
         words.append(f"baseline {found.baseline:.4g}")
     if (bound := bound_of(found)) is not None:
         words.append(f"bound {bound:.4g}")
-    return "; ".join([*words, f"{found.direction} is better"])
+    reading = "; ".join([*words, f"{found.direction} is better"])
+    yield f"  {info.title}: {found.value:.4g} ({reading})"
+    yield from (f"    {said}" for said in warnings)
 
 
 def bound_of(found: Measurement) -> float | None:
@@ -235,6 +358,13 @@ def class_facts(table: Table, missing: Missing = "own") -> ClassFacts:
         label = str(low) if high - low == 1 else f"{low}-{high - 1}"
         label = f"{low}+" if low == SIZE_LIMITS[-1] else label
         by_size[label] = int(((sizes >= low) & (sizes < high)).sum())
+    persons = {}
+    if table.has_persons:
+        persons = {
+            "persons": table.person_count,
+            "rarest_history": table.histories.k,
+            "alone_by_history": table.histories.uniques,
+        }
     return ClassFacts(
         count=table.classes.count,
         k=int(sizes.min()),
@@ -242,15 +372,5 @@ def class_facts(table: Table, missing: Missing = "own") -> ClassFacts:
         average=float(table.classes.sizes.mean()) if table.classes.count else 0.0,
         largest=int(sizes.max()),
         records_by_size=by_size,
-        **_of_persons(table),
+        **persons,
     )
-
-
-def _of_persons(table: Table) -> dict[str, int]:
-    if not table.has_persons:
-        return {}
-    return {
-        "persons": table.person_count,
-        "rarest_history": table.histories.k,
-        "alone_by_history": table.histories.uniques,
-    }

@@ -5,12 +5,12 @@ from __future__ import annotations
 import copy
 import os
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from shoal.errors import PlanError, RolesError, did_you_mean
+from shoal.errors import PlanError, RolesError, did_you_mean, quoted
 from shoal.masking import Masker, Progress, Secrets, discover_maskers
 from shoal.models import PrivacyModel
 from shoal.parameters import parameters_of
@@ -22,6 +22,7 @@ from shoal.workflow._require import (
     requirements_from_dict,
     requirements_to_dict,
 )
+from shoal.workflow.release._crowds import crowded_percent
 
 #: What a plan switches on, before its first table.
 _SWITCHES = ("keep_order", "accept_seed", "pseudonyms")
@@ -38,12 +39,12 @@ class StepRecord:
 
     method: str
     parameters: Mapping[str, Any]
-    touched: tuple[str, ...]
-    skipped: Mapping[str, str]
-    removed_columns: tuple[str, ...]
-    removed: int
-    losing: int
-    private: Mapping[str, Any] = field(repr=False)
+    touched: tuple[str, ...] = ()
+    skipped: Mapping[str, str] = field(default_factory=dict)
+    removed_columns: tuple[str, ...] = ()
+    removed: int = 0
+    losing: int = 0
+    private: Mapping[str, Any] = field(default_factory=Secrets, repr=False)
     facts: Mapping[str, Any] = field(default_factory=dict)
     fitted: Masker | None = field(default=None, repr=False, compare=False)
 
@@ -169,17 +170,18 @@ class Plan:
         for number, step in enumerate(self.steps):
             if progress:
                 progress(f"Masking: {step.method}", number / len(self.steps))
+            parameters = plain(step.changed_params(public=True), public=True)
             named = getattr(step, "columns", None)
             if given and step.needs_columns and not table.chosen(named):
                 # earlier steps took out every quasi-identifier: nothing is left to mask
-                records.append(_idle(step))
+                records.append(StepRecord(step.method, parameters))
                 continue
             fitted = copy.copy(step)
             table = fitted.fit_transform(table, progress=progress, place=number)
             records.append(
                 StepRecord(
-                    method=step.method,
-                    parameters=plain(step.changed_params(public=True), public=True),
+                    step.method,
+                    parameters,
                     touched=fitted.touched_,
                     skipped=fitted.skipped_,
                     removed_columns=fitted.removed_columns_,
@@ -198,10 +200,7 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain data, in the shape of its TOML form."""
-        out: dict[str, Any] = {}
-        for switch in _SWITCHES:
-            if getattr(self, switch):
-                out[switch] = True
+        out: dict[str, Any] = {switch: True for switch in _SWITCHES if getattr(self, switch)}
         if self.roles is not None:
             out["roles"] = self.roles.to_dict()
         if self.steps:
@@ -224,12 +223,14 @@ class Plan:
             if part not in _PARTS:
                 raise PlanError(f"A plan has no part '{part}'. {did_you_mean(part, _PARTS)}")
         roles, require = given.get("roles"), given.get("require", {})
-        if roles is not None and not isinstance(roles, Mapping):
-            raise PlanError("The part 'roles' of a plan is a table: write it under [roles].")
-        if not isinstance(require, Mapping):
-            raise PlanError("The part 'require' of a plan is a table: write it under [require].")
+        for part, value in (("roles", {} if roles is None else roles), ("require", require)):
+            if not isinstance(value, Mapping):
+                raise PlanError(f"The part '{part}' of a plan is a table: write it under [{part}].")
+        steps = given.get("steps", [])
+        if not isinstance(steps, list) or not all(isinstance(step, Mapping) for step in steps):
+            raise PlanError("The steps of a plan are a list: write each one under [[steps]].")
         return cls(
-            [_step_from(entry, folder) for entry in _entries(given.get("steps", []))],
+            [_step_from(step, folder) for step in steps],
             require=requirements_from_dict(require),
             roles=None if roles is None else Roles.from_dict(roles),
             **{switch: given.get(switch, False) for switch in _SWITCHES},
@@ -286,25 +287,6 @@ def in_released_domain(records: Iterable[StepRecord], people: Table) -> Table:
     return people
 
 
-def _idle(step: Masker) -> StepRecord:
-    return StepRecord(
-        method=step.method,
-        parameters=plain(step.changed_params(public=True), public=True),
-        touched=(),
-        skipped={},
-        removed_columns=(),
-        removed=0,
-        losing=0,
-        private=Secrets(),
-    )
-
-
-def _entries(steps: Any) -> list[Mapping[str, Any]]:
-    if not isinstance(steps, list) or not all(isinstance(entry, Mapping) for entry in steps):
-        raise PlanError("The steps of a plan are a list: write each one under [[steps]].")
-    return steps
-
-
 def _step_from(entry: Mapping[str, Any], folder: Path | None) -> Masker:
     methods = discover_maskers()
     method = entry.get("method")
@@ -317,3 +299,45 @@ def _step_from(entry: Mapping[str, Any], folder: Path | None) -> Masker:
         if parameter.name in given:
             given[parameter.name] = parameter.relocated(given[parameter.name], folder)
     return methods[method].from_plan(given)
+
+
+def minimality_of(step: StepRecord) -> dict[str, Any] | None:
+    """What can be concluded from a step not having been finer; None where nothing can.
+
+    A step says in its audit what follows from its own search; here it becomes what the public may
+    read. ``columns`` are those of which a level finer was not possible; ``cells_percent`` is the
+    share of their cells that this narrows down, and ``records_percent`` that of the records with
+    such a cell. A share is None where the table is too small to tell it.
+    """
+    audited = step.private.get("minimality")
+    if not audited or not audited["columns"]:
+        return None
+    rows = audited["released"]
+    return {
+        "algorithm": step.parameters.get("algorithm", "full-domain"),
+        "columns": list(audited["columns"]),
+        "cells_percent": crowded_percent(audited["cells"] / (rows * audited["width"]), rows),
+        "records_percent": crowded_percent(audited["records"] / rows, rows),
+    }
+
+
+def minimalities_of(steps: Sequence[StepRecord]) -> list[dict[str, Any]]:
+    """What can be concluded from each step of which something can."""
+    return [found for step in steps if (found := minimality_of(step)) is not None]
+
+
+def minimality_in_words(found: Mapping[str, Any], *, named: bool = True) -> str:
+    """What whoever knows the algorithm and the hierarchies concludes, in one or two sentences."""
+    of = f" of {quoted(found['columns'])}" if named else ""
+    if found["algorithm"] == "local":
+        known = f"the records of a class differ one level below each coarse value{of}"
+    else:
+        known = f"with one level finer{of}, some class would have failed"
+    cells, records = found["cells_percent"], found["records_percent"]
+    if cells is None:
+        size = "The table is too small to say how many cells this narrows down."
+    elif not cells and not records:
+        size = "This narrows down less than 1 % of the cells by itself."
+    else:
+        size = f"This narrows down {cells:g} % of the cells, in {records:g} % of the records."
+    return f"Whoever knows the algorithm and the hierarchies knows that {known}. {size}"

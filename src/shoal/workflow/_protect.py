@@ -24,9 +24,9 @@ from shoal.randomness import SecretStream
 from shoal.table import Formulas, Table
 from shoal.workflow._assess import assess_release, check_assessable
 from shoal.workflow._assessment import Assessment
+from shoal.workflow._leaks import Swapping, refutes
 from shoal.workflow._plan import Plan, StepRecord, in_released_domain
 from shoal.workflow._require import Claim, make_claim, told_claims, value_on_record
-from shoal.workflow._swapping import Swapping, refutes
 from shoal.workflow.release._crowds import crowded_total
 from shoal.workflow.release._profile import Bar, ColumnProfile, class_size_profile, column_profiles
 

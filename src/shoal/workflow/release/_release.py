@@ -23,8 +23,12 @@ from shoal.table import (
     records_as_parquet,
     source_digest,
 )
-from shoal.workflow._minimality import minimalities_of, minimality_in_words, minimality_of
-from shoal.workflow._plan import StepRecord
+from shoal.workflow._plan import (
+    StepRecord,
+    minimalities_of,
+    minimality_in_words,
+    minimality_of,
+)
 from shoal.workflow._require import Claim, plain
 from shoal.workflow.release._crowds import (
     SMALLEST_CROWD,

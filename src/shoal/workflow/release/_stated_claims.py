@@ -10,6 +10,7 @@ from shoal.errors import ShoalError
 from shoal.models import KAnonymity, LDiversity, PopulationModel, PrivacyModel, discover_models
 from shoal.parameters import parameters_of
 from shoal.table import Table
+from shoal.workflow._leaks import refutes, swapping_of
 from shoal.workflow._require import (
     Limit,
     Requirement,
@@ -20,7 +21,6 @@ from shoal.workflow._require import (
     requirement_from,
     value_of,
 )
-from shoal.workflow._swapping import refutes, swapping_of
 from shoal.workflow.release._release_files import Audit
 
 Outcome = tuple[bool | None, str]

@@ -12,8 +12,8 @@ import numpy as np
 
 from shoal.errors import InputError
 from shoal.table import DELIMITER_OF, ReleasedFile, Roles, Table
+from shoal.workflow._leaks import swapping_of
 from shoal.workflow._require import discover_all_measures
-from shoal.workflow._swapping import swapping_of
 from shoal.workflow.release._release import PUBLIC_MEASURES, SAMPLING_FILE
 from shoal.workflow.release._release_files import (
     Audit,

@@ -6,9 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from shoal.measurement import MeasureInfo, Measurement
-from shoal.workflow._assessment import bound_of
-from shoal.workflow._earlier import ATTACKS, MEANINGS
-from shoal.workflow._measure_groups import by_reason, grouped_measures
+from shoal.workflow._assessment import ATTACKS, bound_of, by_reason, grouped_measures
 from shoal.workflow._require import discover_all_measures
 from shoal.workflow.release._profile import Bar
 from shoal.workflow.report import _figures, _words
@@ -18,6 +16,14 @@ from shoal.workflow.report._violins import violin
 
 if TYPE_CHECKING:
     from shoal.workflow._assessment import Assessment
+
+#: What each attack on several releases finds out.
+_MEANINGS = {
+    "records": "Records can be followed from release to release: the share of persons who are "
+    "left with fewer others than the smallest crowd of any release.",
+    "values": "They cannot: the share of persons for whom all releases together leave one "
+    "sensitive value, which is theirs.",
+}
 
 
 def assessment_page(assessment: Assessment) -> str:
@@ -128,7 +134,7 @@ def _side(assessment: Assessment, side: str) -> list[dict[str, Any]]:
 def _together(assessment: Assessment) -> list[dict[str, Any]]:
     """What earlier releases add, in the shape of a group of measures."""
     measures = [
-        _shown(found, ATTACKS[attack], meaning=MEANINGS[attack], warnings=found.warnings)
+        _shown(found, ATTACKS[attack], meaning=_MEANINGS[attack], warnings=found.warnings)
         for attack, found in assessment.together.items()
     ]
     return [{"title": "Together with earlier releases", "measures": measures}] if measures else []

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from shoal.workflow._minimality import minimality_in_words
+from shoal.workflow._plan import minimality_in_words
 from shoal.workflow.report import _words
 from shoal.workflow.report._swapping import SwapWords, swap_words
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shoal.workflow.release._distributions import RiskDistribution
+from shoal.workflow._assessment import RiskDistribution
 from shoal.workflow.report import _words
 from shoal.workflow.report._figures import Tick
 

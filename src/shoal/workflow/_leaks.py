@@ -1,8 +1,11 @@
-"""What a swap promises and what it does not: measured by attack, with the size of each leak.
+"""What masking leaves open: measured by attack, with the size of each leak.
 
-One in k is the chance of a link by the swapped columns under the draw alone. Three things leak
-more, and each is tried: columns that stayed in place, correlations that tell who is who within a
-group, and groups that have only one value of what they should hide.
+Quasi-identifiers are what somebody thought of. A column that nobody thought of, and that no step
+touched, links as it did before; whoever signs a release must know of it.
+
+One in k is the chance of a link by swapped columns under the draw alone. Three things leak more,
+and each is tried: columns that stayed in place, correlations that tell who is who within a group,
+and groups that have only one value of what they should hide.
 """
 
 from __future__ import annotations
@@ -18,7 +21,6 @@ from shoal.errors import quoted
 from shoal.measurement import Measurement
 from shoal.risk import distance_linkage, group_disclosure, own_values, rank_matching
 from shoal.table import Table, swapped_blocks, swapped_crowds
-from shoal.workflow._left_in_place import other_columns
 from shoal.workflow._require import Claim
 from shoal.workflow.release._crowds import crowded_percent, share_step
 
@@ -28,6 +30,10 @@ LeakKind = Literal["columns-left-in-place", "correlation", "groups-of-one-value"
 MARGIN = 1.25
 #: So many sensitive columns are attacked, in their order; each attack reads all known columns.
 MOST_SECRETS = 10
+#: So many persons are linked by each other column, or by all of them: ± 2 percent.
+PERSONS = 2_000
+#: So many other columns are tried alone, those with the most different values first.
+MOST_COLUMNS = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +97,7 @@ class Swapping:
     @property
     def sentence(self) -> str:
         """The measured linkage beside its bound."""
-        low, high = self.linkage.interval or (self.linkage.value, self.linkage.value)
+        low, high = _interval(self.linkage)
         what = "sensitive values still at their own person" if self.informed else "right links"
         return (
             f"swapped within groups of at least {self.k}: {100 * self.linkage.value:.3g} % "
@@ -251,3 +257,94 @@ def _in_steps(found: Measurement) -> dict[str, Any]:
             min(100, step * math.ceil(100 * high / step)),
         ]
     return {"percent": crowded_percent(found.value, people), "interval": interval}
+
+
+@dataclass(frozen=True, eq=False)
+class LinkingColumns:
+    """Columns that link clearly more persons than the quasi-identifiers.
+
+    ``found`` is the linkage by all of them where ``together``, else by the worst of them alone.
+    """
+
+    columns: tuple[str, ...]
+    together: bool
+    found: Measurement
+    by_quasi_identifiers: Measurement
+
+    @property
+    def sentence(self) -> str:
+        """What was found, beside what the quasi-identifiers link."""
+        plural = len(self.columns) > 1
+        named = f"the column{'s' * plural} {quoted(self.columns)}"
+        if not self.together:
+            named = f"one of {named}" if plural else f"{named} alone"
+        up_to = "up to " if plural and not self.together else ""
+        kind = "are no quasi-identifiers" if plural else "is no quasi-identifier"
+        return (
+            f"whoever knows {named}, which {kind}, finds {up_to}{_percent(self.found)} of the "
+            f"persons; the quasi-identifiers find {_percent(self.by_quasi_identifiers)}"
+        )
+
+
+def linking_columns(
+    original: Table, masked: Table, by_quasi_identifiers: Measurement | None = None
+) -> tuple[LinkingColumns, ...]:
+    """The columns, each alone and all together, that link more persons than quasi-identifiers do.
+
+    More means that the two intervals are apart. Columns are tried by :func:`distance_linkage`, on
+    a sample of persons; ``by_quasi_identifiers`` is its measurement, where it was taken already.
+    """
+    if not masked.pairs_with(original) or not original.roles.quasi_identifiers or not len(masked):
+        return ()
+    by_quasi = by_quasi_identifiers or distance_linkage(original, masked)
+    others = other_columns(original, masked)
+    secrets = [name for name in original.roles.sensitive if name in masked.columns]
+    # a secret may tell another one
+    tried = [*others, *secrets] if len(secrets) > 1 else others
+    alone = _alone(original, masked, tried, by_quasi)
+    if len(others) < 2:
+        return alone
+    together = distance_linkage(original, masked, known=others, sample=PERSONS)
+    if not _is_more(together, by_quasi):
+        return alone
+    return (*alone, LinkingColumns(tuple(others), True, together, by_quasi))
+
+
+def other_columns(original: Table, masked: Table) -> list[str]:
+    """The columns of both tables that are neither identifier, quasi-identifier nor sensitive."""
+    roles = original.roles
+    declared = {*roles.identifiers, *roles.quasi_identifiers, *roles.sensitive}
+    return [n for n in original.columns if n in masked.columns and n not in declared]
+
+
+def _alone(
+    original: Table, masked: Table, columns: Sequence[str], by_quasi: Measurement
+) -> tuple[LinkingColumns, ...]:
+    """The columns of which each links more persons than the quasi-identifiers."""
+    # Records of one value hide each other: at most one person is found by each value.
+    most = {name: masked.distinct(name) / len(original) for name in columns}
+    ranked = sorted(most, key=lambda name: -most[name])[:MOST_COLUMNS]
+    _, enough = _interval(by_quasi)
+    found = {
+        name: distance_linkage(original, masked, known=[name], sample=PERSONS)
+        for name in ranked
+        if most[name] > enough
+    }
+    leaking = [name for name, one in found.items() if _is_more(one, by_quasi)]
+    if not leaking:
+        return ()
+    leaking.sort(key=lambda name: -found[name].value)
+    return (LinkingColumns(tuple(leaking), False, found[leaking[0]], by_quasi),)
+
+
+def _is_more(one: Measurement, other: Measurement) -> bool:
+    return _interval(one)[0] > _interval(other)[1]
+
+
+def _interval(found: Measurement) -> tuple[float, float]:
+    return found.interval or (found.value, found.value)
+
+
+def _percent(found: Measurement) -> str:
+    low, high = _interval(found)
+    return f"{100 * found.value:.3g} % (95 % {100 * low:.3g} to {100 * high:.3g} %)"

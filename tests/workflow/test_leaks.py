@@ -8,8 +8,8 @@ import pytest
 
 from shoal import Roles, Swap, Table
 from shoal.risk import distance_linkage
-from shoal.workflow import _left_in_place
-from shoal.workflow._left_in_place import linking_columns, other_columns
+from shoal.workflow import _leaks
+from shoal.workflow._leaks import linking_columns, other_columns
 
 
 def people(rows=300, **columns):
@@ -63,11 +63,11 @@ class TestAlone:
         """A value finds one person at most: 12 values of 300 cannot beat a fifth."""
         original, masked = swapped(people(shoe=coarse))
         by_quasi = distance_linkage(original, masked)
-        monkeypatch.setattr(_left_in_place, "distance_linkage", None)
+        monkeypatch.setattr(_leaks, "distance_linkage", None)
         assert linking_columns(original, masked, by_quasi) == ()
 
     def test_not_more_columns_than_the_limit(self, monkeypatch):
-        monkeypatch.setattr(_left_in_place, "MOST_COLUMNS", 2)
+        monkeypatch.setattr(_leaks, "MOST_COLUMNS", 2)
         made = {f"c{i}": (lambda d, n, i=i: d.permutation(n) // (4 - i)) for i in range(4)}
         found = linking_columns(*swapped(people(**made)))[0]
         assert found.columns == ("c3", "c2"), "those with the most values"
