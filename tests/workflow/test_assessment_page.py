@@ -13,8 +13,7 @@ import pytest
 from shoal import Measurement, Roles, Round, Sample, Swap, Table, assess
 from shoal.measurement import MeasureInfo
 from shoal.workflow import RiskDistribution, discover_all_measures, grouped_measures
-from shoal.workflow.report import _marks as marking
-from shoal.workflow.report import _violins as violins
+from shoal.workflow.report import _scales as scales
 from shoal.workflow.report import assessment_fragment, assessment_page
 
 from .report.pages import Page, people
@@ -67,7 +66,7 @@ class TestGroups:
 class TestMarks:
     def test_a_share_is_on_the_scale_of_all_shares(self):
         found = Measurement("x", 0.02, interval=(0.01, 0.04), baseline=0.0, details={"bound": 0.2})
-        marks = marking.marks_of(found, info())
+        marks = scales.marks_of(found, info())
         assert (marks.low, marks.high, marks.endless) == (0, 1, False)
         assert marks.value == pytest.approx(2)
         assert marks.interval == pytest.approx((1, 4))
@@ -75,7 +74,7 @@ class TestMarks:
 
     def test_an_endless_measure_ends_at_a_round_number_above_all_marks(self):
         found = Measurement("x", 46.0, baseline=3.0)
-        marks = marking.marks_of(found, info((0, math.inf)))
+        marks = scales.marks_of(found, info((0, math.inf)))
         assert (marks.low, marks.high, marks.endless) == (0, 50, True)
         assert (marks.value, marks.baseline) == pytest.approx((92, 6))
 
@@ -92,20 +91,20 @@ class TestMarks:
         ],
     )
     def test_the_ends_hold_every_value(self, limits, value, ends):
-        marks = marking.marks_of(Measurement("x", value), info(limits))
+        marks = scales.marks_of(Measurement("x", value), info(limits))
         assert (marks.low, marks.high) == pytest.approx(ends)
         assert marks.value == pytest.approx(100 * (value - ends[0]) / (ends[1] - ends[0]))
 
     def test_no_value_no_picture(self):
-        assert marking.marks_of(Measurement("x", math.nan), info()) is None
-        assert marking.marks_of(Measurement("x", 0.5, baseline=math.nan), info()).baseline is None
+        assert scales.marks_of(Measurement("x", math.nan), info()) is None
+        assert scales.marks_of(Measurement("x", 0.5, baseline=math.nan), info()).baseline is None
 
 
 class TestViolins:
     @staticmethod
     def shape(values, measure="prosecutor_risk", fraction=None):
         values = np.asarray(values, dtype=float)
-        made = violins.violin(RiskDistribution(measure, "1/f", values, fraction))
+        made = scales.violin(RiskDistribution(measure, "1/f", values, fraction))
         places = [tuple(map(float, p)) for p in re.findall(r"([\d.]+) ([\d.]+)", made.outline)]
         return made, places
 

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from shoal import Generalize, Hierarchy, Plan, Roles, Table, protect
-from shoal.workflow.report._lattice import lattice_picture
+from shoal.workflow.report._figures import lattice_picture
 
 
 def people():

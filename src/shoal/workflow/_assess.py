@@ -114,9 +114,10 @@ def assess(
     own = _checked_options(options)
     asked = frozenset([*_asked_by_name(measures), *own])
     own["records_at_risk"] = {"threshold": threshold} | own.get("records_at_risk", {})
-    shared = {"missing": missing, "population": population, "sampling_fraction": sampling_fraction}
-    given = {"known": known, "control": control}
-    shared |= {name: value for name, value in given.items() if value is not None}
+    shared: dict[str, Any] = {"known": known, "control": control}
+    shared = {name: value for name, value in shared.items() if value is not None}
+    shared |= {"missing": missing, "population": population}
+    shared["sampling_fraction"] = sampling_fraction
     run = _Run(table, original, shared, own, asked)
     infos = discover_all_measures().items()
     run.measure([info for name, info in infos if measures is None or name in asked], progress)

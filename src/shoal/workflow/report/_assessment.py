@@ -10,9 +10,8 @@ from shoal.workflow._assessment import ATTACKS, bound_of, by_reason, grouped_mea
 from shoal.workflow._require import discover_all_measures
 from shoal.workflow.release._profile import Bar
 from shoal.workflow.report import _figures, _words
-from shoal.workflow.report._marks import marks_of
 from shoal.workflow.report._render import clean, render
-from shoal.workflow.report._violins import violin
+from shoal.workflow.report._scales import marks_of, violin
 
 if TYPE_CHECKING:
     from shoal.workflow._assessment import Assessment
@@ -27,50 +26,12 @@ _MEANINGS = {
 
 
 def assessment_page(assessment: Assessment) -> str:
-    """All facts of an assessment as one HTML file that loads nothing; not for the public.
-
-    Parameters
-    ----------
-    assessment : Assessment
-        What ``sh.assess`` returned.
-
-    Returns
-    -------
-    str
-        The page, with its style, pictures and one small script in it.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from shoal import Roles, Table, assess
-    >>> table = Table(pl.DataFrame({"age": [30, 30, 41]}), Roles(quasi_identifiers=["age"]))
-    >>> "Not for publication" in assessment_page(assess(table))
-    True
-    """
+    """All facts of an assessment as one HTML file that loads nothing; not for the public."""
     return render("assessment.html.j2", **_facts(assessment))
 
 
 def assessment_fragment(assessment: Assessment) -> str:
-    """The assessment as a piece of HTML for notebooks.
-
-    Parameters
-    ----------
-    assessment : Assessment
-        What ``sh.assess`` returned.
-
-    Returns
-    -------
-    str
-        One ``div`` with a style that reaches nothing outside of it, and no script.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from shoal import Roles, Table, assess
-    >>> table = Table(pl.DataFrame({"age": [30, 30, 41]}), Roles(quasi_identifiers=["age"]))
-    >>> assessment_fragment(assess(table)).startswith('<div class="shoal-assessment">')
-    True
-    """
+    """The assessment for notebooks: one ``div`` whose style reaches nothing outside, no script."""
     return render("fragment.html.j2", **_facts(assessment)).strip()
 
 
@@ -81,6 +42,7 @@ def _facts(assessment: Assessment) -> dict[str, Any]:
         for size, count in classes.records_by_size.items()
     )
     after = _figures.smaller_than(classes.records_by_size, assessment.k)
+    said = None if assessment.swapping is None else assessment.swapping.sentence
     return {
         "assessment": assessment,
         "verdict": _verdict(assessment),
@@ -91,7 +53,7 @@ def _facts(assessment: Assessment) -> dict[str, Any]:
         "violins": [violin(one) for one in assessment.distributions],
         "risk": _side(assessment, "risk") + _together(assessment),
         "utility": _side(assessment, "utility"),
-        "notes": _notes(assessment),
+        "notes": [_sentence(note) for note in assessment.notes if note != said],  # not twice
         "failed": _reasons(assessment.failed),
         "left_out": _reasons(assessment.left_out),
     }
@@ -101,8 +63,7 @@ def _verdict(assessment: Assessment) -> str:
     everybody = assessment.classes.persons or assessment.rows
     rows = _words.counted(everybody, assessment.classes.called)
     if assessment.swapping is not None:
-        sentence = assessment.swapping.sentence
-        return f"{rows}, {sentence}."
+        return f"{rows}, {assessment.swapping.sentence}."
     alone = assessment.classes.uniques
     if alone:
         share = _words.percent(100 * alone / everybody)
@@ -114,19 +75,23 @@ def _verdict(assessment: Assessment) -> str:
     return f"Nobody of {rows} stands alone: the smallest crowd has {assessment.k:,}."
 
 
-def _notes(assessment: Assessment) -> list[str]:
-    """The notes that the headline has not said."""
-    said = None if assessment.swapping is None else assessment.swapping.sentence
-    return [_sentence(note) for note in assessment.notes if note != said]
-
-
 def _side(assessment: Assessment, side: str) -> list[dict[str, Any]]:
     """The groups of measures of one side, each measure ready to be shown."""
+    taken, infos = assessment.measurements, discover_all_measures()
     return [
-        {"title": group.title, "measures": [_measure(assessment, name) for name in group.names]}
-        for group in grouped_measures(
-            assessment.measurements, swapped=assessment.swapping is not None
-        )
+        {
+            "title": group.title,
+            "measures": [
+                _shown(
+                    taken[name],
+                    infos[name],
+                    _words.first_line(infos[name].function.__doc__),
+                    assessment.warnings_of(name),
+                )
+                for name in group.names
+            ],
+        }
+        for group in grouped_measures(taken, swapped=assessment.swapping is not None)
         if group.side == side
     ]
 
@@ -134,24 +99,21 @@ def _side(assessment: Assessment, side: str) -> list[dict[str, Any]]:
 def _together(assessment: Assessment) -> list[dict[str, Any]]:
     """What earlier releases add, in the shape of a group of measures."""
     measures = [
-        _shown(found, ATTACKS[attack], meaning=_MEANINGS[attack], warnings=found.warnings)
+        _shown(found, ATTACKS[attack], _MEANINGS[attack], found.warnings)
         for attack, found in assessment.together.items()
     ]
     return [{"title": "Together with earlier releases", "measures": measures}] if measures else []
 
 
-def _measure(assessment: Assessment, name: str) -> dict[str, Any]:
-    found, info = assessment.measurements[name], discover_all_measures()[name]
-    meaning = _words.first_line(info.function.__doc__)
-    return _shown(found, info, meaning=meaning, warnings=assessment.warnings_of(name))
-
-
 def _shown(
-    found: Measurement, info: MeasureInfo, *, meaning: str, warnings: Sequence[str]
+    found: Measurement, info: MeasureInfo, meaning: str, warnings: Sequence[str]
 ) -> dict[str, Any]:
-    """A measure ready to be shown."""
+    """A measure ready to be shown; what it says of columns in other words than numbers is not."""
     threshold, columns = found.details.get("threshold"), found.details.get("columns")
     title = info.title if threshold is None else f"{info.title} above {_words.number(threshold)}"
+    numbers = isinstance(columns, Mapping) and all(
+        isinstance(value, (int, float)) for value in columns.values()
+    )
     return {
         "title": f"{title[0].upper()}{title[1:]}",
         "meaning": meaning,
@@ -162,15 +124,8 @@ def _shown(
         "direction": found.direction,
         "marks": marks_of(found, info),
         "warnings": [_sentence(warning) for warning in warnings],
-        "columns": columns if _are_numbers(columns) else None,
+        "columns": columns if numbers else None,
     }
-
-
-def _are_numbers(columns: Any) -> bool:
-    """Whether it is a number for each column; what else a measure says of columns is not shown."""
-    return isinstance(columns, Mapping) and all(
-        isinstance(value, (int, float)) for value in columns.values()
-    )
 
 
 def _reasons(reasons: Mapping[str, str]) -> list[tuple[str, list[tuple[str, str]]]]:

@@ -10,12 +10,14 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from shoal.table import ROOT
 from shoal.workflow.release._profile import SIZE_LIMITS, Bar
 
 WIDTH = 330.0
 SMALL_WIDTH = 290.0
+_LAYER, _LAYER_LEFT = 13.0, 40.0  # the height of a layer of a lattice, and the room for its label
 _MISSING = "missing"
 _ASIDE = {ROOT: 34.0, _MISSING: 54.0}  # bars that tell no number, and the room for their labels
 
@@ -30,7 +32,7 @@ class Tick:
 
 @dataclass(frozen=True)
 class Column:
-    """An upright bar before and after: its place and the two heights."""
+    """A vertical bar before and after: its place and the two heights."""
 
     bar: Bar
     x: float
@@ -40,17 +42,23 @@ class Column:
 
 
 @dataclass(frozen=True)
-class BarChart:
-    """Upright bars, the after before the before."""
+class Chart:
+    """The box of a picture, where its axes cross and end, and their ticks."""
 
     width: float
     height: float
     left: float
     top: float
     base: float
-    columns: tuple[Column, ...]
     x_ticks: tuple[Tick, ...]
     y_ticks: tuple[Tick, ...]
+
+
+@dataclass(frozen=True)
+class BarChart(Chart):
+    """Vertical bars; "after" is drawn in front of "before"."""
+
+    columns: tuple[Column, ...]
 
     @property
     def silhouette(self) -> str:
@@ -82,18 +90,11 @@ class Line:
 
 
 @dataclass(frozen=True)
-class RiskChart:
+class RiskChart(Chart):
     """Which share of the records has a risk above a chance, and where nobody has."""
 
-    width: float
-    height: float
-    left: float
-    top: float
-    base: float
     before: Line | None
     after: Line
-    x_ticks: tuple[Tick, ...]
-    y_ticks: tuple[Tick, ...]
     limit: Tick | None
 
 
@@ -108,9 +109,8 @@ def class_size_chart(bars: Sequence[Bar]) -> BarChart:
         for i, bar in enumerate(bars)
     )
     ticks = tuple(Tick(c.x + c.width / 2, c.bar.label) for c in columns)
-    return BarChart(
-        WIDTH, height, left, top, base, columns, ticks, _percent_ticks(most, base, scale)
-    )
+    shares = _percent_ticks(most, base, scale)
+    return BarChart(WIDTH, height, left, top, base, ticks, shares, columns)
 
 
 def histogram(bars: Sequence[Bar]) -> BarChart:
@@ -147,7 +147,7 @@ def histogram(bars: Sequence[Bar]) -> BarChart:
         Tick(end if bar.label == _MISSING else end - 10, bar.label)
         for bar, end in zip(aside, ends, strict=True)
     ]
-    return BarChart(SMALL_WIDTH, height, 0.0, top, base, scaled, tuple(ticks), ())
+    return BarChart(SMALL_WIDTH, height, 0.0, top, base, tuple(ticks), (), scaled)
 
 
 def value_spans(bars: Sequence[Bar]) -> list[tuple[float, float]] | None:
@@ -177,18 +177,11 @@ def risk_chart(bars: Sequence[Bar], sizes_after: Sequence[tuple[int, float]], k:
     before = risk_points(bars)
     after = sorted((1 / size, share) for size, share in sizes_after)
     ticks = [Tick(_chance_at(1 / size, left), f"1 in {size}") for size in (100, 20, 5, 2)]
-    return RiskChart(
-        WIDTH,
-        height,
-        left,
-        top,
-        base,
-        place(before) if before else None,
-        place(after),
-        (*ticks, Tick(_chance_at(1.0, left), "certain")),
-        _percent_ticks(100, base, (base - top) / 100),
-        Tick(_chance_at(1 / k, left), f"nobody above 1 in {k}") if 1 < k < 50 else None,
-    )
+    ticks.append(Tick(_chance_at(1.0, left), "certain"))
+    shares = _percent_ticks(100, base, (base - top) / 100)
+    limit = Tick(_chance_at(1 / k, left), f"nobody above 1 in {k}") if 1 < k < 50 else None
+    curves = (place(before) if before else None, place(after))
+    return RiskChart(WIDTH, height, left, top, base, tuple(ticks), shares, *curves, limit)
 
 
 def risk_points(bars: Sequence[Bar]) -> list[tuple[float, float]]:
@@ -255,3 +248,71 @@ def _range_ticks(spans: Sequence[tuple[float, float]], room: float) -> list[Tick
     if middle > low and max(len(label), len(ends[0].label), len(ends[1].label)) <= 9:
         ends.insert(1, Tick((middle - low) / (high - low) * room, label))
     return ends
+
+
+@dataclass(frozen=True)
+class Layer:
+    """All combinations with one sum of levels, drawn as a centred line."""
+
+    height: int
+    y: float
+    total: int
+    coarse_enough: int
+    too_fine: int
+    whole: tuple[float, float]
+    fine: tuple[float, float]
+    safe: tuple[float, float]
+    chosen: bool
+
+
+@dataclass(frozen=True)
+class LatticePicture:
+    """The layers from the most general one down to the original values."""
+
+    width: float
+    height: float
+    middle: float
+    layers: tuple[Layer, ...]
+    size: int
+    looked_at: int
+    proved: bool
+
+    @property
+    def outline(self) -> str:
+        """The shape of the whole lattice."""
+        left = [f"{layer.whole[0]:.1f} {layer.y:.1f}" for layer in self.layers]
+        right = [f"{sum(layer.whole):.1f} {layer.y:.1f}" for layer in reversed(self.layers)]
+        return "M" + "L".join([*left, *right]) + "Z"
+
+
+def lattice_picture(facts: Mapping[str, Any]) -> LatticePicture | None:
+    """The geometry, from what a release records of the search; None where there was none."""
+    lattice = facts.get("lattice")
+    if not lattice:
+        return None
+    widest = max(total for _, total, _, _ in lattice["layers"])
+    room, middle = WIDTH - _LAYER_LEFT, (WIDTH + _LAYER_LEFT) / 2
+
+    def span(count: int) -> tuple[float, float]:
+        width = room * count / widest
+        return middle - width / 2, width
+
+    layers = []
+    for place, (height, total, fine, safe) in enumerate(reversed(lattice["layers"])):
+        start, width = span(fine + safe)
+        share = fine / max(1, fine + safe)
+        layers.append(
+            Layer(
+                height,
+                _LAYER * (place + 1),
+                total,
+                coarse_enough=safe,
+                too_fine=fine,
+                whole=span(total),
+                fine=(start, width * share),
+                safe=(start + width * share, width * (1 - share)),
+                chosen=height == lattice["chosen"],
+            )
+        )
+    told = {name: lattice[name] for name in ("size", "looked_at", "proved")}
+    return LatticePicture(WIDTH, _LAYER * (len(layers) + 1), middle, tuple(layers), **told)

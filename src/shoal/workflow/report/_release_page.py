@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from shoal.workflow._require import Claim, Limit
 from shoal.workflow.release._crowds import share_step
 from shoal.workflow.release._profile import Bar, ColumnProfile
 from shoal.workflow.report import _figures, _words
-from shoal.workflow.report._cautions import cautions_about_numbers, cautions_about_people
-from shoal.workflow.report._lattice import lattice_picture
 from shoal.workflow.report._render import clean, render
-from shoal.workflow.report._swapping import swap_words
 
 if TYPE_CHECKING:
     from shoal.workflow._protect import Release
@@ -22,78 +20,81 @@ def release_page(release: Release, facts: Mapping[str, Any]) -> str:
     """The report of a release as one HTML file that loads nothing.
 
     Of the original it shows whole percents of crowds, of the release what anyone can count.
-
-    Parameters
-    ----------
-    release : Release
-        The release.
-    facts : dict
-        The content of its ``release.json``.
-
-    Returns
-    -------
-    str
-        The page, with its style, pictures and one small script in it.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> import polars as pl
-    >>> from shoal import KAnonymity, Plan, Roles, Round, Table, protect
-    >>> table = Table(pl.DataFrame({"age": [31, 32, 58, 61]}), Roles(quasi_identifiers=["age"]))
-    >>> release = protect(table, Plan([Round(base=20)], require=[KAnonymity(2)]))
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     public = release.save(pathlib.Path(folder) / "out") / "public"
-    ...     page = (public / "report.html").read_text(encoding="utf-8")
-    >>> "each looks like at least 1 other" in page
-    True
     """
-    sizes = release.class_sizes
-    swapped = swap_words(release, facts)
-    unit = release.masked.roles.unit_columns  # pseudonyms
+    sizes, after, roles = release.class_sizes, release.after, release.masked.roles
+    swapped = _swap_words(release, facts)
+    unit = roles.unit_columns  # pseudonyms
     unowned = facts["data"]["persons"] is not None and not unit
+    smaller = _figures.smaller_than(after.classes.records_by_size, after.k)
     return render(
         "release.html.j2",
         facts=facts,
-        verdict=verdict(release, facts),
-        quasi=release.masked.roles.quasi_identifiers,
+        verdict=_verdict(release, facts, swapped),
+        quasi=roles.quasi_identifiers,
         swapped=swapped,
-        shoal=_figures.shoal(release.after.k if swapped is None else swapped.k),
+        shoal=_figures.shoal(after.k if swapped is None else swapped.k),
         highest_risk=_words.chance(facts["measured"]["prosecutor_risk"]),
-        claims=[claim_in_words(claim, unowned=unowned) for claim in release.claims],
+        claims=[_claim_in_words(claim, unowned=unowned) for claim in release.claims],
         steps=_steps(facts["methods"]),
         sizes=sizes,
         size_chart=_figures.class_size_chart(sizes),
         size_finding=_size_finding(sizes),
-        risk_chart=_risk_chart(release, sizes),
+        risk_chart=_figures.risk_chart(sizes, smaller, after.k),
         share_step=share_step(len(release.masked)),
         groups=_groups(release.columns),
         steps_of=_steps_of(facts["methods"]),
         histogram=_figures.histogram,
-        people=cautions_about_people(release, facts),
-        numbers=cautions_about_numbers(release, facts),
-        query=None if unowned else _counting_query(release.masked.roles.quasi_identifiers, unit),
+        query=None if unowned else _counting_query(roles.quasi_identifiers, unit),
         unowned=unowned,
         pseudonym=next(iter(unit), None),
+        **_facts_of_cautions(release, facts["methods"], facts["claims"]),
     )
 
 
-def verdict(release: Release, facts: Mapping[str, Any]) -> str:
+def _facts_of_cautions(
+    release: Release, methods: Sequence[Mapping[str, Any]], claims: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """What ``templates/cautions.html.j2`` needs to say what does not follow."""
+
+    def columns_of(*names: str, among: Sequence[Mapping[str, Any]] = methods) -> list[str]:
+        touched = (column for s in among if s["method"] in names for column in s["columns"])
+        return list(dict.fromkeys(touched))
+
+    quasi = release.masked.roles.quasi_identifiers
+    stated = [claim["requirement"] for claim in claims]
+    return {
+        "sensitive": release.masked.roles.sensitive,
+        "others": [name for name in release.masked.columns if name not in quasi],
+        "kept": [c.name for c in release.columns if c.status == "unchanged"],
+        "gone": [c.name for c in release.columns if c.status == "removed"],
+        "blanked": columns_of("suppress", among=[s for s in methods if _made_missing(s)]),
+        "columns_of": columns_of,
+        "wildcard": any(isinstance(s, Mapping) and s.get("missing") == "wildcard" for s in stated),
+    }
+
+
+def _made_missing(step: Mapping[str, Any]) -> bool:
+    """Whether a suppression took out cells, and neither columns nor records."""
+    rules = step["parameters"]
+    whole = "max_distinct" in rules or "min_class_size" in rules
+    return not whole and rules.get("target") != "records"
+
+
+def _verdict(release: Release, facts: Mapping[str, Any], swapped: SwapWords | None) -> str:
     """What was released, in one sentence."""
-    rows, k = facts["data"]["rows"], facts["measured"]["k"]
+    rows, k, persons = facts["data"]["rows"], facts["measured"]["k"], facts["data"]["persons"]
+    whose = "" if persons is None else f" of {_words.counted(persons, 'person')}"
     what = (
-        f"{_words.counted(rows, 'record')}{_of_persons(facts)} in "
+        f"{_words.counted(rows, 'record')}{whose} in "
         f"{_words.counted(len(facts['data']['columns']), 'column')} "
         f"{'was' if rows == 1 else 'were'} released"
     )
-    swapped = swap_words(release, facts)
     if swapped is not None:
         hidden = swapped.hidden
     elif not release.masked.roles.quasi_identifiers:
         hidden = "without any quasi-identifier"
     elif k > 1:
-        persons = facts["data"]["persons"] is not None
-        others = _words.counted(k - 1, "other person" if persons else "other")
+        others = _words.counted(k - 1, "other" if persons is None else "other person")
         others = others.replace(_words.SPACE, " ")
         hidden = f"each looks like at least {others} (k{_words.SPACE}={_words.SPACE}{k:,})"
     else:
@@ -108,42 +109,30 @@ def verdict(release: Release, facts: Mapping[str, Any]) -> str:
     return f"{what}: {hidden}, and {met}."
 
 
-def _of_persons(facts: Mapping[str, Any]) -> str:
-    """Whose records they are, where a person may have several."""
-    persons = facts["data"]["persons"]
-    return "" if persons is None else f" of {_words.counted(persons, 'person')}"
-
-
-def claim_in_words(claim: Claim, *, unowned: bool = False) -> dict[str, Any]:
+def _claim_in_words(claim: Claim, *, unowned: bool = False) -> dict[str, Any]:
     """A claim with what was required and measured, fit for a public page.
 
     Where the release is ``unowned``, it does not tell whose its rows are, and persons were counted.
     """
     requirement = claim.requirement
-    if not isinstance(requirement, Limit):
-        required = ", ".join(f"{n} = {v}" for n, v in requirement.changed_params().items())
-        return {
-            "key": claim.key,
-            "title": requirement.title,
-            "meaning": _words.first_line(type(requirement).__doc__),
-            "required": required,
-            "measured": _words.number(claim.measured),
-            "holds": claim.holds,
-            "needs_original": False,
-            "needs_private": requirement.needs_audit or unowned,
-            "rests_on_seed": claim.rests_on_seed,
-        }
-    bound = "at most" if requirement.at_most is not None else "at least"
-    options = [f"{n} = {v}" for n, v in requirement.options.items() if isinstance(v, (int, float))]
+    if isinstance(requirement, Limit):
+        title, described = requirement.info.title, requirement.info.function.__doc__
+        bound = "at most" if requirement.at_most is not None else "at least"
+        given = requirement.options.items()
+        required = [f"{bound} {_words.number(requirement.threshold)}"]
+        required += [f"{name} = {v}" for name, v in given if isinstance(v, (int, float))]
+    else:
+        title, described = requirement.title, type(requirement).__doc__
+        required = [f"{name} = {v}" for name, v in requirement.changed_params().items()]
+    by_audit = not isinstance(requirement, Limit) and requirement.needs_audit
     return {
-        "key": claim.key,
-        "title": requirement.info.title,
-        "meaning": _words.first_line(requirement.info.function.__doc__),
-        "required": ", ".join([f"{bound} {_words.number(requirement.threshold)}", *options]),
+        "title": title,
+        "meaning": _words.first_line(described),
+        "required": ", ".join(required),
         "measured": _measured(claim),
         "holds": claim.holds,
         "needs_original": claim.needs_original,
-        "needs_private": claim.needs_original or unowned,
+        "needs_private": claim.needs_original or by_audit or unowned,
         "rests_on_seed": claim.rests_on_seed,
     }
 
@@ -168,7 +157,7 @@ def _steps(methods: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
             "records_removed": method["records_removed"],
             "levels": method["facts"].get("levels", {}),
             "suppressed": _words.suppressed_in_words(method["facts"]),
-            "lattice": lattice_picture(method["facts"]),
+            "lattice": _figures.lattice_picture(method["facts"]),
         }
         for method in methods
     ]
@@ -200,11 +189,6 @@ def _size_finding(sizes: Sequence[Bar]) -> str:
     return f"Before, {_words.percent(first.before)} of the records were {crowd}; now {now}."
 
 
-def _risk_chart(release: Release, sizes: Sequence[Bar]) -> _figures.RiskChart:
-    after = _figures.smaller_than(release.after.classes.records_by_size, release.after.k)
-    return _figures.risk_chart(sizes, after, release.after.k)
-
-
 def _counting_query(quasi: Sequence[str], unit: Sequence[str]) -> str | None:
     """How to count k with any SQL engine; None where names fill a page or cannot be shown."""
     quoted = ['"' + name.replace('"', '""') + '"' for name in (*quasi, *unit)]
@@ -215,3 +199,67 @@ def _counting_query(quasi: Sequence[str], unit: Sequence[str]) -> str | None:
     return (
         f"SELECT MIN(n) AS k FROM\n  (SELECT {counted} AS n FROM data GROUP BY {names}) AS crowds"
     )
+
+
+@dataclass(frozen=True)
+class SwapWords:
+    """What a page says of a swap; ``measured`` is None where the table is too small to tell."""
+
+    k: int
+    columns: tuple[str, ...]
+    informed: bool
+    measured: str | None
+    interval: str
+    leaks: tuple[tuple[str, tuple[str, ...]], ...]
+
+    @property
+    def hidden(self) -> str:
+        """What the headline says: the bound, and where it comes from."""
+        chance = f"at most 1{_words.SPACE}in{_words.SPACE}{self.k:,}"
+        by = f"(k{_words.SPACE}={_words.SPACE}{self.k:,}, by swapping)"
+        if self.informed:
+            return f"a sensitive value is that of its record with a chance of {chance} {by}"
+        return f"a link by the quasi-identifiers is right with a chance of {chance} {by}"
+
+    @property
+    def what(self) -> str:
+        """What was measured, as the title of a number."""
+        if self.informed:
+            return "sensitive values still at their own record"
+        return "links that were right when tried"
+
+
+def _swap_words(release: Release, facts: Mapping[str, Any]) -> SwapWords | None:
+    """What a page says of the swap that protects a release; None where none does."""
+    swapping, public = release.after.swapping, facts["swapping"]
+    if swapping is None or public is None:
+        return None
+    leaks = []
+    for leak, told in zip(swapping.leaks, public["leaks"], strict=True):
+        many = len(leak.columns) > 1
+        size = _share(told, int(leak.found.details["persons"]))
+        # a column's name may hold anything, so that names are listed apart
+        sentence = leak.sentence(size=size, named=f"th{'ese columns' if many else 'is column'}")
+        leaks.append((f"{sentence[0].upper()}{sentence[1:]}:", leak.columns))
+    linkage, measured, interval = public["linkage"], None, ""
+    if linkage["percent"] is not None:
+        measured = _words.percent(linkage["percent"])
+        low, high = linkage["interval"]
+        interval = f"; with 95{_words.SPACE}% confidence {low} to {high}{_words.SPACE}%"
+    return SwapWords(
+        swapping.k,
+        swapping.columns,
+        swapping.informed,
+        measured,
+        interval,
+        tuple(leaks),
+    )
+
+
+def _share(told: Mapping[str, Any], people: int) -> str:
+    """A share as the public may know it; 'some' where a share would tell of a handful."""
+    if told["percent"] is None:
+        return "some"
+    if told["percent"] == 0:
+        return f"fewer than {share_step(people)}{_words.SPACE}%"
+    return f"about {_words.percent(told['percent'])}"

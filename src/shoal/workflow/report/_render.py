@@ -5,40 +5,29 @@ from __future__ import annotations
 import base64
 import hashlib
 import unicodedata
-from functools import cache
+from functools import cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shoal.workflow._plan import minimality_in_words
 from shoal.workflow.report import _words
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 _LONGEST_NAME = 80
-#: All that a page runs: it shows the switch between light and dark, and turns it.
-_SCRIPT = """
-(function () {
-  var root = document.documentElement, button = document.getElementById("theme");
-  var dark = window.matchMedia("(prefers-color-scheme: dark)");
-  function isDark() { return (root.dataset.theme || (dark.matches ? "dark" : "light")) === "dark"; }
-  function show() { button.setAttribute("aria-checked", String(isDark())); }
-  button.hidden = false;
-  button.addEventListener("click", function () {
-    root.dataset.theme = isDark() ? "light" : "dark";
-    show();
-  });
-  dark.addEventListener("change", show);
-  show();
-})();
-"""
+_ROLES = {"quasi_identifiers": "quasi-identifier"}
 
 
 def render(template: str, **facts: Any) -> str:
     """Fill a template; everything that is put into it is escaped."""
     from markupsafe import Markup
 
-    page = _environment().get_template(template)
     # the script is a constant, and the page's policy admits no other: it names the digest
-    return page.render(script=Markup(_SCRIPT), script_digest=_script_digest(), **facts)
+    script = Path(__file__).with_name("templates").joinpath("theme.js").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    page = _environment().get_template(template)
+    return page.render(script=Markup(script), script_digest=digest, **facts)
 
 
 @cache
@@ -59,13 +48,11 @@ def _environment() -> Environment:
         "percent": _words.percent,
         "number": _words.number,
         "counted": _words.counted,
-        "role": _words.role,
+        "chance": _words.chance,
+        "role": lambda role: _ROLES.get(role, role),
+        "minimality": partial(minimality_in_words, named=False),
     }
     return environment
-
-
-def _script_digest() -> str:
-    return base64.b64encode(hashlib.sha256(_SCRIPT.encode()).digest()).decode()
 
 
 def clean(text: str) -> str:

@@ -7,13 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 SPACE = "\u00a0"  # keeps a number and its unit on one line
-_ROLES = {
-    "quasi_identifiers": "quasi-identifier",
-    "sensitive": "sensitive",
-    "insensitive": "insensitive",
-    "weight": "weight",
-    "target": "target",
-}
 
 
 def number(value: float) -> str:
@@ -46,11 +39,6 @@ def percent(value: float) -> str:
 def chance(risk: float) -> str:
     """A risk as a chance: '1 in 3'."""
     return f"1 in {number(round(1 / risk))}" if risk > 0 else "none"
-
-
-def role(name: str | None) -> str:
-    """What a role is called in a sentence."""
-    return _ROLES.get(name or "", name or "")
 
 
 def first_line(docstring: str | None) -> str:

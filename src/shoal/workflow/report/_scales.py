@@ -1,20 +1,22 @@
-"""How the risk of the records is spread, as a violin: where it is thick, there are many records.
+"""The pictures of an assessment: each measure on its scale, and risk as a violin.
 
-Only risks are drawn, never a value of a record. A million records are counted into a few hundred
-bins first; the shape ends at the lowest and the highest risk there is, so that it shows none that
-nobody has.
+A measure is drawn where its value lies between its limits, beside what it is held against. Places
+are percents of the picture's width, so that every row of a page has the same height
+(``templates/measures.html.j2``). A violin is thick where many records have such a risk. Only risks
+are drawn, never a value of a record; the shape ends at the lowest and the highest risk there is, so
+that it shows none that nobody has.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from shoal.workflow._assessment import RiskDistribution
+from shoal.measurement import MeasureInfo, Measurement
+from shoal.workflow._assessment import RiskDistribution, bound_of
 from shoal.workflow.report import _words
 from shoal.workflow.report._figures import Tick
 
@@ -43,6 +45,14 @@ _TITLES = {
         "Chance to find a record for whoever knows that the person is in the table, by the f "
         "records that look like it",
     ),
+}
+_QUANTILES = {
+    0.0: "lowest",
+    0.25: "a quarter of the records at most",
+    0.5: "half of the records at most",
+    0.75: "three quarters at most",
+    0.95: "95 % of the records at most",
+    1.0: "highest",
 }
 
 
@@ -73,24 +83,27 @@ def violin(distribution: RiskDistribution) -> Violin:
     decades = max(1, math.ceil(-math.log10(quantiles[0.0]) - 1e-9)) if chances else 0
 
     def place(value: float) -> float:
-        share = 1 + math.log10(value) / decades if chances else value
-        return _LEFT + share * (_RIGHT - _LEFT)
+        return _at(1 + math.log10(value) / decades if chances else value)
 
     values, counts = np.unique(distribution.values, return_counts=True)
     shares = 1 + np.log10(values) / decades if chances else values
-    title, what = _TITLES[distribution.measure]
     fraction = distribution.fraction
+    rows = [(name, _said(quantiles[q], chances)) for q, name in _QUANTILES.items()]
     return Violin(
-        title,
-        what,
+        *_TITLES[distribution.measure],
         _outline(shares, counts.astype(np.float64)),
         (place(quantiles[0.25]), place(quantiles[0.75])),
         place(quantiles[0.5]),
         None if fraction is None else Tick(place(fraction), f"in the table: {fraction:.3g}"),
         _chance_ticks(decades) if chances else _share_ticks(),
         _sentences(distribution, quantiles, chances),
-        _numbers(distribution, quantiles, chances),
+        (*rows, ("mean", _words.number(distribution.mean))),
     )
+
+
+def _at(share: float) -> float:
+    """The place of a share of the scale."""
+    return _LEFT + share * (_RIGHT - _LEFT)
 
 
 def _outline(shares: Floats, counts: Floats) -> str:
@@ -129,18 +142,13 @@ def _chance_ticks(decades: int) -> tuple[Tick, ...]:
     step = math.ceil(decades / (_MOST_TICKS - 1))
     powers = range(0, decades + 1, step)
     return tuple(
-        Tick(
-            _LEFT + (1 - power / decades) * (_RIGHT - _LEFT),
-            "certain" if power == 0 else f"1 in {10**power:,}",
-        )
+        Tick(_at(1 - power / decades), "certain" if power == 0 else f"1 in {10**power:,}")
         for power in reversed(powers)
     )
 
 
 def _share_ticks() -> tuple[Tick, ...]:
-    return tuple(
-        Tick(_LEFT + share * (_RIGHT - _LEFT), f"{share:g}") for share in (0, 0.25, 0.5, 0.75, 1)
-    )
+    return tuple(Tick(_at(share), f"{share:g}") for share in (0, 0.25, 0.5, 0.75, 1))
 
 
 def _sentences(
@@ -174,16 +182,57 @@ def _said(value: float, chances: bool) -> str:
     return f"1 in {_words.number(round(times) if exact else round(times, 1))}"
 
 
-def _numbers(
-    distribution: RiskDistribution, quantiles: dict[float, float], chances: bool
-) -> tuple[tuple[str, str], ...]:
-    names: Sequence[tuple[float, str]] = (
-        (0.0, "lowest"),
-        (0.25, "a quarter of the records at most"),
-        (0.5, "half of the records at most"),
-        (0.75, "three quarters at most"),
-        (0.95, "95 % of the records at most"),
-        (1.0, "highest"),
+@dataclass(frozen=True)
+class Marks:
+    """The marks of a measure on its scale, in percents from the left."""
+
+    low: float
+    high: float
+    value: float
+    interval: tuple[float, float] | None
+    baseline: float | None
+    bound: float | None
+    #: Whether the measure goes on beyond the right end of the scale.
+    endless: bool
+
+
+def marks_of(found: Measurement, info: MeasureInfo) -> Marks | None:
+    """Where the marks of a measure lie; None for a value that has no place on a scale."""
+    bound = bound_of(found)
+    points = [found.value, *(found.interval or ())]
+    points += [point for point in (found.baseline, bound) if point is not None]
+    if not math.isfinite(found.value):
+        return None
+    low, high = _scale(info.limits, [point for point in points if math.isfinite(point)])
+
+    def place(point: float) -> float:
+        return 100 * (min(max(point, low), high) - low) / (high - low)
+
+    return Marks(
+        low,
+        high,
+        place(found.value),
+        None if found.interval is None else (place(found.interval[0]), place(found.interval[1])),
+        None if found.baseline is None or math.isnan(found.baseline) else place(found.baseline),
+        None if bound is None else place(bound),
+        endless=high < info.limits[1],
     )
-    rows = [(name, _said(quantiles[q], chances)) for q, name in names]
-    return (*rows, ("mean", _words.number(distribution.mean)))
+
+
+def _scale(limits: tuple[float, float], points: list[float]) -> tuple[float, float]:
+    """The ends of the scale: those of the measure, so that shares compare, or a round number."""
+    low, high = limits
+    if not math.isfinite(low):
+        low = -_round_above(-min(points)) if min(points) < 0 else 0.0
+    if not math.isfinite(high):
+        high = _round_above(max(points)) if max(points) > low else low + 1.0
+    return low, high
+
+
+def _round_above(value: float) -> float:
+    """The smallest of 1, 2 and 5 times a power of ten that leaves some room above a value."""
+    if value <= 0:
+        return 0.0
+    power = math.floor(math.log10(value))
+    steps = (factor * 10.0 ** (power + more) for more in (0, 1) for factor in (1, 2, 5))
+    return next((float(f"{s:.3g}") for s in steps if s >= 1.05 * value), 10.0 ** (power + 2))
