@@ -91,6 +91,7 @@ class MeasureInfo:
     sensitive: bool = False
     target: bool = False
     on_request: str | None = None
+    by_counts: bool = False
 
     @property
     def about(self) -> Literal["risk", "utility"]:
@@ -109,6 +110,11 @@ class MeasureInfo:
 
     def take(self, original: Any, masked: Any, **options: Any) -> Measurement:
         """Measure a masked table; a measure that compares is given its original too."""
+        if not self.by_counts and getattr(masked, "times", None) is not None:
+            raise InputError(
+                f"The measure '{self.name}' needs single records; a tally has only combinations "
+                "with their counts."
+            )
         if not self.needs_original:
             return self.function(masked, **options)
         if original is None:
@@ -141,6 +147,7 @@ def measure(
     sensitive: bool = False,
     target: bool = False,
     on_request: str | None = None,
+    by_counts: bool = False,
 ) -> Callable[[F], F]:
     """Declare a function as a measure, so that discovery finds it.
 
@@ -148,7 +155,8 @@ def measure(
     ``f(original, masked, **options)``. ``pairs`` says that it must know which row of the one is
     which of the other, ``sensitive`` and ``target`` that it is about columns of that role.
     ``on_request`` is why an assessment leaves it out unless it is asked for by name: it ends the
-    sentence "… was left out: ". Options that are declared with a constraint are checked before the
+    sentence "… was left out: ". ``by_counts`` says that combinations with their counts are enough.
+    Options that are declared with a constraint are checked before the
     measure is taken.
     """
 
@@ -164,6 +172,7 @@ def measure(
             sensitive=sensitive,
             target=target,
             on_request=on_request,
+            by_counts=by_counts,
         )
         measured.info = info  # type: ignore[attr-defined]
         return measured

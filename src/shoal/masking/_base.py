@@ -85,6 +85,8 @@ class Masker(Parametrized, ABC):
     summary: ClassVar[str]
     reference: ClassVar[str]
     is_random: ClassVar[bool] = False
+    #: Whether combinations with their counts are enough: single records are not needed.
+    by_counts: bool = False
 
     touched_: tuple[str, ...]
     skipped_: Mapping[str, str]
@@ -110,6 +112,11 @@ class Masker(Parametrized, ABC):
             )
         if len(table) == 0:
             raise InputError(f"{type(self).__name__} got a table without records.")
+        if table.times is not None and not self.by_counts:
+            raise InputError(
+                f"{type(self).__name__} with these parameters works on single records; a tally has "
+                "only combinations with their counts."
+            )
         named: Sequence[str] | None = getattr(self, "columns", None)
         columns = table.chosen(named)
         if not columns and self.needs_columns:
@@ -129,7 +136,7 @@ class Masker(Parametrized, ABC):
         self.touched_ = tuple(log.touched)
         self.skipped_ = dict(log.skipped)
         self.removed_columns_ = tuple(log.removed_columns)
-        self.removed_ = len(table) - len(masked)
+        self.removed_ = table.records - masked.records
         self.losing_ = _persons_losing(table, masked)
         self.audit_ = log.private
         self.facts_ = dict(log.public)
@@ -263,7 +270,7 @@ def _spelled(value: Any) -> Any:
 def _persons_losing(table: Table, masked: Table) -> int:
     """How many persons lost a record."""
     if not table.has_persons:
-        return len(table) - len(masked)
+        return table.records - masked.records
     gone = ~np.isin(table.row_key, masked.row_key)
     return len(np.unique(table.persons[gone]))
 

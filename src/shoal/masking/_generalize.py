@@ -32,7 +32,7 @@ from shoal.masking.generalization._recoding import TOP, Recoding, Scale, layers_
 from shoal.masking.generalization._search import ALGORITHMS, search
 from shoal.masking.generalization._serving import ServedLevels
 from shoal.masking.grouping._groups_satisfy import Models, PrivacyModels
-from shoal.models import PopulationModel, PrivacyModel
+from shoal.models import PopulationModel, PrivacyModel, population_of
 from shoal.parameters import ColumnNames, Flag, Integer, OneOf, Real
 from shoal.table import OTHER, Course, Hierarchy, Roles, Table, stacked_table
 
@@ -145,6 +145,11 @@ class Generalize(Masker):
     summary = "replaces values by coarser ones until every class is safe"
     reference = "Samarati 2001; LeFevre et al. 2006; Kohlmayer et al. 2012"
 
+    @property
+    def by_counts(self) -> bool:  # type: ignore[override]
+        """Whether combinations are enough: records with one value are not cut apart."""
+        return not self.relaxed and population_of(models_of(self.models)) is None
+
     def check_parameters(self) -> None:
         """Also: something to satisfy, and no option that the algorithm ignores."""
         super().check_parameters()
@@ -202,7 +207,7 @@ class Generalize(Masker):
         if self.extend:
             chosen = {name: one.covering(everyone, name) for name, one in chosen.items()}
         found = search(self, everyone, columns, chosen, demand, log)
-        self._keep_facts(found, chosen)
+        self._keep_facts(table, found, chosen)
         _warn_if_not_proved(found)
         log.public |= self._public(found)
         if found.minimal is not None:
@@ -237,10 +242,12 @@ class Generalize(Masker):
             return replace(before, state="generalized", smallest=self._crowd)
         return OTHER
 
-    def _keep_facts(self, found: Recoding, hierarchies: Mapping[str, Hierarchy]) -> None:
+    def _keep_facts(
+        self, table: Table, found: Recoding, hierarchies: Mapping[str, Hierarchy]
+    ) -> None:
         self.levels_ = dict(found.levels)
         self.loss_ = found.loss
-        self.suppressed_ = int(found.suppressed.sum())
+        self.suppressed_ = table.records_at(found.suppressed)
         self.optimal_ = found.optimal
         self.lattice_ = dict(found.lattice)
         served = found.served

@@ -51,6 +51,7 @@ class Round(NumericMasker):
     method = "round"
     summary = "rounds numbers to multiples of a base"
     reference = "Carvalho et al. 2022"
+    by_counts = True
 
     def _map(self, name: str, numbers: Numbers, prepared: Any) -> npt.NDArray[Any] | str:
         return self._map_new(name, numbers)

@@ -77,6 +77,7 @@ class Suppress(Masker):
     method = "suppress"
     summary = "takes out columns that are nearly unique, rare cells, or records by rule"
     reference = "Carvalho et al. 2022; Hundepool et al. 2012"
+    by_counts = True
 
     def check_parameters(self) -> None:
         """Also: exactly one rule."""
@@ -131,7 +132,7 @@ class Suppress(Masker):
     @staticmethod
     def _drop_columns(table: Table, columns: Sequence[str], share: float, log: StepLog) -> Table:
         for name in columns:
-            if table.distinct(name) / len(table) > share:
+            if table.distinct(name) / table.records > share:
                 log.touched.append(name)
                 log.removed_columns.append(name)
             else:

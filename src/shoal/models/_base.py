@@ -57,6 +57,8 @@ class PrivacyModel(Parametrized, ABC):
     needs_audit: ClassVar[bool] = False
     #: Whether it promises that no link by what it protects is right more often than 1 in its level.
     bounds_links: ClassVar[bool] = False
+    #: Whether combinations with their counts are enough: single records are not needed.
+    by_counts: ClassVar[bool] = False
     #: Whether a higher or a lower level is the better one.
     direction: ClassVar[Literal["higher", "lower"]] = "higher"
 
@@ -116,8 +118,8 @@ def check_k(k: int, table: Table) -> None:
 def counted(table: Table) -> str:
     """How many records a table has, and of how many persons where these are fewer."""
     if not table.has_persons:
-        return f"{len(table)} records"
-    return f"{len(table)} records of {table.person_count} persons"
+        return f"{table.records} records"
+    return f"{table.records} records of {table.person_count} persons"
 
 
 def discover_models() -> dict[str, type[PrivacyModel]]:
@@ -156,6 +158,7 @@ class PartitionModel(PrivacyModel):
     """
 
     direction = "lower"
+    by_counts = True
 
     @abstractmethod
     def level_of_sizes(

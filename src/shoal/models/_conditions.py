@@ -69,9 +69,11 @@ def conditions_of(
     persons, rates = each_record(), np.zeros_like(shares)
     for place, column in enumerate(encoded):
         codes[place] = column.codes
-        values_had, _ = owned_pairs(column.codes, table.persons)
-        counted = np.bincount(values_had, minlength=column.count)
-        shares[place, : column.count] = counted / max(1, len(values_had))
+        counted = column.counts
+        if table.has_persons:
+            values_had, _ = owned_pairs(column.codes, table.persons)
+            counted = np.bincount(values_had, minlength=column.count)
+        shares[place, : column.count] = counted / max(1, int(counted.sum()))
         rates[place, : column.count] = counted / max(1, table.person_count)
     if table.together is not None:
         histories = max([1, *(getattr(model, "rarest_history", 1) for model in models)])

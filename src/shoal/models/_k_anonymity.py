@@ -61,6 +61,7 @@ class KAnonymity(CrowdModel):
     model = "k_anonymity"
     title = "k-anonymity"
     reference = "Samarati 2001; Sweeney 2002"
+    by_counts = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -88,16 +89,16 @@ class KAnonymity(CrowdModel):
 
     def explain(self, table: Table) -> str:
         """How many records are in classes that are too small."""
-        short = int(self.violations(table).sum())
+        short = table.records_at(self.violations(table))
         called = "persons" if table.has_persons else "records"
         if self.of == "histories":
             return (
                 f"{self.title} of histories with k = {self.k} asks that at least {self.k} "
                 f"{called} have the same history; the rarest is that of {self.level(table)}, and "
-                f"{short} of {len(table)} records are of persons with a rarer history than asked"
+                f"{short} of {table.records} records are of persons with a rarer history than asked"
             )
         return (
             f"{self.title} with k = {self.k} asks for classes of at least {self.k} {called}; the "
-            f"smallest class has {self.level(table)}, and {short} of {len(table)} records are in "
-            "classes that are too small"
+            f"smallest class has {self.level(table)}, and {short} of {table.records} records are "
+            "in classes that are too small"
         )

@@ -44,12 +44,17 @@ class ClassValues:
         width = max(1, codes.count)
         values = codes.codes.astype(np.int64)
         keys = table.classes.labels.astype(np.int64) * width + values
+        overall = codes.counts
         if table.has_persons:
             keys, _ = owned_pairs(keys, table.persons)
             values, _ = owned_pairs(values, table.persons)
-        pairs, counts = np.unique(keys, return_counts=True)
+            overall = np.bincount(values, minlength=codes.count)
+        if table.times is None or table.has_persons:
+            pairs, counts = np.unique(keys, return_counts=True)
+        else:
+            pairs, place = np.unique(keys, return_inverse=True)
+            counts = np.bincount(place, table.times, len(pairs))
         owners, of_pair = np.divmod(pairs, width)
-        overall = np.bincount(values, minlength=codes.count)
         return cls(table, column, owners, of_pair, counts.astype(np.int64), overall)
 
     @property
@@ -119,6 +124,7 @@ class ClassValues:
 class SensitiveModel(PrivacyModel):
     """Base of the models that ask something of the sensitive values of each class."""
 
+    by_counts = True
     column: str | None
 
     @abstractmethod
@@ -164,9 +170,9 @@ class SensitiveModel(PrivacyModel):
 
     def explain(self, table: Table) -> str:
         """What is asked, how the worst class stands, and how many records fail."""
-        short, level = int(self.violations(table).sum()), self.level(table)
+        short, level = table.records_at(self.violations(table)), self.level(table)
         reached = f"reaches {level:.4g}" if level < np.inf else "would fail with any value of it"
         return (
             f"{self.title} asks {self.asks()}; the worst class {reached}, and {short} of "
-            f"{len(table)} records are in classes that fail"
+            f"{table.records} records are in classes that fail"
         )

@@ -46,7 +46,7 @@ def check_share(value: float, called: str) -> None:
         raise InputError(f"The {called} must be a number above 0 and at most 1; got {value!r}.")
 
 
-@measure("highest prosecutor risk", direction="lower", limits=(0, 1))
+@measure("highest prosecutor risk", direction="lower", limits=(0, 1), by_counts=True)
 def prosecutor_risk(table: Table, *, missing: Missing = "own") -> Measurement:
     """The risk of the most exposed record when the intruder knows that a person is in the table.
 
@@ -76,7 +76,7 @@ def prosecutor_risk(table: Table, *, missing: Missing = "own") -> Measurement:
     return Measurement("prosecutor_risk", float(risks.max()), per_record=risks)
 
 
-@measure("marketer risk", direction="lower", limits=(0, 1))
+@measure("marketer risk", direction="lower", limits=(0, 1), by_counts=True)
 def marketer_risk(
     table: Table,
     *,
@@ -174,7 +174,7 @@ def journalist_risk(
     )
 
 
-@measure("share of records at risk", direction="lower", limits=(0, 1))
+@measure("share of records at risk", direction="lower", limits=(0, 1), by_counts=True)
 def records_at_risk(
     table: Table, *, threshold: float = 0.2, missing: Missing = "own"
 ) -> Measurement:
@@ -208,13 +208,13 @@ def records_at_risk(
     above = 1.0 / _sizes(table, missing) > threshold
     return Measurement(
         "records_at_risk",
-        float(table.of_persons(above).mean()),
+        float(table.total(above) / table.person_count),
         per_record=above.astype(np.float64),
-        details={"threshold": threshold, "records": int(table.of_persons(above).sum())},
+        details={"threshold": threshold, "records": int(table.total(above))},
     )
 
 
-@measure("share of unique records", direction="lower", limits=(0, 1))
+@measure("share of unique records", direction="lower", limits=(0, 1), by_counts=True)
 def uniqueness(table: Table, *, missing: Missing = "own") -> Measurement:
     """The share of records that share their quasi-identifiers with nobody in the table.
 
@@ -243,9 +243,9 @@ def uniqueness(table: Table, *, missing: Missing = "own") -> Measurement:
     alone = _sizes(table, missing) == 1
     return Measurement(
         "uniqueness",
-        float(table.of_persons(alone).mean()),
+        float(table.total(alone) / table.person_count),
         per_record=alone.astype(np.float64),
-        details={"records": int(table.of_persons(alone).sum())},
+        details={"records": int(table.total(alone))},
     )
 
 

@@ -108,11 +108,15 @@ class Classes:
         return f"Classes(records={self.records}, count={self.count}, k={self.k})"
 
 
-def form_classes(parts: Iterable[Keys], rows: int) -> Classes:
-    """Group the records by equal codes in all parts."""
+def form_classes(parts: Iterable[Keys], rows: int, times: Integers | None = None) -> Classes:
+    """Group the records by equal codes in all parts; a row may stand for several records."""
     from shoal.kernels.grouping import group
 
-    return Classes(*group(combine(parts, rows)))
+    classes = Classes(*group(combine(parts, rows)))
+    if times is None:
+        return classes
+    counts = np.bincount(classes.labels, times, classes.count).astype(np.int64)
+    return Classes(classes.labels, counts)
 
 
 def weights_by_class(classes: Classes, weights: npt.ArrayLike) -> Floats:

@@ -68,7 +68,7 @@ class Pair:
         if name not in self._outcomes:
             before, after = self.original.codes(name), self.masked.codes(name)
             rows = None if self.original is self.masked else self.rows
-            self._outcomes[name] = _outcomes(before, after, rows)
+            self._outcomes[name] = _outcomes(before, after, rows, self.masked.times)
         return self._outcomes[name]
 
 
@@ -83,30 +83,33 @@ class _Facts:
 _PAIRS: WeakKeyDictionary[Table, WeakKeyDictionary[Table, _Facts]] = WeakKeyDictionary()
 
 
-def _outcomes(before: Codes, after: Codes, rows: Integers | None) -> Outcomes:
+def _outcomes(
+    before: Codes, after: Codes, rows: Integers | None, times: Integers | None
+) -> Outcomes:
     width = max(1, after.count)
     if rows is None:  # a table beside itself
         values = np.flatnonzero(before.counts)
         return Outcomes(values, values, before.counts[values])
     keys = before.codes[rows].astype(np.int64) * width
     keys += after.codes
-    distinct, records = _counted(keys, before.count * width)
+    distinct, records = _counted(keys, before.count * width, times)
     values, released = np.divmod(distinct, width)
     return Outcomes(values, released, records)
 
 
-def _counted(keys: Integers, most: int) -> tuple[Integers, Integers]:
+def _counted(keys: Integers, most: int, times: Integers | None) -> tuple[Integers, Integers]:
     """The different keys, all below ``most``, in ascending order, and how often each is there."""
     from shoal.kernels.grouping import dense_labels, first_rows
 
     if most <= 4 * len(keys):
-        counts = np.bincount(keys)
+        counts = np.bincount(keys, times).astype(np.int64, copy=False)
         distinct = np.flatnonzero(counts)
         return distinct, counts[distinct]
     labels, count = dense_labels(keys.astype(np.uint64))
     distinct = keys[first_rows(labels, count)]
     order = np.argsort(distinct)
-    return distinct[order], np.bincount(labels, minlength=count)[order]
+    counts = np.bincount(labels, times, count).astype(np.int64, copy=False)
+    return distinct[order], counts[order]
 
 
 def empty_codes(original: Column, masked: Column) -> Flags:

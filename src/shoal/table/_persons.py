@@ -98,16 +98,17 @@ def counting(classes: Classes, persons: Integers | None) -> Classes:
     return Classes(classes.labels, np.bincount(owned, minlength=classes.count), classes.rows)
 
 
-def histories(classes: Classes, persons: Integers) -> Classes:
+def histories(classes: Classes, persons: Integers, times: Integers | None = None) -> Classes:
     """The persons grouped by equal histories: the classes of all their rows, with their counts.
 
     Persons are numbered from 0 without gaps. The work is that of the pairs of person and class.
     """
     keys = persons.astype(np.int64) * max(1, classes.count) + classes.labels
-    pairs, times = np.unique(keys, return_counts=True)
+    pairs, place = np.unique(keys, return_inverse=True)
+    rows = np.bincount(place, times, len(pairs)).astype(np.int64)
     owner, of_class = np.divmod(pairs, max(1, classes.count))
     _, event = np.unique(
-        of_class * (int(times.max(initial=0)) + 1) + times, return_inverse=True
+        of_class * (int(rows.max(initial=0)) + 1) + rows, return_inverse=True
     )  # a class and how often
     lengths = np.bincount(owner)
     starts = np.cumsum(lengths) - lengths

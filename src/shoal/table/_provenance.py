@@ -185,6 +185,8 @@ class Provenance:
     exchanges: tuple[Exchange, ...] = ()
     course: Course = field(default_factory=Course)
     sampling: Sampling | None = None
+    #: How many records each row stands for; None where each row is one.
+    times: Integers | None = None
     positions: KeyPositions = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
@@ -199,6 +201,7 @@ class Provenance:
             row_key=self.row_key[rows],
             exchanges=tuple(exchange.at(rows) for exchange in self.exchanges),
             owners=self.owners.at(rows),
+            times=None if self.times is None else self.times[rows],
         )
 
     def positions_of(self, row_key: Integers) -> Integers | None:

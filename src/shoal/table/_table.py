@@ -160,6 +160,26 @@ class Table:
     def __len__(self) -> int:
         return len(self._past.row_key)
 
+    @property
+    def times(self) -> Integers | None:
+        """How many records each row stands for; None where each row is one."""
+        return self._past.times
+
+    @property
+    def records(self) -> int:
+        """The number of records: of rows, unless each stands for several."""
+        return len(self) if self.times is None else int(self.times.sum())
+
+    def records_at(self, rows: Flags) -> int:
+        """How many records the marked rows stand for."""
+        return int(np.count_nonzero(rows) if self.times is None else self.times[rows].sum())
+
+    def total(self, values: npt.NDArray[Any]) -> Any:
+        """The sum over persons of a value of each record: of a person's rows, the largest one."""
+        if self.times is None or self.has_persons:
+            return self.of_persons(values).sum()
+        return (values * self.times).sum()
+
     def __repr__(self) -> str:
         counts = [
             (len(self.roles.identifiers), "identifier"),
@@ -227,10 +247,10 @@ class Table:
         """How many cells differ from those of the same rows in ``before``."""
         mine, theirs = self.column(column), before.column(column)
         if not (self.pairs_with(before) and mine.is_coarse and theirs.is_coarse):
-            return int(np.count_nonzero(self.changed_cells(column, before)))
+            return self.records_at(self.changed_cells(column, before))
         after, earlier = in_one_code(mine, theirs)
         if not np.isin(after, earlier).any():
-            return len(self)
+            return self.records
         outcomes = Pair.of(before, self).outcomes(column)
         differ = after[outcomes.labels] != earlier[outcomes.values]
         return int(outcomes.records[differ].sum())
@@ -270,7 +290,7 @@ class Table:
     def group(self, columns: Sequence[str]) -> Classes:
         """The rows grouped by equal values of any columns; sizes count rows."""
         parts = (self.column(name).keys for name in columns)
-        return self._once(lambda: form_classes(parts, len(self)), "group", columns)
+        return self._once(lambda: form_classes(parts, len(self), self.times), "group", columns)
 
     def crowds(self, columns: Sequence[str]) -> Classes:
         """The rows grouped by equal values of any columns; sizes count persons."""
@@ -290,7 +310,11 @@ class Table:
     @property
     def histories(self) -> Classes:
         """The persons grouped by equal histories: the classes of all rows of a person."""
-        return self._of_classes(lambda: histories(self.classes, self.persons), "histories")
+        if not self.has_persons:
+            return self.classes
+        return self._of_classes(
+            lambda: histories(self.classes, self.persons, self.times), "histories"
+        )
 
     def _of_classes(self, make: Callable[[], T], what: str) -> T:
         return self._once(make, what, self.roles.quasi_identifiers, self._past.owners)
@@ -310,7 +334,7 @@ class Table:
     @cached_property
     def person_count(self) -> int:
         """The number of persons."""
-        return int(self.persons.max(initial=-1)) + 1 if self.has_persons else len(self)
+        return int(self.persons.max(initial=-1)) + 1 if self.has_persons else self.records
 
     @property
     def households(self) -> Integers | None:
@@ -612,12 +636,15 @@ class Table:
 
     def _at(self, rows: npt.ArrayLike) -> Table:
         rows = np.asarray(rows)
-        columns = {name: column.at(rows) for name, column in self._columns.items()}
-        return self._derive(columns, past=self._past.at(rows), kept={})
+        past = self._past.at(rows)
+        columns = {
+            name: column.at(rows).counting(past.times) for name, column in self._columns.items()
+        }
+        return self._derive(columns, past=past, kept={})
 
     def _with_columns(self, changed: Iterable[Column], origin: Origin | None = None) -> Table:
         """New cells in some columns; classes from before sampling are no longer theirs."""
-        new = {column.name: column for column in changed}
+        new = {column.name: column.counting(self.times) for column in changed}
         table = self._derive({**self._columns, **new}, origin=origin)
         on_record = () if self.sampling is None else self.sampling.codes
         if any(
@@ -630,6 +657,27 @@ class Table:
         ):
             table = table.with_sampling(None)
         return table
+
+    def tallied(self, times: Integers) -> Table:
+        """The same rows, each standing for so many equal records of a larger table.
+
+        Classes, models, searches by combinations and what else declares it count those records.
+        What needs single records refuses such a table.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> roles = Roles(quasi_identifiers=["age"])
+        >>> tally = Table(pl.DataFrame({"age": [30, 41]}), roles).tallied(np.array([3, 1]))
+        >>> tally.classes.sizes.tolist(), tally.records
+        ([3, 1], 4)
+        """
+        if len(times) != len(self) or (np.asarray(times) < 1).any():
+            raise InputError("A tally needs a number of records, 1 or more, for each row.")
+        counts = np.array(times, np.int64)
+        counts.flags.writeable = False
+        columns = {name: column.counting(counts) for name, column in self._columns.items()}
+        return self._derive(columns, past=replace(self._past, times=counts), kept={})
 
     def with_roles(self, roles: Roles, *, released: bool = False) -> Table:
         """The same data under other roles; a released column may be empty after masking.
@@ -696,7 +744,9 @@ class Table:
 
     def scrubbed(self) -> Table:
         """The same cells in new memory, which holds no value of a row or cell that is gone."""
-        columns = {name: column.scrubbed() for name, column in self._columns.items()}
+        columns = {
+            name: column.scrubbed().counting(self.times) for name, column in self._columns.items()
+        }
         return self._derive(columns, origin=self._origin.reduced(columns), kept={})
 
     def with_cells_of(self, sources: Mapping[str, Integers]) -> Table:

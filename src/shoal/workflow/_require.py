@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
-from shoal.errors import ParameterError, PlanError, did_you_mean
+from shoal.errors import InputError, ParameterError, PlanError, did_you_mean
 from shoal.measurement import MeasureInfo, Measurement
 from shoal.models import PopulationModel, PrivacyModel, discover_models
 from shoal.parameters import Real, parameters_of
@@ -203,6 +203,10 @@ def make_claim(
         people = found.details.get("persons", len(masked))
         return Claim(requirement, found.value, holds, sentence, people)
     asked = requirement
+    if masked.times is not None and not asked.by_counts:
+        raise InputError(
+            f"{asked.title} needs single records; a tally has only combinations with their counts."
+        )
     if isinstance(asked, PopulationModel) and served is not None:
         people = asked.people_of(masked)
         names = masked.roles.quasi_identifiers

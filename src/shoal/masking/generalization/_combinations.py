@@ -23,6 +23,20 @@ class Combinations:
     columns: list[Codes]
     rows: Integers  # a row of the table, or of the population below it, with each combination
     population: Integers | None = None  # the people of a population with each combination
+    times: Integers | None = None  # how many records each row stands for, if not one
+
+    @property
+    def records(self) -> int:
+        """How many records there are."""
+        return len(self.of_row) if self.times is None else int(self.times.sum())
+
+    def sums(self, labels: npt.NDArray[Any], count: int) -> Integers:
+        """How many records have each label, which each row has one of."""
+        return np.bincount(labels, self.times, count).astype(np.int64, copy=False)
+
+    def sum_of(self, rows: npt.NDArray[np.bool_]) -> int:
+        """How many records the marked rows stand for."""
+        return int(rows.sum() if self.times is None else self.times[rows].sum())
 
     def with_secrets(self, secrets: Labels) -> Pairs:
         """The distinct pairs of a combination and the sensitive values beside it."""
@@ -40,7 +54,7 @@ class Combinations:
                 labels.astype(np.uint64) * width + values.astype(np.uint64)
             )
         rows = first_rows(labels, count)
-        counts = np.bincount(labels, minlength=count).astype(np.int64)
+        counts = self.sums(labels, count)
         return Pairs(
             self.of_row[rows].astype(np.int32),
             np.ascontiguousarray(secrets[:, rows]),
@@ -74,7 +88,7 @@ def combinations_of(
     for place, column in enumerate(encoded):
         codes[:, place] = column.codes[rows]
     if records is None:
-        return Combinations(codes, groups.rows, groups.labels, encoded, rows)
+        return Combinations(codes, groups.rows, groups.labels, encoded, rows, times=everyone.times)
     own = np.bincount(groups.labels[:records], minlength=groups.count).astype(np.int64)
     return Combinations(codes, own, groups.labels[:records], encoded, rows, groups.rows - own)
 

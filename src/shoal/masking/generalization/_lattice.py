@@ -57,7 +57,7 @@ def full_domain(
         [tree.leaves for tree in trees],
         [tree.domain for tree in trees],
         demand.conditions,
-        limit=math.floor(limit * len(found.of_row) + 1e-9),
+        limit=math.floor(limit * found.records + 1e-9),
         loss=loss,
         node_check=demand.accepts_partition if demand.of_partition else None,
         seconds=seconds,
@@ -67,7 +67,7 @@ def full_domain(
         log.tell("Searching the lattice", done)
         done = work.advance()
     if work.levels is None:
-        raise RequirementNotMet(_closest(work, len(found.of_row), limit, demand))
+        raise RequirementNotMet(_closest(work, found.records, limit, demand))
     recoding = _at(
         names,
         found,
@@ -83,8 +83,9 @@ def full_domain(
             **work.counters,
         },
     )
-    finer = _too_fine(found, coded, demand, recoding.levels, limit * len(found.of_row))
-    kept = np.bincount(found.of_row[~recoding.suppressed], minlength=len(found.counts))
+    finer = _too_fine(found, coded, demand, recoding.levels, limit * found.records)
+    gone = np.where(recoding.suppressed, len(found.counts), found.of_row)
+    kept = found.sums(gone, len(found.counts) + 1)[:-1]
     columns, there = {name: coded[name] for name in names}, kept > 0
     minimal = minimal_levels(columns, recoding.levels, found.codes[there], kept[there], finer)
     return replace(recoding, minimal=minimal)
@@ -104,7 +105,7 @@ def _too_fine(
             continue
         maps = [coded[one].maps[at - (one == name)] for one, at in levels.items()]
         gone, possible = violating(found, maps, demand)
-        if not possible or gone.sum() > math.floor(limit + 1e-9):
+        if not possible or found.sum_of(gone) > math.floor(limit + 1e-9):
             out.append(name)
     return out
 
@@ -122,7 +123,7 @@ def at_levels(
     from shoal.kernels.lattice.conditions import needs_everyone
 
     recoding = _at(names, found, coded, demand, levels, loss=np.nan, optimal=False, lattice={})
-    gone, records = int(recoding.suppressed.sum()), len(recoding.suppressed)
+    gone, records = found.sum_of(recoding.suppressed), found.records
     if gone > math.floor(limit * records + 1e-9):
         raise RequirementNotMet(
             f"At the given levels {gone} of {records} records are in classes that fail, and "
@@ -131,9 +132,10 @@ def at_levels(
         )
     if needs_everyone(demand.conditions):
         _refuse_absence(names, found, coded, demand, levels, gone)
-    kept = ~recoding.suppressed
+    kept = np.flatnonzero(~recoding.suppressed)
+    times = 1 if found.times is None else found.times[kept]
     cells = [
-        (coded[name].leaves[level][coded[name].column.codes[: len(kept)][kept]] - 1).sum()
+        ((coded[name].leaves[level][coded[name].column.codes[kept]] - 1) * times).sum()
         / max(1.0, coded[name].domain - 1)
         for name, level in zip(names, levels, strict=True)
     ]
@@ -321,12 +323,13 @@ def local(
     order = np.argsort(losses, kind="stable")
     served = ServedBoxes(spans, boxes[order], tuple(columns))
     nobody = np.zeros(len(class_of_row), np.bool_)
-    loss = float(losses @ np.bincount(class_of_row)) / (len(class_of_row) * len(names))
+    sizes = found.sums(class_of_row, len(at))
+    loss = float(losses @ sizes) / (found.records * len(names))
     return Recoding(
         columns,
         loss,
         nobody,
         served,
         box_of_row=np.argsort(order)[class_of_row],
-        minimal=minimal_nodes({name: coded[name] for name in names}, at, class_of_row),
+        minimal=minimal_nodes({name: coded[name] for name in names}, at, class_of_row, sizes),
     )

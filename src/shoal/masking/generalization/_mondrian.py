@@ -210,7 +210,7 @@ def mondrian(
     axes = [axis_of(column, coded.get(n)) for n, column in zip(names, found.columns, strict=True)]
     work, of_row = _cut(axes, found, demand, log, relaxed)
     box_of_row = work.labels[of_row]
-    sizes = np.bincount(box_of_row, minlength=len(work.lows))
+    sizes = found.sums(box_of_row, len(work.lows))
     columns, spans = {}, {}
     boxes = np.empty(work.lows.shape, np.int32)
     losses = np.zeros(len(boxes))
@@ -228,7 +228,7 @@ def mondrian(
     order = np.argsort(losses, kind="stable")
     served = ServedBoxes(spans, boxes[order], tuple(columns))
     nobody = np.zeros(len(box_of_row), np.bool_)
-    loss = float(losses @ sizes) / len(box_of_row)
+    loss = float(losses @ sizes) / found.records
     return Recoding(columns, loss, nobody, served, box_of_row=np.argsort(order)[box_of_row])
 
 

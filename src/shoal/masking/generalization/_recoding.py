@@ -47,10 +47,12 @@ class Minimal:
 
 
 def minimal_nodes(
-    trees: Mapping[str, HierarchyCodes], at: npt.NDArray[Any], class_of_row: npt.NDArray[Any]
+    trees: Mapping[str, HierarchyCodes],
+    at: npt.NDArray[Any],
+    class_of_row: npt.NDArray[Any],
+    sizes: npt.NDArray[np.int64],
 ) -> Minimal:
     """Of classes with levels of their own: the cells whose class differs one level below."""
-    sizes = np.bincount(class_of_row, minlength=len(at))
     narrowed = np.zeros(at.shape, np.bool_)
     for place, tree in enumerate(trees.values()):
         below = np.maximum(at[:, place] - 1, 0)
@@ -65,7 +67,7 @@ def minimal_nodes(
         tuple(name for place, name in enumerate(trees) if narrowed[:, place].any()),
         int(sizes @ narrowed.sum(axis=1)),
         int(sizes @ narrowed.any(axis=1)),
-        len(class_of_row),
+        int(sizes.sum()),
         len(trees),
     )
 

@@ -80,7 +80,7 @@ def accepts_classes(
         return True
     labels, count = _class_labels(recoding, names, found)
     if not has_persons:
-        return demand.accepts_partition(np.bincount(labels, minlength=count).astype(np.int64))
+        return demand.accepts_partition(found.sums(labels, count))
     persons = demand.secrets[-1]
     classes, whose = owned_pairs(labels, persons)
     return _holds_by_persons(labels, count, demand) and demand.accepts_partition(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -220,6 +220,12 @@ class Column:
             return self.at(rows)
         taken = pl.Series(np.where(rows < 0, 0, rows)).set(pl.Series(rows < 0), None)
         return Column(self.series.gather(taken))
+
+    def counting(self, times: Integers | None) -> Column:
+        """The same cells, each row standing for so many records; itself without ``times``."""
+        if times is None:
+            return self
+        return Column(replace(self.codes, times=times), self._domains.values())
 
     def scrubbed(self) -> Column:
         """The same cells in new memory that holds nothing else."""

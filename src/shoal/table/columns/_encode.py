@@ -34,11 +34,14 @@ class Codes:
         The distinct values by code, ascending (an Enum in its declared order), without missing.
     missing : int, optional
         The code of a missing value: the last one. None where nothing is missing.
+    times : numpy.ndarray, optional
+        How many records each row stands for. None where each row is one.
     """
 
     codes: npt.NDArray[np.unsignedinteger[Any]]
     levels: pl.Series
     missing: int | None = None
+    times: npt.NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         frozen = self.codes.view()  # the caller's own array stays writable
@@ -60,7 +63,11 @@ class Codes:
         """How many records have each code."""
         from shoal.kernels.grouping import counts_of
 
-        counts: Integers = counts_of(self.codes, self.count)
+        counts: Integers
+        if self.times is None:
+            counts = counts_of(self.codes, self.count)
+        else:
+            counts = np.bincount(self.codes, self.times, self.count).astype(np.int64)
         counts.flags.writeable = False
         return counts
 
@@ -100,8 +107,8 @@ class Codes:
         return placed
 
     def with_codes(self, codes: npt.NDArray[np.unsignedinteger[Any]]) -> Codes:
-        """Other records over the same levels."""
-        return replace(self, codes=codes)
+        """Other records over the same levels, each row one of them."""
+        return replace(self, codes=codes, times=None)
 
     def at(self, rows: npt.NDArray[Any]) -> Codes:
         """The marked records, or records by their positions; with the levels that they have."""
