@@ -112,6 +112,7 @@ def run(command: list[str], **environment: str) -> Run:
     """Run a process to its end; what its children took is in."""
     paths = [str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]
     known = os.environ | {"PYTHONPATH": os.pathsep.join(paths)} | environment
+    known.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its byte code
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
         child = subprocess.Popen(command, stdout=out, stderr=errors, env=known)
         _, status, used = os.wait4(child.pid, 0)

@@ -41,6 +41,23 @@ def test_import_loads_nothing_heavy(module):
     assert not {*HEAVY, "polars", "numpy"} & loaded_by(f"import {module}")
 
 
+#: What protects a table and saves the release, in a format and with texts that repeat or not.
+PROTECTS = """
+import tempfile, polars as pl, shoal as sh
+frame = pl.DataFrame({{"sex": ["f", "m", None, "m"] * 5, "age": list(range(30, 50))}})
+table = sh.Table(frame, sh.Roles(quasi_identifiers=["sex", "age"]))
+sh.protect(table, sh.Plan([sh.Generalize(k=2)])).save(tempfile.mkdtemp() + "/out", format="{}")
+"""
+
+
+@pytest.mark.parametrize("format", ["csv", "parquet"])
+def test_protecting_loads_no_other_library_of_frames(format):
+    """Arrow would import pandas to make an array of numbers, for a quarter of a second."""
+    loaded = loaded_by(PROTECTS.format(format))
+    assert {"polars", "jinja2"} <= loaded
+    assert not {"duckdb", "fastexcel", "pandas", "plotly", "sklearn"} & loaded
+
+
 def test_the_whole_front_door_loads_nothing_heavy():
     """But for the name that is a part of scikit-learn."""
     import shoal

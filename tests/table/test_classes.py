@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import Any
 
@@ -11,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.table._classes import Classes, form_classes
+from shoal.table import _classes
+from shoal.table._classes import Classes, counted_values, exact_total, form_classes
 from shoal.table.columns._encode import Codes, encode
 
 from ..grouping import classes_of, weight_sums, wildcard_sizes, wildcard_weight_sums
@@ -150,3 +152,26 @@ def test_classes_are_frozen_and_the_given_arrays_are_not() -> None:
 def test_spread() -> None:
     classes = classes_of([pl.Series(["b", "a", "b"])], 3)
     assert classes.spread(np.array([0.5, 1.0])).tolist() == [0.5, 1.0, 0.5]
+
+
+@pytest.mark.parametrize("few", [0, 1 << 14])
+@given(risks=st.lists(st.integers(1, 40), min_size=1), every=st.integers(1, 3))
+def test_values_are_counted_and_summed_as_if_one_by_one(few: int, risks: list[int], every: int):
+    values, counts = 1.0 / np.array(risks), np.arange(len(risks)) // every + 1
+    one_by_one = np.repeat(values, counts)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_classes, "_FEW_VALUES", few)
+        for found in (counted_values(values, counts), counted_values(one_by_one)):
+            assert dict(zip(*map(np.ndarray.tolist, found), strict=True)) == Counter(
+                one_by_one.tolist()
+            )
+            assert sorted(found[0]) == found[0].tolist()
+        assert exact_total(values, counts) == exact_total(one_by_one) == math.fsum(one_by_one)
+
+
+def test_equal_values_are_summed_once(monkeypatch: pytest.MonkeyPatch):
+    summed: list[int] = []
+    monkeypatch.setattr(math, "fsum", lambda numbers: summed.append(len(numbers)) or 1.0)
+    exact_total(np.full(50_000, 0.2), np.full(50_000, 5))
+    exact_total(np.full(100, 0.2))
+    assert summed == [2, 2]

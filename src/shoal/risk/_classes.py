@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import numbers
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from shoal.errors import InputError
 from shoal.kernels.arrays import Floats, Integers
 from shoal.measurement import Measurement, measure
-from shoal.table import Missing, Table
+from shoal.table import Missing, Table, exact_total
 
 
 def _sizes(table: Table, missing: Missing) -> Integers:
@@ -30,13 +29,8 @@ def mean_of_classes(table: Table, values: Floats) -> float:
 def sum_of_classes(table: Table, values: Floats) -> float:
     """The sum over persons of values that all records of a class share, rounded once."""
     if table.has_persons:
-        return math.fsum(table.of_persons(values))
-    classes = table.classes
-    each = values[classes.first_rows]
-    # 26 bits and the rest: with a count, no product has more bits than a float holds
-    high = each * (2.0**27 + 1)
-    high -= high - each
-    return math.fsum(np.concatenate([high * classes.rows, (each - high) * classes.rows]))
+        return exact_total(table.of_persons(values))
+    return exact_total(values[table.classes.first_rows], table.classes.rows)
 
 
 def check_share(value: float, called: str) -> None:

@@ -1,6 +1,12 @@
 """Tables about people: the only folder that knows data frames."""
 
-from shoal.table._classes import Classes, form_classes, weights_by_class
+from shoal.table._classes import (
+    Classes,
+    counted_values,
+    exact_total,
+    form_classes,
+    weights_by_class,
+)
 from shoal.table._features import features_of, frame_of_array, renamed, whole_as_floats
 from shoal.table._fingerprint import fingerprint
 from shoal.table._pair import Outcomes, Pair, empty_cells, empty_codes, released_text
@@ -76,9 +82,11 @@ __all__ = [
     "Unseen",
     "check_file_size",
     "check_reading",
+    "counted_values",
     "empty_cells",
     "empty_codes",
     "ends_of_members",
+    "exact_total",
     "features_of",
     "fingerprint",
     "form_classes",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +16,8 @@ from shoal.table._agreement import Agreement
 from shoal.table.columns._encode import Codes, Keys, combine
 
 Scalar = TypeVar("Scalar", bound=np.generic)
+
+_FEW_VALUES = 1 << 14  # which are sorted as fast as they are hashed
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -141,3 +144,39 @@ def agreement_of(parts: Sequence[Codes], classes: Classes) -> Agreement:
     """
     distinct = [part.with_codes(part.codes[classes.first_rows]) for part in parts]
     return Agreement.of(distinct, classes.count)
+
+
+def counted_values(values: Floats, counts: Integers | None = None) -> tuple[Floats, Integers]:
+    """The different values, ascending, and how often each is there.
+
+    Examples
+    --------
+    >>> [part.tolist() for part in counted_values(np.array([0.5, 0.2, 0.5]), np.array([1, 5, 2]))]
+    [[0.2, 0.5], [5, 3]]
+    """
+    from shoal.kernels.grouping import first_rows, group
+
+    values = np.ascontiguousarray(values, np.float64)
+    if len(values) > _FEW_VALUES:
+        labels, sizes = group(values.view(np.uint64))
+        sums = sizes if counts is None else np.bincount(labels, counts, len(sizes))
+        values, counts = values[first_rows(labels, len(sizes))], sums.astype(np.int64)
+    if counts is None:
+        return np.unique(values, return_counts=True)
+    different, places = np.unique(values, return_inverse=True)
+    return different, np.bincount(places, counts, len(different)).astype(np.int64)
+
+
+def exact_total(values: Floats, counts: Integers | None = None) -> float:
+    """The sum of the values, each as often as it counts, rounded once.
+
+    Examples
+    --------
+    >>> exact_total(np.array([0.1, 0.7]), np.array([3, 1]))
+    1.0
+    """
+    each, counts = counted_values(values, counts)
+    # 26 bits and the rest: with a count, no product has more bits than a float holds
+    high = each * (2.0**27 + 1)
+    high -= high - each
+    return math.fsum(np.concatenate([high * counts, (each - high) * counts]))

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from shoal.errors import did_you_mean
 from shoal.measurement import MeasureInfo, Measurement
 from shoal.risk import intersection
-from shoal.table import Missing, Table
+from shoal.table import Missing, Table, counted_values, exact_total
 from shoal.workflow._leaks import Swapping
 from shoal.workflow._require import discover_all_measures
 from shoal.workflow.release._profile import SIZE_LIMITS
@@ -111,16 +111,23 @@ class RiskDistribution:
     values: npt.NDArray[np.float64]
     fraction: float | None = None
 
+    @cached_property
+    def counted(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+        """The different risks, ascending, and how many records have each."""
+        return counted_values(self.values)
+
     @property
     def quantiles(self) -> dict[str, float]:
         """Values that so large a share of the records does not exceed."""
-        values = np.quantile(self.values, QUANTILES, method="inverted_cdf")
-        return {str(q): float(value) for q, value in zip(QUANTILES, values, strict=True)}
+        values, counts = self.counted
+        places = np.maximum(np.ceil(len(self.values) * np.array(QUANTILES) - 1), 0)
+        chosen = values[np.searchsorted(np.cumsum(counts), places, side="right")]
+        return {str(q): float(value) for q, value in zip(QUANTILES, chosen, strict=True)}
 
     @property
     def mean(self) -> float:
         """The average risk of a record."""
-        return math.fsum(self.values) / len(self.values)
+        return exact_total(*self.counted) / len(self.values)
 
     @property
     def above(self) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from typing import Annotated
 
@@ -111,8 +112,13 @@ def shoal(
     """What holds for every command."""
 
 
+#: How many new objects the search for cycles waits for: imports alone make a hundred thousand.
+_OBJECTS = 200_000
+
+
 def main() -> None:
     """The program ``shoal``."""
+    gc.set_threshold(_OBJECTS)
     STOPPING.listen()
     try:
         app()

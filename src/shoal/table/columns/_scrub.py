@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import polars as pl
 
+_FEW: Final = 1 << 16  # texts that are made anew faster than Arrow is imported
 _NOTHING: Final[dict[type[pl.DataType], Any]] = {pl.String: "", pl.Boolean: False}
 
 
@@ -25,6 +26,8 @@ def scrubbed_column(column: pl.Series) -> pl.Series:
         shown = pl.when(value.is_not_null()).then(value.fill_null(nothing))
         column = column.to_frame("value").select(shown.alias(column.name)).to_series()
     if column.dtype == pl.String:
+        if len(column) <= _FEW:
+            return pl.Series(column.name, column.to_list(), dtype=pl.String)
         # offsets into one buffer: the way through Arrow copies what is shown and nothing else
         arrow = column.rechunk().to_arrow(compat_level=pl.CompatLevel.oldest())
         return pl.Series(column.name, arrow, dtype=pl.String)

@@ -189,8 +189,13 @@ def _numbered(codes: Codes, texts: Any, rows: slice) -> Any:
     import pyarrow as pa
 
     numbers = codes.codes[rows].astype(np.int32)
-    missing = None if codes.missing is None else numbers == codes.missing
-    return pa.DictionaryArray.from_arrays(pa.array(numbers, mask=missing), texts)
+    there = None
+    if codes.missing is not None:
+        there = pa.py_buffer(np.packbits(numbers != codes.missing, bitorder="little"))
+        numbers[numbers == codes.missing] = 0  # no place among the texts
+    # from buffers: what Arrow has for arrays of numpy imports pandas
+    cells = pa.Array.from_buffers(pa.int32(), len(numbers), [there, pa.py_buffer(numbers)])
+    return pa.DictionaryArray.from_arrays(cells, texts)
 
 
 def _scrubbed(column: Column) -> pl.Series:

@@ -85,7 +85,7 @@ def violin(distribution: RiskDistribution) -> Violin:
     def place(value: float) -> float:
         return _at(1 + math.log10(value) / decades if chances else value)
 
-    values, counts = np.unique(distribution.values, return_counts=True)
+    values, counts = distribution.counted
     shares = 1 + np.log10(values) / decades if chances else values
     fraction = distribution.fraction
     rows = [(name, _said(quantiles[q], chances)) for q, name in _QUANTILES.items()]
