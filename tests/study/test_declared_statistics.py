@@ -7,10 +7,9 @@ import pytest
 
 from shoal.errors import InputError, PlanError
 from shoal.study import Results, Study
-from shoal.study._declared import check, conclude
+from shoal.study._declared import STATISTICS, check, conclude
 from shoal.study._results import Row
 from shoal.study._statistics import bayes_sign_test, friedman, signed_rank, spearman
-from shoal.study._views import STATISTICS
 
 TABLES, VARIANTS = ("a", "b", "c", "d"), ("original", "round base=5", "round base=50", "noise")
 RNG = np.random.default_rng(3)

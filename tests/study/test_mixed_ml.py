@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from shoal.study import DATA_VARIABLE, Results, Row, built_in
-from shoal.study.builtin._mixed_ml_claims import (
+from shoal.study.builtin._mixed_ml import (
     ATTACKS,
     BUDGETS,
     F1,
@@ -20,13 +20,16 @@ from shoal.study.builtin._mixed_ml_claims import (
     LOSS,
     MEMBERSHIP,
     claims_of,
+    compared,
     f1_of,
+    figures_of,
+    findings_of,
     guessed,
     mean,
+    notes_of,
     parted,
     readings_of,
 )
-from shoal.study.builtin._mixed_ml_verdict import compared, figures_of, findings_of, notes_of
 from shoal.study.running._runner import run
 
 STUDY = built_in("mixed-ml")

@@ -23,8 +23,8 @@ from shoal.study import (
     run_study,
 )
 from shoal.study._conclusion import Claim
+from shoal.study._declared import differences
 from shoal.study._results import Row
-from shoal.study._views import differences
 
 
 def design(people_file, **more):

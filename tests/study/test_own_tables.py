@@ -9,7 +9,8 @@ import pytest
 from shoal import Roles
 from shoal.errors import InputError, PlanError
 from shoal.study import Study, TableSource, built_in, built_in_studies, run_study, tables_at
-from shoal.study.builtin import _sampling, _swap_correlations
+from shoal.study.builtin import _sampling
+from shoal.study.builtin._builtin import paper
 from shoal.study.data._tables import sources_of
 from shoal.study.figures import _style
 
@@ -225,13 +226,13 @@ def test_hierarchies_that_would_change_nothing_are_refused(name, people_file, tm
 
 
 def test_sampling_of_a_table_of_ones_own(people_file, tmp_path, monkeypatch):
-    for name, value in (("_FRACTIONS", [0.5]), ("_KS", [5]), ("_LEARNERS", 200)):
-        monkeypatch.setitem(getattr(_sampling, name), "quick", value)
-    monkeypatch.setattr(_sampling, "_DRAWS", 1)
+    for name, value in (("fractions", [0.5]), ("k", [5]), ("learners", 200)):
+        monkeypatch.setitem(paper("sampling")["presets"]["quick"], name, value)
+    monkeypatch.setitem(paper("sampling"), "draws", 1)
     measures = _sampling._measures
 
-    def quick_ones(people, columns):  # models take half a minute
-        return [one for one in measures(people, columns) if "learner" not in one]
+    def quick_ones(*given):  # models take half a minute
+        return [one for one in measures(*given) if "learner" not in one]
 
     monkeypatch.setattr(_sampling, "_measures", quick_ones)
     outcome = run_study("sampling", tmp_path / "out", tables=[known(people_file)], jobs=1)
@@ -251,8 +252,8 @@ def test_sampling_of_a_table_of_ones_own(people_file, tmp_path, monkeypatch):
 
 
 def test_correlations_of_a_table_of_ones_own(tmp_path, monkeypatch):
-    monkeypatch.setitem(_swap_correlations._RUNS, "quick", {"MDAV-SWAP": 2, "IR-SWAP": 2})
-    monkeypatch.setattr(_swap_correlations, "_QUICK", (5,))
+    runs = {"MDAV-SWAP": 2, "IR-SWAP": 2}
+    monkeypatch.setitem(paper("swap-correlations")["presets"], "quick", {"k": [5], "runs": runs})
     rng = np.random.default_rng(2)
     income = rng.normal(40_000, 9_000, 80).round()
     frame = {"age": rng.integers(18, 80, 80), "income": income, "tax": (income / 5).round()}
@@ -298,11 +299,13 @@ def test_correlations_need_two_columns_that_vary(tmp_path, values):
 def test_a_built_in_study_runs_on_the_tables_that_are_there_and_names_the_others(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setitem(_swap_correlations._RUNS, "quick", {"MDAV-SWAP": 1, "IR-SWAP": 1})
-    monkeypatch.setattr(_swap_correlations, "_QUICK", (5,))
+    runs = {"MDAV-SWAP": 1, "IR-SWAP": 1}
+    monkeypatch.setitem(paper("swap-correlations")["presets"], "quick", {"k": [5], "runs": runs})
     rng = np.random.default_rng(4)
     (tmp_path / "casc").mkdir()
-    frame = {name: rng.integers(1, 99, 40) for name in _swap_correlations._CENSUS}
+    frame = {
+        name: rng.integers(1, 99, 40) for name in paper("swap-correlations")["columns"]["census"]
+    }
     pl.DataFrame(frame).write_parquet(tmp_path / "casc" / "census.parquet")
     outcome = run_study("swap-correlations", tmp_path / "out", jobs=1)
     assert outcome.missing.startswith("The table 'eia' (file 'casc/eia.parquet') was not found")

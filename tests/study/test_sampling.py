@@ -13,7 +13,7 @@ import shoal as sh
 from shoal.study import Results, Row, Study, built_in
 from shoal.study._measures import SHARES, sampled_chi_square, sampled_risk
 from shoal.study.builtin import _sampling
-from shoal.study.builtin import _sampling_verdict as verdict
+from shoal.study.builtin._builtin import paper
 from shoal.study.data._tables import TableSource
 from shoal.study.running._runner import _Masked
 from shoal.workflow._plan import in_released_domain
@@ -65,9 +65,9 @@ def test_the_designs_have_the_size_of_their_grids():
 
 
 def test_a_small_run_ends_with_a_verdict(acs, tmp_path, monkeypatch):
-    for name, value in (("_FRACTIONS", [0.5]), ("_KS", [5]), ("_LEARNERS", 300)):
-        monkeypatch.setitem(getattr(_sampling, name), "quick", value)
-    monkeypatch.setattr(_sampling, "_DRAWS", 1)
+    for name, value in (("fractions", [0.5]), ("k", [5]), ("learners", 300)):
+        monkeypatch.setitem(paper("sampling")["presets"]["quick"], name, value)
+    monkeypatch.setitem(paper("sampling"), "draws", 1)
     outcome = sh.run_study("sampling", tmp_path / "out", jobs=1)
     assert outcome.run.tasks == 6 * 6
     by_name = {finding.name: finding for finding in outcome.conclusion.findings}
@@ -204,7 +204,7 @@ def test_the_verdict_reads_what_was_measured():
         made("post stratified", 0.5, 5, highest=0.5),
         made("post balanced", 0.5, 5),
     ]
-    found = {finding.name: finding for finding in verdict.findings(Results(tuple(rows)))}
+    found = {finding.name: finding for finding in _sampling.findings(Results(tuple(rows)))}
     share = found["post random, s = 0.5, k = 5: share of the people with certainty above 0.5"]
     assert share.measured == pytest.approx(0.45)
     assert share.within_tolerance
@@ -212,7 +212,7 @@ def test_the_verdict_reads_what_was_measured():
     assert found[name].measured == pytest.approx(0.6)
     assert found[name].within_tolerance is False
     assert found["post stratified, s = 0.5, k = 5: highest certainty"].within_tolerance
-    claims = {c.text: c for c in verdict.claims(Results(tuple(rows)))}
+    claims = {c.text: c for c in _sampling.claims(Results(tuple(rows)))}
     first = claims["Sampling before generalization gives less journalist risk than sampling after "
                    "it."]  # fmt: skip
     assert first.holds is True
@@ -223,7 +223,7 @@ def test_the_verdict_reads_what_was_measured():
     assert "40 % of the people" in known.evidence
     # what was not measured is not judged
     assert claims["A model learns more from a balanced sample."].holds is None
-    assert verdict.figures(Results(tuple(rows)))["levels"].rows[0][:4] == (
+    assert _sampling.figures(Results(tuple(rows)))["levels"].rows[0][:4] == (
         "pre random, s = 0.5", 5.0, 1, 3.0,
     )  # fmt: skip
 
@@ -233,7 +233,7 @@ def test_a_target_of_many_values_is_judged_by_its_certainty_alone():
     text = "A balanced sample keeps that bound for an intruder who knows the target value too."
     for highest, holds in ((1.0, False), (0.5, True)):
         rows = (made("post balanced", 0.5, 5, with_target={"highest": highest}),)
-        (found,) = (claim for claim in verdict.claims(Results(rows)) if claim.text == text)
+        (found,) = (claim for claim in _sampling.claims(Results(rows)) if claim.text == text)
         assert found.holds is holds
         assert found.evidence == f"s = 0.5, k = 5: certainty of up to {highest:.2g}"
 
@@ -245,17 +245,17 @@ def test_the_verdict_says_no_where_it_must():
         made("post stratified", 0.5, 5, highest=0.6),
     ]
     results = Results(tuple(rows))
-    held = {claim.text: claim.holds for claim in verdict.claims(results)}
+    held = {claim.text: claim.holds for claim in _sampling.claims(results)}
     texts = list(held)
     assert held[texts[0]] is False  # pre has more risk here
     assert held["A stratified sample lets nobody be more certain than its share."] is False
     assert held["A sample of a k-anonymous table is k-anonymous."] is True
-    findings = {f.name: f for f in verdict.findings(results)}
+    findings = {f.name: f for f in _sampling.findings(results)}
     assert findings["post stratified, s = 0.5, k = 5: highest certainty"].within_tolerance is False
 
 
 def test_an_empty_study_is_undecided_and_draws_nothing():
     nothing = Results(())
-    assert {claim.holds for claim in verdict.claims(nothing)} == {None}
-    assert all(math.isnan(finding.measured) for finding in verdict.findings(nothing))
-    assert verdict.figures(nothing) == {}
+    assert {claim.holds for claim in _sampling.claims(nothing)} == {None}
+    assert all(math.isnan(finding.measured) for finding in _sampling.findings(nothing))
+    assert _sampling.figures(nothing) == {}

@@ -14,11 +14,13 @@ from shoal.study import Results, Study, TableSource, built_in, run_study
 from shoal.study._results import Row
 from shoal.study.builtin import _tradeoff
 from shoal.study.builtin._builtin import paper
-from shoal.study.builtin._tradeoff import TECHNIQUES, chosen_values, combinations
-from shoal.study.builtin._tradeoff_verdict import (
+from shoal.study.builtin._tradeoff import (
     FIRST,
     PUBLISHED,
+    TECHNIQUES,
     Seen,
+    chosen_values,
+    combinations,
     conclude,
     conclude_elsewhere,
     figures,
@@ -77,7 +79,9 @@ def test_there_are_so_many_combinations_as_the_paper_says():
 
 def test_the_first_stage_has_every_technique_alone_over_its_grid():
     whole = built_in("tradeoff").design("quick")
-    assert [source.name for source in whole.tables] == paper("tradeoff")["quick"]
+    assert [source.name for source in whole.tables] == paper("tradeoff")["presets"]["quick"][
+        "tables"
+    ]
     study = replace(whole, tables=whole.tables[:1])
     cells = list(study.cells())
     assert len(cells) == 1 + 3 + 2 + 5 + 3 + 2

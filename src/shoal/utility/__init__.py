@@ -1,7 +1,6 @@
 """Utility: one function per measure, returning a Measurement."""
 
 from shoal.measurement import MeasureInfo, discover_measures
-from shoal.utility._certainty_penalty import normalized_certainty_penalty
 from shoal.utility._classes import (
     average_class_size,
     discernibility,
@@ -9,9 +8,8 @@ from shoal.utility._classes import (
     suppressed_records,
 )
 from shoal.utility._correlation import correlation_difference
-from shoal.utility._distribution import total_variation, wasserstein
-from shoal.utility._generalization_levels import generalization_intensity
-from shoal.utility._goodness_of_fit import chi_square, cramers_v
+from shoal.utility._distribution import chi_square, cramers_v, total_variation, wasserstein
+from shoal.utility._generalization import generalization_intensity, normalized_certainty_penalty
 from shoal.utility._information import mutual_information_loss, nonuniform_entropy
 from shoal.utility._moments import scaled_deviation, sse_sst, variance_ratio
 from shoal.utility._predictive_performance import predictive_performance, regression_performance

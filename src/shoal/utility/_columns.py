@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InputError, did_you_mean, quoted
+from shoal.measurement import Measurement
 from shoal.parameters import ColumnNames
 from shoal.randomness import SecretStream
 from shoal.table import (
@@ -52,6 +53,16 @@ def _chosen(
     if not names or len(original) == 0 or len(masked) == 0:
         raise InputError(f"There is nothing to compare: a table has no {called} or no records.")
     return names
+
+
+def mean_over_columns(
+    name: str, each: Mapping[str, float], warnings: Sequence[str] = (), **details: Any
+) -> Measurement:
+    """The mean of a number of each column, 0 without any; the columns are in the details."""
+    value = float(np.mean(list(each.values()) or [0.0]))
+    return Measurement(
+        name, value, details={"columns": dict(each), **details}, warnings=tuple(warnings)
+    )
 
 
 def about_persons(original: Table) -> tuple[str, ...]:
@@ -179,14 +190,7 @@ def _with_middles(original: Table, masked: Table, name: str) -> Floats | None:
 
 
 def sampled_rows(row_key: Integers, most: int) -> Integers:
-    """The rows of at most so many records, chosen by their keys: the same ones in every table.
-
-    Examples
-    --------
-    >>> rows = sampled_rows(np.arange(100), 10)
-    >>> len(rows), (99 - sampled_rows(np.arange(100)[::-1], 10)[::-1]).tolist() == rows.tolist()
-    (10, True)
-    """
+    """The rows of at most so many records, chosen by their keys: the same ones in every table."""
     if len(row_key) <= most:
         return np.arange(len(row_key))
     places = SecretStream.public("utility").keyed_hash(row_key, "records")

@@ -16,6 +16,8 @@ from shoal.utility._columns import Columns, Floats, about_gone, quantities_to_co
 Correlation = Annotated[Literal["pearson", "spearman"], OneOf(("pearson", "spearman"))]
 CorrelationPairs = Annotated[Literal["all", "confidential"], OneOf(("all", "confidential"))]
 
+_NO_CORRELATION = "No two columns of the original have a correlation to lose."
+
 
 @measure("mean change of correlations", direction="lower", limits=(0, 2))
 def correlation_difference(
@@ -89,7 +91,7 @@ def correlation_difference(
             "columns": _by_column(change, chosen | chosen.T, [q.name for q in quantities]),
             "cells": {"count": len(cells), "mean": float(cells.mean()), "sd": float(cells.std())},
         },
-        warnings=(*about_gone(quantities), *_about_none(len(kept))),
+        warnings=(*about_gone(quantities), *(() if len(kept) else (_NO_CORRELATION,))),
     )
 
 
@@ -135,7 +137,3 @@ def _by_column(change: Floats, chosen: npt.NDArray[np.bool_], names: list[str]) 
         for place, name in enumerate(names)
         if number[place]
     }
-
-
-def _about_none(pairs: int) -> tuple[str, ...]:
-    return () if pairs else ("No two columns of the original have a correlation to lose.",)

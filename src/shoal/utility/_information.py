@@ -188,7 +188,8 @@ def nonuniform_entropy(original: Table, masked: Table, *, columns: Columns = Non
         values = original.codes(name).codes.astype(np.int64)
         released = np.zeros(len(original), np.int64)
         if name in masked.columns:
-            released[rows] = _released(original, masked, name)
+            codes = masked.codes(name).codes.astype(np.int64) + 1
+            released[rows] = np.where(empty_cells(original, masked, name), 0, codes)
         lost[name] = _unknown_bits(values, released)
         whole[name] = _unknown_bits(values, np.zeros(len(values), np.int64))
     bits, most = sum(lost.values()), sum(whole.values())
@@ -200,12 +201,6 @@ def nonuniform_entropy(original: Table, masked: Table, *, columns: Columns = Non
             "columns": {n: lost[n] / whole[n] if whole[n] > 0 else 0.0 for n in names},
         },
     )
-
-
-def _released(original: Table, masked: Table, name: str) -> Integers:
-    """The released value of each masked row as a code, 0 where it says nothing."""
-    codes = masked.codes(name).codes.astype(np.int64) + 1
-    return np.where(empty_cells(original, masked, name), 0, codes)
 
 
 def _unknown_bits(values: Integers, released: Integers) -> float:

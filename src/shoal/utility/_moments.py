@@ -17,6 +17,7 @@ from shoal.utility._columns import (
     Quantity,
     about_gone,
     about_persons,
+    mean_over_columns,
     present,
     quantities_to_compare,
     variance,
@@ -185,20 +186,11 @@ def _over_columns(
     quantities = quantities_to_compare(original, masked, columns)
     each = {}
     for quantity in quantities:
-        if quantity.spread > 0 and len(moved := _moved(quantity, rows)):
+        middle = np.nanmean(quantity.before)  # of a cell that was emptied
+        after = np.where(np.isnan(quantity.after), middle, quantity.after)
+        moved = present(quantity.before[rows] - after)
+        if quantity.spread > 0 and len(moved):
             found = error(quantity, rows, moved)
             if found is not None:
                 each[quantity.name] = found
-    return Measurement(
-        name,
-        float(np.mean(list(each.values()))) if each else 0.0,
-        details={"columns": each},
-        warnings=about_gone(quantities),
-    )
-
-
-def _moved(quantity: Quantity, rows: Integers) -> Floats:
-    """How far each cell of a released record moved, where the original has one."""
-    before = quantity.before[rows]
-    after = np.where(np.isnan(quantity.after), np.nanmean(quantity.before), quantity.after)
-    return present(before - after)
+    return mean_over_columns(name, each, about_gone(quantities))

@@ -13,6 +13,7 @@ from shoal.utility.models._comparison import (
     Comparison,
     Draw,
     Features,
+    Findings,
     HoldOut,
     Learner,
     OneSide,
@@ -21,7 +22,6 @@ from shoal.utility.models._comparison import (
     Splits,
     TestShare,
 )
-from shoal.utility.models._findings import Findings
 
 #: So many persons take part at most, unless the caller wants more.
 SAMPLE = 10_000
@@ -106,7 +106,7 @@ def predictive_performance(
     >>> round(found.baseline, 2), round(found.value, 2)
     (0.98, 0.8)
     """
-    outcome = Comparison(
+    found = Comparison(
         learner=learner,
         target=target,
         train=train,
@@ -119,9 +119,8 @@ def predictive_performance(
         holdout=holdout,
         sample=sample,
         random_state=random_state,
-    ).run(original, masked, "classification")
-    found = Findings(outcome, score)
-    classes, details = outcome.target.classes, found.details()
+    ).run(original, masked, "classification", score)
+    classes, details = found.target.classes, found.details()
     warnings = found.warnings()
     chance = 1 / classes
     reached = details["scores"]["balanced-accuracy"]
@@ -204,7 +203,7 @@ def regression_performance(
     >>> round(found.baseline, 2), round(found.value, 2)
     (1.0, 0.98)
     """
-    outcome = Comparison(
+    found = Comparison(
         learner=learner,
         target=target,
         train=train,
@@ -217,8 +216,7 @@ def regression_performance(
         holdout=holdout,
         sample=sample,
         random_state=random_state,
-    ).run(original, masked, "regression")
-    found = Findings(outcome, "r2")
+    ).run(original, masked, "regression", "r2")
     warnings = found.warnings()
     if found.baseline is not None and found.baseline <= 0:
         warnings.append("The original predicts the target no better than its mean.")

@@ -10,7 +10,7 @@ import pytest
 
 from shoal import Table
 from shoal.utility.models import columns_of
-from shoal.utility.models._domain import (
+from shoal.utility.models._columns import (
     UNKNOWN,
     SplitRows,
     in_one_domain,

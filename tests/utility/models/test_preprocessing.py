@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shoal.utility.models._domain import UNKNOWN, SplitColumn
+from shoal.utility.models._columns import UNKNOWN, SplitColumn
 from shoal.utility.models._learners import MOST, RARE, matrices, preprocessing
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from shoal.errors import InputError
-from shoal.study._conclusion import Conclusion
+from shoal.study._conclusion import Claim, Conclusion
 from shoal.study._design import Study
 from shoal.study._results import Results
 from shoal.study.data._tables import TableSource
@@ -19,10 +22,13 @@ from shoal.utility.models._columns import MOST_CLASSES, natural_task
 
 PRESETS = ("quick", "full")
 
+#: Whether a claim holds (None where the run is no judge of it), and the evidence.
+Verdict = tuple[bool | None, str]
+
 
 @cache
 def paper(name: str) -> dict[str, Any]:
-    """What was published of an experiment: its tables, its numbers, and notes about them."""
+    """What was published of an experiment, and its presets: tables, numbers, claims and notes."""
     text = Path(__file__).with_name("papers.toml").read_text(encoding="utf-8")
     found: dict[str, Any] = tomllib.loads(text)[name]
     return found
@@ -30,9 +36,9 @@ def paper(name: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class OnOtherTables:
-    """How the experiment is made on tables of somebody's own.
+    """How the experiment is made on the user's own tables.
 
-    ``design`` takes the study of a preset, the tables and the preset, and gives the same study
+    ``design`` takes the study of a preset, the tables and the preset, and returns the same study
     of these tables. ``conclude`` judges the paper's claims; numbers that were published are of
     other tables, and are left out. ``takes_hierarchies`` where a table may bring its own.
     """
@@ -46,9 +52,9 @@ class OnOtherTables:
 class BuiltIn:
     """A published experiment that anyone can run again.
 
-    ``design`` gives the study of a preset: ``quick`` takes minutes on two cores, ``full`` is the
+    ``design`` makes the study of a preset: ``quick`` takes minutes on two cores, ``full`` is the
     paper's grid. ``conclude`` holds the results against what was published. Where later variants
-    hang on earlier results there are ``stages``: each gives the study anew, with what was run
+    depend on earlier results there are ``stages``: each returns the study with what was run
     before and what follows from its results. ``elsewhere`` is for tables that are not the paper's.
     """
 
@@ -59,6 +65,25 @@ class BuiltIn:
     conclude: Callable[[Results], Conclusion]
     stages: tuple[Callable[[Study, Results], Study], ...] = ()
     elsewhere: OnOtherTables | None = None
+
+
+def judged(study: str, judges: Sequence[Callable[..., Verdict | None]], *given: Any) -> list[Claim]:
+    """The claims of a paper in the order of their judges; one without a verdict is undecided.
+
+    The name of a judge, without the underscore, is that of its claim in ``papers.toml``.
+    """
+    texts = paper(study)["claims"]
+    undecided = (None, texts["undecided"])
+    return [
+        Claim(texts[judge.__name__.removeprefix("_")], *(judge(*given) or undecided))
+        for judge in judges
+    ]
+
+
+def mean_of_known(values: Iterable[float]) -> float:
+    """The mean of the numbers among some; NaN without any."""
+    known = [value for value in values if math.isfinite(value)]
+    return float(np.mean(known)) if known else math.nan
 
 
 def with_target(study: Study, source: TableSource) -> TableSource:

@@ -2,79 +2,94 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from shoal.errors import InputError
+from shoal.study._conclusion import Conclusion, Finding
 from shoal.study._design import ORIGINAL, Study
-from shoal.study.builtin._builtin import BuiltIn, OnOtherTables, at_most, paper, with_target
-from shoal.study.builtin._mixed_ml_claims import (
-    ATTACKS,
-    BUDGETS,
-    KNOWLEDGE,
-    LEARNERS,
-    LINKS,
-    LOSS,
-    MEMBERSHIP,
-    NETWORK,
-    RULES,
-    f1_of,
-    guessed,
+from shoal.study._results import Results, Row
+from shoal.study._statistics import signed_rank
+from shoal.study.builtin._builtin import (
+    BuiltIn,
+    OnOtherTables,
+    Verdict,
+    at_most,
+    judged,
+    mean_of_known,
+    paper,
+    with_target,
 )
-from shoal.study.builtin._mixed_ml_verdict import conclude, conclude_elsewhere
 from shoal.study.data._tables import TableSource
+from shoal.study.figures import Figure, Point, against, risk_utility
 from shoal.table import Roles
 
-_TITLE = "What swapping mixed data does to secrets and to models"
-_KS = {"quick": (5, 50), "full": (5, 50, 100, 200)}
-_TRIALS = {"quick": 2, "full": 5}
-_HELD_OUT = 0.3  # the paper's 70/30 split
-_DELTA = 1e-5
+_PAPER = paper("mixed-ml")
+_PUBLISHED, _OTHER_CODE = _PAPER["published"], _PAPER["other_code"]
+#: Which columns are quasi-identifiers, and are swapped.
+RULES = ("part", "all")
+ATTACKS = ("distance", "model", "probabilistic")
+#: What a partly and a fully informed intruder know.
+KNOWLEDGE = ("part", "everything")
+#: What is known to the intruder whom the paper holds against each choice of columns.
+KNOWN_OF = {"part": "part", "all": "everything"}
+SWAPS = ("gower", "ahmad-dey")
+GENERALIZED = ("k-anonymity", "l-diversity", "t-closeness")
+LEARNERS = tuple(_PAPER["learners"])
+#: The budgets ε of the network.
+BUDGETS = tuple(_PAPER["budgets"])
+NETWORK = "dp-sgd"
+LOSS, LINKS, MEMBERSHIP = "loss of mutual information", "row links", "membership"
 
-_QUICK_ROWS = 2_000  # of Adult, and of tables of somebody's own
+# Tolerances in units. The paper's columns, tables and k are not quite those here. About twice as
+# much as a mean moves when one of five tables is left out: 0.02 to 0.03, 0.05 for a reduction.
+_OF_SHARES, _OF_REDUCTIONS, _OF_LOSSES = 0.05, 0.10, 0.05
+_LEVEL = 0.05  # of a test
+_NEAR_BLIND = 0.1  # the part of what a blind guess does not get that counts as nothing
+_HARDLY_MORE = 0.05  # the part of all secrets by which members may be guessed better than others
+_NEAR_HALF = 0.025  # how far above one half a precision may be and still be blind
 
-_SWAP = {"method": "swap", "blocks": "mutual-information"}
-_MONDRIAN = {"method": "generalize", "algorithm": "mondrian"}
-_STEPS: Mapping[str, Mapping[str, Any]] = {
-    "gower": {**_SWAP, "dissimilarity": "gower"},
-    "ahmad-dey": {**_SWAP, "dissimilarity": "ahmad-dey"},
-    "k-anonymity": _MONDRIAN,
-    "l-diversity": {**_MONDRIAN, "models": {"l_diversity": 2}},
-    "t-closeness": {**_MONDRIAN, "models": {"t_closeness": 0.2}},
-}
+
+def guessed(attack: str, known: str) -> str:
+    """The name of an attack on the secret by an intruder who knows so much."""
+    return f"secrets guessed by {attack}, {known} known"
+
+
+def f1_of(learner: str, epsilon: float | None = None) -> str:
+    """The name of a learner's score."""
+    return f"F1 of {learner}" + ("" if epsilon is None else f", ε = {epsilon:g}")
+
+
+#: The scores of the learners that are trained on masked records.
+F1 = tuple(f1_of(name) for name in LEARNERS)
 
 
 def _design(preset: str) -> Study:
+    chosen = _PAPER["presets"][preset]
+    sources = [TableSource.from_dict(entry) for entry in _PAPER["tables"]]
+    if "rows" in chosen:
+        sources = [at_most(s, chosen["rows"]) if s.name == "adult" else s for s in sources]
     return Study.from_dict(
         {
             "name": "mixed-ml",
-            "title": _TITLE,
-            "seeds": _TRIALS[preset],
-            "tables": _tables(preset),
+            "title": _PAPER["title"],
+            "seeds": chosen["seeds"],
+            "tables": [one.to_dict() for source in sources for one in _twice(source)],
             "variants": [
-                {"name": name, "steps": [step], "grid": {"k": list(_KS[preset])}}
-                for name, step in _STEPS.items()
+                {"name": name, "steps": [step], "grid": {"k": chosen["k"]}}
+                for name, step in _PAPER["steps"].items()
             ],
             "measures": [*_risks(), *_utilities()],
         }
     )
 
 
-def _tables(preset: str) -> list[dict[str, Any]]:
-    """Every table twice: swapped in the columns that identify, and in all but the target."""
-    entries = []
-    for each in paper("mixed-ml")["tables"]:
-        source = TableSource.from_dict(each)
-        if preset == "quick" and source.name == "adult":
-            source = replace(source, rows=_QUICK_ROWS)
-        entries += [one.to_dict() for one in _twice(source)]
-    return entries
-
-
 def _twice(source: TableSource) -> list[TableSource]:
     """A table under both rules for the quasi-identifiers, with rows put aside."""
-    held_out = source.held_out or _HELD_OUT
+    held_out = source.held_out or _PAPER["held_out"]
     return [
         replace(source, name=f"{source.name}, {rule}", roles=rule, held_out=held_out)
         for rule in RULES
@@ -91,56 +106,438 @@ def _on_tables(study: Study, sources: Sequence[TableSource], preset: str) -> Stu
                 f"the columns; give the table '{source.name}' a target, and the columns that are "
                 "left out (--without), but no roles."
             )
-        rows = _QUICK_ROWS if preset == "quick" else None
+        rows = _PAPER["presets"][preset].get("rows")
         taken += _twice(at_most(with_target(study, source), rows))
     return replace(study, tables=tuple(taken))
 
 
-def _risks() -> Sequence[Mapping[str, Any]]:
-    return [
-        *(
-            {
-                "measure": "attribute_inference",
-                "name": guessed(attack, known),
-                "attack": attack,
-                "known": known,
-            }
-            for attack in ATTACKS
-            for known in KNOWLEDGE
-        ),
-        {"measure": "distance_linkage", "name": LINKS},
-        {"measure": "membership_inference", "name": MEMBERSHIP, "control": True},
-    ]
+def _risks() -> Iterator[Mapping[str, Any]]:
+    inference = {"measure": "attribute_inference"}
+    for attack, known in itertools.product(ATTACKS, KNOWLEDGE):
+        yield {**inference, "name": guessed(attack, known), "attack": attack, "known": known}
+    yield {"measure": "distance_linkage", "name": LINKS}
+    yield {"measure": "membership_inference", "name": MEMBERSHIP, "control": True}
 
 
-def _utilities() -> Sequence[Mapping[str, Any]]:
-    on_others = {
-        "measure": "predictive_performance",
-        "score": "f1-micro",
-        "holdout": True,
+def _utilities() -> Iterator[Mapping[str, Any]]:
+    on_others = {"measure": "predictive_performance", "score": "f1-micro", "holdout": True}
+    yield {"measure": "mutual_information_loss", "name": LOSS}
+    for name in LEARNERS:
+        yield {**on_others, "name": f1_of(name), "learner": name}
+    # no data are masked here, the training is noisy: so on the original alone
+    on_others |= {"families": [ORIGINAL], "train": "original"}
+    for epsilon in BUDGETS:
+        network = {"name": NETWORK, "epsilon": epsilon, "delta": _PAPER["delta"]}
+        yield {**on_others, "name": f1_of(NETWORK, epsilon), "learner": network}
+
+
+def parted(name: str) -> tuple[str, str]:
+    """A table and the choice of columns; all, where a user's own table says nothing.
+
+    Examples
+    --------
+    >>> parted("cmc, part"), parted("patients, 2020")
+    (('cmc', 'part'), ('patients, 2020', 'all'))
+    """
+    table, _, rule = name.rpartition(", ")
+    return (table, rule) if rule in RULES else (name, "all")
+
+
+def readings_of(results: Results) -> Results:
+    """The results that have a value, with the choice of columns and all that is read of them."""
+    return Results(tuple(_reading(row) for row in results.done))
+
+
+def _reading(row: Row) -> Row:
+    """A row with what is compared besides its value.
+
+    ``lift`` is the part of what a blind guess (the ``baseline``) does not get that is guessed,
+    ``lost`` how much worse than the original it is, ``relative`` the loss over what there is to
+    lose, ``precision`` the share of members among those who are taken for members.
+    """
+    table, rule = parted(row.table)
+    details = row.facts.get("details") or {}
+    base = row.facts.get("baseline")
+    blind = math.nan if base is None else float(base)
+    read = {
+        "rule": rule,
+        "baseline": blind,
+        "lift": (row.value - blind) / (1 - blind) if blind < 1 else 0.0,
+        "lost": blind - row.value,
+        "relative": details.get("relative"),
+        "precision": details.get("precision"),
     }
-    return [
-        {"measure": "mutual_information_loss", "name": LOSS},
-        *({**on_others, "name": f1_of(name), "learner": name} for name in LEARNERS),
-        # no data are masked here, the training is noisy: so on the original alone
-        *(
-            {
-                **on_others,
-                "name": f1_of(NETWORK, epsilon),
-                "families": [ORIGINAL],
-                "train": "original",
-                "learner": {"name": NETWORK, "epsilon": epsilon, "delta": _DELTA},
+    return replace(row, table=table, parameters={**row.parameters, **read})
+
+
+def mean(readings: Results, read: str = "value", **wanted: Any) -> float:
+    """The mean over tables of the mean on each: every table counts alike."""
+    tables: dict[str, list[float]] = {}
+    for row in readings.where(**wanted):
+        value = row.at(read)
+        tables.setdefault(row.table, []).append(math.nan if value is None else float(value))
+    return mean_of_known(mean_of_known(values) for values in tables.values())
+
+
+def means_where_all_are(readings: Results, *choices: Mapping[str, Any]) -> list[float]:
+    """The mean of each choice over the tables that every one of them has results of.
+
+    A study that was stopped has some variants on fewer tables than others.
+    """
+    chosen = [readings.where(**choice) for choice in choices]
+    shared = set.intersection(*(set(some.known("table")) for some in chosen))
+    return [mean(some, table=tuple(shared)) for some in chosen]
+
+
+def reduction(readings: Results, attack: str, rule: str, family: str) -> float:
+    """The mean over tables of 1 - AD(masked) / AD(original)."""
+    asked = readings.where(rule=rule, measure=guessed(attack, KNOWN_OF[rule]))
+    found = []
+    for table in asked.known("table"):
+        before = mean(asked, table=table, family=ORIGINAL)
+        after = mean(asked, table=table, family=family)
+        found.append(1 - after / before if before > 0 else math.nan)
+    return mean_of_known(found)
+
+
+def conclude(results: Results) -> Conclusion:
+    """The verdict on results of any extent; what is not there is not judged."""
+    readings = readings_of(results)
+    notes = [*notes_of(results), *_PAPER["notes_of_other_code"]]
+    findings = [*findings_of(readings), *compared(readings)]
+    return Conclusion(findings, claims_of(readings), figures_of(readings), notes)
+
+
+def conclude_elsewhere(results: Results) -> Conclusion:
+    """The claims on other tables; the paper's numbers are means over its own."""
+    readings = readings_of(results)
+    return Conclusion((), claims_of(readings), figures_of(readings), notes_of(results))
+
+
+def notes_of(results: Results) -> list[str]:
+    """What a reader of the verdict must know, and what is missing from it."""
+    notes = list(_PAPER["notes"])
+    network = f1_of(NETWORK)
+    if any(row.status == "failed" and row.measure.startswith(network) for row in results):
+        notes.append("The network could not be trained everywhere; the failures say why.")
+    return notes
+
+
+def findings_of(readings: Results) -> list[Finding]:
+    """The paper's numbers beside those of a run."""
+    original, swapped = readings.where(family=ORIGINAL), readings.where(family=SWAPS)
+    rows: list[tuple[str, float, float, float]] = []
+    for attack, published in _PUBLISHED["on_original"].items():
+        name = f"secrets guessed on the original, {_short(attack)}"
+        means = [mean(original, rule=r, measure=guessed(attack, KNOWN_OF[r])) for r in RULES]
+        rows.append((name, published, sum(means) / len(means), _OF_SHARES))
+    for rule, attack, published in _leaves(_PUBLISHED["reduction"]):
+        name = f"fewer secrets guessed, {rule} swapped (gower), {_short(attack)}"
+        rows.append((name, published, reduction(readings, attack, rule, "gower"), _OF_REDUCTIONS))
+    for family, rule, published in _leaves(_PUBLISHED["f1_loss"]):
+        found = mean(swapped, "lost", family=family, rule=rule, measure=F1)
+        rows.append((f"loss of F1, {rule} swapped ({family})", published, found, _OF_LOSSES))
+    name = "precision of a guess of membership, swapped (one half is blind)"
+    found = mean(swapped, "precision", measure=MEMBERSHIP)
+    rows.append((name, _PUBLISHED["precision"], found, _OF_SHARES))
+    return [Finding(*row, absolute=True) for row in rows]
+
+
+def compared(readings: Results) -> list[Finding]:
+    """The numbers of the other code beside those of a run, on the tables that both have."""
+    shared = readings.where(table=tuple(_OTHER_CODE["tables"]))
+    rows: list[tuple[str, float, float, float]] = []
+    for rule, attack, published in _leaves(_OTHER_CODE["reduction"]):
+        name = f"fewer secrets guessed, {rule} swapped, {_short(attack)}"
+        rows.append((name, published, reduction(shared, attack, rule, "gower"), _OF_REDUCTIONS))
+    ran = shared.known("k")
+    for rule, k, published in _leaves(_OTHER_CODE["by_k"]):
+        if int(k) in ran:
+            swapped = shared.where(family="gower", rule=rule, k=int(k))
+            measured = {
+                "rows linked by distance": mean(swapped, measure=LINKS),
+                "relative loss of mutual information": mean(swapped, "relative", measure=LOSS),
+                "loss of F1": mean(swapped, "lost", measure=F1),
             }
-            for epsilon in BUDGETS
-        ),
-    ]
+            for (what, found), printed in zip(measured.items(), published, strict=True):
+                rows.append((f"{what}, {rule} swapped, k = {k}", printed, found, _OF_SHARES))
+    return [Finding(f"other code: {row[0]}", *row[1:], absolute=True) for row in rows]
+
+
+def _short(attack: str) -> str:
+    """What an attack is called where people read."""
+    return {"model": "random forest", "probabilistic": "probabilistic linkage"}.get(attack, attack)
+
+
+def _leaves(nested: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str, Any]]:
+    for outer, inside in nested.items():
+        for inner, value in inside.items():
+            yield outer, inner, value
+
+
+def _less_is_guessed(readings: Results) -> Verdict | None:
+    choices = itertools.product(ATTACKS, RULES, SWAPS)
+    found = [reduction(readings, *choice) for choice in choices]
+    known = [value for value in found if math.isfinite(value)]
+    if not known:
+        return None
+    evidence = f"{min(known):.0%} to {max(known):.0%} fewer, by attack, columns and dissimilarity"
+    return min(known) > 0, evidence
+
+
+def _down_to_blind_guesses(readings: Results) -> Verdict | None:
+    some = {
+        (rule, attack): _late_swaps(readings, rule, guessed(attack, KNOWN_OF[rule]))
+        for rule, attack in itertools.product(RULES, ATTACKS)
+    }
+    lifts = {place: mean(mine, "lift") for place, mine in some.items() if len(mine)}
+    if not lifts:
+        return None
+    blind = mean(some["part", "distance"], "baseline")
+    told = ", ".join(f"{rule} by {_short(attack)} {v:.2f}" for (rule, attack), v in lifts.items())
+    return (
+        max(lifts.values()) < _NEAR_BLIND,
+        f"of what the most frequent class (right for {blind:.0%}) does not get, is guessed: {told}",
+    )
+
+
+def _late_swaps(readings: Results, rule: str, *measures: str) -> Results:
+    """The swaps with k = 50 and more."""
+    late = tuple(k for k in readings.known("k") if k >= 50)
+    return readings.where(family=SWAPS, k=late, rule=rule, measure=measures)
+
+
+def _no_more_than_of_others(readings: Results) -> Verdict | None:
+    names = guessed("model", KNOWN_OF["all"]), f1_of("random-forest")
+    members, others = means_where_all_are(
+        _late_swaps(readings, "all", *names), *({"measure": name} for name in names)
+    )
+    if not (math.isfinite(members) and math.isfinite(others)):
+        return None
+    return (
+        members - others < _HARDLY_MORE,
+        f"all columns swapped and known: {members:.3f} against {others:.3f} of the rows held out",
+    )
+
+
+def _columns_in_place(readings: Results) -> Verdict | None:
+    late = max(readings.known("k"), default=None)
+    some = readings.where(family=SWAPS, rule="part", k=late)
+    pairs = {
+        attack: [mean(some, "lift", measure=guessed(attack, known)) for known in KNOWLEDGE]
+        for attack in ATTACKS
+    }
+    pairs = {attack: both for attack, both in pairs.items() if all(map(math.isfinite, both))}
+    if not pairs:
+        return None
+    told = ", ".join(f"{_short(attack)} {a:.2f} and {b:.2f}" for attack, (a, b) in pairs.items())
+    return (
+        all(everything - part < _NEAR_BLIND for part, everything in pairs.values()),
+        f"lift over blind guesses at k = {late} by who knows the swapped columns and by who knows "
+        f"all: {told}",
+    )
+
+
+def _links(readings: Results) -> Verdict | None:
+    rates = {
+        (rule, k): mean(readings, family=SWAPS, rule=rule, k=k, measure=LINKS)
+        for rule, k in itertools.product(RULES, readings.known("k"))
+    }
+    rates = {place: rate for place, rate in rates.items() if math.isfinite(rate)}
+    if not rates:
+        return None
+    told = ", ".join(f"{rate:.3f} at k = {k} ({rule})" for (rule, k), rate in rates.items())
+    return all(rate <= 1.1 / k for (_, k), rate in rates.items()), told
+
+
+def _membership(readings: Results) -> Verdict | None:
+    some = readings.where(measure=MEMBERSHIP)
+    means = [mean(some, "precision", family=family) for family in (ORIGINAL, SWAPS)]
+    areas = [mean(some, family=family) for family in (ORIGINAL, SWAPS)]
+    if not all(map(math.isfinite, (*means, *areas))):
+        return None
+    return (
+        means[1] <= 0.5 + _NEAR_HALF,
+        f"precision {means[1]:.2f} (original {means[0]:.2f}), area under the ROC curve "
+        f"{areas[1]:.2f} (original {areas[0]:.2f}); one half is the base rate by construction",
+    )
+
+
+def _costs_grow(readings: Results) -> Verdict | None:
+    ks, cases = readings.known("k"), []
+    steps = [((r, low), (r, high)) for r in RULES for low, high in itertools.pairwise(ks)]
+    steps += [(("part", k), ("all", k)) for k in ks]
+    for name, measures, read in (("F1", F1, "lost"), ("information", (LOSS,), "relative")):
+        for family in SWAPS:
+            mine = readings.where(family=family, measure=measures)
+            at = {(r, k): mean(mine, read, rule=r, k=k) for r in RULES for k in ks}
+            for less, more in steps:
+                words = f"{name}, {family}, {{}} at k = {{}} {at[less]:.3f} to {{}} at k = {{}} "
+                words = words.format(*less, *more) + f"{at[more]:.3f}"
+                cases.append((at[more], at[less], words))
+    return _all_are_more(cases)
+
+
+def _better_than_generalizing(readings: Results) -> Verdict | None:
+    scores, cases = readings.where(measure=F1), []
+    for other, rule, k in itertools.product(GENERALIZED, RULES, readings.known("k")):
+        swapped, theirs = means_where_all_are(
+            scores.where(rule=rule, k=k), {"family": "gower"}, {"family": other}
+        )
+        words = f"{other}, {rule}, k = {k}: {swapped:.3f} against {theirs:.3f}"
+        cases.append((swapped, theirs, words))
+    return _all_are_more(cases)
+
+
+def _better_than_noise(readings: Results) -> Verdict | None:
+    cases = []
+    for epsilon, rule, k in itertools.product(BUDGETS, RULES, readings.known("k")):
+        swapped, noisy = means_where_all_are(
+            readings.where(rule=rule),
+            {"family": "gower", "k": k, "measure": F1},
+            {"family": ORIGINAL, "measure": f1_of(NETWORK, epsilon)},
+        )
+        words = f"ε = {epsilon:g} against {rule} swapped with k = {k}: {noisy:.3f} against "
+        cases.append((swapped, noisy, f"{words}{swapped:.3f}"))
+    without = 'no network was trained; install it with: pip install "shoal[dp]"'
+    return _all_are_more(cases) or (None, without)
+
+
+def _all_are_more(cases: Iterable[tuple[float, float, str]]) -> Verdict | None:
+    """Whether the first of each two numbers is the larger, and in words where it is not."""
+    known = [case for case in cases if math.isfinite(case[0]) and math.isfinite(case[1])]
+    if not known:
+        return None
+    wrong = [words for more, less, words in known if more <= less]
+    if not wrong:
+        return True, f"in all comparisons ({len(known)})"
+    shown = "; ".join(wrong[:4]) + ("; …" if len(wrong) > 4 else "")
+    return False, f"not in {len(wrong)} of {len(known)} comparisons: {shown}"
+
+
+def _same_dissimilarities(readings: Results) -> Verdict | None:
+    guesses = {r: tuple(guessed(attack, KNOWN_OF[r]) for attack in ATTACKS) for r in RULES}
+    told, differ = [], []
+    for name, measures in (("F1", dict.fromkeys(RULES, F1)), ("secrets", guesses)):
+        gaps = []
+        for choice in itertools.product(readings.known("table"), RULES, readings.known("k")):
+            table, rule, k = choice
+            mine = readings.where(table=table, rule=rule, k=k, measure=measures[rule])
+            gower, other = (mean(mine, family=family) for family in SWAPS)
+            gaps.append(other - gower)
+        gaps = [gap for gap in gaps if math.isfinite(gap)]
+        if not gaps:
+            return None
+        p_value = signed_rank(gaps)[1]
+        differ.append(p_value < _LEVEL)
+        told.append(f"{name} {sum(gaps) / len(gaps):+.3f} (signed-rank test, p = {p_value:.2g})")
+    return not any(differ), f"Ahmad-Dey less Gower: {', '.join(told)}"
+
+
+def claims_of(readings: Results) -> list[Any]:
+    """What the paper says, and what is said of it here, held against a run."""
+    judges = (
+        _less_is_guessed,
+        _down_to_blind_guesses,
+        _no_more_than_of_others,
+        _columns_in_place,
+        _links,
+        _membership,
+        _costs_grow,
+        _better_than_generalizing,
+        _better_than_noise,
+        _same_dissimilarities,
+    )
+    return judged("mixed-ml", judges, readings)
+
+
+Line = dict[float, Sequence[float]]
+
+_COLUMNS = {"part": "the columns that identify", "all": "all columns"}
+
+
+def figures_of(readings: Results) -> dict[str, Figure]:
+    """Every figure that there are results for.
+
+    A mean over some of the tables is not shown beside one over all: what a stopped study does not
+    have on every table is left out.
+    """
+    losses = readings.where(measure=LOSS)
+    lines = {
+        f"{family}, {rule}": _line(losses.where(family=family, rule=rule), readings, "relative")
+        for family, rule in itertools.product(SWAPS, RULES)
+    }
+    loss = "share of mutual information lost"
+    found = _against_k("information-against-k", lines, loss, "Mutual information against k")
+    for rule in RULES:
+        mine, which = readings.where(rule=rule), _COLUMNS[rule]
+        score = "F1, mean over tables and learners"
+        title = f"F1 against k: {which} are masked"
+        found |= _against_k(f"f1-against-k-{rule}", _scores(mine), score, title)
+        share = "share of secrets guessed"
+        title = f"Attribute disclosure against k: {which} are swapped (Gower)"
+        lines = _guesses(mine, KNOWN_OF[rule])
+        found |= _against_k(f"disclosure-against-k-{rule}", lines, share, title)
+        if points := _points(mine, guessed("model", KNOWN_OF[rule])):
+            found[f"risk-utility-{rule}"] = risk_utility(
+                points,
+                risk=f"{share} by a random forest",
+                utility="F1",
+                title=f"Risk and utility: {which} are masked",
+            )
+    return found
+
+
+def _against_k(name: str, lines: Mapping[str, Line], ylabel: str, title: str) -> dict[str, Figure]:
+    known = {line: values for line, values in lines.items() if values}
+    return {name: against(known, xlabel="k", ylabel=ylabel, title=title)} if known else {}
+
+
+def _line(some: Results, every: Results, read: str = "value") -> Line:
+    """At each k the means of the trials that have come to all tables."""
+    line = {k: _by_trial(some.where(k=k), every, read) for k in some.known("k")}
+    return {k: means for k, means in line.items() if means}
+
+
+def _by_trial(some: Results, every: Results, read: str = "value") -> list[float]:
+    trials = [some.where(seed=seed) for seed in some.known("seed")]
+    return [mean(t, read) for t in trials if t.known("table") == every.known("table")]
+
+
+def _scores(readings: Results) -> dict[str, Line]:
+    scores = readings.where(measure=F1)
+    before = _by_trial(scores.where(family=ORIGINAL), readings)
+    level: Line = {k: before for k in scores.known("k") if before}
+    families = (*SWAPS, *GENERALIZED)
+    return {ORIGINAL: level} | {f: _line(scores.where(family=f), readings) for f in families}
+
+
+def _guesses(readings: Results, known: str) -> dict[str, Line]:
+    """The three attacks, and beside them what blind guessing gets."""
+    swapped = readings.where(family="gower")
+    names = {_short(attack): guessed(attack, known) for attack in ATTACKS}
+    lines = {a: _line(swapped.where(measure=name), readings) for a, name in names.items()}
+    every = swapped.where(measure=tuple(names.values()))
+    return lines | {"most frequent class": _line(every, readings, "baseline")}
+
+
+def _points(readings: Results, risk: str) -> list[Point]:
+    """Every variant by what is guessed of secrets and by F1, both as means over the tables."""
+    points, tables = [], readings.known("table")
+    for family in (ORIGINAL, *SWAPS, *GENERALIZED):
+        mine = readings.where(family=family)
+        for k in mine.known("k") or [None]:
+            low, high = (mine.where(k=k, measure=each) for each in (risk, F1))
+            if tables and low.known("table") == high.known("table") == tables:
+                label = family if k is None else f"{family}, k = {k}"
+                points.append(Point(label, mean(low), mean(high), family))
+    return points
 
 
 STUDY = BuiltIn(
     "mixed-ml",
-    _TITLE,
-    "Senavirathne, Torra (2021), Systematic evaluation of probabilistic k-anonymity for privacy "
-    "preserving micro-data publishing and analysis, SECRYPT",
+    _PAPER["title"],
+    _PAPER["reference"],
     _design,
     conclude,
     elsewhere=OnOtherTables(_on_tables, conclude_elsewhere),

@@ -3,104 +3,88 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from shoal.errors import InputError
-from shoal.study._conclusion import Conclusion
+from shoal.study._conclusion import Claim, Conclusion, Finding
 from shoal.study._design import Study
-from shoal.study._results import Results
-from shoal.study.builtin._builtin import BuiltIn, OnOtherTables, at_most, paper, with_target
-from shoal.study.builtin._sampling_verdict import (
-    CHI_SQUARE,
-    CHI_SQUARE_OF_TARGET,
-    ON_HELD_OUT,
-    ON_RELEASE,
-    PLACES,
-    STRATEGIES,
-    VARIANCES,
-    claims,
-    figures,
-    findings,
+from shoal.study._results import Results, Row
+from shoal.study.builtin._builtin import (
+    BuiltIn,
+    OnOtherTables,
+    Verdict,
+    at_most,
+    judged,
+    mean_of_known,
+    paper,
+    with_target,
 )
 from shoal.study.data._fetching import data_folder, find
 from shoal.study.data._tables import TableSource
+from shoal.study.figures import Figure, against, violins
 from shoal.table import NUMBERS, Roles
 
-_TITLE = "A sample before or after generalization"
 _PAPER = paper("sampling")
-_QUASI, _TARGET = _PAPER["quasi_identifiers"], _PAPER["target"]
-_HIERARCHIES = "hierarchies/acs_income_2018"
-_STATES = {"quick": ("GA", "NJ", "OH", "WA"), "full": ()}  # one of each region, where fetched
-_ROWS = {"quick": 40_000, "full": None}
-_LEARNERS = {"quick": 5_000, "full": 20_000}  # people who take part in training and testing
-_FRACTIONS = {"quick": [0.5, 0.125], "full": [0.5, 0.25, 0.125]}
-_KS = {"quick": [5, 20], "full": [5, 10, 20, 50]}
-_SEEDS = {"quick": 1, "full": 3}
-_PUBLISHED = ("post", "random", 0.5, 5)  # the numbers that were printed are of this one
-_DRAWS = 8  # of it: whether a large class is above its share moves many people at once
-_HELD_OUT = 0.25
+PLACES = ("pre", "post")
+STRATEGIES = ("random", "stratified", "balanced")
+CHI_SQUARE = "chi-square of the quasi-identifiers"
+CHI_SQUARE_OF_TARGET = "chi-square of the target"
+VARIANCES = "variance of numbers that are not masked"
+ON_RELEASE = "accuracy on the release"
+ON_HELD_OUT = "accuracy on the hold-out"
 
-
-@dataclass(frozen=True)
-class _Columns:
-    """What the design takes of a table: columns by their part, and hierarchies by column."""
-
-    quasi_identifiers: Sequence[str]
-    target: str
-    numbers: Sequence[str]
-    hierarchies: Mapping[str, str]
+_RISK = "sampled_risk"
+_S, _K = "sample.fraction", "generalize.k"
+_FAMILIES = [f"{place} {strategy}" for place in PLACES for strategy in STRATEGIES]
 
 
 def _design(preset: str) -> Study:
-    rows, states = _ROWS[preset], _STATES[preset]
-    table: dict[str, Any] = {
-        "path": "acs/acs_income_2018.parquet",
-        "folktables": "ACSIncome",
-        "states": list(states),
-        "name": "acs_income_2018",
-        "roles": {"quasi_identifiers": list(_QUASI), "sensitive": [_TARGET]},
-        "target": _TARGET,
-        "only": [*_QUASI, "WKHP", _TARGET],
-        "held_out": _HELD_OUT,
-        **({} if rows is None else {"rows": rows}),
-    }
-    folder = data_folder()
-    there = {
-        name: file
-        for name in _QUASI
-        for file in (f"{_HIERARCHIES}/{name}.csv",)
-        if folder is not None and (folder / file).is_file()
-    }
-    return _study(preset, table, _Columns(_QUASI, _TARGET, ["WKHP"], there), folder)
+    folder, chosen = data_folder(), _PAPER["presets"][preset]
+    table = {**_PAPER["table"], "states": chosen["states"], "held_out": _PAPER["held_out"]}
+    if "rows" in chosen:
+        table["rows"] = chosen["rows"]
+    quasi = table["roles"]["quasi_identifiers"]
+    files = {name: f"{_PAPER['hierarchies']}/{name}.csv" for name in quasi}
+    there = {name: file for name, file in files.items() if folder and (folder / file).is_file()}
+    return _study(preset, table, quasi, ["WKHP"], there, folder)
 
 
 def _study(
-    preset: str, table: Mapping[str, Any], columns: _Columns, folder: Path | None = None
+    preset: str,
+    table: Mapping[str, Any],
+    quasi: Sequence[str],
+    numbers: Sequence[str],
+    hierarchies: Mapping[str, str],
+    folder: Path | None = None,
 ) -> Study:
+    """The study of a table: ``numbers`` are not masked, ``hierarchies`` are files by column."""
+    chosen, draws = _PAPER["presets"][preset], _PAPER["draws"]
+    published = tuple(_PAPER["published"]["variant"])
     return Study.from_dict(
         {
             "name": "sampling",
-            "title": _TITLE,
-            "seeds": _DRAWS,
+            "title": _PAPER["title"],
+            "seeds": draws,
             "baseline": False,
             "tables": [table],
             "variants": [
                 {
                     "name": f"{place} {strategy}",
-                    "steps": _steps(place, strategy, columns.hierarchies),
-                    "grid": {"sample.fraction": [fraction], "generalize.k": [k]},
-                    "seeds": _DRAWS
-                    if (place, strategy, fraction, k) == _PUBLISHED
-                    else _SEEDS[preset],
+                    "steps": _steps(place, strategy, hierarchies),
+                    "grid": {_S: [fraction], _K: [k]},
+                    "seeds": draws
+                    if (place, strategy, fraction, k) == published
+                    else chosen["seeds"],
                 }
                 for place, strategy, fraction, k in itertools.product(
-                    PLACES, STRATEGIES, _FRACTIONS[preset], _KS[preset]
+                    PLACES, STRATEGIES, chosen["fractions"], chosen["k"]
                 )
             ],
-            "measures": list(_measures(_LEARNERS[preset], columns)),
+            "measures": list(_measures(chosen["learners"], quasi, table["target"], numbers)),
         },
         folder=folder,
     )
@@ -108,32 +92,27 @@ def _study(
 
 def _steps(place: str, strategy: str, hierarchies: Mapping[str, str]) -> list[dict[str, Any]]:
     sample = {"method": "sample", "strategy": strategy}
-    generalize = {
-        "method": "generalize",
-        "algorithm": "full-domain",
-        "suppression_limit": 0.05,
-        **({"hierarchies": dict(hierarchies)} if hierarchies else {}),
-    }
+    generalize = {"method": "generalize", "algorithm": "full-domain", "suppression_limit": 0.05}
+    if hierarchies:
+        generalize["hierarchies"] = dict(hierarchies)
     return [sample, generalize] if place == "pre" else [generalize, sample]
 
 
-def _measures(people: int, columns: _Columns) -> Iterable[dict[str, Any]]:
+def _measures(
+    people: int, quasi: Sequence[str], target: str, numbers: Sequence[str]
+) -> Iterator[dict[str, Any]]:
     boosted = {
         "measure": "predictive_performance",
         "learner": "gradient-boosting",
         "score": "accuracy",
         "sample": people,
     }
-    yield {"measure": "sampled_risk", "population": True}
-    yield {
-        "measure": "sampled_chi_square",
-        "name": CHI_SQUARE,
-        "population": True,
-        "columns": list(columns.quasi_identifiers),
-    }
-    yield {"measure": "chi_square", "name": CHI_SQUARE_OF_TARGET, "columns": [columns.target]}
-    if columns.numbers:
-        yield {"measure": "variance_ratio", "name": VARIANCES, "columns": list(columns.numbers)}
+    of_quasi = {"population": True, "columns": list(quasi)}
+    yield {"measure": _RISK, "population": True}
+    yield {"measure": "sampled_chi_square", "name": CHI_SQUARE, **of_quasi}
+    yield {"measure": "chi_square", "name": CHI_SQUARE_OF_TARGET, "columns": [target]}
+    if numbers:
+        yield {"measure": "variance_ratio", "name": VARIANCES, "columns": list(numbers)}
     yield {**boosted, "name": ON_RELEASE, "test": "masked"}
     yield {**boosted, "name": ON_HELD_OUT, "holdout": True}
 
@@ -152,14 +131,13 @@ def _on_table(study: Study, sources: Sequence[TableSource], preset: str) -> Stud
             f"The study '{study.name}' generalizes quasi-identifiers, and the table "
             f"'{source.name}' does not say which these are; name them (--quasi)."
         )
-    source = at_most(source, _ROWS[preset])
-    source = replace(source, held_out=source.held_out or _HELD_OUT)
+    source = at_most(source, _PAPER["presets"][preset].get("rows"))
+    source = replace(source, held_out=source.held_out or _PAPER["held_out"])
     table = source.load()
     taken = {*roles.quasi_identifiers, *roles.identifiers, source.target}
     numbers = [name for name in table.columns if name not in taken and table.kind(name) in NUMBERS]
-    hierarchies = _hierarchies(source, roles.quasi_identifiers)
-    columns = _Columns(roles.quasi_identifiers, str(source.target), numbers, hierarchies)
-    return _study(preset, source.to_dict(), columns)
+    quasi = roles.quasi_identifiers
+    return _study(preset, source.to_dict(), quasi, numbers, _hierarchies(source, quasi))
 
 
 def _hierarchies(source: TableSource, columns: Sequence[str]) -> dict[str, str]:
@@ -183,15 +161,246 @@ def _conclude(results: Results) -> Conclusion:
 
 
 def _conclude_elsewhere(results: Results) -> Conclusion:
-    """The claims on another table."""
     return Conclusion((), claims(results), figures(results), _PAPER["notes"])
+
+
+def _runs(results: Results, family: str) -> dict[tuple[float, int], list[Row]]:
+    """The measured risks of a variant, by size of sample and k."""
+    out: dict[tuple[float, int], list[Row]] = {}
+    for row in results.where(measure=_RISK, family=family).done:
+        out.setdefault((row.parameters[_S], row.parameters[_K]), []).append(row)
+    return out
+
+
+def _details(results: Results, family: str) -> dict[tuple[float, int], list[dict[str, Any]]]:
+    """What the runs of a variant report of their risk, by size of sample and k."""
+    runs = _runs(results, family)
+    return {case: [row.facts["details"] for row in rows] for case, rows in runs.items()}
+
+
+def findings(results: Results) -> list[Finding]:
+    """The published numbers, and bounds that hold exactly or not at all."""
+    found, after = [], _details(results, "post random")
+    for whose, part in (("released records", "records_above"), ("people", "people_above")):
+        for bound, (published, tolerance) in _PAPER["published"]["above"].items():
+            name = f"post random, s = 0.5, k = 5: share of the {whose} with certainty above {bound}"
+            measured = mean_of_known(run[part][bound] for run in after.get((0.5, 5), ()))
+            found.append(Finding(name, published, measured, tolerance, absolute=True))
+    for (s, k), runs in _details(results, "post stratified").items():
+        highest = max(run["highest_certainty"] for run in runs)
+        name = f"post stratified, s = {s:g}, k = {k}: highest certainty"
+        found.append(Finding(name, s, highest, 1e-12, absolute=True))
+    for (s, k), runs in after.items():
+        highest = max(run["journalist_risk"]["highest"] for run in runs)
+        name = f"post random, s = {s:g}, k = {k}: highest journalist risk (1/k)"
+        found.append(Finding(name, 1 / k, highest, 0.1))
+    return found
+
+
+def claims(results: Results) -> list[Claim]:
+    """The paper's conclusions and what is easily taken for one, judged by this run."""
+    judges = (
+        _pre_has_less_risk,
+        _every_strategy_fits_before,
+        _stratified_is_bounded,
+        _bound_with_target,
+        _still_k_anonymous,
+        _same_shares,
+        _balanced_learns_better,
+        _release_tells_the_score,
+    )
+    return judged("sampling", judges, results)
+
+
+def _pre_has_less_risk(results: Results) -> Verdict | None:
+    before, after = (_runs(results, f"{place} random") for place in PLACES)
+    pairs = {
+        case: [mean_of_known(row.value for row in runs[case]) for runs in (before, after)]
+        for case in before
+        if case in after
+    }
+    if not pairs:
+        return None
+    against = [case for case, (pre, post) in pairs.items() if not pre < post]
+    s, k = max(pairs, key=lambda case: case[1] / case[0])
+    pre, post = pairs[s, k]
+    evidence = (
+        f"mean 1/F with s = {s:g}, k = {k}: {pre:.2g} before, {post:.2g} after; most of it is "
+        f"arithmetic, since f ≥ k in the sample means F of about k/s = {k / s:g}"
+    )
+    if against:
+        evidence += f"; not in {len(against)} of {len(pairs)} cases"
+    return not against, evidence
+
+
+def _every_strategy_fits_before(results: Results) -> Verdict | None:
+    kept: dict[str, list[float]] = {
+        strategy: [
+            row.facts["details"]["released"] / row.parameters[_S] if row.status == "done" else 0.0
+            for row in results.where(measure=_RISK, family=f"pre {strategy}")
+        ]
+        for strategy in STRATEGIES
+    }
+    if not all(kept.values()):
+        return None
+    evidence = "of what was to be sampled they keep " + ", ".join(
+        f"{100 * min(shares):.0f} to {100 * max(shares):.0f} % ({strategy})"
+        for strategy, shares in kept.items()
+    )
+    return all(min(shares) > 0.5 for shares in kept.values()), evidence
+
+
+def _stratified_is_bounded(results: Results) -> Verdict | None:
+    runs = _details(results, "post stratified")
+    if not runs:
+        return None
+    room = max(run["highest_certainty"] - s for (s, _), some in runs.items() for run in some)
+    return room <= 1e-12, f"highest certainty less s, at most {room:.2g}"
+
+
+def _bound_with_target(results: Results) -> Verdict | None:
+    runs = _details(results, "post balanced")
+    if not runs:
+        return None
+    s, k = max(runs, key=lambda case: (case[0], -case[1]))
+    known = [run["with_target"] for run in runs[s, k]]
+    evidence = f"s = {s:g}, k = {k}: certainty of up to {max(one['highest'] for one in known):.2g}"
+    if values := known[0].get("values"):  # not counted one by one where there are many
+        rates = [one["inclusion"] for one in values]
+        sure = max(one["certain_people"] for one in values)
+        evidence += (
+            f"; the chance to be in the release is {max(rates):.2f} with one value and "
+            f"{min(rates):.2f} with {'the other' if len(values) == 2 else 'another'}, and "
+            f"{100 * sure:.0f} % of the people with one are in it with certainty 1"
+        )
+    return all(one["highest"] <= s for one in known), evidence
+
+
+def _still_k_anonymous(results: Results) -> Verdict | None:
+    runs = _details(results, "post random")
+    if not runs:
+        return None
+    shares = {
+        (s, k): mean_of_known(run["records_below"][str(k)] for run in mine)
+        for (s, k), mine in runs.items()
+    }
+    s, k = max(shares, key=lambda case: shares[case])
+    smallest = min(run["smallest_class"] for mine in runs.values() for run in mine)
+    evidence = (
+        f"with s = {s:g}, k = {k} {100 * shares[s, k]:.0f} % of the released records are in "
+        f"classes of fewer than {k}; the smallest class has {smallest}"
+    )
+    return max(shares.values()) == 0, evidence
+
+
+def _same_shares(results: Results) -> Verdict | None:
+    chosen = results.where(measure=CHI_SQUARE_OF_TARGET).done
+    values = {
+        strategy: [
+            test["cramers_v"]
+            for row in chosen.where(family=f"post {strategy}")
+            for test in row.facts["details"]["tests"].values()  # of the target alone
+        ]
+        for strategy in STRATEGIES
+    }
+    if not all(values.values()):
+        return None
+    most = {strategy: max(given) for strategy, given in values.items()}
+    evidence = "Cramér's V of at most " + ", ".join(f"{v:.3f} ({n})" for n, v in most.items())
+    least = min(values["balanced"])
+    return max(most["random"], most["stratified"]) < 0.05 < least, evidence
+
+
+def _scores(results: Results, strategy: str, measure: str) -> tuple[float, float]:
+    """The mean accuracy and F1 of what was sampled after generalization; NaN without any."""
+    some = results.where(family=f"post {strategy}", measure=measure).done
+    return some.mean(), mean_of_known(row.facts["details"]["scores"]["f1"] for row in some)
+
+
+def _balanced_learns_better(results: Results) -> Verdict | None:
+    both = {name: _scores(results, name, ON_HELD_OUT) for name in ("random", "balanced")}
+    if any(math.isnan(value) for pair in both.values() for value in pair):
+        return None
+    evidence = "on people who were held out: " + "; ".join(
+        f"{strategy} accuracy {accuracy:.3f}, F1 {f1:.3f}"
+        for strategy, (accuracy, f1) in both.items()
+    )
+    better = [balanced > random for random, balanced in zip(*both.values(), strict=True)]
+    return better[0] if better[0] == better[1] else None, evidence
+
+
+def _release_tells_the_score(results: Results) -> Verdict | None:
+    told, found = (_scores(results, "balanced", name) for name in (ON_RELEASE, ON_HELD_OUT))
+    if any(map(math.isnan, (*told, *found))):
+        return None
+    evidence = (
+        f"accuracy {told[0]:.3f} and F1 {told[1]:.3f} on the release, {found[0]:.3f} and "
+        f"{found[1]:.3f} on people who were held out"
+    )
+    return all(abs(one - other) < 0.02 for one, other in zip(told, found, strict=True)), evidence
+
+
+def figures(results: Results) -> dict[str, Figure]:
+    """Violins of both risks, and levels, tests and accuracy against k or the size of the sample."""
+    drawn, runs = {}, {family: _runs(results, family) for family in _FAMILIES}
+    if runs["post random"]:
+        s, k = case = max(runs["post random"], key=lambda case: (case[0], -case[1]))
+        for name, part, label, mark in (
+            ("certainty", "certainty_quantiles", "certainty f/F", s),
+            ("journalist-risk", "journalist_quantiles", "journalist risk 1/F", 1 / k),
+        ):
+            drawn[name] = violins(
+                {
+                    family: mine[case][0].facts["details"][part]
+                    for family, mine in runs.items()
+                    if case in mine
+                },
+                ylabel=label,
+                title=f"{label}, released records, s = {s:g}, k = {k}",
+                marks=(mark,),
+            )
+    for name, measure, strategy, label in (
+        ("levels", _RISK, "random", "sum of the levels of all columns"),
+        ("chi-square", CHI_SQUARE, "random", "chi-square per degree of freedom"),
+        ("variance-ratio", VARIANCES, "", "variance: smaller over larger"),
+    ):
+        if lines := _lines(results, measure, strategy):
+            drawn[name] = against(lines, xlabel="k", ylabel=label)
+    accuracy = {
+        f"{family}, {where}": line
+        for family in ("post random", "post balanced")
+        for where, measure in (("release", ON_RELEASE), ("hold-out", ON_HELD_OUT))
+        if (line := results.where(family=family, measure=measure).by(_S))
+    }
+    if accuracy:
+        title = "Gradient boosting, tested on the release and on people held out"
+        drawn["accuracy"] = against(
+            accuracy, xlabel="share that is sampled", ylabel="accuracy", title=title
+        )
+    return drawn
+
+
+def _lines(results: Results, measure: str, strategy: str) -> dict[str, dict[float, list[float]]]:
+    """For the variants of a strategy, or all, and each size of sample, the runs by k."""
+    out: dict[str, dict[float, list[float]]] = {}
+    for family in (family for family in _FAMILIES if family.endswith(strategy)):
+        chosen = results.where(measure=measure, family=family).done
+        for row in sorted(chosen, key=lambda row: -row.parameters[_S]):
+            line = out.setdefault(f"{family}, s = {row.parameters[_S]:g}", {})
+            value = _levels(row) if measure == _RISK else row.value
+            line.setdefault(row.parameters[_K], []).append(value)
+    return out
+
+
+def _levels(row: Row) -> float:
+    levels = [step["levels"] for step in row.facts["steps"] if "levels" in step]
+    return float(sum(sum(of_columns.values()) for of_columns in levels))
 
 
 STUDY = BuiltIn(
     "sampling",
-    _TITLE,
-    "Verdonck, De Boeck, Willocx, Lapon, Naessens (2022), Poster: The impact of data sampling in "
-    "the anonymization pipeline",
+    _PAPER["title"],
+    _PAPER["reference"],
     _design,
     _conclude,
     elsewhere=OnOtherTables(_on_table, _conclude_elsewhere, takes_hierarchies=True),

@@ -3,20 +3,45 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from shoal.study._design import Study, Variant
-from shoal.study._results import Results
-from shoal.study.builtin._builtin import BuiltIn, OnOtherTables, at_most, paper, with_target
-from shoal.study.builtin._tradeoff_verdict import FIRST, PUBLISHED, conclude, conclude_elsewhere
-from shoal.study.data._tables import TableSource
+import numpy as np
 
-_TITLE = "What protection costs in predictive performance"
-_FOLDS = {"quick": 1, "full": 5}  # repeats
-_GRIDS = {"quick": "carvalho-reduced", "full": "carvalho"}
-_QUICK_ROWS: Final = 1_000
+from shoal.study._conclusion import Claim, Conclusion, Finding
+from shoal.study._design import ORIGINAL, Study, Variant
+from shoal.study._results import Results
+from shoal.study._statistics import bayes_sign_test, ranks, spearman
+from shoal.study.builtin._builtin import (
+    BuiltIn,
+    OnOtherTables,
+    Verdict,
+    at_most,
+    judged,
+    paper,
+    with_target,
+)
+from shoal.study.data._tables import TableSource
+from shoal.study.figures import (
+    Figure,
+    Point,
+    boxes,
+    rank_plot,
+    risk_utility,
+    upset,
+    violins,
+    win_draw_lose,
+)
+
+_PAPER = paper("tradeoff")
+#: Of the same design, run once by other code; the paper prints no table's.
+PUBLISHED: Final = _PAPER["published"]
+#: Ends the name of a family whose parameters are the first of equally good ones.
+FIRST: Final = " (first of ties)"
+#: A difference of at most so many percent is none: the paper's region of practical equivalence.
+ROPE: Final = 1.0
 _SAME: Final = 1e-12  # risks that differ by less are equal
 
 
@@ -39,6 +64,10 @@ class Technique:
         """The step of a plan with this value."""
         return {"method": self.method, self.parameter: value}
 
+    def place(self, value: float) -> tuple[str, str]:
+        """The family and the name of its variant alone, with one value."""
+        return f"{self.letter} alone", f"{self.letter} alone {self.parameter}={value}"
+
 
 #: In the order in which they are applied.
 TECHNIQUES: Final = (
@@ -52,10 +81,11 @@ TECHNIQUES: Final = (
 
 def design(preset: str) -> Study:
     """The first stage: every technique alone, over its grid; only its risk is measured."""
+    chosen, r3 = _PAPER["presets"][preset], {"measure": "similarity_linkage", "name": "r3"}
     return Study.from_dict(
         {
             "name": "tradeoff",
-            "title": _TITLE,
+            "title": _PAPER["title"],
             "tables": _tables(preset),
             "variants": [
                 {
@@ -68,20 +98,10 @@ def design(preset: str) -> Study:
                 for one in TECHNIQUES
             ],
             "measures": [
-                {"measure": "similarity_linkage", "name": "r3", "comparator": "exact"},
-                {
-                    "measure": "similarity_linkage",
-                    "name": "r4",
-                    "comparator": "exact",
-                    "threshold": None,
-                },
+                {**r3, "comparator": "exact"},
+                {**r3, "name": "r4", "comparator": "exact", "threshold": None},
                 {"measure": "unchanged_records", "name": "unchanged"},
-                {
-                    "measure": "tuned_performance",
-                    "name": "F1",
-                    "grid": _GRIDS[preset],
-                    "repeats": _FOLDS[preset],
-                },
+                {"measure": "tuned_performance", "name": "F1", **chosen["learning"]},
             ],
         }
     )
@@ -89,16 +109,17 @@ def design(preset: str) -> Study:
 
 def _tables(preset: str) -> list[dict[str, Any]]:
     """The tables of a preset; that of scikit-learn always is there."""
-    if preset == "full":
-        return list(paper("tradeoff")["tables"])
-    named = {one.name: one for one in map(TableSource.from_dict, paper("tradeoff")["tables"])}
-    quick = [named[name] for name in paper("tradeoff")["quick"]]
-    return [(one if one.scikit_learn else at_most(one, _QUICK_ROWS)).to_dict() for one in quick]
+    chosen = _PAPER["presets"][preset]
+    if "tables" not in chosen:
+        return list(_PAPER["tables"])
+    named = {one.name: one for one in map(TableSource.from_dict, _PAPER["tables"])}
+    quick = [named[name] for name in chosen["tables"]]
+    return [(one if one.scikit_learn else at_most(one, chosen["rows"])).to_dict() for one in quick]
 
 
 def on_tables(study: Study, sources: Sequence[TableSource], preset: str) -> Study:
     """The first stage on other tables; quick takes as many rows of them as of its own."""
-    rows = _QUICK_ROWS if preset == "quick" else None
+    rows = _PAPER["presets"][preset].get("rows")
     return replace(study, tables=tuple(at_most(with_target(study, s), rows) for s in sources))
 
 
@@ -145,12 +166,12 @@ def chosen_values(alone: Results, *, mildest: bool = True) -> dict[str, float]:
     unchanged = alone.where(measure="unchanged").by("family", "variant")
     out = {}
     for one in TECHNIQUES:
-        values = one.mildest_first if mildest else one.values
-        places = [(value, _place(one, value)) for value in values]
         able = {
             value: float(risks[place].mean())
-            for value, place in places
-            if place in risks and place in unchanged and unchanged[place].mean() < 1
+            for value in (one.mildest_first if mildest else one.values)
+            if (place := one.place(value)) in risks
+            and place in unchanged
+            and unchanged[place].mean() < 1
         }
         if able:
             lowest = min(able.values())
@@ -159,11 +180,7 @@ def chosen_values(alone: Results, *, mildest: bool = True) -> dict[str, float]:
 
 
 def _variant(
-    table: str,
-    letters: tuple[str, ...],
-    values: Mapping[str, float],
-    alone: Results,
-    suffix: str,
+    table: str, letters: tuple[str, ...], values: Mapping[str, float], alone: Results, suffix: str
 ) -> Variant:
     named = {one.letter: one for one in TECHNIQUES}
     # Where suppression leaves no column the others have nothing to work on, and change nothing.
@@ -179,23 +196,319 @@ def _variant(
     )
 
 
-def _place(one: Technique, value: float) -> tuple[str, str]:
-    """The family and the name of a technique alone, with one value."""
-    return f"{one.letter} alone", f"{one.letter} alone {one.parameter}={value}"
-
-
 def _takes_all(alone: Results, value: float) -> bool:
     """Whether suppression with this value leaves nothing that an intruder knows."""
-    _, variant = _place(TECHNIQUES[0], value)
-    rows = alone.where(variant=variant, measure="r3").rows
+    rows = alone.where(variant=TECHNIQUES[0].place(value)[1], measure="r3").rows
     return any(not row.facts["details"]["known"] for row in rows)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One masked table: its risk with and without the threshold, and its predictions."""
+
+    table: str
+    family: str
+    r3: float
+    r4: float
+    validation: float
+    oracle: float
+    over_folds: float
+    without_model: bool
+
+
+#: The masked tables by table and family; those of one table by family.
+Found = dict[tuple[str, str], Seen]
+OfTable = dict[str, Seen]
+
+
+def seen(results: Results) -> Found:
+    """All that was measured in full, by table and family: the original, and the combinations."""
+    done = results.done
+    risks = done.where(measure="r3").by("table", "variant")
+    best = done.where(measure="r4").by("table", "variant")
+    out = {}
+    for row in done.where(measure="F1"):
+        place = row.table, row.variant
+        if place in risks and place in best:
+            details = row.facts["details"]
+            out[row.table, row.family] = Seen(
+                row.table,
+                row.family,
+                float(risks[place].mean()),
+                float(best[place].mean()),
+                row.value,
+                float(details["oracle"]),
+                float(details["mean_over_folds"]),
+                bool(details["without_model"]),
+            )
+    return out
+
+
+def _by_table(found: Found) -> dict[str, OfTable]:
+    out: dict[str, OfTable] = {}
+    for (table, family), one in found.items():
+        out.setdefault(table, {})[family] = one
+    return out
+
+
+def change(after: float, before: float) -> float:
+    """The percentage difference; NaN where there is nothing to compare with."""
+    return 100 * (after - before) / before if before else math.nan
+
+
+def _masked(mine: OfTable) -> list[Seen]:
+    return [one for family, one in mine.items() if family != ORIGINAL]
+
+
+def relation(mine: OfTable) -> float:
+    """Spearman's correlation of the risk and the mean F1 of masked tables; NaN of too few."""
+    masked = _masked(mine)
+    if len(masked) < 3:
+        return math.nan
+    return spearman([one.r3 for one in masked], [one.over_folds for one in masked])[0]
+
+
+def conclude(results: Results) -> Conclusion:
+    """Hold the results against what is known of the design, and against the paper's claims."""
+    found = seen(results)
+    mildest = {place: one for place, one in found.items() if not one.family.endswith(FIRST)}
+    claims = _claims(mildest, found)
+    return Conclusion(_findings(found), claims, figures(mildest), _notes(mildest))
+
+
+def conclude_elsewhere(results: Results) -> Conclusion:
+    """The claims on other tables; one that is called as a published one is held against it."""
+    found = conclude(results)
+    measured = [finding for finding in found.findings if not math.isnan(finding.measured)]
+    return replace(found, findings=measured, notes=_notes(seen(results), own=True))
+
+
+def _findings(found: Found) -> list[Finding]:
+    """The published numbers beside what was measured; none where no such table was run."""
+    tables, room = _by_table(found), _PAPER["tolerances"]
+    if not tables.keys() & PUBLISHED.keys():
+        return []
+    rows: list[tuple[str, float, float, float]] = []
+    for table, published in PUBLISHED.items():
+        first = {  # by the rule of the published numbers
+            family.removesuffix(FIRST): one
+            for family, one in tables.get(table, {}).items()
+            if family == ORIGINAL or family.endswith(FIRST)
+        }
+        count = float(len(_masked(first)) or math.nan)
+        rows.append((f"{table}, number of combinations", published["variants"], count, 0.0))
+        for family, (risk, f1) in published["pairs"].items():
+            one = first.get(family)
+            measured = (math.nan, math.nan) if one is None else (one.r3, one.over_folds)
+            of_f1 = room["noisy_f1" if "N" in family.split("+") else "f1"]
+            rows.append((f"{table}, {family}, r3", risk, measured[0], room["risk"]))
+            rows.append((f"{table}, {family}, F1", f1, measured[1], of_f1))
+        name = f"{table}, Spearman of r3 and F1"
+        rows.append((name, published["correlation"], relation(first), room["correlation"]))
+    return [Finding(*row, absolute=True) for row in rows]
+
+
+def _claims(mildest: Found, found: Found) -> list[Claim]:
+    tables = {table: mine for table, mine in _by_table(mildest).items() if ORIGINAL in mine}
+    judges = (_coding, _noise_and_rounding, _less_risk, _no_free_lunch, _nobody_is_found)
+    return [*judged("tradeoff", judges, tables), *judged("tradeoff", (_ties,), found)]
+
+
+def _coding(tables: dict[str, OfTable]) -> Verdict | None:
+    def words(mine: OfTable) -> str:
+        coded = mine["T"]
+        return f"r3 {coded.r3:.2f}, F1 {mine[ORIGINAL].over_folds:.3f} to {coded.over_folds:.3f}"
+
+    return _on_every_table(
+        {t: m for t, m in tables.items() if "T" in m},
+        lambda mine: (
+            mine["T"].r3 >= 0.95 * mine[ORIGINAL].r3
+            and abs(change(mine["T"].over_folds, mine[ORIGINAL].over_folds)) <= ROPE
+        ),
+        words,
+    )
+
+
+def _noise_and_rounding(tables: dict[str, OfTable]) -> Verdict | None:
+    return _on_every_table(
+        {t: m for t, m in tables.items() if "N+R" in m},
+        lambda mine: mine["N+R"].r3 <= min(one.r3 for one in mine.values()) + 0.05,
+        lambda mine: f"{mine['N+R'].r3:.2f} against {min(one.r3 for one in mine.values()):.2f}",
+    )
+
+
+def _less_risk(tables: dict[str, OfTable]) -> Verdict | None:
+    return _on_every_table(
+        {t: m for t, m in tables.items() if not math.isnan(relation(m))},
+        lambda mine: relation(mine) > 0.1,
+        lambda mine: f"{relation(mine):.2f}",
+    )
+
+
+def _no_free_lunch(tables: dict[str, OfTable]) -> Verdict | None:
+    def free(mine: OfTable) -> Seen | None:
+        """Of the lowest risk, and predicting as well as the original, within the rope."""
+        lowest, before = min(one.r3 for one in _masked(mine)), mine[ORIGINAL].over_folds
+        low = [one for one in _masked(mine) if one.r3 <= lowest + 0.01]
+        good = [one for one in low if change(one.over_folds, before) >= -ROPE]
+        return max(good, key=lambda one: one.over_folds) if good else None
+
+    def words(mine: OfTable) -> str:
+        one = free(mine)
+        return "" if one is None else f"{one.family}: r3 {one.r3:.2f}, F1 {one.over_folds:.3f}"
+
+    some = {t: m for t, m in tables.items() if len(m) > 1}
+    return _on_every_table(some, lambda mine: free(mine) is None, words)
+
+
+def _nobody_is_found(tables: dict[str, OfTable]) -> Verdict | None:
+    def hidden(mine: OfTable) -> Seen:
+        return max((one for one in mine.values() if one.r3 < 0.01), key=lambda one: one.r4)
+
+    return _on_every_table(
+        {t: m for t, m in tables.items() if any(one.r3 < 0.01 for one in m.values())},
+        lambda mine: hidden(mine).r4 < 0.05,
+        lambda mine: f"{hidden(mine).family}: r4 {hidden(mine).r4:.2f}",
+    )
+
+
+def _ties(found: Found) -> Verdict:
+    """Whether the paper's unstated rule for equal risks matters."""
+    pairs = [
+        (one, found[table, family.removesuffix(FIRST)])
+        for (table, family), one in found.items()
+        if family.endswith(FIRST)
+        and "+" not in family
+        and (table, family.removesuffix(FIRST)) in found
+    ]
+    if not pairs:
+        return None, f"both choices are run on {', '.join(PUBLISHED)} alone"
+    apart = [
+        f"{mild.table}, {mild.family}: F1 {first.over_folds:.3f} by the first, "
+        f"{mild.over_folds:.3f} by the mildest"
+        for first, mild in pairs
+        if abs(first.r3 - mild.r3) < 1e-9 and abs(change(first.over_folds, mild.over_folds)) > ROPE
+    ]
+    return not apart, "; ".join(apart) or f"in all {len(pairs)} cases measured"
+
+
+def _on_every_table(
+    tables: dict[str, OfTable],
+    holds: Callable[[OfTable], bool],
+    worded: Callable[[OfTable], str],
+) -> Verdict | None:
+    if not tables:
+        return None
+    against = [table for table, mine in tables.items() if not holds(mine)]
+    if against:
+        told = "; ".join(f"{table} ({worded(tables[table])})" for table in against)
+        return False, f"on {len(against)} of {len(tables)} tables not: {told}"
+    facts = [(table, worded(mine)) for table, mine in tables.items()]
+    told = "; ".join(f"{table} {fact}" for table, fact in facts if fact)
+    return True, told or f"on every table that can judge it: {', '.join(tables)}"
+
+
+def _notes(found: Found, *, own: bool = False) -> list[str]:
+    measured, notes = {table for table, _ in found}, list(_PAPER["notes"])
+    unknown = [name for name in PUBLISHED if name not in measured]
+    empty = {
+        (one.family, one.table)
+        for one in found.values()
+        if one.without_model and not one.family.endswith(FIRST)
+    }
+    if measured & PUBLISHED.keys():
+        notes.append(_PAPER["note_of_other_code"])
+    if unknown and measured and not own:
+        notes.append(f"No table is at hand for the published numbers of {', '.join(unknown)}.")
+    if empty:
+        notes.append(
+            f"No column is left to learn from, so F1 is 0, in {len(empty)} combinations with "
+            "suppression."
+        )
+    return notes
+
+
+def figures(found: Found) -> dict[str, Figure]:
+    """Which techniques apply; ranks, differences and verdicts of risk and F1; both together."""
+    tables = list(dict.fromkeys(table for table, _ in found))
+    families = sorted(
+        {family for _, family in found if family != ORIGINAL},
+        key=lambda family: (family.count("+"), ["STNRG".index(x) for x in family.split("+")]),
+    )
+    if not families:
+        return {}
+    validated = differences(found, families, "validation")
+    difference, by_size = "F1: difference (%)", dict[str, list[float]]()
+    for family, values in validated.items():
+        by_size.setdefault(str(family.count("+") + 1), []).extend(values)
+    return {
+        "techniques": upset(
+            [[family for of, family in found if of == t and len(family) == 1] for t in tables],
+            order="GRNTS",
+            title="Techniques that change a table",
+        ),
+        "ranks-risk": _ranks(found, families, tables, "r3", "Risk (r3)"),
+        "ranks-f1": _ranks(found, families, tables, "validation", "F1"),
+        "differences-risk": boxes(
+            differences(found, families, "r3"), ylabel="r3: difference (%)", title="Risk"
+        ),
+        "differences-f1": boxes(validated, ylabel=difference, title="F1, validation"),
+        "verdicts-validation": _verdicts(validated, "validation"),
+        "verdicts-oracle": _verdicts(differences(found, families, "oracle"), "oracle"),
+        "risk-f1": risk_utility(
+            _points(found),
+            risk="right links, r3",
+            utility="F1, % of the original's",
+            title="Risk and F1",
+        ),
+        "violins-f1": violins(
+            by_size, ylabel=difference, title="F1 by the number of techniques", marks=(0.0,)
+        ),
+    }
+
+
+def differences(found: Found, families: list[str], number: str) -> dict[str, list[float]]:
+    """For each family its percentage differences to the original, one for each table.
+
+    Where the original has 0 there is none.
+    """
+    out: dict[str, list[float]] = {family: [] for family in families}
+    for (table, family), one in found.items():
+        before = getattr(found.get((table, ORIGINAL)), number, 0.0)
+        if family != ORIGINAL and before > 0:
+            out[family].append(change(getattr(one, number), before))
+    return {family: values for family, values in out.items() if values}
+
+
+def _ranks(found: Found, families: list[str], tables: list[str], number: str, what: str) -> Figure:
+    values = np.full((len(families), len(tables)), np.nan)
+    for (table, family), one in found.items():
+        if family != ORIGINAL:
+            values[families.index(family), tables.index(table)] = getattr(one, number)
+    ranked = ranks(values, higher_is_better=number != "r3")
+    ranked[np.isnan(values)] = np.nan
+    named = {family: list(row) for family, row in zip(families, ranked, strict=True)}
+    return rank_plot(named, title=f"{what}: ranks of the combinations")
+
+
+def _points(found: Found) -> list[Point]:
+    """Risk and F1 of every combination; F1 beside the original's, which differs by table."""
+    return [
+        Point(f"{one.family}, {table}", one.r3, 100 + change(one.validation, before), table)
+        for (table, _), one in found.items()
+        if (before := getattr(found.get((table, ORIGINAL)), "validation", 0.0)) > 0
+    ]
+
+
+def _verdicts(groups: dict[str, list[float]], setting: str) -> Figure:
+    likely = {f: bayes_sign_test(v, rope=ROPE).probabilities for f, v in groups.items()}
+    return win_draw_lose(likely, title=f"F1 against the original, {setting}")
 
 
 STUDY = BuiltIn(
     "tradeoff",
-    _TITLE,
-    "Carvalho, Moniz, Faria, Antunes (2022), Towards a data privacy-predictive performance "
-    "trade-off",
+    _PAPER["title"],
+    _PAPER["reference"],
     design,
     conclude,
     stages=(with_combinations,),

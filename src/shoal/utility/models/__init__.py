@@ -1,10 +1,16 @@
 """Utility by models: learners, their grids, folds of persons, features and scores."""
 
 from shoal.utility.models._columns import Column, Task, columns_of
-from shoal.utility.models._evaluation import Attempt, cross_validated, evaluate
+from shoal.utility.models._evaluation import (
+    Attempt,
+    Fold,
+    cross_validated,
+    evaluate,
+    stratified_folds,
+    stratified_sample,
+)
 from shoal.utility.models._learners import learners
 from shoal.utility.models._scores import CLASSIFICATION_SCORES, REGRESSION_SCORES
-from shoal.utility.models._splits import Fold, stratified_folds, stratified_sample
 from shoal.utility.models._tuning import PRESETS, Tried, Tuned, grid, tuned
 
 SEARCHED = False  # no measure is declared here, and some learners are slow to import

@@ -15,13 +15,16 @@ from shoal.table import (
     Codes,
     Table,
     empty_cells,
+    ends_of_members,
     quantities,
     scale_name,
     signed_codes,
     stacked_codes,
+    usual_partners,
 )
-from shoal.utility.models._splits import Integers
 
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 Side = Literal["original", "masked"]
 Task = Literal["classification", "regression"]
 Values = npt.NDArray[Any]
@@ -37,9 +40,9 @@ class Column:
     Numbers are floats, NaN where missing; other values are codes, -1 where missing. A column
     ``labels`` where the masked table has other values than the original: intervals of numbers
     (then ``masked`` holds codes of its own), or coarser values (then codes are shared). A table
-    that has not the column, or in which it says nothing, has None; ``learnable`` are the tables
-    in which it is more than a list of names. Infinite numbers are missing; ``infinite`` tells
-    whether there were any.
+    that lacks the column, or in which it says nothing, has None; ``learnable`` are the tables in
+    which it is more than a list of names. Infinite numbers are missing; ``infinite`` says whether
+    there were any.
     """
 
     name: str
@@ -76,34 +79,42 @@ def is_quantity(table: Table, name: str) -> bool:
 
 def _column(name: str, original: Table, masked: Table | None) -> Column:
     released = masked if masked is not None and name in masked.columns else None
-    before = original.codes(name)
-    after = None if released is None else released.codes(name)
-    learnable = {side for side, column in _present(before, after) if not _names(column)}
+    tables: list[tuple[Side, Table | None]] = [("original", original), ("masked", released)]
+    there = {side: table.codes(name) for side, table in tables if table is not None}
+    learnable = {s for s, codes in there.items() if len(codes.levels) and not _names(codes)}
+    before = there["original"]
     if len(before.levels) and is_quantity(original, name):
         return _quantity(name, original, released, learnable | {"original"})
-    if released is None or after is None:
+    if released is None:
         return Column(name, False, _codes(before), None, learnable=frozenset(learnable))
-    return _nominal(name, original, released, frozenset(learnable))
+    both = stacked_codes(name, original, released)
+    old, new = both[: len(original)], both[len(original) :]
+    new = np.where(empty_cells(original, released, name), -1, new)
+    coarser = not np.isin(new[new >= 0], old).all()
+    return Column(name, False, old, new, coarser, frozenset(learnable))
 
 
 def _quantity(name: str, original: Table, masked: Table | None, learnable: set[Side]) -> Column:
     before, infinite = _numbers(original.codes(name))
-    after = None if masked is None else masked.codes(name)
-    labels = False
-    released: Values | None = None
-    if masked is not None and after is not None:
+    labels, released = False, None
+    if masked is not None:
+        after = masked.codes(name)
         if len(after.levels):
             learnable = learnable | {"masked"}  # also intervals, which become numbers
-        labels = bool(len(after.levels)) and not _same_scale(original.codes(name), after, masked)
+            labels = not _same_scale(original.codes(name), after, masked)
         if labels:
             released = np.where(empty_cells(original, masked, name), -1, _codes(after))
         else:
             released, more = _numbers(after)
             infinite = infinite or more
-    if labels:
-        before, _ = _in_one_size(before, None)
-    else:
-        before, released = _in_one_size(before, released)
+    # divided by one power of two, so that squares neither overflow nor vanish: it changes no
+    # digit, and nothing that a model of standardised columns learns
+    numbers = [before] if labels or released is None else [before, released]
+    largest = max(np.nanmax(np.abs(values), initial=0.0) for values in numbers)
+    power = -int(np.frexp(largest)[1])
+    before = np.ldexp(before, power)
+    if not labels and released is not None:
+        released = np.ldexp(released, power)
     return Column(name, True, before, released, labels, frozenset(learnable), infinite)
 
 
@@ -111,21 +122,6 @@ def _numbers(column: Codes) -> tuple[Values, bool]:
     """A column of quantities as floats, and whether it has infinite ones, which are missing."""
     numbers = quantities(column, infinite="missing")
     return numbers[column.codes], bool(np.isnan(numbers[: len(column.levels)]).any())
-
-
-def _nominal(name: str, original: Table, masked: Table, learnable: frozenset[Side]) -> Column:
-    both = stacked_codes(name, original, masked)
-    old, new = both[: len(original)], both[len(original) :]
-    new = np.where(empty_cells(original, masked, name), -1, new)
-    coarser = not np.isin(new[new >= 0], old).all()
-    return Column(name, False, old, new, coarser, learnable)
-
-
-def _present(before: Codes, after: Codes | None) -> list[tuple[Side, Codes]]:
-    sides: list[tuple[Side, Codes]] = [("original", before)]
-    if after is not None:
-        sides.append(("masked", after))
-    return [(side, column) for side, column in sides if len(column.levels)]
 
 
 def _names(column: Codes) -> bool:
@@ -142,20 +138,6 @@ def _same_scale(before: Codes, after: Codes, masked: Table) -> bool:
 
 def _codes(column: Codes) -> npt.NDArray[np.int64]:
     return signed_codes(column).astype(np.int64)
-
-
-def _in_one_size(first: Values, second: Values | None) -> tuple[Values, Values | None]:
-    """Both divided by one power of two, so that squares neither overflow nor vanish.
-
-    It changes no digit, and nothing that a model of standardised columns learns.
-    """
-    largest = np.nanmax(np.abs(first), initial=0.0)
-    if second is not None:
-        largest = max(largest, np.nanmax(np.abs(second), initial=0.0))
-    if largest == 0:
-        return first, second
-    power = -int(np.frexp(largest)[1])
-    return np.ldexp(first, power), None if second is None else np.ldexp(second, power)
 
 
 #: A number with more different values than this is predicted as a number.
@@ -276,3 +258,122 @@ def _of_numbers(name: str, original: Table, masked: Table | None) -> Target:
                 f"The target '{name}' has one value at most, so there is nothing to predict."
             )
     return Target(name, "regression", values[0], None if masked is None else values[1])
+
+
+#: A code that no training row has.
+UNKNOWN = -2
+
+
+@dataclass(frozen=True, eq=False)
+class SplitRows:
+    """The rows of one split in both tables, and the training persons' rows in both.
+
+    ``paired`` are rows of the original and, at the same place, of the masked table. ``place`` is
+    the repeat and the fold.
+    """
+
+    train: dict[Side, Integers]
+    test: dict[Side, Integers]
+    paired: tuple[Integers, Integers] | None = None
+    place: tuple[int, int] = (0, 0)
+
+
+@dataclass(frozen=True, eq=False)
+class SplitColumn:
+    """A column in one domain: floats with NaN, or codes with -1, where missing."""
+
+    name: str
+    numeric: bool
+    train: Values
+    test: Values
+
+
+def in_one_domain(column: Column, train: Side, test: Side, rows: SplitRows) -> SplitColumn | None:
+    """A column of the training rows and of the test rows; None where it cannot be learned from.
+
+    Labels of a quantity become numbers: the middle between the smallest and the largest original
+    value of the training persons who have the label. Where each value has one label (a global
+    recoding) a raw value becomes the middle of its own, or of the nearest value's; else it stays
+    itself. A nominal value becomes the one that most training persons of that value have.
+    """
+    learned = column.of(train)
+    if train not in column.learnable or learned is None:
+        return None
+    known, asked = learned[rows.train[train]], column.of(test)
+    asked_of: Values
+    if asked is None:  # not in the tested table: missing everywhere
+        asked_of = np.full(len(rows.test[test]), np.nan if column.numeric else -1)
+    else:
+        asked_of = asked[rows.test[test]]
+    if not column.labels or (train == test == "original"):
+        return SplitColumn(column.name, column.numeric, known, asked_of)
+    if rows.paired is None or column.original is None or column.masked is None:
+        same = SplitColumn(column.name, False, known, asked_of)  # labels as they are
+        return same if train == test else None
+    before, after = column.original[rows.paired[0]], column.masked[rows.paired[1]]
+    if column.numeric:
+        middles = middles_of(after, before, int(column.masked.max(initial=-1)) + 1)
+        if test == "masked":
+            asked_of = middles[asked_of]
+        elif train == "masked":
+            asked_of = _served(asked_of, before, after, middles)
+        return SplitColumn(
+            column.name, True, middles[known] if train == "masked" else known, asked_of
+        )
+    if train != test:
+        pairs = (before, after) if test == "original" else (after, before)
+        asked_of = most_frequent(asked_of, *pairs, known)
+    return SplitColumn(column.name, False, known, asked_of)
+
+
+def middles_of(labels: Integers, values: Floats, count: int) -> Floats:
+    """For each label the middle between the ends of its values; NaN at the end, for missing."""
+    there = (labels >= 0) & ~np.isnan(values)
+    low, high = ends_of_members(labels[there], values[there], count + 1).T
+    seen = low <= high
+    middles = np.full(count + 1, np.nan)  # code -1 reads the last one
+    middles[seen] = low[seen] / 2 + high[seen] / 2
+    return middles
+
+
+def _served(asked: Floats, before: Floats, after: Integers, middles: Floats) -> Floats:
+    """Raw numbers under the label of the nearest known value, where each value has one label."""
+    there = (after >= 0) & ~np.isnan(before)
+    values, place = np.unique(before[there], return_inverse=True)
+    if not len(values):
+        return asked
+    labels = after[there]
+    first, last = np.full(len(values), len(middles)), np.full(len(values), -1)
+    np.minimum.at(first, place, labels)
+    np.maximum.at(last, place, labels)
+    if (first != last).any():  # a local recoding: the value itself is as near as any label
+        return asked
+    served = np.full(len(asked), np.nan)
+    present = ~np.isnan(asked)
+    served[present] = middles[first[nearest(asked[present], values)]]
+    return served
+
+
+def nearest(asked: Floats, values: Floats) -> Integers:
+    """For each number the place of the nearest of ascending values; of two, the smaller."""
+    above = np.clip(np.searchsorted(values, asked), 1, max(len(values) - 1, 1))
+    above = np.minimum(above, len(values) - 1)
+    below = np.maximum(above - 1, 0)
+    return np.where(asked - values[below] <= values[above] - asked, below, above)
+
+
+def most_frequent(asked: Integers, source: Integers, target: Integers, known: Integers) -> Integers:
+    """Codes of one table as those of another: what most pairs with the same source have.
+
+    Of equally many the smallest. A value of which there is no pair stays itself where the other
+    table knows it, and is unknown otherwise.
+    """
+    there = source >= 0
+    sources, usual = usual_partners(source[there], target[there])
+    size = int(max(asked.max(initial=-1), source.max(initial=-1))) + 1
+    given = np.full(size + 1, UNKNOWN)
+    kept = np.unique(known[(known >= 0) & (known < size)])
+    given[kept] = kept
+    given[sources] = usual
+    given[-1] = -1  # missing stays missing
+    return given[asked]

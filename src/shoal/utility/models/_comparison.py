@@ -1,7 +1,8 @@
-"""The same learner, trained on the original and on the masked table, split by split."""
+"""The same learner, trained on the original and on the masked table, and what comes of it."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -14,18 +15,31 @@ from shoal.parameters import ColumnNames, Fits, Integer, OneOf, Real, Text
 from shoal.table import Table, shared_persons, stacked_table
 from shoal.utility.models._columns import (
     Column,
+    Floats,
+    Integers,
     Side,
+    SplitRows,
     Target,
     Task,
     columns_of,
     natural_task,
     target_of,
 )
-from shoal.utility.models._domain import SplitRows
-from shoal.utility.models._evaluation import Attempt, Floats, attempt, features_of_model
+from shoal.utility.models._evaluation import (
+    Attempt,
+    Fold,
+    attempt,
+    features_of_model,
+    stratified_folds,
+    stratified_sample,
+)
 from shoal.utility.models._learners import Chosen, chosen_learner
-from shoal.utility.models._scores import CLASSIFICATION_SCORES
-from shoal.utility.models._splits import Fold, Integers, stratified_folds, stratified_sample
+from shoal.utility.models._scores import (
+    CLASSIFICATION_SCORES,
+    REGRESSION_SCORES,
+    over_folds,
+    over_rows,
+)
 
 
 def _is_learner(value: Any) -> bool:
@@ -75,46 +89,34 @@ class Comparison:
     sample: int
     random_state: int
 
-    def run(self, original: Table, masked: Table, task: Task) -> Outcome:
+    def run(self, original: Table, masked: Table, task: Task, score: str) -> Findings:
         """Train and test on every split: what was asked for, and the original against itself."""
         if not len(original) or not len(masked):
             raise InputError("A table without records has nothing to learn from.")
         if self.holdout is not None and self.test == "masked":
             raise InputError("A hold-out was never masked, so it cannot be a masked test.")
         name = self._target_name(original, task)
-        features = [
-            column
-            for column in features_of_model(original, name, self.features)
-            if column != self.weight
-        ]
+        features = features_of_model(original, name, self.features)
+        features = [column for column in features if column != self.weight]
         chosen = chosen_learner(self.learner, task, self.random_state)
         before = with_holdout(original, self.holdout, [*features, name])
         target = target_of(name, before, masked, task)
         columns = columns_of(before, masked, features)
-        splits = arranged(
-            target,
-            original,
-            masked,
-            self,
-            untouched=None if self.holdout is None else before,
-        )
+        splits = self._arranged(target, original, masked, before)
         weights: dict[Side, Floats | None] = {
             "original": self._weights(original, chosen),
             "masked": self._weights(masked, chosen),
         }
 
         def attempts(train: Side, test: Side) -> list[Attempt]:
-            return [
-                attempt(
-                    chosen, columns, target, split, train=train, test=test, weights=weights[train]
-                )
-                for split in splits
-            ]
+            how: dict[str, Any] = {"train": train, "test": test, "weights": weights[train]}
+            return [attempt(chosen, columns, target, split, **how) for split in splits]
 
         baselines = attempts("original", "original")
         same = self.train == self.test == "original"
-        return Outcome(
+        return Findings(
             self,
+            score,
             chosen,
             target,
             columns,
@@ -159,44 +161,97 @@ class Comparison:
             )
         return values
 
-    def folds(self, strata: Integers, row_key: Integers, persons: Integers) -> list[Fold]:
-        """The folds of a sample, as places among all."""
-        drawn = self.drawn(strata, row_key, persons)
+    def _arranged(
+        self, target: Target, original: Table, masked: Table, before: Table
+    ) -> list[SplitRows]:
+        """The splits of both tables; ``before`` has the original and, below it, a hold-out.
+
+        Persons are split, and all records of a person in both tables are on the same side. Where
+        the tables do not pair, each is split by itself if models stay within one table.
+        """
+        own = masked.rows_of_keys(original.row_key) if masked.pairs_with(original) else None
+        if self.holdout is not None:
+            return [self._against_holdout(target, original, before, masked, own)]
+        if own is not None:
+            return self._by_person(target, original, own)
+        if self.train != self.test:
+            raise InputError(
+                "The two tables do not come from one input, so nobody knows which masked records "
+                "belong to the persons who are tested; mask the original with Shoal, declare that "
+                "the rows have the same order by masked.paired(original), or give original rows "
+                "that were never masked as holdout."
+            )
+        # each split by itself; the places of the folds agree, their persons do not
+        folds = [self._folds(target, original, "original"), self._folds(target, masked, "masked")]
+        return [
+            SplitRows(
+                {"original": one.train, "masked": other.train},
+                {"original": one.test, "masked": other.test},
+                place=one.place,
+            )
+            for one, other in zip(*folds, strict=True)
+        ]
+
+    def _folds(self, target: Target, table: Table, side: Side) -> list[Fold]:
+        """The folds of a sample of those rows of a table whose target is known."""
+        rows = np.flatnonzero(target.present(side))
+        strata = target.strata(rows, side)
+        drawn = self._drawn(strata, table.row_key[rows], table.persons[rows])
+        rows = rows[drawn]
         folds = stratified_folds(
             strata[drawn],
-            row_key[drawn],
-            persons[drawn],
+            table.row_key[rows],
+            table.persons[rows],
             splits=self.splits,
             repeats=self.repeats,
             test_share=self.test_share,
             random_state=self.random_state,
         )
-        return [Fold(f.repeat, f.number, drawn[f.train], drawn[f.test]) for f in folds]
+        return [Fold(f.repeat, f.number, rows[f.train], rows[f.test]) for f in folds]
 
-    def drawn(self, strata: Integers, row_key: Integers, persons: Integers) -> Integers:
+    def _drawn(self, strata: Integers, keys: Integers, persons: Integers) -> Integers:
         """The places of the rows of the persons who take part."""
-        return stratified_sample(
-            strata, row_key, self.sample, persons, random_state=self.random_state
+        return stratified_sample(strata, keys, self.sample, persons, random_state=self.random_state)
+
+    def _by_person(self, target: Target, original: Table, own: Integers) -> list[SplitRows]:
+        """``own`` has for each row of the original its row in the masked table, or -1."""
+        labelled, found = target.present("masked"), []
+        for fold in self._folds(target, original, "original"):
+            both = fold.train[own[fold.train] >= 0]
+            rows = SplitRows(
+                {"original": fold.train, "masked": _labelled(own[both], labelled)},
+                {"original": fold.test, "masked": _labelled(own[fold.test], labelled)},
+                (both, own[both]),
+                fold.place,
+            )
+            found.append(rows)
+        return found
+
+    def _against_holdout(
+        self, target: Target, original: Table, before: Table, masked: Table, own: Integers | None
+    ) -> SplitRows:
+        known, labelled = np.flatnonzero(target.present("original")), target.present("masked")
+        below = np.searchsorted(known, len(original))
+        persons, asked, whose = known[:below], known[below:], before.persons
+        keys = original.row_key[persons]
+        persons = persons[self._drawn(target.strata(persons), keys, whose[persons])]
+        asked = asked[self._drawn(target.strata(asked), asked, whose[asked])]
+        if own is not None:
+            both = persons[own[persons] >= 0]
+            learn, paired = _labelled(own[both], labelled), (both, own[both])
+        else:
+            learn, paired = np.flatnonzero(labelled), None
+            strata, keys = target.strata(learn, "masked"), masked.row_key[learn]
+            learn = learn[self._drawn(strata, keys, masked.persons[learn])]
+        nobody = np.empty(0, np.int64)
+        return SplitRows(
+            {"original": persons, "masked": learn}, {"original": asked, "masked": nobody}, paired
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Outcome:
-    """The attempts that were asked for, and beside each that of the original against itself.
-
-    ``matched`` says that both were tested on the same persons. ``persons`` has the number of the
-    person of each row of the original, and of the hold-out below it; ``split`` is the first one.
-    """
-
-    asked: Comparison
-    chosen: Chosen
-    target: Target
-    columns: Sequence[Column]
-    attempts: list[Attempt]
-    baselines: list[Attempt]
-    matched: bool
-    persons: Integers
-    split: SplitRows
+def _labelled(rows: Integers, labelled: npt.NDArray[np.bool_]) -> Integers:
+    there = rows[rows >= 0]
+    return there[labelled[there]]
 
 
 def with_holdout(original: Table, holdout: Table | None, columns: list[str]) -> Table:
@@ -230,122 +285,197 @@ def with_holdout(original: Table, holdout: Table | None, columns: list[str]) -> 
     return both.owned_by(np.append(original.persons, original.person_count + holdout.persons))
 
 
-def own_rows(original: Table, masked: Table) -> Integers | None:
-    """For each row of the original its row in the masked table, -1 where it has none."""
-    if not masked.pairs_with(original):
-        return None
-    order = np.argsort(masked.row_key)
-    if not len(order):
-        return np.full(len(original), -1)
-    at = np.searchsorted(masked.row_key[order], original.row_key)
-    found = order[np.minimum(at, len(order) - 1)]
-    return np.where(masked.row_key[found] == original.row_key, found, -1)
+Interval = tuple[float, float] | None
 
 
-def arranged(
-    target: Target,
-    original: Table,
-    masked: Table,
-    splitting: Comparison,
-    *,
-    untouched: Table | None = None,
-) -> list[SplitRows]:
-    """The splits of both tables.
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """The attempts that were asked for, and beside each that of the original against itself.
 
-    Persons are split, and all records of a person in both tables are on the same side. Where the
-    tables do not pair, each is split by itself if models stay within one table. ``untouched`` has
-    the original and, below it, a hold-out to test on.
+    All in one score. ``matched`` says that both were tested on the same persons. ``persons`` has
+    the number of the person of each row of the original, and of the hold-out below it; ``split``
+    is the first one.
     """
-    own = own_rows(original, masked)
-    if untouched is not None:
-        return [_against_holdout(target, original, untouched, masked, splitting, own)]
-    if own is not None:
-        return _by_person(target, original, splitting, own)
-    if splitting.train != splitting.test:
+
+    asked: Comparison
+    score: str
+    chosen: Chosen
+    target: Target
+    columns: Sequence[Column]
+    attempts: list[Attempt]
+    baselines: list[Attempt]
+    matched: bool
+    persons: Integers
+    split: SplitRows
+
+    def __post_init__(self) -> None:
+        if not np.isnan(self.values).all():
+            return
+        failed = sorted({one.failed for one in self.attempts if one.failed is not None})
+        if not failed:
+            raise InputError(
+                f"The score '{self.score}' cannot be told of the learner '{self.chosen.name}'."
+            )
         raise InputError(
-            "The two tables do not come from one input, so nobody knows which masked records "
-            "belong to the persons who are tested; mask the original with Shoal, declare that "
-            "the rows have the same order by masked.paired(original), or give original rows "
-            "that were never masked as holdout."
+            f"The learner '{self.chosen.name}' failed on every split ({', '.join(failed)}); try "
+            "another one."
         )
-    return _apart(target, original, masked, splitting)
 
+    @property
+    def values(self) -> Floats:
+        """The score of each split; NaN where there is none."""
+        return _of(self.attempts, self.score)
 
-def _by_person(
-    target: Target, original: Table, splitting: Comparison, own: Integers
-) -> list[SplitRows]:
-    persons = np.flatnonzero(target.present("original"))
-    labelled = target.present("masked")
-    found = []
-    whose = original.persons[persons]
-    for fold in splitting.folds(target.strata(persons), original.row_key[persons], whose):
-        learn, ask = persons[fold.train], persons[fold.test]
-        both = learn[own[learn] >= 0]
-        rows = SplitRows(
-            {"original": learn, "masked": own[both][labelled[own[both]]]},
-            {"original": ask, "masked": _labelled(own[ask], labelled)},
-            (both, own[both]),
-            fold.place,
+    @property
+    def value(self) -> float:
+        """The mean over the splits that could be scored."""
+        return float(np.nanmean(self.values))
+
+    @property
+    def baseline(self) -> float | None:
+        """The same of the original; None where no split could be scored."""
+        return _mean(_of(self.baselines, self.score))
+
+    @property
+    def interval(self) -> Interval:
+        """Of the value: over the folds, or over the rows of a hold-out."""
+        return self._interval(self.values, percentage=False)
+
+    def _interval(self, values: Floats, *, percentage: bool) -> Interval:
+        if self.asked.holdout is not None:
+            return self._over_rows(percentage=percentage)
+        train, test = np.mean([one.rows for one in self.attempts], axis=0)
+        return over_folds(values[~np.isnan(values)], float(test / max(train, 1.0)))
+
+    def details(self) -> dict[str, Any]:
+        """Counts, shares and names, as JSON holds them."""
+        values, baselines = self.values, _of(self.baselines, self.score)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            percentages = 100 * (values - baselines) / baselines
+        percentages[~(baselines > 0)] = np.nan
+        skipped = np.isnan(percentages)
+        interval = None
+        if self.matched and not skipped.all():
+            interval = self._interval(percentages, percentage=True)
+        baseline = self.baseline
+        training, tested = (
+            round(float(np.mean([one.rows[side] for one in self.attempts]))) for side in (0, 1)
         )
-        found.append(rows)
-    return found
+        took_part = np.append(self.split.train["original"], self.split.test["original"])
+        return {
+            "learner": self.chosen.name,
+            "target": self.target.name,
+            "score": self.score,
+            "train": self.asked.train,
+            "test": self.asked.test,
+            "persons": len(np.unique(self.persons[took_part])),
+            "rows": {"training": training, "tested": tested},
+            "difference": None if baseline is None else self.value - baseline,
+            "percentage_difference": _mean(percentages),
+            "percentage_interval": None if interval is None else list(interval),
+            "percentage_skipped": int(skipped.sum()),
+            "scores": _means(self.attempts),
+            "baseline_scores": _means(self.baselines),
+            "folds": [
+                {
+                    "repeat": one.repeat,
+                    "fold": one.fold,
+                    "value": _mean(values[[place]]),
+                    "baseline": _mean(baselines[[place]]),
+                }
+                for place, one in enumerate(self.attempts)
+            ],
+            "failed": [
+                {"model": model, "repeat": one.repeat, "fold": one.fold, "error": one.failed}
+                for model, some in (("asked", self.attempts), ("baseline", self.baselines))
+                for one in some
+                if one.failed is not None
+            ],
+            "not_converged": sum(a.not_converged for a in self.attempts),
+            "columns": list(self.attempts[0].columns),
+            "left_out": [column.name for column in self._left_out],
+            "mapped": self._mapped(),
+        }
+
+    def warnings(self) -> list[str]:
+        """Where the value means less than it seems to."""
+        said = []
+        failed = sum(a.failed is not None for a in self.attempts)
+        if failed:
+            said.append(
+                f"The learner failed on {failed} of {len(self.attempts)} splits; the value is "
+                "of the others."
+            )
+        if self.baseline is None:
+            said.append("The learner failed on the original, so there is nothing to compare with.")
+        if self.asked.test == "masked":
+            said.append(
+                "The tested records are masked too, which flatters: it is not what a model "
+                "achieves on people as they are."
+            )
+        if not self.attempts[0].columns:
+            said.append("No column is left to learn from: the model knows the target alone.")
+        if infinite := [column.name for column in self.columns if column.infinite]:
+            said.append(f"Infinite values of {quoted(infinite)} were taken as missing.")
+        side = self.asked.train
+        if lost := [c.name for c in self._left_out if c.labels and side in c.learnable]:
+            said.append(
+                f"The columns {quoted(lost)} have other values in the masked table, and without "
+                "pairs nothing tells which; they were left out."
+            )
+        if self.target.strange:
+            said.append(
+                f"{self.target.strange:,} masked records have a target that the original has "
+                "not, and can only mislead."
+            )
+        if (slow := sum(a.not_converged for a in self.attempts)) > 0:
+            said.append(f"The learner did not converge on {slow} splits; allow more iterations.")
+        return said
+
+    def _over_rows(self, *, percentage: bool) -> Interval:
+        """Of a hold-out: the same rows drawn anew for both models."""
+        score = (CLASSIFICATION_SCORES | REGRESSION_SCORES)[self.score]
+        masked, original = self.attempts[0].predictions, self.baselines[0].predictions
+        if masked is None or (percentage and original is None):
+            return None
+
+        def statistic(rows: Integers) -> float:
+            value = score(masked.at(rows))
+            if not percentage or original is None:
+                return value
+            base = score(original.at(rows))
+            return 100 * (value - base) / base if base > 0 else math.nan
+
+        tested = self.persons[self.split.test["original"]]
+        return over_rows(statistic, tested, self.asked.random_state)
+
+    @property
+    def _left_out(self) -> list[Column]:
+        """Columns of the training table that the model does not learn from."""
+        used, side = {*self.attempts[0].columns}, self.asked.train
+        return [c for c in self.columns if c.name not in used and c.of(side) is not None]
+
+    def _mapped(self) -> dict[str, list[str]]:
+        """Columns that were coarser in one table, and what was done about it."""
+        used, asked = {*self.attempts[0].columns}, self.asked
+        coarser = [column for column in self.columns if column.labels and column.name in used]
+        if asked.train == asked.test == "original":
+            coarser = []
+        nominal = [] if asked.train == asked.test else [c.name for c in coarser if not c.numeric]
+        return {"middles": [c.name for c in coarser if c.numeric], "most_frequent": nominal}
 
 
-def _labelled(rows: Integers, labelled: npt.NDArray[np.bool_]) -> Integers:
-    there = rows[rows >= 0]
-    return there[labelled[there]]
+def _of(attempts: Sequence[Attempt], score: str) -> Floats:
+    return np.array([one.scores.get(score, math.nan) for one in attempts])
 
 
-def _against_holdout(
-    target: Target,
-    original: Table,
-    untouched: Table,
-    masked: Table,
-    splitting: Comparison,
-    own: Integers | None,
-) -> SplitRows:
-    known = target.present("original")
-    persons, asked = (
-        rows + start
-        for rows, start in (
-            (np.flatnonzero(known[: len(original)]), 0),
-            (np.flatnonzero(known[len(original) :]), len(original)),
-        )
-    )
-    keys, whose = original.row_key[persons], untouched.persons
-    persons = persons[splitting.drawn(target.strata(persons), keys, whose[persons])]
-    asked = asked[splitting.drawn(target.strata(asked), asked, whose[asked])]
-    labelled = target.present("masked")
-    if own is not None:
-        both = persons[own[persons] >= 0]
-        learn, paired = _labelled(own[both], labelled), (both, own[both])
-    else:
-        learn, paired = np.flatnonzero(labelled), None
-        strata, keys = target.strata(learn, "masked"), masked.row_key[learn]
-        learn = learn[splitting.drawn(strata, keys, masked.persons[learn])]
-    nobody = np.empty(0, np.int64)
-    return SplitRows(
-        {"original": persons, "masked": learn}, {"original": asked, "masked": nobody}, paired
-    )
+def _mean(values: Floats) -> float | None:
+    """The mean of what can be told; None where nothing can."""
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else None
 
 
-def _apart(
-    target: Target, original: Table, masked: Table, splitting: Comparison
-) -> list[SplitRows]:
-    """Each table split by itself; the places of the folds agree, their persons do not."""
-    persons = np.flatnonzero(target.present("original"))
-    records = np.flatnonzero(target.present("masked"))
-    before = splitting.folds(
-        target.strata(persons), original.row_key[persons], original.persons[persons]
-    )
-    after = splitting.folds(
-        target.strata(records, "masked"), masked.row_key[records], masked.persons[records]
-    )
-    return [
-        SplitRows(
-            {"original": persons[one.train], "masked": records[other.train]},
-            {"original": persons[one.test], "masked": records[other.test]},
-            place=one.place,
-        )
-        for one, other in zip(before, after, strict=True)
-    ]
+def _means(attempts: Sequence[Attempt]) -> dict[str, float | None]:
+    """The mean of every score over the splits where it can be told."""
+    names = next((one.scores for one in attempts if one.scores), {})
+    return {name: _mean(_of(attempts, name)) for name in names}

@@ -1,4 +1,4 @@
-"""Training a learner on some rows and testing it on others."""
+"""Folds of persons, and a learner that is trained on some rows and tested on others."""
 
 from __future__ import annotations
 
@@ -11,22 +11,153 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InputError, did_you_mean
+from shoal.randomness import SecretStream
 from shoal.table import Table
 from shoal.utility.models._columns import (
     Column,
+    Floats,
+    Integers,
     Side,
+    SplitColumn,
+    SplitRows,
     Target,
     Task,
     columns_of,
+    in_one_domain,
     natural_task,
     target_of,
 )
-from shoal.utility.models._domain import SplitColumn, SplitRows, in_one_domain
 from shoal.utility.models._learners import Chosen, chosen_learner, matrices, preprocessing
 from shoal.utility.models._scores import CLASSIFICATION_SCORES, REGRESSION_SCORES, Predictions
-from shoal.utility.models._splits import Integers, stratified_folds
 
-Floats = npt.NDArray[np.float64]
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """One split of the persons: places among the rows that were given, ascending."""
+
+    repeat: int
+    number: int
+    train: Integers
+    test: Integers
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Its place among the others."""
+        return self.repeat, self.number
+
+
+def stratified_folds(
+    strata: Integers,
+    row_key: Integers,
+    persons: Integers | None = None,
+    *,
+    splits: int = 5,
+    repeats: int = 1,
+    test_share: float | None = None,
+    random_state: int = 0,
+) -> list[Fold]:
+    """Repeated stratified k-fold, or repeated splits with a share for testing.
+
+    Folds, and the strata in each, differ by at most one person in size. They hang on the row
+    keys and on ``random_state``, not on the order of the rows.
+
+    Parameters
+    ----------
+    strata : array of int
+        The stratum of each row: the class, or a band of a number.
+    row_key : array of int
+        The key of each row.
+    persons : array of int, optional
+        The number of the person of each row; each row is one without it. Somebody who has several
+        is in the stratum of the first by key.
+    splits : int
+        The number of folds in each repeat.
+    repeats : int
+        How often everything is split anew.
+    test_share : float, optional
+        Where given, each repeat is one split with this share of persons to be tested.
+    random_state : int
+        Gives other folds. It is no secret.
+
+    Examples
+    --------
+    >>> keys = np.arange(6)
+    >>> folds = stratified_folds(np.array([0, 0, 0, 1, 1, 1]), keys, splits=3)
+    >>> [np.array([0, 0, 0, 1, 1, 1])[fold.test].tolist() for fold in folds]
+    [[0, 1], [0, 1], [0, 1]]
+    """
+    first, whose = _first_rows(row_key, persons)
+    if test_share is None and not 2 <= splits <= len(first):
+        raise InputError(
+            f"{len(first):,} persons cannot be split into {splits} folds; take at least 2, and at "
+            "most one for each person."
+        )
+    if repeats < 1 or (test_share is not None and not 0 < test_share < 1):
+        raise InputError("Folds need at least one repeat, and a share for testing in (0, 1).")
+    found = []
+    for repeat in range(repeats):
+        purpose = f"folds of repeat {repeat}"
+        order = _drawn_order(strata[first], row_key[first], purpose, random_state)
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order))
+        place = place[whose]
+        if test_share is None:
+            number = place % splits
+            tested = [number == fold for fold in range(splits)]
+        else:  # every time the running share passes a whole number, one is tested
+            tested = [np.floor((place + 1) * test_share) > np.floor(place * test_share)]
+        found += [
+            Fold(repeat, number, np.flatnonzero(~test), np.flatnonzero(test))
+            for number, test in enumerate(tested)
+        ]
+    return found
+
+
+def stratified_sample(
+    strata: Integers,
+    row_key: Integers,
+    size: int,
+    persons: Integers | None = None,
+    *,
+    random_state: int = 0,
+) -> Integers:
+    """The places of about ``size`` rows, ascending, each stratum by its share.
+
+    They are at most so many where each row is a person; whoever has several comes with all.
+
+    Examples
+    --------
+    >>> strata = np.repeat([0, 1], [80, 20])
+    >>> np.bincount(strata[stratified_sample(strata, np.arange(100), 10)]).tolist()
+    [8, 2]
+    """
+    if len(strata) <= size:
+        return np.arange(len(strata))
+    first, whose = _first_rows(row_key, persons)
+    order = _drawn_order(strata[first], row_key[first], "sample", random_state)
+    count = max(1, size * len(first) // len(strata))
+    drawn = np.zeros(len(first), np.bool_)
+    drawn[order[np.arange(count) * len(order) // count]] = True
+    return np.flatnonzero(drawn[whose])
+
+
+def _first_rows(row_key: Integers, persons: Integers | None) -> tuple[Integers, Integers]:
+    """The place of the first row of each person by key, and for each row whose it is."""
+    if persons is None:
+        return np.arange(len(row_key)), np.arange(len(row_key))
+    by_key = np.argsort(row_key, kind="stable")
+    _, first, whose = np.unique(persons[by_key], return_index=True, return_inverse=True)
+    of_row = np.empty(len(row_key), np.int64)
+    of_row[by_key] = whose
+    return by_key[first], of_row
+
+
+def _drawn_order(strata: Integers, row_key: Integers, purpose: str, random_state: int) -> Integers:
+    """The persons by stratum, in a drawn order within each."""
+    draw = np.empty(len(row_key), np.int64)
+    stream = SecretStream.public("utility by models", purpose, str(random_state))
+    draw[np.argsort(row_key)] = stream.permutation(len(row_key))
+    return np.lexsort((draw, strata))
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +195,7 @@ def attempt(
     from threadpoolctl import threadpool_limits
 
     learn, ask = rows.train[train], rows.test[test]
+    scores = CLASSIFICATION_SCORES if target.task == "classification" else REGRESSION_SCORES
     used = split_columns(columns, rows, train, test)
     facts: dict[str, Any] = {"columns": tuple(column.name for column in used)}
     # One thread: several that wait for each other take ten times as long on small matrices.
@@ -72,10 +204,11 @@ def attempt(
         try:
             answers = target.of(train)[learn], target.of(test)[ask]
             given = {} if weights is None else {"sample_weight": weights[learn]}
-            facts["predictions"] = _predictions(chosen, used, target, answers, given)
-            facts["scores"] = _scored(target.task, facts["predictions"])
+            said = _predictions(chosen, used, target, answers, given)
+            facts["scores"] = {name: score(said) for name, score in scores.items()}
+            facts["predictions"] = said
         except Exception as error:  # a fold that fails is marked; its words may quote a cell
-            facts |= {"failed": type(error).__name__, "scores": {}, "predictions": None}
+            facts |= {"failed": type(error).__name__}
     facts["not_converged"] = any(issubclass(one.category, ConvergenceWarning) for one in told)
     return Attempt(*rows.place, (len(learn), len(ask)), **facts)
 
@@ -124,11 +257,6 @@ def _support(model: Any, test: Floats, classes: npt.NDArray[np.int64], count: in
     support = np.full((len(test), count), leaning.min(initial=0.0))
     support[:, classes] = leaning
     return support
-
-
-def _scored(task: Task, found: Predictions) -> dict[str, float]:
-    scores = CLASSIFICATION_SCORES if task == "classification" else REGRESSION_SCORES
-    return {name: score(found) for name, score in scores.items()}
 
 
 def evaluate(
@@ -182,8 +310,8 @@ def evaluate(
         names = [name for name in names if name in test.columns]
     columns = columns_of(test, train, names)
     rows = SplitRows(
-        {"original": np.empty(0, np.int64), "masked": np.flatnonzero(known.present("masked"))},
-        {"original": np.flatnonzero(known.present("original")), "masked": np.empty(0, np.int64)},
+        {"masked": np.flatnonzero(known.present("masked"))},
+        {"original": np.flatnonzero(known.present("original"))},
     )
     done = attempt(chosen, columns, known, rows, train="masked")
     if done.failed is not None:
@@ -240,15 +368,9 @@ def cross_validated(
     chosen = chosen_learner(learner, task, random_state)
     known = target_of(target, table, None, task)
     columns = columns_of(table, None, features_of_model(table, target, features))
-    folds = folds_of(
-        table,
-        known,
-        np.flatnonzero(known.present("original")),
-        splits=splits,
-        repeats=repeats,
-        test_share=test_share,
-        random_state=random_state,
-    )
+    how = {"splits": splits, "repeats": repeats, "test_share": test_share}
+    rows = np.flatnonzero(known.present("original"))
+    folds = folds_of(table, known, rows, **how, random_state=random_state)
     return [attempt(chosen, columns, known, fold) for fold in folds]
 
 

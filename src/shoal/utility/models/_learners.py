@@ -9,13 +9,9 @@ from functools import partial
 from typing import Any, Final, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import InputError, MissingExtra, did_you_mean
-from shoal.utility.models._columns import Task
-from shoal.utility.models._domain import SplitColumn
-
-Matrix = npt.NDArray[np.float64]
+from shoal.utility.models._columns import Floats, SplitColumn, Task
 
 #: A value with fewer training rows goes with the other rare ones.
 RARE: Final = 5
@@ -24,7 +20,7 @@ MOST: Final = 30
 MOST_IN_ALL: Final = 1_000
 
 
-def matrices(columns: Sequence[SplitColumn], rows: tuple[int, int]) -> tuple[Matrix, Matrix, int]:
+def matrices(columns: Sequence[SplitColumn], rows: tuple[int, int]) -> tuple[Floats, Floats, int]:
     """The training and the test rows, numbers first, and how many columns are numbers.
 
     Without any column a model can only learn how frequent each class is: the matrix is one
@@ -91,10 +87,6 @@ class Preset:
         """A learner whose two classes are called alike."""
         return cls(f"{stem}Classifier", f"{stem}Regressor", more, encoding)
 
-    def path(self, task: Task) -> str | None:
-        """Where the class for a task is."""
-        return self.classifier if task == "classification" else self.regressor
-
 
 # What is not set is the library's default.
 _PRESETS: Final[dict[str, Preset]] = {
@@ -130,10 +122,13 @@ def learners(task: Task = "classification") -> dict[str, Callable[..., Any]]:
     >>> "logistic-regression" in learners("regression")
     False
     """
+    if not isinstance(task, str) or task not in _KINDS:
+        raise InputError("The task of a learner must be 'classification' or 'regression'.")
+    paths = {name: getattr(preset, _KINDS[task]) for name, preset in _PRESETS.items()}
     return {
-        name: partial(_made, name, path, preset)
-        for name, preset in _PRESETS.items()
-        if (path := preset.path(_known_task(task))) is not None
+        name: partial(_made, name, path, _PRESETS[name])
+        for name, path in paths.items()
+        if path is not None
     }
 
 
@@ -152,7 +147,7 @@ def chosen_learner(learner: Any, task: Task, random_state: int) -> Chosen:
     A name is that of :func:`learners`, or of a class of scikit-learn, with or without its module.
     A mapping has such a name and parameters besides, as a file can hold them.
     """
-    from sklearn.base import clone
+    from sklearn.base import clone, is_classifier, is_regressor
 
     encoding: Encoding = "one-hot"
     parameters: Mapping[str, Any] = {}
@@ -165,22 +160,19 @@ def chosen_learner(learner: Any, task: Task, random_state: int) -> Chosen:
             name, estimator, encoding = learner, named[learner](), _PRESETS[learner].encoding
         else:
             name, estimator = learner.rpartition(".")[2], _from_scikit_learn(learner, task)
-    elif _is_estimator(learner):
-        _refuse_other_task(learner, task)
+    elif not isinstance(learner, type) and all(
+        callable(getattr(learner, part, None)) for part in ("fit", "predict", "get_params")
+    ):
+        if is_regressor(learner) if task == "classification" else is_classifier(learner):
+            raise InputError(
+                f"A {type(learner).__name__} does not learn a {task}; take a {_KINDS[task]}."
+            )
         name, estimator = type(learner).__name__, clone(learner)
     else:
         raise InputError(
             "A learner is a name, or an estimator of scikit-learn that is not a class; got "
             f"{type(learner).__name__}. Known names are {', '.join(learners(task))}."
         )
-    if parameters:
-        _set(estimator, name, parameters)
-    if estimator.get_params(deep=False).get("random_state", 0) is None:
-        estimator.set_params(random_state=random_state)
-    return Chosen(name, estimator, encoding)
-
-
-def _set(estimator: Any, name: str, parameters: Mapping[str, Any]) -> None:
     known = estimator.get_params()
     for part in parameters:
         if part not in known:
@@ -188,12 +180,9 @@ def _set(estimator: Any, name: str, parameters: Mapping[str, Any]) -> None:
                 f"The learner '{name}' has no parameter '{part}'. {did_you_mean(part, known)}"
             )
     estimator.set_params(**parameters)
-
-
-def _known_task(task: Any) -> Task:
-    if not isinstance(task, str) or task not in _KINDS:
-        raise InputError("The task of a learner must be 'classification' or 'regression'.")
-    return task
+    if estimator.get_params(deep=False).get("random_state", 0) is None:
+        estimator.set_params(random_state=random_state)
+    return Chosen(name, estimator, encoding)
 
 
 def _made(name: str, path: str, preset: Preset, /, **parameters: Any) -> Any:
@@ -203,22 +192,6 @@ def _made(name: str, path: str, preset: Preset, /, **parameters: Any) -> Any:
         return made(**{**preset.parameters, **parameters})
     except ImportError:
         raise MissingExtra(f"The learner '{name}'", preset.extra) from None
-
-
-def _is_estimator(learner: Any) -> bool:
-    if isinstance(learner, type):
-        return False
-    return all(callable(getattr(learner, name, None)) for name in ("fit", "predict", "get_params"))
-
-
-def _refuse_other_task(learner: Any, task: Task) -> None:
-    from sklearn.base import is_classifier, is_regressor
-
-    other = is_regressor(learner) if task == "classification" else is_classifier(learner)
-    if other:
-        raise InputError(
-            f"A {type(learner).__name__} does not learn a {task}; take a {_KINDS[task]}."
-        )
 
 
 def _from_scikit_learn(name: str, task: Task) -> Any:

@@ -11,9 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.randomness import SecretStream
-
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from shoal.utility.models._columns import Floats, Integers
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,11 +56,6 @@ def _f1_macro(found: Predictions) -> float:
     return float(_f1_of_each(found)[0].mean())
 
 
-def _f1_weighted(found: Predictions) -> float:
-    each, true = _f1_of_each(found)
-    return float(np.average(each, weights=true))
-
-
 def _f1(found: Predictions) -> float:
     if not found.binary:
         return _f1_macro(found)
@@ -81,10 +74,6 @@ def _recalls(found: Predictions) -> Floats:
     return both[true > 0] / true[true > 0]
 
 
-def _balanced_accuracy(found: Predictions) -> float:
-    return float(_recalls(found).mean())
-
-
 def _g_mean(found: Predictions) -> float:
     recalls = _recalls(found)
     return float(np.prod(recalls) ** (1 / len(recalls)))
@@ -94,29 +83,18 @@ def _auc(found: Predictions) -> float:
     """One class against the rest, the mean over the classes; NaN where it cannot be told."""
     from sklearn.metrics import roc_auc_score
 
-    if found.support is None:
-        return math.nan
     tested = np.unique(found.true)
-    if len(tested) < 2:
+    if found.support is None or len(tested) < 2:
         return math.nan
     classes = [found.positive] if found.binary else tested.tolist()
-    return float(
-        np.mean([roc_auc_score(found.true == one, found.support[:, one]) for one in classes])
-    )
+    areas = [roc_auc_score(found.true == one, found.support[:, one]) for one in classes]
+    return float(np.mean(areas))
 
 
 def _r2(found: Predictions) -> float:
     from sklearn.metrics import r2_score
 
     return float(r2_score(found.true, found.said)) if len(found.true) > 1 else math.nan
-
-
-def _rmse(found: Predictions) -> float:
-    return float(np.sqrt(np.mean((found.true - found.said) ** 2)))
-
-
-def _mae(found: Predictions) -> float:
-    return float(np.mean(np.abs(found.true - found.said)))
 
 
 Score = Callable[[Predictions], float]
@@ -127,15 +105,21 @@ CLASSIFICATION_SCORES: Final[dict[str, Score]] = {
     "f1": _f1,
     "f1-micro": _accuracy,  # the same, where each row has one class
     "f1-macro": _f1_macro,
-    "f1-weighted": _f1_weighted,
+    "f1-weighted": lambda found: float(
+        np.average(_f1_of_each(found)[0], weights=_f1_of_each(found)[1])
+    ),
     "accuracy": _accuracy,
-    "balanced-accuracy": _balanced_accuracy,
+    "balanced-accuracy": lambda found: float(_recalls(found).mean()),
     "auc": _auc,
     "g-mean": _g_mean,
 }
 
 #: Scores of numbers: R² up to 1 (higher is better), and two errors in units of the target.
-REGRESSION_SCORES: Final[dict[str, Score]] = {"r2": _r2, "rmse": _rmse, "mae": _mae}
+REGRESSION_SCORES: Final[dict[str, Score]] = {
+    "r2": _r2,
+    "rmse": lambda found: float(np.sqrt(np.mean((found.true - found.said) ** 2))),
+    "mae": lambda found: float(np.mean(np.abs(found.true - found.said))),
+}
 
 
 RESAMPLES = 200
@@ -147,16 +131,7 @@ def over_folds(values: Floats, tested: float) -> tuple[float, float] | None:
     Folds share most of their training rows, so that their variance is too small by far; it is
     corrected by ``tested``, the number of tested rows over that of training rows.
 
-    References
-    ----------
-    Nadeau, Bengio (2003), Inference for the generalization error, section 4: the corrected
-    resampled t-test.
-
-    Examples
-    --------
-    >>> low, high = over_folds(np.array([0.80, 0.82, 0.78, 0.81, 0.79]), tested=1 / 4)
-    >>> round(low, 3), round(high, 3)
-    (0.771, 0.829)
+    Nadeau, Bengio (2003), Inference for the generalization error, section 4.
     """
     from scipy.stats import t
 
@@ -176,16 +151,6 @@ def over_rows(
 
     ``rows`` is their number, or the number of the person of each: whoever has several is drawn
     with all of them, since they do not tell as much as those of as many persons.
-
-    References
-    ----------
-    Efron (1979), Bootstrap methods: another look at the jackknife.
-
-    Examples
-    --------
-    >>> low, high = over_rows(lambda rows: float((rows < 50).mean()), 100, random_state=0)
-    >>> 0.35 < low < 0.5 < high < 0.65
-    True
     """
     stream = SecretStream.public("utility by models", "bootstrap", str(random_state))
     persons = np.arange(rows) if isinstance(rows, int) else rows

@@ -17,10 +17,14 @@ import numpy as np
 
 from shoal.errors import InputError, did_you_mean
 from shoal.table import Table
-from shoal.utility.models._columns import Column, Target, columns_of, target_of
-from shoal.utility.models._domain import SplitRows
+from shoal.utility.models._columns import (
+    Column,
+    Integers,
+    SplitRows,
+    columns_of,
+    target_of,
+)
 from shoal.utility.models._evaluation import (
-    Attempt,
     attempt,
     features_of_model,
     folds_of,
@@ -28,7 +32,6 @@ from shoal.utility.models._evaluation import (
 )
 from shoal.utility.models._learners import Chosen, chosen_learner, learners, matrices, preprocessing
 from shoal.utility.models._scores import CLASSIFICATION_SCORES, Predictions, over_rows
-from shoal.utility.models._splits import Integers
 
 Choices = Mapping[str, Sequence[Any]]
 
@@ -40,16 +43,8 @@ _ITERATIONS: Final = (10_000, 100_000)
 
 def _layers(features: int) -> list[tuple[int, ...]]:
     """Hidden layers as wide as the columns, half or two thirds of them; at least one node."""
-    whole, half, most = features, max(1, features // 2), max(1, int(features * (2 / 3)))
-    return [
-        (whole,),
-        (half,),
-        (most,),
-        (whole, half),
-        (whole, most),
-        (half, most),
-        (whole, half, most),
-    ]
+    widths = (features, max(1, features // 2), max(1, int(features * (2 / 3))))
+    return [chosen for count in (1, 2, 3) for chosen in itertools.combinations(widths, count)]
 
 
 def _carvalho(iterations: Sequence[int]) -> dict[str, Callable[[int], Choices]]:
@@ -77,12 +72,8 @@ PRESETS: Final[dict[str, dict[str, Callable[[int], Choices]]]] = {
     "carvalho-distinct": _carvalho(_ITERATIONS[:1]),
     # one configuration of each kind of learner: what takes seconds where the whole takes hours
     "carvalho-reduced": {
-        "random-forest": lambda _: {"n_estimators": _TREES[:1], "max_depth": (8,)},
-        "xgboost": lambda _: {
-            "n_estimators": _TREES[:1],
-            "max_depth": (4,),
-            "learning_rate": (0.1,),
-        },
+        "random-forest": lambda _: {"n_estimators": (100,), "max_depth": (8,)},
+        "xgboost": lambda _: {"n_estimators": (100,), "max_depth": (4,), "learning_rate": (0.1,)},
         "logistic-regression": lambda _: {"C": (1.0,)},
     },
     "senavirathne": {"random-forest": lambda _: {}},
@@ -119,9 +110,7 @@ def grid(
     >>> grid("multi-layer-perceptron", features=9)[-1]["hidden_layer_sizes"]
     (9, 4, 6)
     """
-    if preset not in PRESETS:
-        raise InputError(f"There is no preset '{preset}'. {did_you_mean(str(preset), PRESETS)}")
-    choices = PRESETS[preset]
+    choices = _choices(preset)
     if learner not in choices:
         raise InputError(
             f"The preset '{preset}' has no learner '{learner}'. "
@@ -136,8 +125,10 @@ def grid(
     return [dict(zip(named, values, strict=True)) for values in itertools.product(*named.values())]
 
 
-#: The share of the persons that no configuration learns from.
-TEST_SHARE = 0.2
+def _choices(preset: str) -> dict[str, Callable[[int], Choices]]:
+    if preset not in PRESETS:
+        raise InputError(f"There is no preset '{preset}'. {did_you_mean(str(preset), PRESETS)}")
+    return PRESETS[preset]
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,7 +194,7 @@ def tuned(
     score: str = "f1",
     splits: int = 5,
     repeats: int = 5,
-    test_share: float = TEST_SHARE,
+    test_share: float = 0.2,
     random_state: int = 0,
 ) -> Tuned:
     """Try every configuration of a paper on one table.
@@ -248,18 +239,15 @@ def tuned(
     columns = columns_of(table, None, features_of_model(table, target, None))
     rows = np.flatnonzero(known.present("original"))
     apart = folds_of(table, known, rows, test_share=test_share, random_state=random_state)[0]
-    folds = folds_of(
-        table,
-        known,
-        apart.train["original"],
-        splits=splits,
-        repeats=repeats,
-        random_state=random_state,
-    )
-    tried = [
-        _tried(learner, parameters, chosen, (columns, known), folds, apart, score)
-        for learner, parameters, chosen in _configurations(preset, columns, apart, random_state)
-    ]
+    how = {"splits": splits, "repeats": repeats, "random_state": random_state}
+    folds = folds_of(table, known, apart.train["original"], **how)
+    tried = []
+    for learner, parameters, chosen in _configurations(preset, columns, apart, random_state):
+        done = [attempt(chosen, columns, known, rows) for rows in (*folds, apart)]
+        *inside, last = (one.scores.get(score, math.nan) for one in done)
+        # a configuration that fails on a fold is none that one would choose
+        mean = float(np.mean(inside))
+        tried.append(Tried(learner, parameters, mean, last, done[-1].predictions))
     return Tuned(score, tuple(tried), table.persons[apart.test["original"]])
 
 
@@ -267,13 +255,11 @@ def _configurations(
     preset: str, columns: Sequence[Column], rows: SplitRows, random_state: int
 ) -> list[tuple[str, dict[str, Any], Chosen]]:
     """Every learner of a preset with each of its configurations; none without a column."""
-    if preset not in PRESETS:
-        raise InputError(f"There is no preset '{preset}'. {did_you_mean(str(preset), PRESETS)}")
-    used = split_columns(columns, rows)
+    chosen, used = _choices(preset), split_columns(columns, rows)
     if not used:
         return []
     made, found = learners(), []
-    for learner in PRESETS[preset]:
+    for learner in chosen:
         named = chosen_learner(learner, "classification", random_state)
         sides = len(rows.train["original"]), len(rows.test["original"])
         matrix, _, numbers = matrices(used, sides)
@@ -282,25 +268,6 @@ def _configurations(
             own = chosen_learner(made[learner](**parameters), "classification", random_state)
             found.append((learner, parameters, Chosen(learner, own.estimator, named.encoding)))
     return found
-
-
-def _tried(
-    learner: str,
-    parameters: Mapping[str, Any],
-    chosen: Chosen,
-    table: tuple[Sequence[Column], Target],
-    folds: Sequence[SplitRows],
-    apart: SplitRows,
-    score: str,
-) -> Tried:
-    scores = [_score(attempt(chosen, *table, fold), score) for fold in folds]
-    last = attempt(chosen, *table, apart)
-    # a configuration that fails on a fold is none that one would choose
-    return Tried(learner, parameters, float(np.mean(scores)), _score(last, score), last.predictions)
-
-
-def _score(done: Attempt, score: str) -> float:
-    return done.scores.get(score, math.nan)
 
 
 def _first_best(tried: Sequence[Tried], scores: Sequence[float]) -> Tried | None:
