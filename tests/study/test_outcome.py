@@ -23,7 +23,7 @@ from shoal.study import (
     run_study,
 )
 from shoal.study._conclusion import Claim
-from shoal.study._declared import differences
+from shoal.study._declared import View
 from shoal.study._results import Row
 
 
@@ -84,7 +84,7 @@ def test_the_figures_have_the_numbers_of_the_results(people_file, tmp_path):
     study = design(people_file)
     outcome = run_study(study, tmp_path, jobs=1)
     drawn = {row[0]: row for row in outcome.conclusion.figures["4-boxes"].rows}
-    found = differences(study, outcome.results, "distance_linkage", "variant")
+    found = View(study, outcome.results).differences("distance_linkage", "variant")
     assert drawn["swap k=10"][5] == pytest.approx(np.median(found["swap k=10"]))
     links = outcome.results.where(measure="distance_linkage", table="people")
     before = links.where(variant="original").values.mean()

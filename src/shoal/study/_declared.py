@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import PlanError, did_you_mean
 from shoal.measurement import MeasureInfo
@@ -15,7 +15,7 @@ from shoal.parameters import Real, parameters_of
 from shoal.study._conclusion import Claim, Conclusion, Statistic
 from shoal.study._design import ORIGINAL, Study
 from shoal.study._measures import study_measures
-from shoal.study._results import Results, mean_of
+from shoal.study._results import Floats, Results, mean_of
 from shoal.study._statistics import (
     bayes_sign_test,
     bootstrap_interval,
@@ -38,11 +38,16 @@ from shoal.study.figures import (
     win_draw_lose,
 )
 
-Floats = npt.NDArray[np.float64]
 #: A statistic: what it says, the columns of its numbers, and these row by row.
-Found = tuple[str, tuple[str, ...], list[tuple[Any, ...]]]
+Found = tuple[str, tuple[str, ...], Sequence[tuple[Any, ...]]]
 Size = Annotated[float, Real(minimum=0)]
 Share = Annotated[float, Real(above=0, below=1)]
+
+#: What results can be grouped by, besides parameters.
+GROUPS = ("table", "variant", "family")
+
+_NOT_IN_NAMES = set('/\\:*?"<>|')
+_LONGEST = 200  # bytes: a name with its ending has 255 at most
 
 
 class Pair(NamedTuple):
@@ -55,228 +60,81 @@ class Pair(NamedTuple):
     family: str
 
 
-def pairs_of(results: Results, risk: str, utility: str) -> list[Pair]:
-    """Both measures of every variant on every table that has both, as means over seeds."""
-    names = ("table", "variant", "family")
-    risks = results.where(measure=risk).by(*names)
-    utilities = results.where(measure=utility).by(*names)
-    return [
-        Pair(mean_of(values), mean_of(utilities[place]), *place)
-        for place, values in risks.items()
-        if place in utilities
-    ]
+@dataclass(frozen=True)
+class View:
+    """A study and its results, as figures and statistics look at them."""
 
+    study: Study
+    results: Results
 
-def laid_out(study: Study, results: Results, measure: str) -> tuple[list[str], list[str], Floats]:
-    """The variants, the tables, and means over seeds of each on each; NaN where there is none."""
-    variants = [variant.name for variant in study.variants]
-    tables = [source.name for source in study.tables]
-    values = results.where(measure=measure).matrix(variants, tables, by=("variant", "table"))
-    return variants, tables, values
+    def of(self, measure: str) -> Results:
+        """The results of one measure."""
+        return self.results.where(measure=measure)
 
-
-def ranked(study: Study, results: Results, measure: str) -> tuple[list[str], Floats]:
-    """The variants, and their rank on each table, 1 the best; NaN where there is none."""
-    variants, _, values = laid_out(study, results, measure)
-    places = ranks(values, higher_is_better=more_is_better(study, measure))
-    places[np.isnan(values)] = np.nan
-    return variants, places
-
-
-def differences(
-    study: Study, results: Results, measure: str, by: str, *, against: str = ORIGINAL
-) -> dict[str, Floats]:
-    """The percentage differences to one variant on the same table, grouped."""
-    chosen = results.where(measure=measure)
-    baseline = chosen.where(variant=against).by("table")
-    parameters = {variant.name: variant.parameters for variant in study.variants}
-    groups: dict[str, list[float]] = {}
-    for place, values in chosen.by("table", "variant", "family").items():
-        table, variant, family = place
-        if variant != against and table in baseline:
-            name = {"table": table, "variant": variant, "family": family}.get(by)
-            name = str(parameters[variant].get(by)) if name is None else name
-            found = percentage_differences(values.mean(), baseline[table].mean())
-            if np.isfinite(found):
-                groups.setdefault(name, []).append(float(found))
-    return {name: np.array(values) for name, values in groups.items()}
-
-
-def title_of(study: Study, measure: str) -> str:
-    """What a measure is called by the study, else its title."""
-    info = info_of(study, measure)
-    return measure if info is None or info.name != measure else info.title
-
-
-def more_is_better(study: Study, measure: str) -> bool:
-    """Whether a higher value of a measure is a better one."""
-    info = info_of(study, measure)
-    return info is not None and info.direction == "higher"
-
-
-def info_of(study: Study, name: str) -> MeasureInfo | None:
-    """What a measure declares of itself, whatever the study calls it."""
-    declared: dict[str, Any] = {one.name: one.measure for one in study.measures}
-    return study_measures().get(declared.get(name, name))
-
-
-def _sign_test(
-    study: Study, results: Results, *, measure: str, against: str = ORIGINAL, rope: Size = 1.0
-) -> Found:
-    sign = 1 if more_is_better(study, measure) else -1
-    rows = []
-    for name, values in differences(study, results, measure, "variant", against=against).items():
-        found = bayes_sign_test(sign * values, rope=rope)
-        rows.append((name, len(values), *found.probabilities, found.verdict))
-    return (
-        f"Bayesian sign test of {title_of(study, measure)} against '{against}', over tables: "
-        f"differences of at most {rope:g} % are a draw.{_if_none(rows, but_not_zero=True)}",
-        ("variant", "tables", "lose", "draw", "win", "most likely"),
-        rows,
-    )
-
-
-def _signed_rank(study: Study, results: Results, *, measure: str, against: str = ORIGINAL) -> Found:
-    variants, _, values = laid_out(study, results, measure)
-    changes = values - (values[variants.index(against)] if against in variants else math.nan)
-    rows = []
-    for name, mine in zip(variants, changes, strict=True):
-        change = np.round(mine[np.isfinite(mine)], 12)  # equal changes are tied
-        if name != against and len(change):
-            rows.append((name, len(change), float(np.median(change)), *signed_rank(change)))
-    return (
-        f"Wilcoxon's signed-rank test of {title_of(study, measure)} against '{against}', over "
-        f"tables.{_if_none(rows)}",
-        ("variant", "tables", "median difference", "statistic", "p"),
-        rows,
-    )
-
-
-def _if_none(rows: Sequence[Any], *, but_not_zero: bool = False) -> str:
-    """Why there is nothing to see: a measure of some families, say, or a baseline that failed."""
-    if rows:
-        return ""
-    which = " other than 0" if but_not_zero else ""
-    return f" No table has a result of it{which}, and one of another variant."
-
-
-def _friedman(study: Study, results: Results, *, measure: str, alpha: Share = 0.05) -> Found:
-    variants, _, values = laid_out(study, results, measure)
-    there = np.isfinite(values)
-    some = np.flatnonzero(there.any(axis=1))
-    common = there.any(axis=0) & there[some].all(axis=0)
-    columns = ("variant", "mean rank")
-    title = title_of(study, measure)
-    if len(some) < 3 or common.sum() < 2:
-        return (
-            f"Friedman's test of {title} needs three variants or more that have results on the "
-            f"same two tables or more; there are {len(some)} on {int(common.sum())}.",
-            columns,
-            [],
-        )
-    found = friedman(
-        values[some][:, common], higher_is_better=more_is_better(study, measure), alpha=alpha
-    )
-    named = zip((variants[place] for place in some), found.mean_ranks, strict=True)
-    rows = sorted(named, key=lambda row: row[1])
-    return (
-        f"Friedman's test of {title} on {int(common.sum())} tables: statistic "
-        f"{found.statistic:.3g}, p = {found.p_value:.2g}. By Nemenyi's test two variants differ "
-        f"(level {alpha:g}) where their mean ranks are {found.critical_difference:.2f} or more "
-        "apart.",
-        columns,
-        rows,
-    )
-
-
-def _ranks(study: Study, results: Results, *, measure: str) -> Found:
-    variants, places = ranked(study, results, measure)
-    there = np.isfinite(places)
-    common = there.any(axis=0) & there[there.any(axis=1)].all(axis=0)
-    rows = []
-    for name, mine, has in zip(variants, places, there, strict=True):
-        if has.any():
-            shared = float(mine[common].mean()) if common.any() else math.nan
-            rows.append((name, int(has.sum()), float(mine[has].mean()), shared))
-    rows.sort(key=lambda row: row[2])
-    return (
-        f"Mean ranks by {title_of(study, measure)}, 1 the best: over all tables that a variant has "
-        f"a result of, and over the {int(common.sum())} that all have.",
-        ("variant", "tables", "mean rank", "on common tables"),
-        rows,
-    )
-
-
-def _bootstrap(
-    study: Study, results: Results, *, measure: str, by: str = "variant", confidence: Share = 0.95
-) -> Found:
-    rows = []
-    for name, values in results.where(measure=measure).by(by).items():
-        low, high = bootstrap_interval(values, confidence=confidence)
-        rows.append((str(name), len(values), float(values.mean()), low, high))
-    return (
-        f"Means of {title_of(study, measure)} with bootstrap intervals of {100 * confidence:g} %, "
-        "over tables and seeds.",
-        (by, "results", "mean", "low", "high"),
-        rows,
-    )
-
-
-def _spearman(study: Study, results: Results, *, risk: str, utility: str) -> Found:
-    pairs = [pair for pair in pairs_of(results, risk, utility) if pair.variant != ORIGINAL]
-    groups = {source.name: [p for p in pairs if p.table == source.name] for source in study.tables}
-    if len(groups) > 1:
-        groups["all"] = pairs
-    rows = [
-        (name, len(some), *spearman([p.risk for p in some], [p.utility for p in some]))
-        for name, some in groups.items()
-        if len(some) >= 3
-    ]
-    return (
-        f"Spearman's correlation of {title_of(study, risk)} and {title_of(study, utility)} over "
-        "the masked tables; fewer than three have none.",
-        ("table", "variants", "correlation", "p"),
-        rows,
-    )
-
-
-def _front(study: Study, results: Results, *, risk: str, utility: str) -> Found:
-    rows: list[tuple[Any, ...]] = []
-    better = [more_is_better(study, risk), more_is_better(study, utility)]
-    pairs = pairs_of(results, risk, utility)
-    for source in study.tables:
-        mine = sorted(pair for pair in pairs if pair.table == source.name)
-        points = [(pair.risk, pair.utility) for pair in mine]
-        front = pareto_front(points, higher_is_better=better)
-        rows += [
-            (pair.table, pair.variant, pair.risk, pair.utility)
-            for pair, is_on_it in zip(mine, front, strict=True)
-            if is_on_it
+    def pairs(self, risk: str, utility: str) -> list[Pair]:
+        """Both measures of every variant on every table that has both, as means over seeds."""
+        risks, utilities = (self.of(measure).by(*GROUPS) for measure in (risk, utility))
+        return [
+            Pair(mean_of(values), mean_of(utilities[place]), *place)
+            for place, values in risks.items()
+            if place in utilities
         ]
-    return (
-        f"The variants that no other one beats in {title_of(study, risk)} and "
-        f"{title_of(study, utility)}, table by table.",
-        ("table", "variant", title_of(study, risk), title_of(study, utility)),
-        rows,
-    )
 
+    def masked_pairs(self, risk: str, utility: str) -> list[Pair]:
+        """The same without the original."""
+        return [pair for pair in self.pairs(risk, utility) if pair.variant != ORIGINAL]
 
-STATISTICS: Mapping[str, Callable[..., Found]] = {
-    "bootstrap": _bootstrap,
-    "friedman": _friedman,
-    "front": _front,
-    "ranks": _ranks,
-    "sign-test": _sign_test,
-    "signed-rank": _signed_rank,
-    "spearman": _spearman,
-}
+    def laid_out(self, measure: str) -> tuple[list[str], Floats]:
+        """The variants, and means over seeds of each on each table; NaN where there is none."""
+        variants = [variant.name for variant in self.study.variants]
+        tables = [source.name for source in self.study.tables]
+        return variants, self.of(measure).matrix(variants, tables, by=("variant", "table"))
 
+    def ranked(self, measure: str) -> tuple[list[str], Floats]:
+        """The variants, and their rank on each table, 1 the best; NaN where there is none."""
+        variants, values = self.laid_out(measure)
+        places = ranks(values, higher_is_better=self.more_is_better(measure))
+        places[np.isnan(values)] = np.nan
+        return variants, places
 
-#: What results can be grouped by, besides parameters.
-GROUPS = ("table", "variant", "family")
+    def differences(self, measure: str, by: str, against: str = ORIGINAL) -> dict[str, Floats]:
+        """The percentage differences to one variant on the same table, grouped."""
+        chosen = self.of(measure)
+        baseline = chosen.where(variant=against).by("table")
+        parameters = {variant.name: variant.parameters for variant in self.study.variants}
+        groups: dict[str, list[float]] = {}
+        for place, values in chosen.by(*GROUPS).items():
+            table, variant, _ = place
+            if variant != against and table in baseline:
+                named = {**parameters[variant], **dict(zip(GROUPS, place, strict=True))}
+                found = percentage_differences(values.mean(), baseline[table].mean())
+                if np.isfinite(found):
+                    groups.setdefault(str(named.get(by)), []).append(float(found))
+        return {name: np.array(values) for name, values in groups.items()}
 
-_NOT_IN_NAMES = set('/\\:*?"<>|')
-_LONGEST = 200  # bytes: a name with its ending has 255 at most
+    def info(self, name: str) -> MeasureInfo | None:
+        """What a measure declares of itself, whatever the study calls it."""
+        declared: dict[str, Any] = {one.name: one.measure for one in self.study.measures}
+        return study_measures().get(declared.get(name, name))
+
+    def title(self, measure: str) -> str:
+        """What a measure is called by the study, else its title."""
+        info = self.info(measure)
+        return measure if info is None or info.name != measure else info.title
+
+    def more_is_better(self, measure: str) -> bool:
+        """Whether a higher value of a measure is a better one."""
+        info = self.info(measure)
+        return info is not None and info.direction == "higher"
+
+    def verdicts(self, measure: str, rope: float, against: str = ORIGINAL) -> dict[str, Any]:
+        """The sign test of each variant, with the number of its tables."""
+        sign = 1 if self.more_is_better(measure) else -1
+        groups = self.differences(measure, "variant", against)
+        return {
+            name: (len(values), bayes_sign_test(sign * values, rope=rope))
+            for name, values in groups.items()
+        }
 
 
 def check(study: Study) -> None:
@@ -287,31 +145,29 @@ def check(study: Study) -> None:
 
 def conclude(study: Study, results: Results) -> Conclusion:
     """The figures and statistics that a study declares, of its results."""
-    figures = {
-        name: FIGURES[entry["kind"]](study, results, **_options_given(entry))
-        for name, entry in _named(study.figures).items()
-    }
+    view = View(study, results)
+
+    def made(
+        entries: Sequence[Mapping[str, Any]], kinds: Mapping[str, Callable[..., Any]]
+    ) -> dict[str, Any]:
+        named = zip(_names_of(entries), entries, strict=True)
+        return {name: kinds[entry["kind"]](view, **_options_given(entry)) for name, entry in named}
+
     statistics = [
         Statistic(name, sentence, columns, tuple(rows))
-        for name, entry in _named(study.statistics).items()
-        for sentence, columns, rows in (
-            STATISTICS[entry["kind"]](study, results, **_options_given(entry)),
-        )
+        for name, (sentence, columns, rows) in made(study.statistics, STATISTICS).items()
     ]
     claims = [
-        _relation(study, results, entry["risk"], entry["utility"])
+        _relation(view, entry["risk"], entry["utility"])
         for entry in study.figures
         if entry["kind"] == "risk-utility"
     ]
+    figures = made(study.figures, FIGURES)
     return Conclusion(figures=figures, claims=claims, statistics=statistics)
 
 
-def _named(entries: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
-    """Each by what it is called: its own name, or its number and kind."""
-    return dict(zip(_names_of(entries), entries, strict=True))
-
-
 def _names_of(entries: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What each is called: its own name, or its number and kind."""
     return [
         str(entry.get("name", f"{number}-{entry.get('kind')}"))
         for number, entry in enumerate(entries, start=1)
@@ -335,7 +191,8 @@ def _check_declared(
             raise PlanError(f"There is no {what} '{kind}'. {did_you_mean(kind, kinds)}")
         if names.count(name) > 1:
             raise PlanError(f"Two {what}s of the study are called '{name}'; name each differently.")
-        if not _names_files(name):
+        wrong = any(sign in _NOT_IN_NAMES or not sign.isprintable() for sign in name)
+        if wrong or name.startswith(".") or len(name.encode()) > _LONGEST:
             raise PlanError(f"The name of a {what} names its files, which {name!r} cannot.")
         _check_options(study, _options_given(entry), f"{what} '{name}'", kinds[kind])
 
@@ -347,7 +204,15 @@ def _check_options(
     for part in given:
         if part not in taken:
             raise PlanError(f"The {of} has no option '{part}'. {did_you_mean(part, taken)}")
-    known = _known(study)
+    measures = [measure.name for measure in study.measures]
+    parameters = list(dict.fromkeys(each for one in study.variants for each in one.parameters))
+    known = {
+        **dict.fromkeys(("measure", "risk", "utility"), measures),
+        "table": [source.name for source in study.tables],
+        "against": [variant.name for variant in study.variants],
+        "x": parameters,
+        "by": [*GROUPS, *parameters],
+    }
     for part, option in taken.items():
         if option.required and part not in given:
             raise PlanError(f"The {of} needs the option '{part}'.")
@@ -360,33 +225,11 @@ def _check_options(
             )
 
 
-def _known(study: Study) -> Mapping[str, list[str]]:
-    measures = [measure.name for measure in study.measures]
-    parameters = list(dict.fromkeys(each for one in study.variants for each in one.parameters))
-    return {
-        "measure": measures,
-        "risk": measures,
-        "utility": measures,
-        "table": [source.name for source in study.tables],
-        "against": [variant.name for variant in study.variants],
-        "x": parameters,
-        "by": [*GROUPS, *parameters],
-    }
-
-
-def _names_files(name: str) -> bool:
-    """Whether a file can be called so on any system, with an ending behind it."""
-    wrong = any(sign in _NOT_IN_NAMES or not sign.isprintable() for sign in name)
-    return not wrong and not name.startswith(".") and len(name.encode()) <= _LONGEST
-
-
-def _relation(study: Study, results: Results, risk: str, utility: str) -> Claim:
+def _relation(view: View, risk: str, utility: str) -> Claim:
     """Whether less risk goes with less utility, over all masked tables."""
-    pairs = [pair for pair in pairs_of(results, risk, utility) if pair.variant != ORIGINAL]
-    sign = 1.0 if more_is_better(study, utility) else -1.0
-    text = (
-        f"What has less risk ({title_of(study, risk)}) is less useful ({title_of(study, utility)})."
-    )
+    pairs = view.masked_pairs(risk, utility)
+    sign = 1.0 if view.more_is_better(utility) else -1.0
+    text = f"What has less risk ({view.title(risk)}) is less useful ({view.title(utility)})."
     if len(pairs) < 3:
         return Claim(text, None, "fewer than three masked tables have both")
     useful = [sign * pair.utility for pair in pairs]
@@ -395,86 +238,202 @@ def _relation(study: Study, results: Results, risk: str, utility: str) -> Claim:
     return Claim(text, holds, f"Spearman's correlation {correlation:.2f} (p = {p_value:.2g})")
 
 
+def _sign_test(view: View, *, measure: str, against: str = ORIGINAL, rope: Size = 1.0) -> Found:
+    rows = [
+        (name, tables, *test.probabilities, test.verdict)
+        for name, (tables, test) in view.verdicts(measure, rope, against).items()
+    ]
+    return (
+        f"Bayesian sign test of {view.title(measure)} against '{against}', over tables: "
+        f"differences of at most {rope:g} % are a draw.{_if_none(rows, ' other than 0')}",
+        ("variant", "tables", "lose", "draw", "win", "most likely"),
+        rows,
+    )
+
+
+def _signed_rank(view: View, *, measure: str, against: str = ORIGINAL) -> Found:
+    variants, values = view.laid_out(measure)
+    changes = values - (values[variants.index(against)] if against in variants else math.nan)
+    rows = []
+    for name, mine in zip(variants, changes, strict=True):
+        change = np.round(mine[np.isfinite(mine)], 12)  # equal changes are tied
+        if name != against and len(change):
+            rows.append((name, len(change), float(np.median(change)), *signed_rank(change)))
+    return (
+        f"Wilcoxon's signed-rank test of {view.title(measure)} against '{against}', over "
+        f"tables.{_if_none(rows)}",
+        ("variant", "tables", "median difference", "statistic", "p"),
+        rows,
+    )
+
+
+def _if_none(rows: Sequence[Any], which: str = "") -> str:
+    """Why there is nothing to see: a measure of some families, say, or a baseline that failed."""
+    return "" if rows else f" No table has a result of it{which}, and one of another variant."
+
+
+def _friedman(view: View, *, measure: str, alpha: Share = 0.05) -> Found:
+    variants, values = view.laid_out(measure)
+    there, title, columns = np.isfinite(values), view.title(measure), ("variant", "mean rank")
+    some = np.flatnonzero(there.any(axis=1))
+    common = there.any(axis=0) & there[some].all(axis=0)
+    if len(some) < 3 or common.sum() < 2:
+        return (
+            f"Friedman's test of {title} needs three variants or more that have results on the "
+            f"same two tables or more; there are {len(some)} on {int(common.sum())}.",
+            columns,
+            [],
+        )
+    higher = view.more_is_better(measure)
+    found = friedman(values[some][:, common], higher_is_better=higher, alpha=alpha)
+    named = zip((variants[place] for place in some), found.mean_ranks, strict=True)
+    return (
+        f"Friedman's test of {title} on {int(common.sum())} tables: statistic "
+        f"{found.statistic:.3g}, p = {found.p_value:.2g}. By Nemenyi's test two variants differ "
+        f"(level {alpha:g}) where their mean ranks are {found.critical_difference:.2f} or more "
+        "apart.",
+        columns,
+        sorted(named, key=lambda row: row[1]),
+    )
+
+
+def _ranks(view: View, *, measure: str) -> Found:
+    variants, places = view.ranked(measure)
+    there = np.isfinite(places)
+    common = there.any(axis=0) & there[there.any(axis=1)].all(axis=0)
+    rows = []
+    for name, mine, has in zip(variants, places, there, strict=True):
+        if has.any():
+            shared = float(mine[common].mean()) if common.any() else math.nan
+            rows.append((name, int(has.sum()), float(mine[has].mean()), shared))
+    return (
+        f"Mean ranks by {view.title(measure)}, 1 the best: over all tables that a variant has "
+        f"a result of, and over the {int(common.sum())} that all have.",
+        ("variant", "tables", "mean rank", "on common tables"),
+        sorted(rows, key=lambda row: row[2]),
+    )
+
+
+def _bootstrap(view: View, *, measure: str, by: str = "variant", confidence: Share = 0.95) -> Found:
+    rows = []
+    for name, values in view.of(measure).by(by).items():
+        interval = bootstrap_interval(values, confidence=confidence)
+        rows.append((str(name), len(values), float(values.mean()), *interval))
+    return (
+        f"Means of {view.title(measure)} with bootstrap intervals of {100 * confidence:g} %, "
+        "over tables and seeds.",
+        (by, "results", "mean", "low", "high"),
+        rows,
+    )
+
+
+def _spearman(view: View, *, risk: str, utility: str) -> Found:
+    pairs = view.masked_pairs(risk, utility)
+    groups = {t.name: [p for p in pairs if p.table == t.name] for t in view.study.tables}
+    if len(groups) > 1:
+        groups["all"] = pairs
+    rows = [
+        (name, len(some), *spearman([p.risk for p in some], [p.utility for p in some]))
+        for name, some in groups.items()
+        if len(some) >= 3
+    ]
+    return (
+        f"Spearman's correlation of {view.title(risk)} and {view.title(utility)} over "
+        "the masked tables; fewer than three have none.",
+        ("table", "variants", "correlation", "p"),
+        rows,
+    )
+
+
+def _front(view: View, *, risk: str, utility: str) -> Found:
+    rows: list[tuple[Any, ...]] = []
+    better = [view.more_is_better(risk), view.more_is_better(utility)]
+    pairs = view.pairs(risk, utility)
+    for source in view.study.tables:
+        mine = sorted(pair for pair in pairs if pair.table == source.name)
+        front = pareto_front([pair[:2] for pair in mine], higher_is_better=better)
+        best = [pair for pair, is_on_it in zip(mine, front, strict=True) if is_on_it]
+        rows += [(pair.table, pair.variant, pair.risk, pair.utility) for pair in best]
+    titles = view.title(risk), view.title(utility)
+    return (
+        f"The variants that no other one beats in {titles[0]} and {titles[1]}, table by table.",
+        ("table", "variant", *titles),
+        rows,
+    )
+
+
 def _risk_utility(
-    study: Study,
-    results: Results,
+    view: View,
     *,
     risk: str,
     utility: str,
     limit: Annotated[float | None, Real(minimum=0)] = None,
 ) -> Figure:
-    several = len(study.tables) > 1
+    several = len(view.study.tables) > 1
     points = [
-        Point(
-            f"{pair.variant}, {pair.table}" if several else pair.variant,
-            pair.risk,
-            pair.utility,
-            pair.family,
-        )
-        for pair in pairs_of(results, risk, utility)
+        Point(f"{p.variant}, {p.table}" if several else p.variant, p.risk, p.utility, p.family)
+        for p in view.pairs(risk, utility)
     ]
     return risk_utility(
         points,
-        risk=title_of(study, risk),
-        utility=title_of(study, utility),
-        higher_is_better=more_is_better(study, utility),
+        risk=view.title(risk),
+        utility=view.title(utility),
+        higher_is_better=view.more_is_better(utility),
         limit=limit,
     )
 
 
-def _against(
-    study: Study, results: Results, *, measure: str, x: str = "k", table: str | None = None
-) -> Figure:
-    chosen = results.where(measure=measure)
+def _against(view: View, *, measure: str, x: str = "k", table: str | None = None) -> Figure:
+    chosen = view.of(measure)
     chosen = chosen if table is None else chosen.where(table=table)
     lines: dict[str, dict[float, Any]] = {}
     for (family, place), values in chosen.by("family", x).items():
         if isinstance(place, (int, float)):
             lines.setdefault(family, {})[place] = values
-    return against(lines, xlabel=x, ylabel=title_of(study, measure))
+    return against(lines, xlabel=x, ylabel=view.title(measure))
 
 
-def _violins(study: Study, results: Results, *, measure: str, by: str = "family") -> Figure:
-    groups = results.where(measure=measure).by(by)
-    return violins({str(name): v for name, v in groups.items()}, ylabel=title_of(study, measure))
+def _violins(view: View, *, measure: str, by: str = "family") -> Figure:
+    groups = view.of(measure).by(by)
+    return violins({str(name): v for name, v in groups.items()}, ylabel=view.title(measure))
 
 
-def _boxes(study: Study, results: Results, *, measure: str, by: str = "family") -> Figure:
+def _boxes(view: View, *, measure: str, by: str = "family") -> Figure:
     """Percentage differences to the original, table by table."""
-    groups = differences(study, results, measure, by)
-    return boxes(groups, ylabel=f"{title_of(study, measure)}: difference to the original (%)")
+    label = f"{view.title(measure)}: difference to the original (%)"
+    return boxes(view.differences(measure, by), ylabel=label)
 
 
-def _rank_plot(study: Study, results: Results, *, measure: str) -> Figure:
-    places = zip(*ranked(study, results, measure), strict=True)
+def _rank_plot(view: View, *, measure: str) -> Figure:
+    places = zip(*view.ranked(measure), strict=True)
     return rank_plot({name: list(each) for name, each in places if np.isfinite(each).any()})
 
 
-def _win_draw_lose(study: Study, results: Results, *, measure: str, rope: Size = 1.0) -> Figure:
-    groups = differences(study, results, measure, "variant")
-    sign = 1 if more_is_better(study, measure) else -1
-    return win_draw_lose(
-        {
-            name: bayes_sign_test(sign * values, rope=rope).probabilities
-            for name, values in groups.items()
-            if len(values)
-        }
-    )
+def _win_draw_lose(view: View, *, measure: str, rope: Size = 1.0) -> Figure:
+    tests = view.verdicts(measure, rope)
+    return win_draw_lose({name: test.probabilities for name, (_, test) in tests.items()})
 
 
-def _upset(study: Study, results: Results, *, measure: str, below: Size) -> Figure:
+def _upset(view: View, *, measure: str, below: Size) -> Figure:
     """On how many tables exactly which families have a variant below a limit."""
-    families = list(dict.fromkeys(v.family for v in study.variants if v.name != ORIGINAL))
-    reached: dict[str, list[str]] = {source.name: [] for source in study.tables}
-    for (table, _, family), values in (
-        results.where(measure=measure).by("table", "variant", "family").items()
-    ):
+    families = list(dict.fromkeys(v.family for v in view.study.variants if v.name != ORIGINAL))
+    reached: dict[str, list[str]] = {source.name: [] for source in view.study.tables}
+    for (table, _, family), values in view.of(measure).by(*GROUPS).items():
         if family != ORIGINAL and values.mean() < below:
             reached[table].append(family)
-    title = f"{title_of(study, measure)} below {below:g}"
+    title = f"{view.title(measure)} below {below:g}"
     return upset(reached.values(), order=families, title=title)
 
 
+STATISTICS: Mapping[str, Callable[..., Found]] = {
+    "bootstrap": _bootstrap,
+    "friedman": _friedman,
+    "front": _front,
+    "ranks": _ranks,
+    "sign-test": _sign_test,
+    "signed-rank": _signed_rank,
+    "spearman": _spearman,
+}
 FIGURES: Mapping[str, Callable[..., Figure]] = {
     "against": _against,
     "boxes": _boxes,

@@ -24,38 +24,35 @@ _MOST_SEEDS = 1_000_000
 ORIGINAL = "original"
 
 
-@dataclass(frozen=True)
-class Entries:
-    """The entries of one part of a study's file: tables, or for some parts names."""
-
-    example: str
-    texts: bool = False
-
-    def accepts(self, value: Any) -> bool:
-        kinds = (Mapping, str) if self.texts else Mapping
-        return isinstance(value, (list, tuple)) and all(isinstance(each, kinds) for each in value)
-
-    def describe(self) -> str:
-        return f"a list of tables: write {self.example}"
-
-
-def _is_grid(value: Any) -> bool:
-    return isinstance(value, Mapping) and all(
-        isinstance(values, list) and values for values in value.values()
+def _entries(example: str, *kinds: type) -> Fits:
+    """A list of tables, or for some parts of names."""
+    return Fits(
+        f"a list of tables: write {example}",
+        lambda value: (
+            isinstance(value, (list, tuple))
+            and all(isinstance(each, (Mapping, *kinds)) for each in value)
+        ),
     )
 
 
-_GRID = Fits("a table with a list of values by parameter", _is_grid)
+_STEPS = _entries('{ method = "round" }')
+_GRID = Fits(
+    "a table with a list of values by parameter",
+    lambda value: (
+        isinstance(value, Mapping)
+        and all(isinstance(values, list) and values for values in value.values())
+    ),
+)
 _PARTS: Mapping[str, Constraint] = {
     "name": Text(),
     "title": Anything(),
     "seeds": Anything(),
-    "tables": Entries("[[tables]] above each"),
-    "variants": Entries("[[variants]] above each"),
-    "measures": Entries("[[measures]] above each", texts=True),
+    "tables": _entries("[[tables]] above each"),
+    "variants": _entries("[[variants]] above each"),
+    "measures": _entries("[[measures]] above each", str),
     "baseline": Flag(),
-    "statistics": Entries("[[statistics]] above each"),
-    "figures": Entries("[[figures]] above each"),
+    "statistics": _entries("[[statistics]] above each"),
+    "figures": _entries("[[figures]] above each"),
 }
 
 
@@ -119,14 +116,11 @@ class MeasureSpec(Parametrized):
         measure = given.get("measure")
         if not isinstance(measure, str) or measure not in known:
             raise PlanError(f"There is no measure '{measure}'. {did_you_mean(str(measure), known)}")
-        own = ("measure", "name", "families")
+        own = {part: given[part] for part in ("measure", "name", "families") if part in given}
         options = {part: value for part, value in given.items() if part not in own}
         known[measure].check_names(options)
-        own_parts = {part: given[part] for part in ("name", "families") if part in given}
-        return cls.from_params(
-            {"measure": measure, "name": measure, "options": options, **own_parts},
-            called="measure of a study",
-        )
+        parts = {"name": measure, "options": options, **own}
+        return cls.from_params(parts, called="measure of a study")
 
 
 @dataclass(frozen=True)
@@ -253,8 +247,8 @@ class _VariantEntry(Parametrized):
 
     name: Annotated[str, Text()] = "variant"
     family: Annotated[str | None, Text()] = None
-    steps: Annotated[Sequence[Mapping[str, Any]] | None, Entries('{ method = "round" }')] = None
-    combine: Annotated[Sequence[Mapping[str, Any]] | None, Entries('{ method = "round" }')] = None
+    steps: Annotated[Sequence[Mapping[str, Any]] | None, _STEPS] = None
+    combine: Annotated[Sequence[Mapping[str, Any]] | None, _STEPS] = None
     grid: Annotated[Mapping[str, Sequence[Any]] | None, _GRID] = None
     tables: Annotated[tuple[str, ...], Names()] = ()
     seeds: Annotated[int | None, Integer(1)] = None
@@ -272,7 +266,14 @@ def expanded(given: Mapping[str, Any]) -> list[Variant]:
         if entry.grid:
             raise PlanError(f"The variant '{entry.name}' combines techniques, so it has no grid.")
         return [
-            Variant(_joined(chosen), _unnamed(chosen), family, {}, *limits)
+            Variant(
+                "+".join(str(step.get("name", step.get("method"))) for step in chosen),
+                # what a technique is called is for the study alone
+                tuple({p: v for p, v in step.items() if p != "name"} for step in chosen),
+                family,
+                {},
+                *limits,
+            )
             for count in range(1, len(entry.combine) + 1)
             for chosen in itertools.combinations(entry.combine, count)
         ]
@@ -289,15 +290,6 @@ def expanded(given: Mapping[str, Any]) -> list[Variant]:
             dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())
         )
     ]
-
-
-def _joined(steps: Sequence[Mapping[str, Any]]) -> str:
-    return "+".join(str(step.get("name", step.get("method"))) for step in steps)
-
-
-def _unnamed(steps: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
-    """The techniques as a plan has them: what they are called is for the study alone."""
-    return tuple({part: v for part, v in step.items() if part != "name"} for step in steps)
 
 
 def _with(

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.study._design import Study, Variant
+from shoal.study._design import Study
 from shoal.study.figures._style import write_rows
-from shoal.study.running._store import Result, Status, Store, keys_of
+from shoal.study.running._store import Status, Store, keys_of
 from shoal.table import records_as_parquet
 
 Floats = npt.NDArray[np.float64]
@@ -61,12 +61,14 @@ class Results:
         keys = keys_of(study)
         found = Store(folder).read(keys.values())
         variants = {variant.name: variant for variant in study.variants}
-        rows = tuple(
-            _row(place, variants[place[1]], found[key])
-            for place, key in keys.items()
-            if key in found
-        )
-        return cls(rows, len(keys) - len(rows))
+        rows = []
+        for (table, name, seed, measure), key in keys.items():
+            if key in found:
+                one, variant = found[key], variants[name]
+                told = (one.status, one.value, one.reason, one.seconds)
+                what = (table, name, variant.family, seed, measure)
+                rows.append(Row(*what, *told, variant.parameters, one.facts))
+        return cls(tuple(rows), len(keys) - len(rows))
 
     def __iter__(self) -> Iterator[Row]:
         return iter(self.rows)
@@ -100,7 +102,9 @@ class Results:
         """The values of the rows grouped by a field or parameter, or by several, in order."""
         grouped: dict[Any, list[float]] = {}
         for row in self.done.rows:
-            place = tuple(_hashable(row.at(name)) for name in names)
+            given = (row.at(name) for name in names)
+            # lists and tables as the text that names of variants have
+            place = tuple(str(v) if isinstance(v, (list, Mapping)) else v for v in given)
             grouped.setdefault(place[0] if len(names) == 1 else place, []).append(row.value)
         return {place: np.array(values, np.float64) for place, values in grouped.items()}
 
@@ -110,26 +114,23 @@ class Results:
 
     def matrix(self, rows: Sequence[Any], columns: Sequence[Any], *, by: tuple[str, str]) -> Floats:
         """Means over seeds, laid out by two fields; NaN where there is none."""
-        grouped = self.by(*by)
-        out = np.full((len(rows), len(columns)), np.nan)
-        for i, row in enumerate(rows):
-            for j, column in enumerate(columns):
-                if (row, column) in grouped:
-                    out[i, j] = mean_of(grouped[row, column])
-        return out
+        means = {place: mean_of(values) for place, values in self.by(*by).items()}
+        cells = [[means.get((row, column), math.nan) for column in columns] for row in rows]
+        return np.array(cells, np.float64).reshape(len(rows), len(columns))
 
     def mean(self) -> float:
         """The mean of the values; NaN without any."""
         return float(self.values.mean()) if len(self.values) else math.nan
 
+    @property
+    def _parameters(self) -> list[str]:
+        return list(dict.fromkeys(name for row in self.rows for name in row.parameters))
+
     def to_csv(self, path: str | Path) -> None:
         """Write the rows, one column for each field and each parameter."""
-        names = list(dict.fromkeys(name for row in self.rows for name in row.parameters))
+        names = self._parameters
         rows = (
-            [
-                *(getattr(row, name) for name in _PLAIN),
-                *(row.parameters.get(name, "") for name in names),
-            ]
+            [getattr(row, field) for field in _PLAIN] + [row.parameters.get(n, "") for n in names]
             for row in self.rows
         )
         write_rows(Path(path), [*_PLAIN, *names], rows)
@@ -140,7 +141,7 @@ class Results:
             name: [getattr(row, name) for row in self.rows] for name in _PLAIN
         }
         columns["facts"] = [json.dumps(row.facts, ensure_ascii=False) for row in self.rows]
-        for name in dict.fromkeys(name for row in self.rows for name in row.parameters):
+        for name in self._parameters:
             values = [row.parameters.get(name) for row in self.rows]
             columns[f"parameter {name}" if name in columns else name] = _of_one_type(values)
         with open(path, "wb") as stream:
@@ -148,19 +149,8 @@ class Results:
 
 
 def mean_of(values: Floats) -> float:
-    """The mean to twelve digits: equal means are equal, in whatever order values were added.
-
-    Examples
-    --------
-    >>> mean_of(np.array([0.1, 0.2, 0.3])) == mean_of(np.array([0.3, 0.2, 0.1])) == 0.2
-    True
-    """
+    """The mean to twelve digits: equal means are equal, in whatever order values were added."""
     return float(f"{values.mean():.12g}")
-
-
-def _hashable(value: Any) -> Any:
-    """A parameter to group by: lists and tables as the text that names of variants have."""
-    return str(value) if isinstance(value, (list, Mapping)) else value
 
 
 def _of_one_type(values: Sequence[Any]) -> list[Any]:
@@ -175,9 +165,3 @@ def _is_number(value: Any) -> bool:
     if isinstance(value, int) and not isinstance(value, bool):
         return abs(value) <= sys.float_info.max  # a file may name any, of any length
     return isinstance(value, float)
-
-
-def _row(place: tuple[str, str, int, str], variant: Variant, found: Result) -> Row:
-    table, name, seed, measure = place
-    told = (found.status, found.value, found.reason, found.seconds)
-    return Row(table, name, variant.family, seed, measure, *told, variant.parameters, found.facts)

@@ -17,6 +17,7 @@ from shoal.utility.models import (
     stratified_folds,
     tuned,
 )
+from shoal.utility.models._evaluation import Attempt
 from shoal.utility.models._tuning import Tried, Tuned
 
 SMALL = {
@@ -115,6 +116,7 @@ def test_the_layers_of_a_perceptron_are_as_wide_as_the_matrix(people, monkeypatc
 
 
 def test_the_whole_grid_of_the_paper_has_99_configurations(people, monkeypatch):
-    monkeypatch.setattr("shoal.utility.models._tuning._tried", lambda *given: given[:2])
+    untrained = Attempt(0, 0, (1, 1))
+    monkeypatch.setattr("shoal.utility.models._tuning.attempt", lambda *given: untrained)
     found = tuned(people, "ill", "carvalho", repeats=1)
     assert len(found.tried) == 99

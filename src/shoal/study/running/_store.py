@@ -44,13 +44,7 @@ _PATIENCE = 60.0  # seconds that a worker waits for another one to finish its wr
 
 
 def key_of(parts: Mapping[str, Any]) -> str:
-    """The hash that names a task: of its parts as JSON, in one order.
-
-    Examples
-    --------
-    >>> key_of({"seed": 1, "table": "x"}) == key_of({"table": "x", "seed": 1})
-    True
-    """
+    """The hash that names a task: of its parts as JSON, in one order."""
     text = json.dumps(parts, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
@@ -68,17 +62,7 @@ class Result:
 
 
 class Store:
-    """The results of a study in a folder.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     store = Store(folder)
-    ...     store.write(Result(key_of({"seed": 1}), "done", 0.5))
-    ...     store.known([key_of({"seed": 1}), key_of({"seed": 2})]) == {key_of({"seed": 1})}
-    True
-    """
+    """The results of a study in a folder."""
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
@@ -161,16 +145,9 @@ class Store:
                 "SELECT key, status, value, facts, reason, seconds FROM results"
             ).fetchall()
         return {
-            row[0]: Result(
-                row[0],
-                row[1],
-                math.nan if row[2] is None else row[2],
-                json.loads(row[3]),
-                row[4],
-                row[5],
-            )
-            for row in rows
-            if row[0] in wanted
+            key: Result(key, status, math.nan if value is None else value, json.loads(facts), *more)
+            for key, status, value, facts, *more in rows
+            if key in wanted
         }
 
 
