@@ -181,11 +181,15 @@ class Secret:
 
 @dataclass(frozen=True)
 class Fits:
-    """What one test accepts, with the words for it; a plan may not be able to hold it."""
+    """What one test accepts, with the words for it; a plan may not be able to hold it.
+
+    ``read`` turns what a plan or a study's file holds into what is meant.
+    """
 
     words: str
     test: Callable[[Any], bool]
     in_plan: bool = True
+    read: Callable[[Any], Any] | None = None
 
     def accepts(self, value: Any) -> bool:
         return self.test(value)

@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar
 from shoal.errors import PlanError, did_you_mean
 from shoal.parameters import Anything, Constraint, Fits, Flag, Integer, Parametrized, Text
 from shoal.study._measures import study_measures
-from shoal.study.data._tables import Names, TableSource, sources_of
+from shoal.study.data._tables import NAMES, TableSource, sources_of
 from shoal.workflow import Plan
 from shoal.workflow._plan import read_toml
 
@@ -101,7 +101,7 @@ class MeasureSpec(Parametrized):
     measure: Annotated[str, Text()]
     name: Annotated[str, Text()]
     options: Annotated[Mapping[str, Any], Anything()]
-    families: Annotated[tuple[str, ...], Names()] = ()
+    families: Annotated[tuple[str, ...], NAMES] = ()
 
     def applies_to(self, variant: Variant) -> bool:
         """Whether the measure is for a variant: for all, unless it names families."""
@@ -250,9 +250,9 @@ class _VariantEntry(Parametrized):
     steps: Annotated[Sequence[Mapping[str, Any]] | None, _STEPS] = None
     combine: Annotated[Sequence[Mapping[str, Any]] | None, _STEPS] = None
     grid: Annotated[Mapping[str, Sequence[Any]] | None, _GRID] = None
-    tables: Annotated[tuple[str, ...], Names()] = ()
+    tables: Annotated[tuple[str, ...], NAMES] = ()
     seeds: Annotated[int | None, Integer(1)] = None
-    measures: Annotated[tuple[str, ...], Names()] = ()
+    measures: Annotated[tuple[str, ...], NAMES] = ()
 
 
 def expanded(given: Mapping[str, Any]) -> list[Variant]:

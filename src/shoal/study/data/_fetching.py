@@ -83,7 +83,7 @@ _QUANTITIES: Final = ("AGEP", "JWMNP", "PINCP", "POVPIP", "SCHL", "WKHP")
 _UNREACHABLE: Final[set[type]] = set()
 
 
-class _Unlike(Exception):
+class _UnexpectedContent(Exception):
     """What was fetched is not what was asked for; the text says why."""
 
 
@@ -155,10 +155,7 @@ class Folktables:
         folder.mkdir(parents=True, exist_ok=True)
         problem = getattr(folktables, self.task)
         survey = folktables.ACSDataSource(
-            survey_year=str(self.year),
-            horizon=self.horizon,
-            survey="person",
-            root_dir=str(survey_folder()),
+            str(self.year), self.horizon, "person", root_dir=str(survey_folder())
         )
         parts = []
         with _as_it_was():
@@ -167,7 +164,9 @@ class Folktables:
                 try:
                     parts.append(problem.df_to_numpy(survey.get_data(states=[state]))[:2])
                 except KeyError:
-                    raise _Unlike("the survey of that year lacks a column of the task") from None
+                    raise _UnexpectedContent(
+                        "the survey of that year lacks a column of the task"
+                    ) from None
         values = np.concatenate([part for part, _ in parts])
         columns = {name: _plain(name, values[:, i]) for i, name in enumerate(problem.features)}
         columns[problem.target] = np.concatenate([target for _, target in parts])
@@ -196,7 +195,8 @@ def kept_file(wanted: Elsewhere) -> tuple[Path | None, str]:
     if given is not None and (given / wanted.file_name).is_file():
         return given / wanted.file_name, ""
     try:
-        kept = _kept_folder() / wanted.file_name
+        kept = _data_home() / "shoal" / wanted.file_name
+        kept.parent.mkdir(exist_ok=True)
     except OSError:
         return None, f"{wanted.label}, for which scikit-learn's data home cannot be written"
     if kept.is_file():
@@ -216,8 +216,8 @@ def _fetched(wanted: Elsewhere, kept: Path) -> str:
         part.replace(kept)
     except MissingExtra:
         return f'{wanted.label}, which needs: pip install "shoal[study]"'
-    except _Unlike as unlike:
-        return f"{wanted.label}: {unlike}"
+    except _UnexpectedContent as why:
+        return f"{wanted.label}: {why}"
     except (OSError, ValueError, LookupError):  # no network, no such set, a damaged answer
         return f"{wanted.label}, which could not be fetched"
     finally:
@@ -237,12 +237,6 @@ def _data_home() -> Path:
     from sklearn.datasets import get_data_home
 
     return Path(get_data_home())
-
-
-def _kept_folder() -> Path:
-    folder = _data_home() / "shoal"
-    folder.mkdir(exist_ok=True)
-    return folder
 
 
 @contextmanager

@@ -14,7 +14,16 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InputError, PlanError, did_you_mean, quoted
-from shoal.parameters import Flag, Integer, OneOf, Parametrized, Real, Text, check_parameter_name
+from shoal.parameters import (
+    Fits,
+    Flag,
+    Integer,
+    OneOf,
+    Parametrized,
+    Real,
+    Text,
+    check_parameter_name,
+)
 from shoal.randomness import SecretStream
 from shoal.study.data._fetching import (
     FIRST_YEAR,
@@ -43,38 +52,22 @@ _SHIPPED = ("breast_cancer", "digits", "iris", "wine")
 _ORIGINS = ("path", "openml", "folktables", "scikit_learn")
 
 
-@dataclass(frozen=True)
-class Names:
+def _names(words: str = "a list of names", known: Sequence[str] = ()) -> Fits:
     """A list of names, or of some names only."""
 
-    known: tuple[str, ...] = ()
-    words: str = "a list of names"
-
-    def accepts(self, value: Any) -> bool:
+    def accepts(value: Any) -> bool:
         listed = isinstance(value, Sequence) and not isinstance(value, (str, bytes))
-        return listed and all(
-            isinstance(name, str) and (not self.known or name in self.known) for name in value
-        )
+        return listed and all(isinstance(n, str) and (not known or n in known) for n in value)
 
-    def describe(self) -> str:
-        return self.words
-
-    def read(self, value: Any) -> Any:
-        return tuple(dict.fromkeys(value)) if self.accepts(value) else value
+    return Fits(words, accepts, read=lambda v: tuple(dict.fromkeys(v)) if accepts(v) else v)
 
 
-@dataclass(frozen=True)
-class RolesOrRule:
-    """The roles of a table, or a rule by which they are found."""
-
-    def accepts(self, value: Any) -> bool:
-        return isinstance(value, Roles) or value in ("all", "part")
-
-    def describe(self) -> str:
-        return "a table of roles, or a rule: 'all' or 'part'"
-
-    def read(self, value: Any) -> Any:
-        return Roles.from_dict(value) if isinstance(value, Mapping) else value
+NAMES = _names()
+_ROLES_OR_RULE = Fits(
+    "a table of roles, or a rule: 'all' or 'part'",
+    lambda value: isinstance(value, Roles) or value in ("all", "part"),
+    read=lambda value: Roles.from_dict(value) if isinstance(value, Mapping) else value,
+)
 
 
 @dataclass(frozen=True)
@@ -129,18 +122,18 @@ class TableSource(Parametrized):
     path: Annotated[str | None, Text()] = None
     openml: Annotated[int | None, Integer(1)] = None
     scikit_learn: Annotated[str | None, OneOf(_SHIPPED)] = None
-    roles: Annotated[Roles | str, RolesOrRule()] = "all"
+    roles: Annotated[Roles | str, _ROLES_OR_RULE] = "all"
     target: Annotated[str | None, Text()] = None
     openml_target: Annotated[str | None, Text()] = None
     folktables: Annotated[str | None, OneOf(tuple(TASKS))] = None
     year: Annotated[int | None, Integer(FIRST_YEAR)] = None
     horizon: Annotated[str | None, OneOf(HORIZONS)] = None
-    states: Annotated[tuple[str, ...], Names(STATES, "a list of states such as 'CA' or 'PR'")] = ()
+    states: Annotated[tuple[str, ...], _names("a list of states such as 'CA' or 'PR'", STATES)] = ()
     hierarchies: Annotated[str | None, Text()] = None
     rows: Annotated[int | None, Integer(1)] = None
     held_out: Annotated[float | None, Real(above=0, below=1)] = None
-    only: Annotated[tuple[str, ...], Names()] = ()
-    without: Annotated[tuple[str, ...], Names()] = ()
+    only: Annotated[tuple[str, ...], NAMES] = ()
+    without: Annotated[tuple[str, ...], NAMES] = ()
     floats: Annotated[bool, Flag()] = False
 
     def __post_init__(self) -> None:
@@ -203,9 +196,7 @@ class TableSource(Parametrized):
     def fingerprint(self, folder: Path | None = None) -> str:
         """A hash of the data, so that results of other data are not taken for these."""
         file = self.file(folder)
-        if file is None:
-            return f"scikit-learn:{self.scikit_learn}"
-        return content_of(file)
+        return f"scikit-learn:{self.scikit_learn}" if file is None else content_of(file)
 
     def load(self, folder: Path | None = None) -> Table:
         """The table to mask, with its roles."""
@@ -218,8 +209,7 @@ class TableSource(Parametrized):
             return table.with_roles(self._roles_of(table)), None
         owned = table
         if isinstance(self.roles, Roles) and (self.roles.unit or self.roles.household):
-            whose = Roles(unit=self.roles.unit, household=self.roles.household)
-            owned = table.with_roles(whose)
+            owned = table.with_roles(Roles(unit=self.roles.unit, household=self.roles.household))
         apart = drawn_whole(owned, self.held_out, "held out")
         kept = table.keep(~apart)
         roles = self._roles_of(kept)  # a rule sees what is masked, and nothing else
@@ -301,18 +291,15 @@ def _hashed(path: str, modified: int, changed: int) -> str:
 
 def drawn_whole(table: Table, share: float, purpose: str) -> npt.NDArray[np.bool_]:
     """A share of the rows, the same ones every time; of persons or households, who stay whole."""
-    together = table.together
-    if together is None:
-        return chosen_rows(len(table), max(1, round(share * len(table))), purpose)
+    together = np.arange(len(table)) if table.together is None else table.together
     groups, member = np.unique(together, return_inverse=True)
     return chosen_rows(len(groups), max(1, round(share * len(groups))), purpose)[member]
 
 
 def chosen_rows(rows: int, count: int, purpose: str) -> npt.NDArray[np.bool_]:
     """So many of the rows, the same ones every time."""
-    stream = SecretStream.public(purpose)
     chosen = np.zeros(rows, dtype=bool)
-    chosen[stream.choose(rows, count)] = True
+    chosen[SecretStream.public(purpose).choose(rows, count)] = True
     return chosen
 
 
@@ -389,7 +376,7 @@ def sources_of(entry: Mapping[str, Any], folder: Path | None = None) -> list[Tab
     if "folder" not in entry:
         return [TableSource.from_dict(entry)]
     common = {part: value for part, value in entry.items() if part != "folder"}
-    for part in ("name", "path", "openml", "folktables", "scikit_learn"):
+    for part in ("name", *_ORIGINS):
         if part in common:
             raise PlanError(f"A folder of tables has no part '{part}'; name the tables singly.")
     beside = None if folder is None else folder / str(entry["folder"])
@@ -411,17 +398,11 @@ def _listed_in(path: Path) -> list[TableSource]:
     listed = isinstance(entries, list) and all(isinstance(one, Mapping) for one in entries)
     if not entries or not listed:
         raise PlanError(f"The file '{path}' lists no tables; write [[tables]] for each.")
-    return [
-        source
-        for entry in entries
-        for source in sources_of(
-            {
-                part: _absolute(value, path.parent) if part in ("path", "hierarchies") else value
-                for part, value in entry.items()
-            },
-            path.parent,
-        )
-    ]
+    sources = []
+    for entry in entries:
+        paths = {p: _absolute(entry[p], path.parent) for p in ("path", "hierarchies") if p in entry}
+        sources += sources_of({**entry, **paths}, path.parent)
+    return sources
 
 
 def _absolute(path: Any, folder: Path | None = None) -> Any:
