@@ -12,8 +12,8 @@ import pytest
 
 from shoal import __version__
 from shoal.app.cli import app
-from shoal.app.cli._sources import Reading, kind_of_source, split_names
-from shoal.app.cli.output import _errors, _show
+from shoal.app.cli._options import Reading, kind_of_source, split_names
+from shoal.app.cli.output import _errors, ui
 from shoal.app.cli.output._progress import Working
 from shoal.errors import ReadError, ShoalError, ShoalWarning
 
@@ -179,7 +179,7 @@ def test_warnings_are_one_line_each(shoal, people, monkeypatch):
 
 
 def test_json_holds_no_number_that_json_has_not(capsys):
-    _show.print_json({"a": float("nan"), "b": [float("inf"), 1.5], "c": {1: None}})
+    ui.print_json({"a": float("nan"), "b": [float("inf"), 1.5], "c": {1: None}})
     assert json.loads(capsys.readouterr().out) == {"a": None, "b": [None, 1.5], "c": {"1": None}}
 
 

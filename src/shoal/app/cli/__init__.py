@@ -37,11 +37,6 @@ shoal verify release --original people.csv
 """
 
 
-def _flowing(text: str | None) -> str:
-    """A docstring with one line per paragraph: the terminal decides where lines end."""
-    return "\n\n".join(" ".join(part.split()) for part in (text or "").split("\n\n"))
-
-
 app = typer.Typer(
     name="shoal",
     cls=Group,
@@ -52,26 +47,9 @@ app = typer.Typer(
     epilog=_EXAMPLES,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-_COMMANDS = (
-    demo,
-    roles,
-    init,
-    hierarchy,
-    assess,
-    protect,
-    sign,
-    verify,
-    tune,
-    methods,
-    study,
-    warm,
-)
-for command in _COMMANDS:
-    app.command(
-        cls=Command,
-        help=_flowing(command.__doc__),
-        epilog=getattr(command, "examples", None),
-    )(command)
+_WORK = (demo, roles, init, hierarchy, assess, protect, sign, verify)
+for command in (*_WORK, tune, methods, study, warm):
+    app.command(cls=Command, help=command.__doc__, epilog=vars(command)["examples"])(command)
 
 
 def _print_version(wanted: bool) -> None:

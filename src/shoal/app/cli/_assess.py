@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from shoal.app.cli._sources import (
+from shoal.app.cli._options import (
     AsJson,
     Declared,
     Names,
     Reading,
-    argument,
-    flag,
-    option,
-    reads_data,
+    check_page,
+    command,
     split_names,
-    with_examples,
+    write_whole,
 )
-from shoal.app.cli.output._files import check_page, write_whole
+from shoal.app.cli.output import ui
 from shoal.app.cli.output._progress import Working
-from shoal.app.cli.output._show import note, print_json, printable
 from shoal.app.cli.output._show_assessment import show_assessment
 from shoal.errors import InputError
 
@@ -28,11 +25,8 @@ if TYPE_CHECKING:
     from shoal.table import Roles, Table
     from shoal.workflow import Assessment
 
-_ROLES = "Roles (a plan, or column names separated by commas)"
-_MEASURES = "What is measured"
 
-
-@with_examples("""
+@command("""
 shoal assess people.csv --quasi age,zip,sex --sensitive diagnosis
 shoal assess people.csv --plan plan.toml --html exposure.html
 
@@ -51,100 +45,72 @@ shoal assess masked.csv --original people.csv --same-order --plan plan.toml
 # the table is a sample of a tenth of the population
 shoal assess people.csv --quasi age,zip,sex --sampling-fraction 0.1
 """)
-@reads_data
 def assess(
-    data: Annotated[
-        str,
-        argument(
-            "DATA",
-            "The table: a CSV, TSV, Parquet, Arrow/Feather or Excel file, the URI of a "
-            "database with --query, or the folder of a release.",
-        ),
-    ],
+    data: str,
     reading: Reading,
-    original: Annotated[
-        str | None, option("The table before masking, for measures that compare.", "DATA")
-    ] = None,
-    same_order: Annotated[
-        bool,
-        flag(
-            "--same-order",
-            "Both tables have the same records in the same order, so that rows can be paired.",
-        ),
-    ] = False,
-    plan: Annotated[Path | None, option("Take the roles of a plan.", "FILE", _ROLES)] = None,
-    quasi: Annotated[Names, option("Columns that an intruder may know.", "A,B", _ROLES)] = None,
-    sensitive: Annotated[Names, option("Columns that nobody should learn.", "A,B", _ROLES)] = None,
-    identifiers: Annotated[
-        Names, option("Columns that name a person by themselves.", "A,B", _ROLES)
-    ] = None,
-    unit: Annotated[
-        Names,
-        option("Columns that say whose row it is, where a person has several.", "A,B", _ROLES),
-    ] = None,
-    household: Annotated[
-        Names, option("Columns that say who lives together.", "A,B", _ROLES)
-    ] = None,
-    target: Annotated[
-        str | None, option("The column that a model is to predict.", "COLUMN", _ROLES)
-    ] = None,
-    measure: Annotated[
-        Names, option("Only these measures, by their names.", "NAME,NAME", _MEASURES)
-    ] = None,
-    everything: Annotated[
-        bool, flag("--all", "Also the measures that take long.", _MEASURES)
-    ] = False,
-    known: Annotated[
-        Names,
-        option("The columns that an intruder knows who attacks.", "A,B", _MEASURES),
-    ] = None,
-    option: Annotated[
-        Names,
-        option(
-            "An option of one measure, its value written as in TOML; may be repeated.",
-            "MEASURE.OPTION=VALUE",
-            _MEASURES,
-        ),
-    ] = None,
-    earlier: Annotated[
-        Names,
-        option(
-            "The folder of an earlier release of the same original: whom both expose together; "
-            "may be repeated.",
-            "DIR",
-            _MEASURES,
-        ),
-    ] = None,
-    control: Annotated[
-        str | None,
-        option(
-            "People of the same kind who are not in the table, to compare attacks with.",
-            "DATA",
-            _MEASURES,
-        ),
-    ] = None,
-    population: Annotated[
-        str | None, option("The population of the table, for journalist risk.", "DATA")
-    ] = None,
-    sampling_fraction: Annotated[
-        float | None,
-        option("The share of the population that the table holds, for journalist risk.", "SHARE"),
-    ] = None,
-    threshold: Annotated[float, option("The risk above which a record is at risk.", "RISK")] = 0.2,
-    missing: Annotated[
-        Literal["own", "wildcard"],
-        option(
-            "Whether a missing value is a value of its own, or agrees with every value as "
-            "the statistics offices count."
-        ),
-    ] = "own",
-    html: Annotated[Path | None, option("Write the facts as a page, too.", "FILE")] = None,
+    original: str | None = None,
+    same_order: bool = False,
+    plan: Path | None = None,
+    quasi: Names = None,
+    sensitive: Names = None,
+    identifiers: Names = None,
+    unit: Names = None,
+    household: Names = None,
+    target: str | None = None,
+    measure: Names = None,
+    everything: bool = False,
+    known: Names = None,
+    option: Names = None,
+    earlier: Names = None,
+    control: str | None = None,
+    population: str | None = None,
+    sampling_fraction: float | None = None,
+    threshold: float = 0.2,
+    missing: Literal["own", "wildcard"] = "own",
+    html: Path | None = None,
     as_json: AsJson = False,
 ) -> None:
     """Measure how exposed a table is and, against its original, what masking cost.
 
     The numbers are about the table as it is, original or masked; they are made for the steward,
     not for the public.
+
+    Arguments
+    ---------
+    data DATA: The table: a CSV, TSV, Parquet, Arrow/Feather or Excel file, the URI of a database
+        with --query, or the folder of a release.
+
+    Options
+    -------
+    original DATA: The table before masking, for measures that compare.
+    same_order: Both tables have the same records in the same order, so that rows can be paired.
+    population DATA: The population of the table, for journalist risk.
+    sampling_fraction SHARE: The share of the population that the table holds, for journalist risk.
+    threshold RISK: The risk above which a record is at risk.
+    missing: Whether a missing value is a value of its own, or agrees with every value as the
+        statistics offices count.
+    html FILE: Write the facts as a page, too.
+
+    Roles (a plan, or column names separated by commas)
+    ---------------------------------------------------
+    plan FILE: Take the roles of a plan.
+    quasi A,B: Columns that an intruder may know.
+    sensitive A,B: Columns that nobody should learn.
+    identifiers A,B: Columns that name a person by themselves.
+    unit A,B: Columns that say whose row it is, where a person has several.
+    household A,B: Columns that say who lives together.
+    target COLUMN: The column that a model is to predict.
+
+    What is measured
+    ----------------
+    measure NAME,NAME: Only these measures, by their names.
+    everything --all: Also the measures that take long.
+    known A,B: The columns that an intruder knows who attacks.
+    option MEASURE.OPTION=VALUE: An option of one measure, its value written as in TOML; may be
+        repeated.
+    earlier DIR: The folder of an earlier release of the same original: whom both expose together;
+        may be repeated.
+    control DATA: People of the same kind who are not in the table, to compare attacks with.
     """
     from shoal.workflow import assess
 
@@ -187,11 +153,11 @@ def assess(
             working("Writing the page", 0.0)
             write_whole(html, found.to_html(), private=True)
     if as_json:
-        print_json(found.to_dict())
+        ui.print_json(found.to_dict())
     else:
         show_assessment(found)
     if html is not None:
-        note(f"The page is at {printable(html)}.")
+        ui.note(f"The page is at {ui.printable(html)}.")
 
 
 def read_tables(

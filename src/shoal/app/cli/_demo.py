@@ -5,38 +5,25 @@ from __future__ import annotations
 import os
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
+from shoal.app.cli._options import AsJson, Force, command
 from shoal.app.cli._protect import check_place, release_facts, show_before_and_after
-from shoal.app.cli._sources import AsJson, Force, option, with_examples
+from shoal.app.cli.output import ui
 from shoal.app.cli.output._progress import Working
-from shoal.app.cli.output._show import (
-    command_line,
-    console,
-    count,
-    heading,
-    listed,
-    percent,
-    print_json,
-    printable,
-    say,
-    show,
-)
 
 if TYPE_CHECKING:
     from shoal.table import Table
     from shoal.workflow import Assessment, Release, Verification
 
 
-@with_examples("""
+@command("""
 shoal demo
 shoal demo --out my-first-release
 shoal demo --force
 """)
 def demo(
-    out: Annotated[Path, option("The folder of the release to make.", "DIR")] = Path(
-        "demo-release"
-    ),
+    out: Path = Path("demo-release"),
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
@@ -44,6 +31,10 @@ def demo(
 
     The people in the table are invented. The demo reads them, declares who is who, measures how
     exposed they are, masks them by a plan, verifies the result and writes the release.
+
+    Options
+    -------
+    out DIR: The folder of the release to make.
     """
     from shoal import read
     from shoal.app.demo import PEOPLE, PLAN
@@ -53,7 +44,7 @@ def demo(
     check_place(out, force=force)
     plan = Plan.load(PLAN)
     if not as_json:
-        heading("The whole job on a small table of invented people")
+        ui.heading("The whole job on a small table of invented people")
     with Working("Reading the data"):
         people = read(PEOPLE, roles=plan.roles)
     if not as_json:
@@ -67,7 +58,7 @@ def demo(
         release.save(out, format="csv", force=force, source=PEOPLE, progress=working)
         found = verify(out, original=people)
     if as_json:
-        print_json({**release_facts(release, out), "verified": found.holds})
+        ui.print_json({**release_facts(release, out), "verified": found.holds})
         return
     _tell_release(release, PLAN)
     _tell_checks(found)
@@ -78,24 +69,21 @@ def demo(
 def _step(title: str, *lines: str) -> None:
     from rich.padding import Padding
 
-    out = console()
+    out = ui.console()
     out.print()
     out.print(title, style="bold")
     for line in lines:
-        show(Padding(line, (0, 0, 0, 3)))
+        ui.show(Padding(line, (0, 0, 0, 3)))
 
 
 def _tell_table(people: Table, path: Path) -> None:
-    roles = people.roles
-    _step(
-        "1. Read the table",
-        f"{path.name}: {count(len(people), 'record')}, {count(len(people.columns), 'column')}",
-    )
+    roles, columns = people.roles, ui.count(len(people.columns), "column")
+    _step("1. Read the table", f"{path.name}: {ui.count(len(people), 'record')}, {columns}")
     _step(
         "2. Declare who is who",
-        f"identifiers (taken out):          {listed(roles.identifiers)}",
-        f"quasi-identifiers (to be masked): {listed(roles.quasi_identifiers)}",
-        f"sensitive (nobody should learn):  {listed(roles.sensitive)}",
+        f"identifiers (taken out):          {ui.listed(roles.identifiers)}",
+        f"quasi-identifiers (to be masked): {ui.listed(roles.quasi_identifiers)}",
+        f"sensitive (nobody should learn):  {ui.listed(roles.sensitive)}",
     )
 
 
@@ -103,8 +91,8 @@ def _tell_exposure(exposure: Assessment) -> None:
     classes, rows = exposure.classes, exposure.rows
     _step(
         "3. Measure how exposed they are",
-        f"k = {classes.k}: {classes.uniques:,} of {count(rows, 'record')} "
-        f"({percent(classes.uniques / rows)}) are alone with their quasi-identifiers.",
+        f"k = {classes.k}: {classes.uniques:,} of {ui.count(rows, 'record')} "
+        f"({ui.percent(classes.uniques / rows)}) are alone with their quasi-identifiers.",
     )
 
 
@@ -114,13 +102,13 @@ def _tell_release(release: Release, plan: Path) -> None:
         settings = ", ".join(
             f"{name} = {value}" for name, value in step.parameters.items() if name != "columns"
         )
-        done = listed(step.touched) if step.touched else "no column"
+        done = ui.listed(step.touched) if step.touched else "no column"
         if step.removed_columns:
             done += " (taken out)"
         if step.removed:
-            done = f"{count(step.removed, 'record')} taken out"
+            done = f"{ui.count(step.removed, 'record')} taken out"
         lines.append(f"{step.method} ({settings}): {done}")
-    _step(f"4. Mask by the plan {printable(plan.name)}", *lines)
+    _step(f"4. Mask by the plan {ui.printable(plan.name)}", *lines)
     _step(
         "5. Check what the plan requires, by code that did not mask",
         *(
@@ -133,33 +121,31 @@ def _tell_release(release: Release, plan: Path) -> None:
 
 def _tell_checks(found: Verification) -> None:
     passed = sum(check.status == "passed" for check in found.checks)
-    _step(
-        "6. Write the release, and verify it from its files",
-        f"{passed} of {count(len(found.checks), 'check')} passed",
-    )
+    told = f"{passed} of {ui.count(len(found.checks), 'check')} passed"
+    _step("6. Write the release, and verify it from its files", told)
 
 
 def _conclude(release: Release, out: Path) -> None:
     before, after = release.before, release.after
     risks = [m["marketer_risk"].value for m in (before, after)]
-    heading("What it says")
-    say(
+    ui.heading("What it says")
+    ui.say(
         f"Of {release.rows_before:,} records {len(release.masked):,} are released. The smallest "
         f"crowd grew from {before.k} to {after.k}. Whoever tries to find everybody in the table "
-        f"would be right about {percent(risks[0])} of the records before, and "
-        f"{percent(risks[1])} now. "
+        f"would be right about {ui.percent(risks[0])} of the records before, and "
+        f"{ui.percent(risks[1])} now. "
         + " ".join(
             f"The requirement {c.key} = {c.requirement.threshold:g} is met." for c in release.claims
         )
     )
-    heading("Where it is")
+    ui.heading("Where it is")
     for what, place in (
         ("release", out),
         ("to give away", out / "public"),
         ("to keep", out / "private"),
         ("report", out / "public" / "report.html"),
     ):
-        console().print(f"  {what:<14}{printable(place)}", soft_wrap=True)
-    heading("Next: the same on your own table")
-    command_line("shoal init YOUR-DATA")
-    command_line("shoal verify", shlex.quote(str(out)))
+        ui.console().print(f"  {what:<14}{ui.printable(place)}", soft_wrap=True)
+    ui.heading("Next: the same on your own table")
+    ui.command_line("shoal init YOUR-DATA")
+    ui.command_line("shoal verify", shlex.quote(str(out)))

@@ -6,31 +6,11 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from shoal.app.cli._sources import (
-    AsJson,
-    Data,
-    Force,
-    Reading,
-    argument,
-    option,
-    reads_data,
-    with_examples,
-)
-from shoal.app.cli.output._files import check_new, write_whole
+from shoal.app.cli._options import AsJson, Data, Force, Reading, check_new, command, write_whole
+from shoal.app.cli.output import ui
 from shoal.app.cli.output._progress import Working
-from shoal.app.cli.output._show import (
-    console,
-    count,
-    heading,
-    note,
-    number,
-    print_json,
-    printable,
-    say,
-    show_table,
-)
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
@@ -139,28 +119,17 @@ _SHOWN = 8
 _LABELS = 4
 
 
-@with_examples("""
+@command("""
 shoal hierarchy people.csv age
 shoal hierarchy people.csv income --kind quantiles
 shoal hierarchy people.csv occupation --out hierarchies/occupation.csv
 """)
-@reads_data
 def hierarchy(
     data: Data,
-    column: Annotated[str, argument("COLUMN", "The column.")],
+    column: str,
     reading: Reading,
-    kind: Annotated[
-        str | None,
-        option(
-            "Another kind than the one that fits best: intervals, sizes, quantiles, "
-            "rounding, dates, prefixes, ordered, frequency or suppression.",
-            "KIND",
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        option("Write it as a CSV file to edit: one line for each value of the column.", "FILE"),
-    ] = None,
+    kind: str | None = None,
+    out: Path | None = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
@@ -169,6 +138,16 @@ def hierarchy(
     Level 0 is the value itself, the last level is * for every value. Numbers get intervals, dates
     calendar units, postcodes prefixes; other values are joined by their order or because they are
     rare. A list names values of the table, also rare ones: keep it as private as the table.
+
+    Arguments
+    ---------
+    column COLUMN: The column.
+
+    Options
+    -------
+    kind KIND: Another kind than the one that fits best: intervals, sizes, quantiles, rounding,
+        dates, prefixes, ordered, frequency or suppression.
+    out FILE: Write it as a CSV file to edit: one line for each value of the column.
     """
     from shoal.table import Hierarchy
 
@@ -182,21 +161,19 @@ def hierarchy(
         if out is not None:
             write_whole(out, found.listed(loaded, column).to_csv_text(), private=True)
     if as_json:
-        print_json(_facts(column, found, codes, out))
+        ui.print_json(_facts(column, found, codes, out))
         return
     _show(column, found, codes)
     if out is not None:
-        heading(f"Wrote {printable(out)}")
-        say(
-            f"It lists {count(len(codes.column.levels), 'value')} of the table: keep it as private "
-            "as the table."
-        )
-    heading("In a plan")
+        ui.heading(f"Wrote {ui.printable(out)}")
+        values = ui.count(len(codes.column.levels), "value")
+        ui.say(f"It lists {values} of the table: keep it as private as the table.")
+    ui.heading("In a plan")
     named = found.to_plan() if found.is_function or out is None else out.as_posix()
     if found.is_function or out is not None:
-        console().print(f"  {printable(in_plan(column, named))}", soft_wrap=True)
+        ui.console().print(f"  {ui.printable(in_plan(column, named))}", soft_wrap=True)
     else:
-        say("Write it with --out FILE, and give the path of the file relative to the plan.")
+        ui.say("Write it with --out FILE, and give the path of the file relative to the plan.")
 
 
 def _facts(
@@ -216,21 +193,23 @@ def _facts(
 
 
 def _show(column: str, found: Hierarchy, codes: HierarchyCodes) -> None:
-    heading(f"Hierarchy of {printable(column)}: {str(found).partition(', ')[2]}")
+    ui.heading(f"Hierarchy of {ui.printable(column)}: {str(found).partition(', ')[2]}")
     rows = []
     for level in range(codes.levels):
         labels = [label for label in codes.labels[level] if label is not None]
         # level 0 are cells of the table, which a function need not show
         said = "the values themselves" if level == 0 else ", ".join(labels[:_LABELS])
         more = f" and {len(labels) - _LABELS:,} more" if level and len(labels) > _LABELS else ""
-        rows.append((str(level), number(codes.nodes(level)), said + more))
-    show_table(("level", "values", "such as"), rows, numeric=(0, 1))
+        rows.append((str(level), ui.number(codes.nodes(level)), said + more))
+    ui.table(("level", "values", "such as"), rows, numeric=(0, 1))
     if codes.column.missing is not None:
-        say("A missing value stays missing up to the last level, and counts as one value.")
+        ui.say("A missing value stays missing up to the last level, and counts as one value.")
     if found.is_function:
         return
-    heading("First lines")
+    ui.heading("First lines")
     head = [f"level {level}" for level in range(codes.levels)]
-    show_table(head, found.rows[:_SHOWN])
+    ui.table(head, found.rows[:_SHOWN])
     if len(found.rows) > _SHOWN:
-        note(f"{count(len(found.rows) - _SHOWN, 'further line')}; --out FILE writes all of them.")
+        ui.note(
+            f"{ui.count(len(found.rows) - _SHOWN, 'further line')}; --out FILE writes all of them."
+        )

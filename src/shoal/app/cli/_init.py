@@ -6,46 +6,35 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from shoal.app.cli._hierarchy import ProposedHierarchies, propose_hierarchies
-from shoal.app.cli._sources import (
+from shoal.app.cli._options import (
     AsJson,
     Data,
     Force,
     Reading,
-    option,
-    reads_data,
+    check_new,
+    command,
     shown_source,
-    with_examples,
+    write_whole,
 )
-from shoal.app.cli.output._files import check_new, write_whole
+from shoal.app.cli.output import ui
 from shoal.app.cli.output._progress import Working
-from shoal.app.cli.output._show import (
-    command_line,
-    count,
-    heading,
-    listed,
-    print_json,
-    printable,
-    say,
-    show_roles,
-)
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
     from shoal.table import Roles, Table
 
 
-@with_examples("""
+@command("""
 shoal init people.csv
 shoal init people.csv --out plans/people.toml --force
 """)
-@reads_data
 def init(
     data: Data,
     reading: Reading,
-    out: Annotated[Path, option("The plan to write.", "FILE")] = Path("plan.toml"),
+    out: Path = Path("plan.toml"),
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
@@ -54,6 +43,10 @@ def init(
     Every line of the plan is explained in it. It runs as it is, but the roles are a guess that
     someone who knows the data has to check. Hierarchies that list values of the quasi-identifiers
     are written into the folder 'hierarchies' beside the plan; a file that is there already stays.
+
+    Options
+    -------
+    out FILE: The plan to write.
     """
     from shoal import suggest_roles
 
@@ -68,31 +61,32 @@ def init(
     if as_json:
         facts = {"plan": out, "roles": plan.roles.to_dict(), "k": plan.k}
         found = plan.hierarchies
-        print_json(facts | {"hierarchies": found.in_plan, "files": found.written})
+        ui.print_json(facts | {"hierarchies": found.in_plan, "files": found.written})
         return
     _show(plan, out)
     for note in suggestion.notes:
         if "unit" in note:
-            say(note, style="yellow")
+            ui.say(note, style="yellow")
     _show_hierarchies(plan.hierarchies)
-    heading("Next: check the roles in the plan, then")
+    ui.heading("Next: check the roles in the plan, then")
     source, words = shlex.quote(str(out)), shown_source(data, reading)
-    command_line("shoal assess", *words, "--plan", source)
-    command_line("shoal protect", *words, "--plan", source, "--out release")
+    ui.command_line("shoal assess", *words, "--plan", source)
+    ui.command_line("shoal protect", *words, "--plan", source, "--out release")
 
 
 def _show(plan: FirstPlan, out: Path) -> None:
-    heading(f"Wrote {printable(out)}")
+    ui.heading(f"Wrote {ui.printable(out)}")
     if plan.roles.to_dict():
-        show_roles(plan.roles.to_dict())
-    say()
+        ui.roles(plan.roles.to_dict())
+    ui.say()
     if plan.runs:
-        say(
+        ui.say(
             "As it is, the plan makes values coarser until nobody stands in a crowd of fewer than "
-            f"{count(plan.k, 'person' if plan.roles.unit else 'record')}; no record is taken out."
+            f"{ui.count(plan.k, 'person' if plan.roles.unit else 'record')}; no record is taken "
+            "out."
         )
     else:
-        say(
+        ui.say(
             "No column looks like a quasi-identifier: name those that an intruder may know in "
             "the plan, or it cannot run."
         )
@@ -100,14 +94,14 @@ def _show(plan: FirstPlan, out: Path) -> None:
 
 def _show_hierarchies(hierarchies: ProposedHierarchies) -> None:
     if hierarchies.written:
-        say()
-        say(
-            f"Hierarchies are in {listed(hierarchies.written)}: they list values of the table, so "
-            "keep them as private as the table."
+        ui.say()
+        ui.say(
+            f"Hierarchies are in {ui.listed(hierarchies.written)}: they list values of the table, "
+            "so keep them as private as the table."
         )
     if hierarchies.kept:
-        say()
-        say(f"Left as they were: {listed(hierarchies.kept)}.")
+        ui.say()
+        ui.say(f"Left as they were: {ui.listed(hierarchies.kept)}.")
 
 
 @dataclass(frozen=True)

@@ -7,30 +7,11 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from shoal.app.cli._sources import (
-    AsJson,
-    Data,
-    Force,
-    Reading,
-    is_database,
-    option,
-    reads_data,
-    shown_source,
-    with_examples,
-)
+import typer
+
+from shoal.app.cli._options import AsJson, Data, Force, Reading, command, is_database, shown_source
+from shoal.app.cli.output import ui
 from shoal.app.cli.output._progress import Working
-from shoal.app.cli.output._show import (
-    command_line,
-    count,
-    heading,
-    listed,
-    number,
-    print_json,
-    printable,
-    say,
-    show_table,
-    styled,
-)
 from shoal.app.cli.output._show_assessment import NOT_BY_CROWDS
 
 if TYPE_CHECKING:
@@ -38,40 +19,37 @@ if TYPE_CHECKING:
     from shoal.workflow import Assessment, Claim, Release
 
 
-@with_examples("""
+@command("""
 shoal protect people.csv --plan plan.toml --out release
 shoal protect people.csv --plan plan.toml --out release --format parquet --force
 shoal protect sqlite:///people.db --query 'SELECT * FROM people' --plan plan.toml --out release
 """)
-@reads_data
 def protect(
     data: Data,
     reading: Reading,
-    plan: Annotated[Path, option("The plan: roles, steps, require.", "FILE")],
-    out: Annotated[Path, option("The folder of the release to make.", "DIR")],
+    plan: Path,
+    out: Path,
     format: Annotated[
-        str | None,
-        option(
-            "The format of the released data: csv, tsv, parquet, arrow or xlsx.",
-            "FORMAT",
-            show_default="that of DATA; parquet for a database",
-        ),
+        str | None, typer.Option(show_default="that of DATA; parquet for a database")
     ] = None,
-    formulas: Annotated[
-        Literal["neutralise", "keep"],
-        option(
-            "In csv and tsv: put an apostrophe before texts and column names that a "
-            "spreadsheet would run as formulas, or keep them as they are."
-        ),
-    ] = "neutralise",
+    formulas: Literal["neutralise", "keep"] = "neutralise",
     force: Force = False,
-    engine: Annotated[Literal["local"], option("Where the plan runs: on this machine.")] = "local",
+    engine: Literal["local"] = "local",
     as_json: AsJson = False,
 ) -> None:
     """Apply a plan, verify what it requires, and write the release.
 
     If a requirement does not hold, the reason is told, nothing is written and the exit code
     is 1. The release has a public half to give away and a private one to keep.
+
+    Options
+    -------
+    plan FILE: The plan: roles, steps, require.
+    out DIR: The folder of the release to make.
+    format FORMAT: The format of the released data: csv, tsv, parquet, arrow or xlsx.
+    formulas: In csv and tsv: put an apostrophe before texts and column names that a spreadsheet
+        would run as formulas, or keep them as they are.
+    engine: Where the plan runs: on this machine.
     """
     from shoal.table import DELIMITER_OF
     from shoal.table.storage._formats import check_format
@@ -93,13 +71,15 @@ def protect(
             progress=working,
         )
     if as_json:
-        print_json(release_facts(release, folder))
+        ui.print_json(release_facts(release, folder))
         return
     show_release(release, out)
     if written in DELIMITER_OF:
         _show_formulas(release.masked, formulas)
-    heading("Next: check the release again, from its files")
-    command_line("shoal verify", shlex.quote(str(out)), "--original", *shown_source(data, reading))
+    ui.heading("Next: check the release again, from its files")
+    ui.command_line(
+        "shoal verify", shlex.quote(str(out)), "--original", *shown_source(data, reading)
+    )
 
 
 def check_place(out: Path, *, force: bool) -> None:
@@ -141,15 +121,17 @@ def show_release(release: Release, out: Path) -> None:
     """What was done, what holds, and where it is."""
     from shoal.workflow import minimalities_of, minimality_in_words
 
-    heading("What each step did")
-    show_table(
+    ui.heading("What each step did")
+    ui.table(
         ("step", "columns changed", "records taken out", "left alone, because"),
         (
             (
                 step.method,
-                listed(f"{n} (removed)" if n in step.removed_columns else n for n in step.touched),
-                number(step.removed),
-                listed(f"{name}: {why}" for name, why in step.skipped.items()),
+                ui.listed(
+                    f"{n} (removed)" if n in step.removed_columns else n for n in step.touched
+                ),
+                ui.number(step.removed),
+                ui.listed(f"{name}: {why}" for name, why in step.skipped.items()),
             )
             for step in release.steps
         ),
@@ -158,32 +140,32 @@ def show_release(release: Release, out: Path) -> None:
     show_before_and_after(release.before, release.after)
     show_claims(release)
     for found in minimalities_of(release.steps):
-        say(minimality_in_words(found))
-    heading("Written")
-    say(
-        f"{count(len(release.masked), 'record')} of {release.rows_before:,}"
+        ui.say(minimality_in_words(found))
+    ui.heading("Written")
+    ui.say(
+        f"{ui.count(len(release.masked), 'record')} of {release.rows_before:,}"
         f"{_of_persons(release)} in "
-        f"{count(len(release.masked.columns), 'column')}, "
+        f"{ui.count(len(release.masked.columns), 'column')}, "
         + ("in their first order." if release.plan.keep_order else "in a new order.")
     )
-    say(f"{printable(out / 'public')}: to give away. Its report.html says what was done.")
-    say(f"{printable(out / 'private')}: to keep. Whoever has it can undo the masking.")
+    ui.say(f"{ui.printable(out / 'public')}: to give away. Its report.html says what was done.")
+    ui.say(f"{ui.printable(out / 'private')}: to keep. Whoever has it can undo the masking.")
 
 
 def _of_persons(release: Release) -> str:
     """Whose records they are, where a person has several."""
     persons = release.after.classes.persons
-    return "" if persons is None else f", of {count(persons, 'person')},"
+    return "" if persons is None else f", of {ui.count(persons, 'person')},"
 
 
 def _show_formulas(masked: Table, formulas: Formulas) -> None:
     """Which columns have texts that a spreadsheet would run, where there are any."""
     columns = list(dict.fromkeys([*masked.running_cells(), *masked.running_names()]))
     if columns:
-        say(
+        ui.say(
             "Names or texts of these columns would run as formulas in a spreadsheet, and "
             + ("have" if formulas == "neutralise" else "do not have")
-            + f" an apostrophe before them: {listed(columns)}."
+            + f" an apostrophe before them: {ui.listed(columns)}."
         )
 
 
@@ -192,7 +174,7 @@ def show_before_and_after(before: Assessment, after: Assessment) -> None:
     from shoal.workflow import discover_all_measures, grouped_measures
 
     infos = discover_all_measures()
-    heading("Before and after")
+    ui.heading("Before and after")
     rows: list[tuple[object, ...]] = [("smallest class (k)", before.k, after.k, "higher")]
     if after.swapping is not None:
         rows.append(("k by swapping", "-", after.swapping.k, "higher"))
@@ -203,36 +185,36 @@ def show_before_and_after(before: Assessment, after: Assessment) -> None:
         rows.append(
             (
                 infos[name].title,
-                "-" if start is None else number(start),
-                number(found.value),
+                "-" if start is None else ui.number(start),
+                ui.number(found.value),
                 found.direction,
             )
         )
-    show_table(("measure", "before", "after", "better"), rows, numeric=(1, 2))
+    ui.table(("measure", "before", "after", "better"), rows, numeric=(1, 2))
     if after.swapping is not None:
-        say(NOT_BY_CROWDS)
+        ui.say(NOT_BY_CROWDS)
 
 
 def _holding(claim: Claim) -> object:
     """Whether a claim holds, in a word or two."""
     if claim.rests_on_seed and claim.holds:
-        return styled("under a seed", "yellow")
-    return styled("yes", "green") if claim.holds else styled("no", "red")
+        return ui.styled("under a seed", "yellow")
+    return ui.styled("yes", "green") if claim.holds else ui.styled("no", "red")
 
 
 def show_claims(release: Release) -> None:
     """What the plan requires, with what was measured."""
-    heading("What the plan requires")
+    ui.heading("What the plan requires")
     if not release.claims:
-        say("Nothing: the release makes no claim. Add a [require] part to the plan.")
+        ui.say("Nothing: the release makes no claim. Add a [require] part to the plan.")
         return
-    show_table(
+    ui.table(
         ("requirement", "required", "measured", "holds"),
         (
             (
                 claim.key,
-                number(float(claim.requirement.threshold)),
-                number(claim.measured),
+                ui.number(float(claim.requirement.threshold)),
+                ui.number(claim.measured),
                 _holding(claim),
             )
             for claim in release.claims

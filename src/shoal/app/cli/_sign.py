@@ -6,37 +6,33 @@ import getpass
 import sys
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated
 
-from shoal.app.cli._sources import AsJson, ReleaseFolder, option, with_examples
+from shoal.app.cli._options import AsJson, ReleaseFolder, command
+from shoal.app.cli.output import ui
 from shoal.app.cli.output._progress import Working
-from shoal.app.cli.output._show import print_json, printable, say
 from shoal.errors import InputError
 
 
-@with_examples("""
+@command("""
 shoal sign release --key ~/.ssh/id_ed25519
 shoal verify release --signer ~/.ssh/id_ed25519.pub
 """)
 def sign(
     folder: ReleaseFolder,
-    key: Annotated[
-        Path, option("The private key: Ed25519, ECDSA or RSA, as ssh-keygen makes them.", "FILE")
-    ],
-    passphrase_file: Annotated[
-        Path | None,
-        option(
-            "The file whose first line is the passphrase of the key; asked for on the "
-            "terminal if not given.",
-            "FILE",
-        ),
-    ] = None,
+    key: Path,
+    passphrase_file: Path | None = None,
     as_json: AsJson = False,
 ) -> None:
     """Sign a release with an SSH key, so that others can check who released it.
 
     The signature goes beside release.json and covers the data and the report through their
     checksums. A release that does not verify is not signed: then the exit code is 1.
+
+    Options
+    -------
+    key FILE: The private key: Ed25519, ECDSA or RSA, as ssh-keygen makes them.
+    passphrase_file FILE: The file whose first line is the passphrase of the key; asked for on the
+        terminal if not given.
     """
     from shoal.workflow import sign
 
@@ -50,9 +46,9 @@ def sign(
 
         signer = sign(folder, key=key, passphrase=passphrase, progress=progress)
     if as_json:
-        print_json({"release": folder, "signed_by": signer})
+        ui.print_json({"release": folder, "signed_by": signer})
     else:
-        say(f"{printable(folder)} is signed by {signer}.", style="bold green")
+        ui.say(f"{ui.printable(folder)} is signed by {signer}.", style="bold green")
 
 
 def _asked(key: Path) -> str:
@@ -61,7 +57,7 @@ def _asked(key: Path) -> str:
             f"The key '{key}' is encrypted, and there is no terminal to ask for its passphrase; "
             "give --passphrase-file."
         )
-    return getpass.getpass(f"Passphrase of {printable(key)}: ")
+    return getpass.getpass(f"Passphrase of {ui.printable(key)}: ")
 
 
 def _has_terminal() -> bool:

@@ -6,31 +6,22 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from shoal.app.cli._sources import AsJson, Names, argument, flag, option, split_names, with_examples
+import typer
+
+from shoal.app.cli._options import AsJson, Names, command, split_names
+from shoal.app.cli.output import ui
 from shoal.app.cli.output._errors import resumable
 from shoal.app.cli.output._progress import Working
-from shoal.app.cli.output._show import (
-    count,
-    heading,
-    note,
-    number,
-    print_json,
-    printable,
-    say,
-    show_table,
-    styled,
-)
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
     from shoal.study import TableSource
 
-_OWN = "Your own tables in place of the study's"
 _MOST_SHOWN = 20
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
-@with_examples("""
+@command("""
 # the experiments that are built in
 shoal study list
 
@@ -45,63 +36,20 @@ shoal study compare.toml --out study/ --budget 2h
 shoal study show study/
 """)
 def study(
-    name: Annotated[
-        str,
-        argument(
-            "NAME|FILE",
-            "A built-in study, the TOML file of your own, 'list', or 'show' with a folder.",
-        ),
-    ],
-    folder: Annotated[Path | None, argument("DIR", "For 'show': where a study is.")] = None,
-    out: Annotated[
-        Path | None, option("The folder of the results; a study goes on in its own.", "DIR")
-    ] = None,
-    preset: Annotated[
-        Literal["quick", "full"],
-        option("Of a built-in study: minutes on two cores, or the paper's grid."),
-    ] = "quick",
-    jobs: Annotated[int | None, option("Workers; all cores without it.", "N", min=1)] = None,
-    backend: Annotated[
-        Literal["loky", "dask", "spark"],
-        option(
-            "Where workers run: here; on the Dask cluster that DASK_SCHEDULER_ADDRESS names; "
-            "on the cluster that Spark's settings name."
-        ),
-    ] = "loky",
-    budget: Annotated[
-        str | None, option("Begin nothing new after 90s, 30m, 2h or 1d.", "TIME")
-    ] = None,
-    retry: Annotated[bool, flag("--retry", "Try failed tasks again.")] = False,
-    table: Annotated[
-        list[Path] | None,
-        option(
-            "A file, a folder of files, or a TOML file that lists tables as a study's file "
-            "does; may be given several times.",
-            "PATH",
-            _OWN,
-        ),
-    ] = None,
-    target: Annotated[str | None, option("What models predict.", "COLUMN", _OWN)] = None,
-    quasi: Annotated[
-        Names,
-        option("What an intruder may know: a,b; without it the study's rule.", "COLUMNS", _OWN),
-    ] = None,
-    sensitive: Annotated[
-        Names,
-        option("What an intruder wants to learn: a,b; the target without it.", "COLUMNS", _OWN),
-    ] = None,
-    without: Annotated[
-        Names,
-        option(
-            "Columns to leave out, names and e-mail addresses for example: a,b.", "COLUMNS", _OWN
-        ),
-    ] = None,
-    hierarchies: Annotated[
-        Path | None,
-        option(
-            "A folder with a file COLUMN.csv for each column that has a hierarchy.", "DIR", _OWN
-        ),
-    ] = None,
+    name: str,
+    folder: Path | None = None,
+    out: Path | None = None,
+    preset: Literal["quick", "full"] = "quick",
+    jobs: Annotated[int | None, typer.Option(min=1)] = None,
+    backend: Literal["loky", "dask", "spark"] = "loky",
+    budget: str | None = None,
+    retry: bool = False,
+    table: list[Path] | None = None,
+    target: str | None = None,
+    quasi: Names = None,
+    sensitive: Names = None,
+    without: Names = None,
+    hierarchies: Path | None = None,
     as_json: AsJson = False,
 ) -> None:
     """Run an experiment over tables, methods and seeds, and hold it against what was published.
@@ -109,6 +57,31 @@ def study(
     A study that was stopped goes on where it was, and a changed one computes only what changed.
     Tables are found as named, beside the file, or in the folder that SHOAL_DATA names, else fetched
     and kept where there is a network.
+
+    Arguments
+    ---------
+    name NAME|FILE: A built-in study, the TOML file of your own, 'list', or 'show' with a folder.
+    folder DIR: For 'show': where a study is.
+
+    Options
+    -------
+    out DIR: The folder of the results; a study goes on in its own.
+    preset: Of a built-in study: minutes on two cores, or the paper's grid.
+    jobs N: Workers; all cores without it.
+    backend: Where workers run: here; on the Dask cluster that DASK_SCHEDULER_ADDRESS names; on the
+        cluster that Spark's settings name.
+    budget TIME: Begin nothing new after 90s, 30m, 2h or 1d.
+    retry: Try failed tasks again.
+
+    Your own tables in place of the study's
+    ---------------------------------------
+    table PATH: A file, a folder of files, or a TOML file that lists tables as a study's file does;
+        may be given several times.
+    target COLUMN: What models predict.
+    quasi COLUMNS: What an intruder may know: a,b; without it the study's rule.
+    sensitive COLUMNS: What an intruder wants to learn: a,b; the target without it.
+    without COLUMNS: Columns to leave out, names and e-mail addresses for example: a,b.
+    hierarchies DIR: A folder with a file COLUMN.csv for each column that has a hierarchy.
     """
     from shoal.study import read_verdict, run_study
 
@@ -181,22 +154,22 @@ def _list(as_json: bool) -> None:
         facts = [
             {"name": s.name, "title": s.title, "reference": s.reference} for s in known.values()
         ]
-        print_json({"studies": facts})
+        ui.print_json({"studies": facts})
         return
-    heading("Built-in studies")
+    ui.heading("Built-in studies")
     rows = ((each.name, each.title, each.reference) for each in known.values())
-    show_table(("name", "about", "after"), rows)
+    ui.table(("name", "about", "after"), rows)
 
 
 def _report(facts: dict[str, Any], folder: Path, as_json: bool) -> None:
     if as_json:
-        print_json(facts)
+        ui.print_json(facts)
         return
-    heading(facts["title"] or facts["study"])
-    done = f"{facts['done']:,} of {count(facts['tasks'], 'task')} done"
-    say(f"{done}, {facts['failed']:,} failed; {facts['computed']:,} computed now.")
+    ui.heading(facts["title"] or facts["study"])
+    done = f"{facts['done']:,} of {ui.count(facts['tasks'], 'task')} done"
+    ui.say(f"{done}, {facts['failed']:,} failed; {facts['computed']:,} computed now.")
     if facts["verdict"]:
-        show_table(
+        ui.table(
             ("number", "published", "measured", "tolerance", "within"),
             (
                 (
@@ -212,28 +185,28 @@ def _report(facts: dict[str, Any], folder: Path, as_json: bool) -> None:
         )
     for claim in facts["claims"]:
         held = {True: "Holds", False: "Does not hold", None: "Not decided"}[claim["holds"]]
-        say(f"{held}: {claim['claim']} ({claim['evidence']})")
+        ui.say(f"{held}: {claim['claim']} ({claim['evidence']})")
     for one in facts.get("statistics", ()):
-        say()
-        say(one["sentence"])
+        ui.say()
+        ui.say(one["sentence"])
         if one["rows"]:
             shown = ([_cell(value) for value in row] for row in one["rows"][:_MOST_SHOWN])
-            show_table(one["columns"], shown, numeric=range(1, len(one["columns"])))
-    say()
-    say(facts["sentence"], style="bold")
+            ui.table(one["columns"], shown, numeric=range(1, len(one["columns"])))
+    ui.say()
+    ui.say(facts["sentence"], style="bold")
     for reason, times in facts["failures"].items():
-        note(f"{count(times, 'task')} failed: {reason}")
+        ui.note(f"{ui.count(times, 'task')} failed: {reason}")
     if facts.get("missing"):
-        note(facts["missing"])
+        ui.note(facts["missing"])
     if not facts["complete"]:
-        note("Not all is done: run the same command again to go on.")
-    note(f"The report is at {printable(folder / 'report.html')}.")
+        ui.note("Not all is done: run the same command again to go on.")
+    ui.note(f"The report is at {ui.printable(folder / 'report.html')}.")
 
 
 def _cell(value: Any) -> str:
     if value is None:
         return "-"
-    return number(value) if isinstance(value, float) else str(value)
+    return ui.number(value) if isinstance(value, float) else str(value)
 
 
 def _tolerance(row: dict[str, Any]) -> str:
@@ -245,4 +218,4 @@ def _tolerance(row: dict[str, Any]) -> str:
 def _outcome(within: bool | None) -> Any:
     if within is None:
         return "-"
-    return styled("yes", "green") if within else styled("no", "red")
+    return ui.styled("yes", "green") if within else ui.styled("no", "red")

@@ -8,30 +8,21 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from shoal.app.cli._sources import (
+import typer
+
+from shoal.app.cli._options import (
     AsJson,
     Data,
     Declared,
     Force,
     Reading,
-    option,
-    reads_data,
+    check_new,
+    command,
     shown_source,
-    with_examples,
 )
+from shoal.app.cli.output import ui
 from shoal.app.cli.output._errors import resumable
-from shoal.app.cli.output._files import check_new
 from shoal.app.cli.output._progress import Working
-from shoal.app.cli.output._show import (
-    command_line,
-    heading,
-    note,
-    number,
-    print_json,
-    printable,
-    say,
-    show_table,
-)
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
@@ -40,50 +31,23 @@ if TYPE_CHECKING:
 _MOST_SHOWN = 12
 
 
-@with_examples("""
+@command("""
 shoal tune people.csv --plan plan.toml --target income --max-risk 0.05 --out tuned/
 shoal protect people.csv --plan tuned/plan.toml --out release
 """)
-@reads_data
 def tune(
     data: Data,
     reading: Reading,
-    plan: Annotated[
-        Path,
-        option(
-            "A plan with the roles; its steps are tried too, its requirements are kept.", "FILE"
-        ),
-    ],
-    out: Annotated[
-        Path,
-        option(
-            "The folder for plan.toml and the front; a search that was stopped goes on there.",
-            "DIR",
-        ),
-    ],
-    max_risk: Annotated[float | None, option("The largest risk to accept.", "RISK")] = None,
-    min_utility: Annotated[
-        float | None,
-        option(
-            "The least utility to accept; without --max-risk, find the least risk for it.", "VALUE"
-        ),
-    ] = None,
-    target: Annotated[
-        str | None, option("What models predict; the plan's without it.", "COLUMN")
-    ] = None,
-    risk: Annotated[
-        str, option("The attack that the risk is measured by.", "MEASURE")
-    ] = "distance_linkage",
-    utility: Annotated[
-        str, option("The utility that is made as large as it can be.", "MEASURE")
-    ] = "predictive_performance",
-    learner: Annotated[
-        str | None, option("The learner; what the measure takes without it.", "NAME")
-    ] = None,
-    trials: Annotated[int, option("How many plans to try.", "N", min=1)] = 100,
-    search_rows: Annotated[
-        int, option("Try on so many people at most; confirm on all of them.", "N", min=20)
-    ] = 5_000,
+    plan: Path,
+    out: Path,
+    max_risk: float | None = None,
+    min_utility: float | None = None,
+    target: str | None = None,
+    risk: str = "distance_linkage",
+    utility: str = "predictive_performance",
+    learner: str | None = None,
+    trials: Annotated[int, typer.Option(min=1)] = 100,
+    search_rows: Annotated[int, typer.Option(min=20)] = 5_000,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
@@ -92,6 +56,19 @@ def tune(
     A quarter of the people is held out: the search never sees them, and the utility that is
     reported is that on them. The plan's risk is measured again under fresh seeds, with all others.
     A search that was stopped goes on in its folder.
+
+    Options
+    -------
+    plan FILE: A plan with the roles; its steps are tried too, its requirements are kept.
+    out DIR: The folder for plan.toml and the front; a search that was stopped goes on there.
+    max_risk RISK: The largest risk to accept.
+    min_utility VALUE: The least utility to accept; without --max-risk, find the least risk for it.
+    target COLUMN: What models predict; the plan's without it.
+    risk MEASURE: The attack that the risk is measured by.
+    utility MEASURE: The utility that is made as large as it can be.
+    learner NAME: The learner; what the measure takes without it.
+    trials N: How many plans to try.
+    search_rows N: Try on so many people at most; confirm on all of them.
     """
     from shoal.study.tuning import tune
     from shoal.workflow import Plan
@@ -125,12 +102,12 @@ def tune(
             (aside / "tuning.json").write_text(facts, encoding="utf-8")
             (aside / "plan.toml").write_text(found.plan.to_toml(), encoding="utf-8", newline="")
     if as_json:
-        print_json({"out": out, **found.to_dict()})
+        ui.print_json({"out": out, **found.to_dict()})
     else:
         _show(found)
-        note(f"The front is at {printable(out / 'front.svg')}. Next:")
-        words = ["--plan", printable(out / "plan.toml"), "--out", "release"]
-        command_line("shoal", "protect", *shown_source(data, reading), *words)
+        ui.note(f"The front is at {ui.printable(out / 'front.svg')}. Next:")
+        words = ["--plan", ui.printable(out / "plan.toml"), "--out", "release"]
+        ui.command_line("shoal", "protect", *shown_source(data, reading), *words)
 
 
 def _check_folder(out: Path) -> None:
@@ -142,29 +119,34 @@ def _check_folder(out: Path) -> None:
 
 
 def _show(found: Tuning) -> None:
-    heading("The front: no other plan that was tried has less risk and more utility")
+    ui.heading("The front: no other plan that was tried has less risk and more utility")
     front = sorted((one for one in found.tried if one.on_front), key=lambda one: one.risk)
     _show_plans(front[:_MOST_SHOWN], found)
     if found.finals:
-        heading(f"The best within the limits again, with all {found.of:,} people of the search")
+        ui.heading(f"The best within the limits again, with all {found.of:,} people of the search")
         _show_plans(found.finals, found)
-    say()
-    say(found.reason)
+    ui.say()
+    ui.say(found.reason)
     baseline = found.utility.baseline
-    against = "" if baseline is None else f"; without masking {number(baseline)}"
-    say(
-        f"On the people that the search never saw its utility is {number(found.utility.value)}"
-        f"{against}. Its risk with all others is {number(found.risk.value)}.",
+    against = "" if baseline is None else f"; without masking {ui.number(baseline)}"
+    ui.say(
+        f"On the people that the search never saw its utility is {ui.number(found.utility.value)}"
+        f"{against}. Its risk with all others is {ui.number(found.risk.value)}.",
         style="bold",
     )
     for reason, times in found.failures.items():
-        note(f"{times:,} were given up: {reason}")
+        ui.note(f"{times:,} were given up: {reason}")
 
 
 def _show_plans(plans: Sequence[Tried], found: Tuning) -> None:
     chosen = found.chosen.steps
     rows = [
-        (one.label, number(one.risk), number(one.utility), "chosen" if one.steps == chosen else "")
+        (
+            one.label,
+            ui.number(one.risk),
+            ui.number(one.utility),
+            "chosen" if one.steps == chosen else "",
+        )
         for one in plans
     ]
-    show_table(("plan", "risk", "utility", ""), rows, numeric=(1, 2))
+    ui.table(("plan", "risk", "utility", ""), rows, numeric=(1, 2))

@@ -3,30 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from shoal.app.cli._sources import (
-    AsJson,
-    Reading,
-    ReleaseFolder,
-    is_database,
-    option,
-    reads_data,
-    with_examples,
-)
+from shoal.app.cli._options import AsJson, Reading, ReleaseFolder, command, is_database
+from shoal.app.cli.output import ui
 from shoal.app.cli.output._progress import Working
-from shoal.app.cli.output._show import (
-    count,
-    heading,
-    listed,
-    print_json,
-    printable,
-    say,
-    show_table,
-    styled,
-)
 
 if TYPE_CHECKING:
     from shoal.workflow import Verification
@@ -34,32 +17,17 @@ if TYPE_CHECKING:
 _STYLES = {"passed": "green", "failed": "bold red", "skipped": "yellow"}
 
 
-@with_examples("""
+@command("""
 shoal verify release
 shoal verify release --original people.csv
 shoal verify release --signer steward.pub
 shoal verify release --json
 """)
-@reads_data
 def verify(
     folder: ReleaseFolder,
     reading: Reading,
-    original: Annotated[
-        str | None,
-        option(
-            "The table that was released, for the claims that compare with it; the private "
-            "half is needed too.",
-            "DATA",
-        ),
-    ] = None,
-    signer: Annotated[
-        str | None,
-        option(
-            "Who must have signed: a public key file of SSH, a file of allowed signers, or "
-            "the line of a key.",
-            "KEY",
-        ),
-    ] = None,
+    original: str | None = None,
+    signer: str | None = None,
     as_json: AsJson = False,
 ) -> None:
     """Check a release again, from its files alone, by other code than made it.
@@ -67,6 +35,13 @@ def verify(
     Every claim and measured value is recomputed, and one changed byte of the data is a failure.
     Nothing outside of the folder is opened, so it may come from anybody. The exit code is 0 if
     everything holds, 1 if something does not, 2 if there is no release.
+
+    Options
+    -------
+    original DATA: The table that was released, for the claims that compare with it; the private
+        half is needed too.
+    signer KEY: Who must have signed: a public key file of SSH, a file of allowed signers, or the
+        line of a key.
     """
     from shoal.workflow import verify
 
@@ -76,7 +51,7 @@ def verify(
         source = None if original is None or is_database(original) else original
         found = verify(folder, original=before, source=source, signer=signer)
     if as_json:
-        print_json({"release": folder, **found.to_dict()})
+        ui.print_json({"release": folder, **found.to_dict()})
     else:
         show_checks(found)
         _conclude(found, folder)
@@ -86,11 +61,11 @@ def verify(
 
 def show_checks(found: Verification) -> None:
     """Every check with its outcome."""
-    heading("Checks")
-    show_table(
+    ui.heading("Checks")
+    ui.table(
         ("check", "outcome", "detail"),
         (
-            (check.name, styled(check.status, _STYLES[check.status]), check.detail)
+            (check.name, ui.styled(check.status, _STYLES[check.status]), check.detail)
             for check in found.checks
         ),
     )
@@ -98,34 +73,36 @@ def show_checks(found: Verification) -> None:
 
 def _conclude(found: Verification, folder: Path) -> None:
     """What was found, and what nobody could have found with what was given."""
-    place = printable(folder)
+    place = ui.printable(folder)
     failed = sum(check.status == "failed" for check in found.checks)
     skipped = [check for check in found.claims if check.status == "skipped"]
-    checked = f"{len(found.claims) - len(skipped)} of {count(len(found.claims), 'claim')} checked"
-    say()
+    checked = (
+        f"{len(found.claims) - len(skipped)} of {ui.count(len(found.claims), 'claim')} checked"
+    )
+    ui.say()
     if failed:
         told = checked if found.claims else "no claim was checked"
-        say(
-            f"{place} does not hold what it claims: {count(failed, 'check')} failed; {told}.",
+        ui.say(
+            f"{place} does not hold what it claims: {ui.count(failed, 'check')} failed; {told}.",
             style="bold red",
         )
     elif not found.claims:
-        say(f"{place} claims nothing: 0 claims checked, files as recorded.", style="bold yellow")
+        ui.say(f"{place} claims nothing: 0 claims checked, files as recorded.", style="bold yellow")
     elif skipped:
-        say(f"{place} holds what could be checked: {checked}.", style="bold yellow")
+        ui.say(f"{place} holds what could be checked: {checked}.", style="bold yellow")
     else:
-        say(f"{place} holds what it claims: {checked}.", style="bold green")
+        ui.say(f"{place} holds what it claims: {checked}.", style="bold green")
     if skipped:
-        names = listed(check.name.removeprefix("claim ") for check in skipped)
-        say(f"Not checked: {names}. The details above say what that takes.", style="yellow")
+        names = ui.listed(check.name.removeprefix("claim ") for check in skipped)
+        ui.say(f"Not checked: {names}. The details above say what that takes.", style="yellow")
     if found.signature == "skipped":
-        say(
+        ui.say(
             f"It is signed by {found.signed_by}; give the key of the signer that you expect as "
             "--signer to learn whether it is theirs.",
             style="yellow",
         )
     if found.authenticity == "skipped" and found.signature != "passed":
-        say(
+        ui.say(
             "That release.json itself is authentic and no claim was removed or weakened "
             "cannot be checked without the private half or the key of its signer.",
             style="yellow",

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from shoal.app.cli._sources import AsJson, argument, with_examples
+from shoal.app.cli._options import AsJson, command
+from shoal.app.cli.output import ui
 from shoal.app.cli.output._progress import Working
-from shoal.app.cli.output._show import console, count, print_json, say
 from shoal.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
@@ -18,17 +18,12 @@ _ON_A_LINE = ("individual-ranking", "optimal")
 _STRATEGIES = ("random", "stratified", "balanced", "bernoulli")
 
 
-@with_examples("""
+@command("""
 shoal warm
 shoal warm generalize swap
 """)
 def warm(
-    methods: Annotated[
-        list[str] | None,
-        argument(
-            "[METHOD]...", "Only what these methods need; of all methods and measures without it."
-        ),
-    ] = None,
+    methods: list[str] | None = None,
     as_json: AsJson = False,
 ) -> None:
     """Compile beforehand what large tables need, so that no later run waits for it.
@@ -36,6 +31,10 @@ def warm(
     It is for images and continuous integration. Every method masks a small shipped table, and every
     measure measures it, with kernels that a table of this size would not be worth. They are kept
     beside the code, or in the folder that NUMBA_CACHE_DIR names.
+
+    Arguments
+    ---------
+    methods [METHOD]...: Only what these methods need; of all methods and measures without it.
     """
     from shoal.kernels.compile import Compiling, always_compiled
     from shoal.masking import discover_maskers
@@ -63,16 +62,18 @@ def warm(
             if not as_json:
                 done = "nothing to compile"
                 if compiling.kernels:
-                    done = f"{count(compiling.kernels, 'kernel')} in {compiling.seconds:.1f} s"
-                console().print(f"  {name:<18}{done}")
+                    done = f"{ui.count(compiling.kernels, 'kernel')} in {compiling.seconds:.1f} s"
+                ui.console().print(f"  {name:<18}{done}")
     if as_json:
-        print_json(
+        ui.print_json(
             {"kernels": total.kernels, "seconds": round(total.seconds, 1), "compiled": found}
         )
     elif total.kernels:
-        say(f"Compiled {count(total.kernels, 'kernel')} in {total.seconds:.0f} s, and kept them.")
+        ui.say(
+            f"Compiled {ui.count(total.kernels, 'kernel')} in {total.seconds:.0f} s, and kept them."
+        )
     else:
-        say("Everything was compiled before.")
+        ui.say("Everything was compiled before.")
 
 
 def _people() -> Table:

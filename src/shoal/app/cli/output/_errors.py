@@ -17,7 +17,7 @@ from typing import Any, Final, NoReturn, TextIO
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from shoal.app.cli.output._show import console, printable, tell
+from shoal.app.cli.output.ui import console, printable, tell
 from shoal.errors import NothingLeftWarning, ReadError, ShoalError, ShoalWarning
 
 WRONG: Final = 2
@@ -207,15 +207,7 @@ def _worded(cause: BaseException) -> tuple[str, int]:
 
 
 def in_options(message: str) -> str:
-    """The options of :func:`shoal.read` in a message, as they are called on the command line.
-
-    Examples
-    --------
-    >>> in_options("give its encoding, such as encoding='cp1252', or say format=.")
-    'give its encoding, such as --encoding cp1252, or say --input-format.'
-    >>> in_options("There is no file 'format=x.csv'.")
-    "There is no file 'format=x.csv'."
-    """
+    """The options of :func:`shoal.read` in a message, as they are called on the command line."""
     of_options = message.startswith("The option ")  # elsewhere it may be the name of a column
 
     def worded(found: re.Match[str]) -> str:

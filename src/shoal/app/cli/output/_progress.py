@@ -6,7 +6,7 @@ import threading
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Self
 
-from shoal.app.cli.output._show import console, live, printable
+from shoal.app.cli.output.ui import console, live, printable
 
 if TYPE_CHECKING:
     from rich.progress import Progress

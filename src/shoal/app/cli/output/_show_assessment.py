@@ -5,17 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from shoal.app.cli.output._show import (
-    count,
-    heading,
-    number,
-    percent,
-    printable,
-    say,
-    show_roles,
-    show_table,
-    styled,
-)
+from shoal.app.cli.output import ui
 
 if TYPE_CHECKING:
     from shoal.measurement import Measurement
@@ -36,8 +26,8 @@ _SIDES = {
 
 def show_assessment(found: Assessment) -> None:
     """The facts as tables."""
-    heading(f"{count(found.rows, 'record')}, {count(found.columns, 'column')}")
-    show_roles(found.roles)
+    ui.heading(f"{ui.count(found.rows, 'record')}, {ui.count(found.columns, 'column')}")
+    ui.roles(found.roles)
     _show_crowds(found)
     _show_measures(found)
     _show_together(found)
@@ -46,25 +36,25 @@ def show_assessment(found: Assessment) -> None:
 
 def _show_crowds(found: Assessment) -> None:
     classes = found.classes
-    heading("Crowds: records with equal quasi-identifiers")
+    ui.heading("Crowds: records with equal quasi-identifiers")
     called, everybody = classes.called, classes.persons or found.rows
-    say(
-        f"k = {classes.k:,}: the smallest class has {count(classes.k, called)}. In "
-        f"{count(classes.count, 'class')} of {classes.average:.1f} {called}s on average, "
-        f"{count(classes.uniques, called)} ({percent(classes.uniques / max(everybody, 1))}) "
+    ui.say(
+        f"k = {classes.k:,}: the smallest class has {ui.count(classes.k, called)}. In "
+        f"{ui.count(classes.count, 'class')} of {classes.average:.1f} {called}s on average, "
+        f"{ui.count(classes.uniques, called)} ({ui.percent(classes.uniques / max(everybody, 1))}) "
         f"{'is' if classes.uniques == 1 else 'are'} alone."
     )
-    show_table(
+    ui.table(
         ("class size", "records", "share"),
         (
-            (size, f"{records:,}", percent(records / max(found.rows, 1)))
+            (size, f"{records:,}", ui.percent(records / max(found.rows, 1)))
             for size, records in classes.records_by_size.items()
         ),
         numeric=(0, 1, 2),
         whole=(),
     )
     if found.swapping is not None:
-        say(NOT_BY_CROWDS)
+        ui.say(NOT_BY_CROWDS)
 
 
 def _show_measures(found: Assessment) -> None:
@@ -76,14 +66,14 @@ def _show_measures(found: Assessment) -> None:
         rows: list[Sequence[object]] = []
         for group in (group for group in groups if group.side == side):
             rows += [("",) * 6] if rows else []
-            rows.append((styled(f"{group.title}:", "italic"), "", "", "", "", ""))
+            rows.append((ui.styled(f"{group.title}:", "italic"), "", "", "", "", ""))
             rows += [_row(found, name) for name in group.names]
         if not rows:
             continue
         head = ("measure", "value", "95 % interval", "baseline", "bound", "better")
         used = [at for at in range(len(head)) if any(row[at] not in ("-", "") for row in rows)]
-        heading(title)
-        show_table(
+        ui.heading(title)
+        ui.table(
             [head[at] for at in used],
             [[row[at] for at in used] for row in rows],
             numeric=range(1, len(used) - 1),
@@ -95,10 +85,10 @@ def _show_together(found: Assessment) -> None:
 
     if not found.together:
         return
-    heading("Together with earlier releases")
+    ui.heading("Together with earlier releases")
     rows = [_cells(ATTACKS[attack].title, one) for attack, one in found.together.items()]
     head = ("measure", "value", "single release", "better")
-    show_table(head, [(*row[:2], row[3], row[5]) for row in rows], numeric=(1, 2))
+    ui.table(head, [(*row[:2], row[3], row[5]) for row in rows], numeric=(1, 2))
 
 
 def _row(found: Assessment, name: str) -> Sequence[object]:
@@ -113,7 +103,7 @@ def _cells(title: str, one: Measurement) -> Sequence[object]:
     bound = bound_of(one)
     return (
         title,
-        number(one.value),
+        ui.number(one.value),
         "-" if one.interval is None else " to ".join(f"{end:.2g}" for end in one.interval),
         "-" if one.baseline is None else _short(one.baseline),
         "-" if bound is None else _short(bound),
@@ -123,7 +113,7 @@ def _cells(title: str, one: Measurement) -> Sequence[object]:
 
 def _short(value: float) -> str:
     """A number to compare with: whole, or of as many digits as there is room for."""
-    return number(value) if float(value).is_integer() or abs(value) < 1e-4 else f"{value:.3g}"
+    return ui.number(value) if float(value).is_integer() or abs(value) < 1e-4 else f"{value:.3g}"
 
 
 def _show_remarks(found: Assessment) -> None:
@@ -141,16 +131,16 @@ def _show_remarks(found: Assessment) -> None:
             said[warning] = ["earlier releases"]
     remarks += [f"{'; '.join(titles)}: {warning}" for warning, titles in said.items()]
     if remarks:
-        say()
+        ui.say()
     for remark in remarks:
-        say(f"Note: {printable(remark)}")
+        ui.say(f"Note: {ui.printable(remark)}")
     if found.failed:
-        heading("Could not be measured")
+        ui.heading("Could not be measured")
         _show_reasons(found.failed)
     if found.left_out:
-        heading("Left out")
+        ui.heading("Left out")
         _show_reasons(found.left_out)
-        say("--measure NAME asks for one by its name, --all for all that these tables allow.")
+        ui.say("--measure NAME asks for one by its name, --all for all that these tables allow.")
 
 
 def _show_reasons(reasons: Mapping[str, str]) -> None:
@@ -159,4 +149,4 @@ def _show_reasons(reasons: Mapping[str, str]) -> None:
     for reason, names in by_reason(reasons).items():
         shown = names if len(names) <= _MOST_NAMED else names[: _MOST_NAMED // 2]
         more = f" and {len(names) - len(shown)} more" if len(shown) < len(names) else ""
-        say(f"{', '.join(shown)}{more}: {printable(reason.rstrip('.'))}.")
+        ui.say(f"{', '.join(shown)}{more}: {ui.printable(reason.rstrip('.'))}.")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -36,13 +35,7 @@ def live(shared: Console) -> Iterator[None]:
 
 
 def printable(text: object) -> str:
-    """Text that cannot steer the terminal: control characters are spelled out.
-
-    Examples
-    --------
-    >>> printable("zip\\x1b[31m")
-    'zip\\\\x1b[31m'
-    """
+    """Text that cannot steer the terminal: control characters are spelled out."""
     return "".join(
         char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
         for char in str(text)
@@ -50,13 +43,7 @@ def printable(text: object) -> str:
 
 
 def listed(names: Iterable[object]) -> str:
-    """Names in a row, safe to print; a dash for none.
-
-    Examples
-    --------
-    >>> listed(["age", "zip"]), listed([])
-    ('age, zip', '-')
-    """
+    """Names in a row, safe to print; a dash for none."""
     return ", ".join(printable(name) for name in names) or "-"
 
 
@@ -90,7 +77,7 @@ def command_line(*words: str) -> None:
     console().print(f"  {' '.join(words)}", style="bold cyan", soft_wrap=True)
 
 
-def show_table(
+def table(
     head: Sequence[str],
     rows: Iterable[Sequence[object]],
     *,
@@ -122,13 +109,13 @@ def show_table(
     show(made)
 
 
-def show_roles(roles: Mapping[str, Any]) -> None:
+def roles(roles: Mapping[str, Any]) -> None:
     """Which columns play which part."""
     rows = [
         (role.replace("_", "-"), listed([names] if isinstance(names, str) else names))
         for role, names in roles.items()
     ]
-    show_table(("role", "columns"), rows)
+    table(("role", "columns"), rows)
 
 
 def show(thing: RenderableType) -> None:
@@ -151,13 +138,7 @@ def styled(text: object, style: str) -> RenderableType:
 
 
 def number(value: float) -> str:
-    """A number for people: whole ones with separators, others with four digits.
-
-    Examples
-    --------
-    >>> number(1121894), number(0.03255), number(1.0), number(float("nan")), number(9.77e-7)
-    ('1,121,894', '0.03255', '1', 'none', '0.00000098')
-    """
+    """A number for people: whole ones with separators, others with four digits."""
     if not math.isfinite(value):
         return "none" if math.isnan(value) else str(value)
     if 1e-9 <= abs(value) < 1e-4:  # in full, since one reads the noughts and not an exponent
@@ -166,13 +147,7 @@ def number(value: float) -> str:
 
 
 def percent(share: float) -> str:
-    """A share for people; what is not nothing is never shown as nothing, nor all as all.
-
-    Examples
-    --------
-    >>> percent(0.5), percent(0.00001), percent(0.99999), percent(1)
-    ('50.0 %', '< 0.1 %', '> 99.9 %', '100 %')
-    """
+    """A share for people; what is not nothing is never shown as nothing, nor all as all."""
     if share in (0, 1):
         return f"{100 * share:.0f} %"
     if 0 < share < 0.0005:
@@ -181,32 +156,14 @@ def percent(share: float) -> str:
 
 
 def count(amount: int, what: str) -> str:
-    """A number of things, in the singular for one.
-
-    Examples
-    --------
-    >>> count(1, "record"), count(2000, "record"), count(2, "class")
-    ('1 record', '2,000 records', '2 classes')
-    """
+    """A number of things, in the singular for one."""
     ending = "" if amount == 1 else "es" if what.endswith("s") else "s"
     return f"{amount:,} {what}{ending}"
 
 
 def print_json(facts: Any) -> None:
     """The result as JSON and nothing else on stdout; what JSON cannot hold becomes null."""
+    from shoal.workflow._assessment import jsonable
+
     ascii_only = "utf" not in (getattr(sys.stdout, "encoding", None) or "").lower()
-    print(json.dumps(_plain(facts), indent=2, ensure_ascii=ascii_only, allow_nan=False))
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return [_plain(item) for item in value]
-    if value is None or isinstance(value, (str, bool, int)):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, os.PathLike):
-        return os.fspath(value)
-    return _plain(value.item()) if hasattr(value, "item") else str(value)
+    print(json.dumps(jsonable(facts), indent=2, ensure_ascii=ascii_only, allow_nan=False))

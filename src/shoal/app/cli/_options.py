@@ -1,0 +1,330 @@
+"""What commands share: their options, how data is read, which roles it has, files they write."""
+
+from __future__ import annotations
+
+import csv
+import functools
+import inspect
+import io
+import re
+import shlex
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
+
+import typer
+
+from shoal.errors import InputError, PlanError, ReadError, RolesError
+
+if TYPE_CHECKING:
+    from shoal.table import Roles, Table
+
+_SECTION = re.compile(r"^(\S.*)\n-{3,}\n", re.MULTILINE)
+#: A line of a section; a long one goes on below, indented.
+_LINE = re.compile(r"^(\w+)(?: (\S+))?: (.*(?:\n +.*)*)", re.MULTILINE)
+
+Names = list[str] | None
+Data = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATA",
+        show_default=False,
+        help="The table: a CSV, TSV, Parquet, Arrow/Feather or Excel file, or the URI of a "
+        "database (sqlite:///file, duckdb:///file, postgresql://user@host/name) with --query.",
+    ),
+]
+ReleaseFolder = Annotated[
+    Path,
+    typer.Argument(
+        metavar="DIR",
+        show_default=False,
+        help="The folder of a release, or of its public half alone.",
+    ),
+]
+AsJson = Annotated[
+    bool, typer.Option("--json", metavar="", help="Print JSON and nothing else on stdout.")
+]
+Force = Annotated[
+    bool, typer.Option("--force", metavar="", help="Replace what an earlier run has written.")
+]
+
+
+def command(examples: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make a command of a function, whose docstring describes its options section by section.
+
+    A line of a section is ``name METAVAR: help``, or ``name --flag: help``. The section
+    ``Arguments`` has what is given without a name; any other but ``Options`` is a panel of the
+    help. A parameter ``reading`` stands for the options of :class:`Reading`.
+    """
+
+    def make(function: Callable[..., None]) -> Callable[..., None]:
+        own = [p for p in _described_parameters(function) if p.name != "reading"]
+        reads = len(own) < len(inspect.signature(function).parameters)
+        shared = _described_parameters(Reading) if reads else []
+
+        @functools.wraps(function)
+        def run(**given: Any) -> None:
+            if reads:
+                given["reading"] = Reading(**{each.name: given.pop(each.name) for each in shared})
+            function(**given)
+
+        signature = inspect.Signature([*own, *shared])
+        text = _SECTION.split(inspect.getdoc(function) or "")[0]
+        paragraphs = [" ".join(part.split()) for part in text.strip().split("\n\n")]
+        run.__doc__ = "\n\n".join(paragraphs)  # the terminal decides where lines end
+        run.__annotations__ = {name: p.annotation for name, p in signature.parameters.items()}
+        vars(run).update(__signature__=signature, examples=examples)
+        return run
+
+    return make
+
+
+def _described_parameters(declaring: Callable[..., Any]) -> list[inspect.Parameter]:
+    """The parameters with what typer has to know of each."""
+    _, *sections = _SECTION.split(inspect.getdoc(declaring) or "")
+    said = {
+        name: (panel, metavar, " ".join(help.split()))
+        for panel, lines in zip(sections[::2], sections[1::2], strict=True)
+        for name, metavar, help in _LINE.findall(lines)
+    }
+    return [
+        parameter.replace(
+            kind=inspect.Parameter.KEYWORD_ONLY,
+            annotation=_annotation(parameter, *said[name])
+            if name in said
+            else parameter.annotation,
+        )
+        for name, parameter in inspect.signature(declaring, eval_str=True).parameters.items()
+    ]
+
+
+def _annotation(parameter: inspect.Parameter, panel: str, metavar: str, help: str) -> Any:
+    kind, info = parameter.annotation, typer.Option()
+    if get_origin(kind) is Annotated:
+        kind, info = get_args(kind)
+    if panel == "Arguments":
+        return Annotated[kind, typer.Argument(metavar=metavar, show_default=False, help=help)]
+    info.metavar, info.help = metavar or None, help
+    info.rich_help_panel = None if panel == "Options" else panel
+    if kind is bool:
+        info.metavar = ""
+        info.param_decls = (metavar or f"--{parameter.name.replace('_', '-')}",)
+    return Annotated[kind, info]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the data is read; every command that reads takes these options.
+
+    Reading the data (found out where not given)
+    --------------------------------------------
+    query SQL: The SELECT whose rows are the table.
+    input_format FORMAT: csv, tsv, parquet, arrow or xlsx.
+    delimiter CHAR: The character between fields.
+    encoding NAME: The encoding of the text, such as cp1252.
+    decimal CHAR: The decimal mark: a point or a comma.
+    missing_value TEXT: What stands for a missing value; may be given several times.
+    sheet SHEET: The sheet of a workbook: its name or number.
+    header: The first line holds names, whatever they look like.
+    """
+
+    query: str | None = None
+    input_format: str | None = None
+    delimiter: str | None = None
+    encoding: str | None = None
+    decimal: str | None = None
+    missing_value: Names = None
+    sheet: str | None = None
+    header: bool = False
+
+    def read(self, source: str, *others: str | None) -> Table:
+        """The table behind DATA; an option that only fits one of the others is left to that."""
+        from shoal.table import read
+
+        elsewhere = {name for other in others if other is not None for name in _fitting(other)}
+        left = elsewhere - set(_fitting(source)) if self.input_format is None else set()
+        return read(source, **{n: v for n, v in self._given().items() if n not in left})
+
+    def read_other(self, source: str) -> Table:
+        """A further table of the call, with the options that fit it."""
+        from shoal.table import read
+
+        names = _fitting(source)
+        return read(source, **{n: v for n, v in self._given().items() if n in names})
+
+    def output_format(self, source: str) -> str:
+        """The format of a release: that of the data, Parquet for a database."""
+        from shoal.table import FORMATS
+        from shoal.table.storage._formats import ALIASES
+
+        named = self.input_format or kind_of_source(source) or ""
+        named = ALIASES.get(named, named)
+        return named if named in FORMATS else "parquet"
+
+    def _given(self) -> dict[str, Any]:
+        sheet = self.sheet
+        given = {
+            "query": self.query,
+            "format": self.input_format,
+            "delimiter": {"tab": "\t", "\\t": "\t"}.get(self.delimiter or "", self.delimiter),
+            "encoding": self.encoding,
+            "decimal": self.decimal,
+            "missing_values": self.missing_value or None,
+            "sheet": int(sheet) if sheet is not None and sheet.isdecimal() else sheet,
+            "header": self.header or None,
+        }
+        return {name: value for name, value in given.items() if value is not None}
+
+    def words(self) -> list[str]:
+        """The options that were given, to be repeated in a command that is suggested."""
+        words = []
+        for spec in fields(self):
+            value, name = getattr(self, spec.name), f"--{spec.name.replace('_', '-')}"
+            if value is True:
+                words.append(name)
+                continue
+            for one in value if isinstance(value, list) else [value] if value else []:
+                words += [name, shlex.quote(one)]
+        return words
+
+
+def _fitting(source: str) -> tuple[str, ...]:
+    """The options that the kind of a source allows."""
+    text = ("delimiter", "encoding", "decimal", "missing_values", "header")
+    fitting = {"database": ("query",), "csv": text, "tsv": text, "xlsx": ("sheet", "header")}
+    return fitting.get(kind_of_source(source) or "", ())
+
+
+def is_database(source: str) -> bool:
+    """Whether the data comes from a database and not from a file."""
+    return "://" in source and not Path(source).exists()
+
+
+def kind_of_source(source: str) -> str | None:
+    """``"database"``, the format that the name of a file tells, or None."""
+    from shoal.table.storage._formats import format_of
+
+    if is_database(source):
+        return "database"
+    try:
+        return format_of(source)
+    except ReadError:
+        return None
+
+
+def shown_source(data: str, reading: Reading) -> list[str]:
+    """DATA and the options of reading as words of a command; a password is left out."""
+    secret = re.match(r"[^/]+://[^/@]*:[^/@]*@", data) is not None
+    return ["DATA" if secret else shlex.quote(data), *reading.words()]
+
+
+def split_names(given: Sequence[str] | None, columns: Iterable[str]) -> list[str]:
+    """Column names from options: several, or one text with commas.
+
+    A text that is the name of a column is taken as it is; quotation marks keep a comma inside, and
+    the end of a line, which parts names too.
+    """
+    known = set(columns)
+    names: list[str] = []
+    for text in given or ():
+        lines = csv.reader(io.StringIO(text, newline=""), skipinitialspace=True)
+        parts = [text] if text in known else [part for line in lines for part in line]
+        names += [part if part in known else part.strip() for part in parts]
+    return [name for name in names if name]
+
+
+@dataclass(frozen=True)
+class Declared:
+    """The roles as the call gives them, by a plan or by names."""
+
+    plan: Path | None = None
+    quasi: Names = None
+    sensitive: Names = None
+    identifiers: Names = None
+    target: str | None = None
+    unit: Names = None
+    household: Names = None
+
+    def roles(self, table: Table) -> Roles:
+        """The roles of a table that has none yet."""
+        from shoal.table import Roles
+
+        if self.plan is not None:
+            return self._with_target(self._of_plan(self.plan))
+        if not self.quasi:
+            raise RolesError(
+                "No quasi-identifiers are given: name the columns that an intruder may know with "
+                "--quasi a,b or give a --plan; 'shoal roles DATA' suggests some."
+            )
+        columns = table.columns
+        roles = Roles(
+            identifiers=split_names(self.identifiers, columns),
+            quasi_identifiers=split_names(self.quasi, columns),
+            sensitive=split_names(self.sensitive, columns),
+            unit="row" if self.unit == ["row"] else split_names(self.unit, columns),
+            household=split_names(self.household, columns),
+        )
+        return self._with_target(roles)
+
+    def over(self, roles: Roles, table: Table) -> Roles:
+        """The roles that a release records, unless the call gives others."""
+        given = self.plan is not None or self._names_some
+        return self.roles(table) if given else self._with_target(roles)
+
+    @property
+    def _names_some(self) -> bool:
+        return any((self.quasi, self.sensitive, self.identifiers, self.unit, self.household))
+
+    def _of_plan(self, plan: Path) -> Roles:
+        from shoal.workflow import Plan
+
+        if self._names_some:
+            raise RolesError(
+                "The roles are given twice, by --plan and by --quasi, --sensitive, --identifiers, "
+                "--unit or --household; give them once."
+            )
+        roles = Plan.load(plan).roles
+        if roles is None:
+            raise PlanError(f"The plan at '{plan}' has no [roles]; add them, or give --quasi.")
+        return roles
+
+    def _with_target(self, roles: Roles) -> Roles:
+        return roles if self.target is None else roles.replacing(target=self.target)
+
+
+def check_new(path: Path, *, force: bool) -> None:
+    """Refuse to write over a file without ``--force``, and over a folder always."""
+    if path.is_dir():
+        raise InputError(f"'{path}' is a folder; give the name of a file.")
+    if path.exists() and not force:
+        raise InputError(
+            f"There is already a file '{path}'; give another name, or --force to replace it."
+        )
+    _check_folder(path)
+
+
+def check_page(path: Path | None) -> None:
+    """Refuse to write a page over anything but a page."""
+    if path is None:
+        return
+    if path.is_dir() or (path.exists() and path.suffix.lower() not in (".html", ".htm")):
+        raise InputError(f"'{path}' is there already and no page; give a name that ends in .html.")
+    _check_folder(path)
+
+
+def _check_folder(path: Path) -> None:
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        raise InputError(f"There is no folder '{folder}' to write into; make it first.")
+
+
+def write_whole(path: Path, text: str, *, private: bool = False) -> None:
+    """Write a text file in one step: whoever looks finds all of it or none.
+
+    Only its owner may read a private one.
+    """
+    from shoal.workflow.release._folder import complete_files
+
+    with complete_files(path.parent, private=private) as aside:
+        (aside / path.name).write_text(text, encoding="utf-8", newline="")
