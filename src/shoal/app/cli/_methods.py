@@ -237,9 +237,16 @@ class _Docstring:
                 written, meaning = self.parameters.get(each.name, ("", ""))
                 accepts = each.constraint.describe() or _type_in_words(written)
                 options.append(Option(each.name, accepts, each.required, each.default, meaning))
-        python, references = self.thing.__name__, self.references
-        facts = (tuple(options), reference, references, example.strip())
-        return Entry(kind, name, python, *words, *facts)
+        return Entry(
+            kind,
+            name,
+            self.thing.__name__,
+            *words,
+            parameters=tuple(options),
+            reference=reference,
+            references=self.references,
+            example=example.strip(),
+        )
 
 
 def _type_in_words(kind: str) -> str:
