@@ -5,24 +5,16 @@ from shoal.table._classes import (
     counted_values,
     exact_total,
     form_classes,
+    owned_pairs,
     weights_by_class,
 )
-from shoal.table._features import features_of, frame_of_array, renamed, whole_as_floats
-from shoal.table._fingerprint import fingerprint
-from shoal.table._pair import Outcomes, Pair, empty_cells, empty_codes, released_text
-from shoal.table._persons import owned_pairs
-from shoal.table._provenance import (
-    OTHER,
-    Course,
-    Exchange,
-    shared_crowds,
-    swapped_blocks,
-    swapped_crowds,
-)
-from shoal.table._read_table import read
-from shoal.table._roles import Roles
-from shoal.table._sampling import Sampling, signed_codes, table_of_codes
-from shoal.table._stacked import (
+from shoal.table._learning import features_of, fingerprint, frame_of_array, renamed, whole_as_floats
+from shoal.table._pair import (
+    Outcomes,
+    Pair,
+    empty_cells,
+    empty_codes,
+    released_text,
     shared_codes,
     shared_numbers,
     shared_persons,
@@ -32,21 +24,45 @@ from shoal.table._stacked import (
     stacked_table,
     to_one_scale,
 )
+from shoal.table._provenance import (
+    OTHER,
+    Course,
+    Exchange,
+    Sampling,
+    shared_crowds,
+    signed_codes,
+    swapped_blocks,
+    swapped_crowds,
+    table_of_codes,
+)
+from shoal.table._released_column import (
+    ReleasedColumn,
+    ends_of_members,
+    read_labels_of,
+    released_column,
+    usual_partners,
+)
+from shoal.table._released_file import ReleasedFile, read_records, records_as_parquet
+from shoal.table._roles import Roles
 from shoal.table._table import Missing, Table, check_reading
 from shoal.table.columns._column import Column, Numbers, in_one_code
-from shoal.table.columns._domain import Domain, interval_meanings, interval_text, value_meanings
+from shoal.table.columns._domain import (
+    ROOT,
+    Domain,
+    interval_meanings,
+    interval_text,
+    value_meanings,
+)
 from shoal.table.columns._encode import Codes
 from shoal.table.columns._frames import NUMBERS, QUANTITIES, Kind
 from shoal.table.columns._quantities import quantities, scale_name
 from shoal.table.hierarchy._codes import HierarchyCodes
 from shoal.table.hierarchy._hierarchy import Hierarchy
 from shoal.table.hierarchy._round_ends import RoundEnds
-from shoal.table.hierarchy._rule import ROOT, Unseen
-from shoal.table.released._released_column import ReleasedColumn, read_labels_of, released_column
-from shoal.table.released._released_file import ReleasedFile, read_records, records_as_parquet
-from shoal.table.released._released_pairs import ends_of_members, usual_partners
+from shoal.table.hierarchy._rule import Unseen
 from shoal.table.storage._formats import DELIMITER_OF, FORMATS
 from shoal.table.storage._formulas import Formulas
+from shoal.table.storage._read import read
 from shoal.table.storage._size import check_file_size
 from shoal.table.storage._text import source_digest
 from shoal.table.suggestion._suggest import RoleSuggestion, identifying_columns, suggest_roles

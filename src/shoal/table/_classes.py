@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from shoal.kernels.arrays import Floats, Integers
-from shoal.table._agreement import Agreement
-from shoal.table.columns._encode import Codes, Keys, combine
+from shoal.table.columns._encode import Codes, Keys, Labels, combine
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -146,14 +146,102 @@ def agreement_of(parts: Sequence[Codes], classes: Classes) -> Agreement:
     return Agreement.of(distinct, classes.count)
 
 
-def counted_values(values: Floats, counts: Integers | None = None) -> tuple[Floats, Integers]:
-    """The different values, ascending, and how often each is there.
+@dataclass(frozen=True, eq=False, repr=False)
+class Agreement:
+    """Which classes agree with each other wherever neither has a missing value.
 
-    Examples
-    --------
-    >>> [part.tolist() for part in counted_values(np.array([0.5, 0.2, 0.5]), np.array([1, 5, 2]))]
-    [[0.2, 0.5], [5, 3]]
+    A class agrees with itself. Agreement is not transitive, so the crowds of two classes may
+    overlap without being equal. The arrays are the classes as the kernel meets them (see
+    :func:`shoal.kernels.grouping.wildcard_totals`); without them only equals agree.
     """
+
+    classes: int
+    order: Integers | None = None
+    tuples: npt.NDArray[np.uint32] | None = None
+    starts: Integers | None = None
+    blocks: Integers | None = None
+
+    @classmethod
+    def of(cls, parts: Sequence[Codes], classes: int) -> Agreement:
+        """The agreement of different tuples of codes, one of each class."""
+        from shoal.kernels.grouping import WILDCARD, dense_labels
+
+        if not classes or all(part.missing is None for part in parts):
+            return cls(classes)
+        complete = [part for part in parts if part.missing is None]
+        gappy = [part for part in parts if part.missing is not None]
+        gappy.sort(key=lambda part: -part.count)  # the most telling first: comparisons end there
+        # Only tuples that are equal in all complete columns can agree: they form a block. A run is
+        # what has its wildcards in the same columns, within a block.
+        blocks = combine(complete, classes)
+        missing = ((part.codes == part.missing).view(np.uint8) for part in gappy)
+        patterns = combine((Labels("", one, 2) for one in missing), classes)
+        order = np.lexsort((patterns, blocks))
+        blocks, patterns = blocks[order], patterns[order]
+        starts = np.flatnonzero((np.diff(blocks) != 0) | (np.diff(patterns) != 0)) + 1
+        starts = np.concatenate(([0], starts, [classes]))
+        run_blocks = dense_labels(blocks[starts[:-1]])[0].astype(np.int64)
+        tuples = np.empty((classes, len(gappy)), np.uint32)
+        for column, part in enumerate(gappy):
+            tuples[:, column] = part.codes[order]
+            tuples[part.codes[order] == part.missing, column] = WILDCARD
+        return cls(classes, order, tuples, starts, run_blocks)
+
+    @property
+    def by_equality(self) -> bool:
+        """Whether every class agrees with itself only."""
+        return self.order is None
+
+    def totals(self, values: Floats) -> Floats:
+        """For each class the sum of the values of all classes that agree with it."""
+        from shoal.kernels.grouping import wildcard_totals
+
+        return self._met(wildcard_totals, values)
+
+    def largest(self, values: Floats) -> Floats:
+        """For each class the largest of the values of all classes that agree with it."""
+        from shoal.kernels.grouping import wildcard_largest
+
+        return self._met(wildcard_largest, values)
+
+    def _met(self, meet: Any, values: Floats) -> Floats:
+        if self.order is None:
+            return values
+        met = np.empty_like(values)
+        met[self.order] = meet(self.tuples, self.starts, self.blocks, values[self.order])
+        return met
+
+
+def owned_pairs(labels: npt.NDArray[Any], owners: npt.NDArray[Any]) -> tuple[Integers, Integers]:
+    """The different pairs of a label and an owner, by ascending label and owner."""
+    width = int(owners.max(initial=0)) + 1
+    pairs = np.unique(labels.astype(np.int64) * width + owners)
+    return pairs // width, pairs % width
+
+
+def counting(classes: Classes, persons: Integers | None) -> Classes:
+    """The classes with persons for their sizes."""
+    if persons is None:
+        return classes
+    owned, _ = owned_pairs(classes.labels, persons)
+    return Classes(classes.labels, np.bincount(owned, minlength=classes.count), classes.rows)
+
+
+def histories(classes: Classes, persons: Integers, times: Integers | None = None) -> Classes:
+    """The persons grouped by equal histories: the classes of all their rows, with their counts."""
+    rows = pl.DataFrame({"person": persons, "class": classes.labels})
+    rows = rows.with_columns(times=1 if times is None else times)
+    events = rows.group_by("person", "class").agg(pl.col("times").sum()).sort("person", "class")
+    known = events.group_by("person", maintain_order=True).agg("class", "times")
+    alike = known.group_by("class", "times", maintain_order=True).agg("person")["person"]
+    sizes = alike.list.len().to_numpy().astype(np.int64)
+    labels = np.empty(known.height, np.int64)
+    labels[alike.explode().to_numpy()] = np.repeat(np.arange(len(sizes)), sizes)
+    return Classes(labels, sizes)
+
+
+def counted_values(values: Floats, counts: Integers | None = None) -> tuple[Floats, Integers]:
+    """The different values, ascending, and how often each is there."""
     from shoal.kernels.grouping import first_rows, group
 
     values = np.ascontiguousarray(values, np.float64)
@@ -168,13 +256,7 @@ def counted_values(values: Floats, counts: Integers | None = None) -> tuple[Floa
 
 
 def exact_total(values: Floats, counts: Integers | None = None) -> float:
-    """The sum of the values, each as often as it counts, rounded once.
-
-    Examples
-    --------
-    >>> exact_total(np.array([0.1, 0.7]), np.array([3, 1]))
-    1.0
-    """
+    """The sum of the values, each as often as it counts, rounded once."""
     each, counts = counted_values(values, counts)
     # 26 bits and the rest: with a count, no product has more bits than a float holds
     high = each * (2.0**27 + 1)

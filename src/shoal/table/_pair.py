@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import numpy as np
+import polars as pl
 
-from shoal.kernels.arrays import Flags, Integers
-from shoal.table.columns._column import Column
+from shoal.errors import InputError, quoted
+from shoal.kernels.arrays import Flags, Floats, Integers
+from shoal.table._classes import Classes, agreement_of, form_classes, owned_pairs, weights_by_class
+from shoal.table.columns._column import Column, Numbers, in_one_code, stacked
+from shoal.table.columns._domain import ROOT
 from shoal.table.columns._encode import Codes
-from shoal.table.hierarchy._rule import ROOT
+from shoal.table.columns._frames import NUMBERS
+from shoal.table.columns._quantities import quantities, scale_name
 
 if TYPE_CHECKING:
     from shoal.table._table import Table
@@ -19,19 +25,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Outcomes:
-    """The values of a column beside what they were released as, each pair of codes once.
-
-    Parameters
-    ----------
-    values, labels : numpy.ndarray
-        The code of the value and that of the released cell, by ascending value and label.
-    records : numpy.ndarray
-        How many released records have the pair.
-    """
+    """The codes of values beside those of what they were released as: each pair once, ascending."""
 
     values: Integers
     labels: Integers
-    records: Integers
+    records: Integers  # that have the pair
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -59,42 +57,29 @@ class Pair:
         """The pair of two tables; InputError where their rows cannot be paired."""
         kept = _PAIRS.setdefault(masked, WeakKeyDictionary())
         if original not in kept:
-            kept[original] = _Facts(masked.rows_in(original), {})
-        facts = kept[original]
-        return cls(original, masked, facts.rows, facts.outcomes)
+            kept[original] = masked.rows_in(original), {}
+        return cls(original, masked, *kept[original])
 
     def outcomes(self, name: str) -> Outcomes:
         """What the values of a column that both tables have were released as."""
         if name not in self._outcomes:
             before, after = self.original.codes(name), self.masked.codes(name)
-            rows = None if self.original is self.masked else self.rows
-            self._outcomes[name] = _outcomes(before, after, rows, self.masked.times)
+            if self.original is self.masked:
+                values = np.flatnonzero(before.counts)
+                self._outcomes[name] = Outcomes(values, values, before.counts[values])
+            else:
+                width = max(1, after.count)
+                keys = before.codes[self.rows].astype(np.int64) * width
+                keys += after.codes
+                distinct, records = _counted(keys, before.count * width, self.masked.times)
+                self._outcomes[name] = Outcomes(*np.divmod(distinct, width), records)
         return self._outcomes[name]
 
 
-@dataclass(frozen=True, eq=False)
-class _Facts:
-    """What is kept of a pair; without the tables, which are let go when nobody else has them."""
-
-    rows: Integers
-    outcomes: dict[str, Outcomes]
-
-
-_PAIRS: WeakKeyDictionary[Table, WeakKeyDictionary[Table, _Facts]] = WeakKeyDictionary()
-
-
-def _outcomes(
-    before: Codes, after: Codes, rows: Integers | None, times: Integers | None
-) -> Outcomes:
-    width = max(1, after.count)
-    if rows is None:  # a table beside itself
-        values = np.flatnonzero(before.counts)
-        return Outcomes(values, values, before.counts[values])
-    keys = before.codes[rows].astype(np.int64) * width
-    keys += after.codes
-    distinct, records = _counted(keys, before.count * width, times)
-    values, released = np.divmod(distinct, width)
-    return Outcomes(values, released, records)
+#: What is kept of pairs; without the tables, which are let go when nobody else has them.
+_PAIRS: WeakKeyDictionary[Table, WeakKeyDictionary[Table, tuple[Integers, dict[str, Outcomes]]]] = (
+    WeakKeyDictionary()
+)
 
 
 def _counted(keys: Integers, most: int, times: Integers | None) -> tuple[Integers, Integers]:
@@ -118,25 +103,169 @@ def empty_codes(original: Column, masked: Column) -> Flags:
     empty = np.zeros(codes.count, np.bool_)
     if codes.missing is not None:
         empty[codes.missing] = True
-    if masked.kind == "text" and not _has(original, ROOT):
-        empty[: len(codes.levels)] |= (codes.levels == ROOT).to_numpy()
+    if masked.kind == "text":
+        roots = (codes.levels == ROOT).to_numpy()
+        own = original.kind == "text" and bool((original.codes.levels == ROOT).any())
+        empty[: len(roots)] |= roots & (not own)
     return empty
 
 
-def _has(column: Column, text: str) -> bool:
-    return column.kind == "text" and bool((column.codes.levels == text).any())
-
-
 def empty_cells(original: Table, masked: Table, name: str) -> Flags:
-    """Where a released column says nothing: missing, or ``*`` that the original has not."""
+    """Where a released column says nothing: missing, or ``*`` that the original lacks."""
     if masked.kind(name) != "text":
         return ~masked.present(name)
     return empty_codes(original.column(name), masked.column(name))[masked.codes(name).codes]
 
 
 def released_text(original: Table, masked: Table, name: str) -> bool:
-    """Whether a column was generalized: it is text, with values that the original has not."""
+    """Whether a column was generalized: it is text, with values that the original lacks."""
     if masked.kind(name) != "text":
         return False
-    texts: Any = masked.codes(name).texts
-    return not set(texts) <= {*original.codes(name).texts, ROOT}
+    return not {*masked.codes(name).texts} <= {*original.codes(name).texts, ROOT}
+
+
+# -- two tables in one code: one above the other, or counted in each other
+
+
+def counted_in(
+    sample: Sequence[Column],
+    population: Sequence[Column],
+    classes: tuple[Classes, Classes],
+    *,
+    wildcard: bool,
+    persons: Integers | None = None,
+) -> Integers:
+    """How many people of ``population`` agree with each class of ``sample``, column by column.
+
+    The two ``classes`` are those of the sample and of the population by these columns. Each row
+    is one person, or of one of the ``persons`` that have several. Those who agree by wildcards are
+    then counted as shares of persons: no more are counted than there are.
+    """
+    mine, theirs = classes
+    rows = mine.first_rows, theirs.first_rows
+    columns = zip(sample, population, strict=True)
+    both = [_stacked_code(above, below, rows) for above, below in columns]
+    joint = form_classes(both, mine.count + theirs.count)
+    asked, met = joint.labels[: mine.count], joint.labels[mine.count :]
+    # values that differ in one table may be equal beside those of another: large whole numbers
+    people = np.bincount(met, theirs.rows, joint.count).astype(np.float64)
+    equal = people[asked].astype(np.int64)
+    if persons is not None:
+        owned, _ = owned_pairs(met[theirs.labels], persons)
+        equal = np.bincount(owned, minlength=joint.count)[asked]
+        shares = weights_by_class(theirs, 1.0 / np.bincount(persons)[persons])
+        people = np.bincount(met, shares, joint.count).astype(np.float64)
+    if not wildcard:
+        return equal
+    counts = agreement_of(both, joint).totals(people)[asked]
+    # whoever has a part of a row in it is somebody
+    least = np.maximum(0 if persons is None else equal, counts > 0)
+    return np.maximum(np.floor(counts + 1e-9).astype(np.int64), least)
+
+
+def _stacked_code(above: Column, below: Column, rows: tuple[Integers, Integers]) -> Codes:
+    """Some rows of one column above those of another, in codes that both share."""
+    upper, lower = in_one_code(above, below)
+    codes = np.concatenate([upper[above.codes.codes[rows[0]]], lower[below.codes.codes[rows[1]]]])
+    count = int(max(upper.max(initial=-1), lower.max(initial=-1))) + 1
+    missing = bool((codes < 0).any())
+    codes[codes < 0] = count
+    levels = pl.Series(above.name, range(count), dtype=pl.Int64)
+    return Codes(codes.astype(np.uint64), levels, count if missing else None)
+
+
+def stacked_codes(column: str, above: Table, below: Table) -> Integers:
+    """The codes of a column, the rows of one table above those of another; -1 where missing."""
+    upper, lower = shared_codes(column, above, below)
+    return np.concatenate([upper[above.codes(column).codes], lower[below.codes(column).codes]])
+
+
+def shared_codes(column: str, above: Table, below: Table) -> tuple[Integers, Integers]:
+    """What :func:`stacked_codes` has by row, for each code of the two tables."""
+    return in_one_code(above.column(column), below.column(column))
+
+
+def stacked_numbers(column: str, above: Table, below: Table) -> Floats:
+    """A column of quantities, one table above the other, about 1 in size; NaN where missing."""
+    return stacked_numbers_and_unit(column, above, below)[0]
+
+
+def stacked_numbers_and_unit(column: str, above: Table, below: Table) -> tuple[Floats, float]:
+    """The numbers of :func:`stacked_numbers`, and how much of their scale a difference of 1 is."""
+    both = [table.column(column) for table in (above, below)]
+    if both[0].kind in NUMBERS:
+        return _joined([one.numbers for one in both])
+    values = _quantities([one.codes for one in both])
+    return _to_one_scale(
+        np.concatenate([part[one.codes.codes] for part, one in zip(values, both, strict=True)])
+    )
+
+
+def shared_numbers(column: str, above: Table, below: Table) -> tuple[Floats, Floats, float]:
+    """The numbers of :func:`stacked_numbers` for each code of the two tables, and their unit."""
+    alone = above.column(column) is below.column(column)  # a table beside itself
+    both = [table.codes(column) for table in ((above,) if alone else (above, below))]
+    if above.kind(column) in NUMBERS:
+        values, unit = _joined([Column(codes.levels).numbers for codes in both])
+        parts = np.split(values, [len(both[0].levels)])
+        for place, codes in enumerate(both):
+            if codes.missing is not None:
+                parts[place] = np.append(parts[place], np.nan)
+    else:
+        values, unit = _to_one_scale(np.concatenate(_quantities(both)))
+        parts = np.split(values, [both[0].count])
+    return parts[0], parts[0 if alone else 1], unit
+
+
+def _quantities(both: Sequence[Codes]) -> list[Floats]:
+    """The quantities of the codes of columns, in the scale of the first."""
+    return [quantities(codes, scale_name(both[0])) for codes in both]
+
+
+def _joined(both: Sequence[Numbers]) -> tuple[Floats, float]:
+    """Columns of numbers, one after the other, in one scale; and its unit."""
+    present = np.concatenate([numbers.present for numbers in both])
+    if all(numbers.values.dtype.kind in "iu" for numbers in both):
+        least = min((int(n.values[n.present].min()) for n in both if n.present.any()), default=0)
+        shift = np.uint64(least % 2**64)  # differences are exact modulo 2 ** 64
+        parts = [n.values.view(np.uint64) - shift for n in both]
+    else:
+        parts = [n.values for n in both]
+    values = np.concatenate([part.astype(np.float64) for part in parts])
+    return _to_one_scale(np.where(present, values, np.nan))
+
+
+def to_one_scale(values: Floats) -> Floats:
+    """Numbers divided by a power of two: their ranges then neither overflow nor vanish."""
+    return _to_one_scale(values)[0]
+
+
+def _to_one_scale(values: Floats) -> tuple[Floats, float]:
+    largest = np.nanmax(np.abs(values), initial=0.0)
+    power = -int(np.frexp(largest)[1])
+    if abs(power) < 1000:  # then the power of two is itself a number, and a product is exact
+        return values * 2.0**power, 2.0**power
+    with np.errstate(over="ignore"):  # beside the smallest numbers there are, 1 is infinite
+        return np.ldexp(values, power), float(np.ldexp(1.0, power))
+
+
+def stacked_table(above: Table, below: Table, columns: Sequence[str]) -> Table:
+    """Some columns of two tables, the rows of the one above those of the other."""
+    from shoal.table._table import Table
+
+    lacking = [name for name in columns if name not in below.columns]
+    if lacking:
+        raise InputError(
+            f"The population has no column {quoted(lacking)}; it needs all quasi-identifiers."
+        )
+    both = [stacked(above.column(name).series, below.column(name).series) for name in columns]
+    return Table(pl.DataFrame(both))
+
+
+def shared_persons(above: Table, below: Table) -> Flags:
+    """Which rows of ``below`` are of a person who is in ``above``, as far as the units tell."""
+    names = above.roles.unit_columns
+    if not names or names != below.roles.unit_columns:
+        return np.zeros(len(below), np.bool_)
+    labels = stacked_table(above, below, names).group(names).labels
+    return np.isin(labels[len(above) :], labels[: len(above)])

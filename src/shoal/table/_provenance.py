@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 from weakref import ref
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from shoal.errors import InputError
 from shoal.kernels.arrays import Integers
+from shoal.table._roles import ROW, Roles
+from shoal.table.columns._encode import Codes
 
 if TYPE_CHECKING:
-    from shoal.table._persons import Owners
-    from shoal.table._sampling import Sampling
     from shoal.table._table import Table
+
 
 State = Literal["raw", "sampled", "generalized", "other"]
 
@@ -41,12 +43,7 @@ class Course:
 
     def to_dict(self) -> dict[str, Any]:
         """As the private audit records it."""
-        return {
-            "state": self.state,
-            "fraction": self.fraction,
-            "origin": self.origin,
-            "smallest": self.smallest,
-        }
+        return asdict(self)
 
 
 OTHER = Course("other")
@@ -54,27 +51,13 @@ OTHER = Course("other")
 
 @dataclass(frozen=True, eq=False)
 class Exchange:
-    """One permutation of a block of columns inside groups of rows. Private.
+    """One permutation of a block of columns inside groups of rows. Private."""
 
-    Parameters
-    ----------
-    columns : tuple of str
-        The block: columns whose values travelled together.
-    groups : numpy.ndarray
-        The group of each row.
-    source : numpy.ndarray
-        The key of the row whose values each row carries now.
-    origin : {"entropy", "seed", "key"}
-        Where the randomness came from.
-    accepted : bool
-        Whether the plan accepts another origin than entropy.
-    """
-
-    columns: tuple[str, ...]
-    groups: npt.NDArray[np.int32]
-    source: Integers
-    origin: str
-    accepted: bool = False
+    columns: tuple[str, ...]  # their values travelled together
+    groups: npt.NDArray[np.int32]  # the group of each row
+    source: Integers  # the key of the row whose values each row carries now
+    origin: str  # of the randomness: entropy, seed or key
+    accepted: bool = False  # whether the plan accepts another origin than entropy
 
     @property
     def is_secret(self) -> bool:
@@ -90,11 +73,7 @@ class Exchange:
 
 
 class KeyPositions:
-    """Where each key is: the rows of a table by the keys they have.
-
-    Which rows another table's keys are at is kept for as long as that table lives, so that two
-    tables are paired once.
-    """
+    """Where each key is: the rows of a table by the keys they have."""
 
     def __init__(self, row_key: Integers) -> None:
         self.row_key = row_key
@@ -144,10 +123,7 @@ class KeyPositions:
 
     @cached_property
     def _places(self) -> tuple[int, Integers, Integers | None]:
-        """The lowest key, and the row of each key from it on.
-
-        An audit may have keys far apart: then the rows by ascending key, twice.
-        """
+        """The lowest key, and the row of each key from it on."""
         lowest, highest = int(self.row_key.min()), int(self.row_key.max())
         if highest - lowest > 4 * len(self.row_key) + 1024:
             order = np.argsort(self.row_key, kind="stable")
@@ -159,28 +135,10 @@ class KeyPositions:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Provenance:
-    """What is on record about the rows.
+    """What is on record about the rows."""
 
-    Parameters
-    ----------
-    row_key : numpy.ndarray
-        The position of each row in the input.
-    lineage : str
-        The name of the input: rows of two tables can be paired where it is the same.
-    owners : Owners
-        Whose row each is.
-    exchanges : tuple of Exchange
-        Which rows exchanged values in which columns.
-    course : Course
-        Whether the rows were sampled by chance, and what was done to them since.
-    sampling : Sampling, optional
-        Who was there before a sample was drawn.
-    positions : KeyPositions, optional
-        Where the keys are; made anew where they are others.
-    """
-
-    row_key: Integers
-    lineage: str
+    row_key: Integers  # the position of each row in the input
+    lineage: str  # the name of the input: rows of two tables are paired where it is the same
     owners: Owners
     exchanges: tuple[Exchange, ...] = ()
     course: Course = field(default_factory=Course)
@@ -246,13 +204,114 @@ def shared_crowds(groups: npt.NDArray[Any], table: Table) -> Integers:
 
 
 def _crowd_of(exchange: Exchange, table: Table) -> Integers:
-    """The size of each record's group; 1 where the exchange is no permutation within it.
-
-    Only records that are still in the table count: an intruder knows that the others are gone.
-    """
+    """The size of each record's group; 1 where the exchange is no permutation within it."""
     groups = exchange.groups
     carried = np.lexsort((exchange.source, groups))
     present = np.lexsort((table.row_key, groups))
     wrong = exchange.source[carried] != table.row_key[present]
     broken = np.isin(groups, groups[carried][wrong])
     return np.where(broken, 1, shared_crowds(groups, table))
+
+
+@dataclass(frozen=True, eq=False)
+class Sampling:
+    """The classes of the rows that a sample was drawn from. Private.
+
+    ``codes`` has for each quasi-identifier a number for the value of each row that was there,
+    drawn or not; -1 where it is missing. What the values are is not on record.
+    """
+
+    row_key: Integers
+    codes: Mapping[str, npt.NDArray[np.signedinteger[Any]]]
+
+    @classmethod
+    def of(cls, table: Table) -> Sampling:
+        """The record of a table that is about to be sampled, or that of its first sampling."""
+        names = table.roles.quasi_identifiers
+        if table.sampling is not None and set(names) <= set(table.sampling.codes):
+            return table.sampling
+        return cls(table.row_key, {name: signed_codes(table.codes(name)) for name in names})
+
+    def __repr__(self) -> str:
+        return f"Sampling(columns={tuple(self.codes)}, rows={len(self.row_key)})"
+
+
+def signed_codes(column: Codes) -> npt.NDArray[np.signedinteger[Any]]:
+    """The codes of a column, as narrow as they can be; -1 where a value is missing."""
+    kind = np.min_scalar_type(-max(column.count, 1))
+    codes: npt.NDArray[np.signedinteger[Any]] = column.codes.astype(kind)
+    if column.missing is not None:
+        codes[column.codes == column.missing] = -1
+    return codes
+
+
+def table_of_codes(
+    columns: Mapping[str, npt.NDArray[Any]], row_key: Integers, quasi_identifiers: Sequence[str]
+) -> Table:
+    """A table of numbers that stand for values, missing below 0, with these keys of its rows."""
+    from shoal.table._roles import Roles
+    from shoal.table._table import Table
+
+    filled = [
+        pl.Series(name, codes).set(pl.Series(codes < 0), None) for name, codes in columns.items()
+    ]
+    data = pl.DataFrame(height=len(row_key)).hstack(filled)
+    roles = Roles(quasi_identifiers=quasi_identifiers)
+    return Table(data).with_roles(roles, released=True).on_record(row_key, ())
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Owners:
+    """The person and the household of each row, numbered from 0; None where a row is one."""
+
+    persons: Integers | None = None
+    households: Integers | None = None
+    #: The columns that named the persons.
+    named: tuple[str, ...] = ()
+
+    def under(self, roles: Roles, table: Table) -> Owners:
+        """The owners that roles declare; those on record where the columns are gone."""
+        found = self
+        if roles.unit == ROW:
+            found = replace(found, persons=None, named=())
+        if roles.unit_columns:
+            persons = _labels(table, roles.unit_columns)
+            found = replace(found, persons=persons, named=roles.unit_columns)
+        if roles.household:
+            homes = _labels(table, roles.household)
+            alone = ~np.all([table.present(name) for name in roles.household], axis=0)
+            own = np.arange(len(table)) if found.persons is None else found.persons
+            homes[alone] = len(table) + own[alone]  # who has none lives alone
+            found = replace(found, households=homes)
+        return found
+
+    def at(self, rows: npt.NDArray[Any]) -> Owners:
+        """The same for some rows, or for the rows in another order."""
+        persons = None if self.persons is None else self.persons[rows]
+        homes = None if self.households is None else self.households[rows]
+        return Owners(persons, homes, self.named)
+
+    @cached_property
+    def together(self) -> Integers | None:
+        """What is taken out or kept as a whole: households where declared, else persons."""
+        if self.households is None or self.persons is None:
+            return self.persons if self.households is None else self.households
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import connected_components
+
+        first = int(self.persons.max(initial=-1)) + 1
+        nodes = first + int(self.households.max(initial=-1)) + 1
+        edges = (np.ones(len(self.persons)), (self.persons, self.households + first))
+        _, part = connected_components(coo_array(edges, (nodes, nodes)), directed=False)
+        return part[self.persons].astype(np.int64)
+
+
+def _labels(table: Table, columns: Sequence[str]) -> Integers:
+    return table.group(columns).labels.astype(np.int64)
+
+
+def pseudonyms(persons: Integers, order: Integers) -> pl.Series:
+    """A name for the person of each row: their place in a secret order, with as many digits."""
+    width = len(str(len(order)))
+    names = pl.Series([f"P{place + 1:0{width}}" for place in order.tolist()], dtype=pl.String)
+    return names.gather(persons)

@@ -16,17 +16,21 @@ import polars as pl
 
 from shoal.errors import InputError, did_you_mean, quoted
 from shoal.kernels.arrays import Flags, Floats, Integers
-from shoal.table._agreement import Agreement
-from shoal.table._classes import Classes, agreement_of, form_classes, weights_by_class
-from shoal.table._identifying import identifying_columns
-from shoal.table._pair import Pair
-from shoal.table._persons import Owners, counting, histories, owned_pairs, pseudonyms
-from shoal.table._provenance import Course, Exchange, Provenance
+from shoal.table._classes import (
+    Agreement,
+    Classes,
+    agreement_of,
+    counting,
+    form_classes,
+    histories,
+    owned_pairs,
+    weights_by_class,
+)
+from shoal.table._pair import Pair, counted_in
+from shoal.table._provenance import Course, Exchange, Owners, Provenance, Sampling, pseudonyms
 from shoal.table._roles import Roles, check_roles
-from shoal.table._sampling import Sampling
-from shoal.table._stacked import counted_in
 from shoal.table.columns._column import Column, Numbers, in_one_code
-from shoal.table.columns._domain import Domain
+from shoal.table.columns._domain import ROOT, Domain
 from shoal.table.columns._encode import Codes
 from shoal.table.columns._frames import (
     Kind,
@@ -39,10 +43,9 @@ from shoal.table.columns._frames import (
     refuse_beyond_calendar,
     to_polars,
 )
-from shoal.table.hierarchy._rule import ROOT
 from shoal.table.storage._formulas import Formulas, running
 from shoal.table.storage._write import schema_of, write_columns
-from shoal.table.suggestion._owners import repeating_owners
+from shoal.table.suggestion._owners import identifying_columns, repeating_owners
 
 if TYPE_CHECKING:
     from shoal.randomness import SecretStream
@@ -479,11 +482,7 @@ class Table:
         return names.filter(running(names)).to_list()
 
     def undeclared_identifiers(self) -> dict[str, str]:
-        """Columns that would leave although they identify, with the evidence in words.
-
-        Columns without a role, the weight and the target are looked at, and every column is
-        compared with the declared identifiers, of which it may be a copy.
-        """
+        """Columns that would leave although they identify, with the evidence in words."""
         return identifying_columns(self._columns, self.roles)
 
     def repeating_owners(self) -> dict[tuple[str, ...], int]:

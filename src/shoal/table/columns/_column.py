@@ -14,9 +14,8 @@ import polars as pl
 
 from shoal.errors import InputError
 from shoal.kernels.arrays import Flags, Floats, Integers
-from shoal.table.columns._comparable import comparable
 from shoal.table.columns._domain import Domain, read_domain, value_meanings
-from shoal.table.columns._encode import Codes, Keys, decode, encode, unordered
+from shoal.table.columns._encode import Codes, Keys, Labels, decode, encode, unordered
 from shoal.table.columns._frames import Kind, kind_of
 from shoal.table.columns._quantities import scale_name, scale_of
 from shoal.table.columns._scrub import scrubbed_column
@@ -70,18 +69,12 @@ class Column:
         codes: npt.NDArray[np.integer[Any]],
         domain: Domain | None = None,
     ) -> Column:
-        """Texts: in each row the label of its code; None makes it missing.
-
-        ``domain`` says what the labels stand for, where whoever wrote them knows.
-        """
+        """Texts: in each row the label of its code; None makes it missing."""
         texts = encode(pl.Series(name, labels, dtype=pl.String))
         return cls(texts.at(np.asarray(codes)), () if domain is None else (domain,))
 
     def domain(self, kind: Kind) -> Domain:
-        """What each level of a column of text stands for, among values of a kind.
-
-        Whoever wrote the texts said it; texts that came from elsewhere are read once.
-        """
+        """What each level of a column of text stands for, among values of a kind."""
         scale = scale_of(kind)
         if scale not in self._domains:
             self._domains[scale] = read_domain(self.codes.texts, scale)
@@ -203,7 +196,7 @@ class Column:
         return self._unordered if not self.is_coded and self.dtype == pl.Float64 else self.codes
 
     @cached_property
-    def _unordered(self) -> Keys:
+    def _unordered(self) -> Labels:
         return unordered(self.series)
 
     def at(self, rows: npt.NDArray[Any]) -> Column:
@@ -242,10 +235,7 @@ class Column:
         return scrubbed
 
     def differs_from(self, other: Column, rows: Integers | None) -> Flags:
-        """Where a cell is another than that of ``other``, in the same row or in ``rows`` of it.
-
-        The number 3 written as 3.0 is no other cell, nor is a day written as its midnight.
-        """
+        """Where a cell is another than that of ``other``, in the same row or in ``rows`` of it."""
         if self is other and rows is None:
             return np.zeros(len(self), np.bool_)
         if self.is_coarse and other.is_coarse:
@@ -263,11 +253,7 @@ _IN_ONE_CODE = WeakKeyDictionary()
 
 
 def in_one_code(one: Column, other: Column) -> tuple[Integers, Integers]:
-    """For the codes of two columns numbers that are equal where the values are; -1 for missing.
-
-    The numbers follow the order of the values. Numbers of different types are compared as numbers,
-    dates and moments as moments, a number and a text as texts.
-    """
+    """For the codes of two columns numbers that are equal where the values are; -1 for missing."""
     kept = _IN_ONE_CODE.setdefault(one, WeakKeyDictionary())
     if other not in kept:
         turned = _IN_ONE_CODE[other].get(one) if other in _IN_ONE_CODE else None
@@ -290,3 +276,39 @@ def _in_one_code(one: Column, other: Column) -> tuple[Integers, Integers]:
 
 def _with_missing(numbers: Integers, codes: Codes) -> Integers:
     return numbers if codes.missing is None else np.append(numbers, -1)
+
+
+def comparable(one: pl.Series, other: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """Both columns in one type, in which equal values are equal and different ones different."""
+    if one.dtype == other.dtype:
+        return one, other
+    shared = _shared(one.dtype, other.dtype)
+    return _cast(one, shared), _cast(other, shared)
+
+
+def stacked(above: pl.Series, below: pl.Series) -> pl.Series:
+    """One column above the other, in a type in which both can be compared."""
+    return pl.concat(comparable(above, below))
+
+
+def _cast(series: pl.Series, dtype: pl.DataType) -> pl.Series:
+    if series.dtype == pl.Duration and dtype == pl.String:
+        return series.dt.to_string("iso")  # has no cast to text
+    return series.cast(dtype)
+
+
+def _shared(one: pl.DataType, other: pl.DataType) -> pl.DataType:
+    both = one, other
+    if all(dtype.is_integer() for dtype in both):
+        return pl.Int128()
+    if all(dtype.is_numeric() for dtype in both):
+        return pl.Float64()
+    if all(dtype == pl.Duration for dtype in both):
+        return pl.Duration("us")
+    if all(dtype in (pl.Date, pl.Datetime) for dtype in both):
+        zoned = [getattr(dtype, "time_zone", None) is not None for dtype in both]
+        if all(zoned):
+            return pl.Datetime("us", "UTC")
+        if not any(zoned):
+            return pl.Datetime("us")
+    return pl.String()

@@ -10,15 +10,15 @@ import datetime as dt
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from shoal.kernels.arrays import Floats
 from shoal.table.columns._quantities import NUMBERS
-from shoal.table.hierarchy._rule import ROOT
 
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _SINGLE = re.compile(_NUMBER)
@@ -85,10 +85,7 @@ class Domain:
 
     @cached_property
     def ends(self) -> Floats | None:
-        """The lowest and highest number of each text; None where one is no number or interval.
-
-        An open end is infinite. The root, which says nothing, has NaN.
-        """
+        """The lowest and highest number of each text; None where one is no number or interval."""
         found = np.full((len(self.meanings), 2), np.nan)
         for place, (text, meaning) in enumerate(self.meanings.items()):
             if text == ROOT:
@@ -138,10 +135,7 @@ def interval_text(low: str | None, high: str | None) -> str:
 
 
 def value_meanings(scale: str, texts: Sequence[str | None]) -> dict[str, Meaning]:
-    """The texts of values, and of names for them, with what they stand for in a scale.
-
-    A text in braces is a set for every reader, and a text of digits beside numbers a number.
-    """
+    """The texts of values, and of names for them, with what they stand for in a scale."""
     told = [text for text in texts if text is not None]
     if scale != NUMBERS:
         return {text: members_of(text) if text.startswith("{") else None for text in told}
@@ -236,3 +230,15 @@ def members_of(text: str) -> frozenset[str] | None:
     """The parts of a set, ``{a, b}``; None where a text is no set."""
     match = _SET.fullmatch(text)
     return frozenset(match[1].split(", ")) if match else None
+
+
+#: The label of the root: nothing is said about the value.
+ROOT: Final = "*"
+
+
+def written(value: Decimal) -> str:
+    """A number for a label: no exponent unless it is very long, no zeros at its end."""
+    if value == 0:
+        return "0"
+    value = value.normalize()
+    return format(value, "f" if -12 < value.adjusted() < 21 else "").lower()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -81,10 +81,7 @@ class Codes:
 
     @property
     def numbers(self) -> Floats:
-        """Each code as a number: its value, a date's or time's count of units, else its rank.
-
-        A missing value is NaN.
-        """
+        """Each code as a number: its value, a date's or time's count of units, else its rank."""
         levels = self.levels
         if not levels.dtype.is_numeric():
             levels = levels.to_physical()
@@ -127,10 +124,7 @@ class Codes:
 
 
 def encode(series: pl.Series) -> Codes:
-    """Encode a column; NaN counts as missing, and -0.0 as 0.0.
-
-    Codes follow the order of the values, so those of numbers and dates are ordinal.
-    """
+    """Encode a column; NaN counts as missing, and -0.0 as 0.0."""
     from shoal.kernels.grouping import first_rows
 
     if isinstance(series.dtype, _NESTED):
@@ -179,32 +173,21 @@ def decode(column: Codes) -> pl.Series:
     return levels.gather(column.codes)
 
 
-class Keys(Protocol):
-    """A column as numbers below ``count`` that are equal where its cells are."""
-
-    @property
-    def name(self) -> str:
-        """The name of the column."""
-
-    @property
-    def codes(self) -> npt.NDArray[np.integer[Any]]:
-        """The number of each record."""
-
-    @property
-    def count(self) -> int:
-        """How many there are."""
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class _Labels:
+class Labels:
+    """A column as numbers below ``count`` that are equal where its cells are, in any order."""
+
     name: str
     codes: npt.NDArray[np.integer[Any]]
     count: int
 
 
-def unordered(series: pl.Series) -> Keys:
+Keys = Codes | Labels
+
+
+def unordered(series: pl.Series) -> Labels:
     """Equal numbers for equal cells, without the order of the values, which sorting would cost."""
-    return _Labels(series.name, *_labels(series.alias("")))
+    return Labels(series.name, *_labels(series.alias("")))
 
 
 def combine(parts: Iterable[Keys], rows: int) -> npt.NDArray[np.uint64]:

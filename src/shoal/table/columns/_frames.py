@@ -96,10 +96,7 @@ def _with_categories(dtype: Any, categories: list[Any]) -> Any:
 
 
 def to_polars(frame: Any) -> tuple[pl.DataFrame, Origin]:
-    """The data of any eager frame as polars, with what is needed to give the type back.
-
-    An index is left behind: its labels may be the names of people.
-    """
+    """The data of any eager frame as polars, with what is needed to give the type back."""
     if isinstance(frame, pl.LazyFrame):
         frame = frame.collect()
     if isinstance(frame, pl.DataFrame):  # taken as it is: nobody can change it in place unseen
@@ -200,10 +197,7 @@ def _normalise(data: pl.DataFrame) -> pl.DataFrame:
 
 
 def refuse_beyond_calendar(column: pl.Series) -> None:
-    """Dates of a year that has not four digits, and stretches of time that no unit can hold.
-
-    A type can hold them, but neither a text, nor Python, nor a step that counts in days.
-    """
+    """Dates of a year that has not four digits, and stretches of time that no unit can hold."""
     dtype, bare = column.dtype, column.alias("")
     first, last = _CALENDAR
     limit = "dates beyond the years 1 to 9999"

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
+import numpy.typing as npt
+import polars as pl
 
 from shoal.errors import InputError
 from shoal.kernels.arrays import Floats
 from shoal.table.columns._encode import Codes
 from shoal.table.columns._frames import Kind, kind_of
-from shoal.table.hierarchy._rule import bounds_of_values
 
 #: The scale of whole numbers and fractions.
 NUMBERS: Final = "numbers"
@@ -51,3 +52,60 @@ def quantities(
         )
     values[: len(found)] = found[:, 0]
     return values
+
+
+_TICKS_PER_DAY: Final = {"D": 1, "ms": 86_400e3, "us": 86_400e6, "ns": 86_400e9}
+
+
+def numbers_of(values: pl.Series) -> npt.NDArray[Any]:
+    """Numbers as 64-bit integers or floats; a duration counts in seconds."""
+    kind = kind_of(values.dtype)
+    if kind == "duration":
+        ticks = {"ms": 1e3, "us": 1e6, "ns": 1e9}[getattr(values.dtype, "time_unit", "us")]
+        return values.to_physical().cast(pl.Float64).to_numpy() / ticks
+    if kind == "integer":
+        return values.cast(pl.UInt64 if values.dtype == pl.UInt64 else pl.Int64).to_numpy()
+    if kind != "float":
+        raise InputError(
+            f"Column '{values.name}' is {kind}, and a hierarchy of numbers does not fit it; take "
+            "one for its kind, or the one that is proposed (Hierarchy.propose, 'shoal hierarchy')."
+        )
+    floats = values.cast(pl.Float64).to_numpy()
+    infinite = int(np.isinf(floats).sum())
+    if infinite:
+        raise InputError(
+            f"Column '{values.name}' holds {infinite} infinite values; make them missing first."
+        )
+    return floats
+
+
+def bounds_of_values(values: pl.Series) -> Floats | None:
+    """Each value as its own lower and upper bound, or None where it is no quantity."""
+    kind = kind_of(values.dtype)
+    if kind in ("text", "boolean"):
+        return None
+    if kind in ("date", "datetime", "time"):
+        numbers = days_of(values)
+    else:
+        numbers = numbers_of(values).astype(np.float64)
+    return np.column_stack((numbers, numbers))
+
+
+def days_of(values: pl.Series) -> Floats:
+    """Dates, datetimes (by the clock of their zone) and times in days."""
+    if kind_of(values.dtype) == "time":
+        return values.to_physical().cast(pl.Float64).to_numpy() / 86_400e9
+    moments = moments_of(values)
+    whole = moments.astype("datetime64[D]")
+    ticks = _TICKS_PER_DAY[np.datetime_data(moments.dtype)[0]]
+    rest = (moments - whole.astype(moments.dtype)).astype(np.float64) / ticks
+    return whole.astype(np.float64) + rest
+
+
+def moments_of(values: pl.Series) -> npt.NDArray[np.datetime64]:
+    """Dates and datetimes as numpy has them, without their zone."""
+    if isinstance(values.dtype, pl.Datetime) and values.dtype.time_zone is not None:
+        # by the clock of the zone, as people read it
+        values = values.dt.replace_time_zone(None)
+    unit = getattr(values.dtype, "time_unit", "D")
+    return values.to_physical().cast(pl.Int64).to_numpy().astype(f"datetime64[{unit}]")

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.kernels.arrays import Floats
-from shoal.table.columns._domain import Domain, Meaning, Meanings, value_meanings
+from shoal.table.columns._domain import ROOT, Domain, Meaning, Meanings, value_meanings
 from shoal.table.columns._encode import Codes
-from shoal.table.columns._quantities import scale_name
-from shoal.table.hierarchy._rule import ROOT, Rule, Rung, Unseen, bounds_of_values
+from shoal.table.columns._quantities import bounds_of_values, scale_name
+from shoal.table.hierarchy._rule import Rule, Rung, Unseen
 from shoal.table.storage._types import as_text
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ import polars as pl
 from shoal.errors import InputError, did_you_mean
 from shoal.kernels.arrays import Floats, Integers
 from shoal.table.columns._frames import kind_of
-from shoal.table.hierarchy._rule import Rule, Rung, Unseen, dense, moments_of
+from shoal.table.columns._quantities import moments_of
+from shoal.table.hierarchy._rule import Rule, Rung, Unseen, dense
 
 #: The units, fine to coarse; those of the second line nest in no month, quarter or year.
 _CALENDAR: Final = ("minute", "hour", "day", "month", "quarter", "year", "decade", "century")

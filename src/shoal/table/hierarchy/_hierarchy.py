@@ -11,14 +11,19 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from shoal.errors import InputError, PlanError, did_you_mean
+from shoal.table.columns._domain import ROOT
 from shoal.table.hierarchy._codes import HierarchyCodes, codes_of
 from shoal.table.hierarchy._dates import calendar
-from shoal.table.hierarchy._edges import between, quantile_edges
-from shoal.table.hierarchy._grid import exact_number, grid
-from shoal.table.hierarchy._hierarchy_file import read_rows, text_of
-from shoal.table.hierarchy._listed import Listed, listed, ordered_rows, tree_rows
-from shoal.table.hierarchy._prefixes import prefixes
-from shoal.table.hierarchy._rule import ROOT, Rule, Suppression, Unseen
+from shoal.table.hierarchy._intervals import between, exact_number, grid, quantile_edges
+from shoal.table.hierarchy._listed import (
+    Listed,
+    listed,
+    ordered_rows,
+    read_rows,
+    text_of,
+    tree_rows,
+)
+from shoal.table.hierarchy._rule import Rule, Suppression, Unseen, prefixes
 from shoal.table.storage._types import as_text
 
 if TYPE_CHECKING:

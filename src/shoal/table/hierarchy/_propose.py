@@ -15,15 +15,15 @@ import polars as pl
 
 from shoal.errors import InputError, did_you_mean
 from shoal.kernels.arrays import Integers
+from shoal.table.columns._domain import ROOT
 from shoal.table.columns._frames import kind_of
+from shoal.table.columns._quantities import numbers_of
 from shoal.table.hierarchy._dates import Dates, calendar
-from shoal.table.hierarchy._edges import Edges, quantile_edges
-from shoal.table.hierarchy._grid import Grid, grid
+from shoal.table.hierarchy._intervals import Edges, Grid, grid, quantile_edges
 from shoal.table.hierarchy._listed import listed, ordered_rows
-from shoal.table.hierarchy._prefixes import Prefixes, prefixes
-from shoal.table.hierarchy._rule import ROOT, Rule, Rung, Suppression, numbers_of, useful_levels
+from shoal.table.hierarchy._rule import Prefixes, Rule, Rung, Suppression, prefixes, useful_levels
 from shoal.table.storage._types import as_text
-from shoal.table.suggestion._column_names import words_of
+from shoal.table.suggestion._column_names import known_scales, words_of
 
 if TYPE_CHECKING:
     from shoal.table._table import Table
@@ -46,44 +46,9 @@ _FEWEST_CODES: Final = 10
 _ORDERED_LEVELS: Final = 5
 _NUMBER: Final = re.compile(r"\d+(?:[.,]\d+)?")
 
-#: Answers in their order; a column that holds only answers of one line is ordered by it.
-_SCALES: Final = tuple(
-    tuple(line.split(", "))
-    for line in (
-        "none, very low, low, medium, high, very high",
-        "none, very mild, mild, moderate, severe, very severe, critical",
-        "very small, small, medium, large, very large",
-        "xs, s, m, l, xl, xxl, xxxl",
-        "very poor, poor, fair, good, very good, excellent",
-        "very bad, bad, fair, good, very good",
-        "never, rarely, sometimes, often, always",
-        "never, monthly, weekly, daily",
-        "strongly disagree, disagree, neither agree nor disagree, agree, strongly agree",
-        "strongly disagree, disagree, neutral, agree, strongly agree",
-        "very dissatisfied, dissatisfied, neutral, satisfied, very satisfied",
-        "very unlikely, unlikely, neutral, likely, very likely",
-        "preschool, primary, lower secondary, secondary, upper secondary, tertiary, doctorate",
-        "monday, tuesday, wednesday, thursday, friday, saturday, sunday",
-        "mon, tue, wed, thu, fri, sat, sun",
-        "january, february, march, april, may, june, july, august, september, october, november, "
-        "december",
-        "jan, feb, mar, apr, may, jun, jul, aug, sep, oct, nov, dec",
-        "first, second, third, fourth, fifth",
-        "i, ii, iii, iv, v, vi",
-    )
-)
-
 #: What can be asked for instead of what fits best.
-KINDS: Final = (
-    "intervals",
-    "sizes",
-    "quantiles",
-    "rounding",
-    "dates",
-    "prefixes",
-    "ordered",
-    "frequency",
-    "suppression",
+KINDS: Final = tuple(
+    "intervals sizes quantiles rounding dates prefixes ordered frequency suppression".split()
 )
 
 
@@ -266,17 +231,14 @@ def _scale_order(texts: Sequence[str]) -> list[str] | None:
     bare = {text: text.strip().lower().replace("_", " ").replace("-", " ") for text in texts}
     if len(set(bare.values())) < len(texts):
         return None
-    for scale in _SCALES:
+    for scale in known_scales():
         if set(bare.values()) <= set(scale):
             return sorted(texts, key=lambda text: scale.index(bare[text]))
     return None
 
 
 def _number_order(texts: Sequence[str]) -> list[str] | None:
-    """The texts in the order of the first number in each, such as 5-9 and 10-14.
-
-    A few bare numbers that are kept as text are codes without an order.
-    """
+    """The texts in the order of the first number in each, such as 5-9 and 10-14."""
     if len(texts) <= _MANY and all(_NUMBER.fullmatch(text) for text in texts):
         return None
     found = [_NUMBER.search(text) for text in texts]

@@ -11,12 +11,12 @@ import numpy.typing as npt
 import polars as pl
 
 from shoal.kernels.arrays import Flags, Floats, Integers
-from shoal.table.columns._domain import Domain, Interval, Meanings
+from shoal.table.columns._domain import ROOT, Domain, Interval, Meanings
 from shoal.table.columns._encode import Codes
 from shoal.table.columns._frames import Kind, kind_of
+from shoal.table.columns._quantities import bounds_of_values
 from shoal.table.hierarchy._dates import UNITS, Dates
-from shoal.table.hierarchy._prefixes import Prefixes
-from shoal.table.hierarchy._rule import ROOT, Rung, bounds_of_values
+from shoal.table.hierarchy._rule import Prefixes, Rung
 from shoal.table.storage._types import as_text
 
 
@@ -98,10 +98,7 @@ class _Values:
         return np.zeros(0) if quantities is None else quantities[:, 0]
 
     def first_code(self, end: str | None, number: float | None, *, after: bool) -> int | None:
-        """The first code that is not below an end, or that is above it; None where it is no end.
-
-        An end that is a value is found as such: a float cannot tell the largest numbers apart.
-        """
+        """The first code that is not below an end, or that is above it; None where it is no end."""
         if end is None:
             return len(self.line) if after else 0
         if end in self.codes:

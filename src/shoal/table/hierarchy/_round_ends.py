@@ -19,10 +19,10 @@ import numpy.typing as npt
 import polars as pl
 
 from shoal.kernels.arrays import Flags, Floats, Integers
+from shoal.table.columns._domain import written
 from shoal.table.columns._encode import Codes
 from shoal.table.columns._frames import kind_of
-from shoal.table.hierarchy._grid import written
-from shoal.table.hierarchy._rule import bounds_of_values, moments_of
+from shoal.table.columns._quantities import bounds_of_values, moments_of
 
 #: Values of a column on its own line: whole numbers, or floats for a column of floats.
 Ticks = npt.NDArray[Any]
@@ -41,10 +41,7 @@ _DAY: Final = 86_400
 
 @dataclass(frozen=True)
 class Step:
-    """Evenly spaced points, about ``size`` ticks apart; ``floor`` gives the point not above.
-
-    ``nearest`` gives the nearest point, where a quotient of floats may be just below it.
-    """
+    """Evenly spaced points, about ``size`` ticks apart; ``floor`` gives the point not above."""
 
     size: float
     floor: Callable[[Ticks], Ticks]
@@ -57,18 +54,10 @@ class Step:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RoundEnds:
-    """The line of a column's values, and which of them one record alone has.
+    """The line of a column's values, and which of them one record alone has."""
 
-    Parameters
-    ----------
-    column : Codes
-        A column of numbers, dates, times or durations.
-    records : numpy.ndarray
-        How many records have each of its levels.
-    """
-
-    column: Codes
-    records: Integers
+    column: Codes  # of numbers, dates, times or durations
+    records: Integers  # how many have each of its levels
 
     @classmethod
     def of(cls, column: Codes) -> RoundEnds:

@@ -13,18 +13,15 @@ import polars as pl
 
 from shoal.errors import InputError
 from shoal.kernels.arrays import Floats
+from shoal.table.columns._domain import ROOT
 from shoal.table.columns._frames import kind_of
 
 if TYPE_CHECKING:
     from shoal.table.columns._domain import Meanings
 
-#: The label of the root: nothing is said about the value.
-ROOT: Final = "*"
 
 #: What is done with a value that a listed hierarchy does not have.
 Unseen = Literal["refuse", "top", "nearest"]
-
-_TICKS_PER_DAY: Final = {"D": 1, "ms": 86_400e3, "us": 86_400e6, "ns": 86_400e9}
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,64 +84,6 @@ def useful_levels(rungs: Sequence[Rung], values: int) -> list[int]:
     return kept
 
 
-def numbers_of(values: pl.Series) -> npt.NDArray[Any]:
-    """Numbers as 64-bit integers or floats; a duration counts in seconds."""
-    kind = kind_of(values.dtype)
-    if kind == "duration":
-        ticks = {"ms": 1e3, "us": 1e6, "ns": 1e9}[getattr(values.dtype, "time_unit", "us")]
-        return values.to_physical().cast(pl.Float64).to_numpy() / ticks
-    if kind == "integer":
-        return values.cast(pl.UInt64 if values.dtype == pl.UInt64 else pl.Int64).to_numpy()
-    if kind != "float":
-        raise InputError(
-            f"Column '{values.name}' is {kind}, and a hierarchy of numbers does not fit it; take "
-            "one for its kind, or the one that is proposed (Hierarchy.propose, 'shoal hierarchy')."
-        )
-    floats = values.cast(pl.Float64).to_numpy()
-    infinite = int(np.isinf(floats).sum())
-    if infinite:
-        raise InputError(
-            f"Column '{values.name}' holds {infinite} infinite values; make them missing first."
-        )
-    return floats
-
-
-def bounds_of_values(values: pl.Series) -> Floats | None:
-    """Each value as its own lower and upper bound, or None where it is no quantity.
-
-    Dates and datetimes count in days from 1970-01-01, times in parts of a day, durations in
-    seconds.
-    """
-    kind = kind_of(values.dtype)
-    if kind in ("text", "boolean"):
-        return None
-    if kind in ("date", "datetime", "time"):
-        numbers = days_of(values)
-    else:
-        numbers = numbers_of(values).astype(np.float64)
-    return np.column_stack((numbers, numbers))
-
-
-def days_of(values: pl.Series) -> Floats:
-    """Dates, datetimes (by the clock of their zone) and times in days."""
-    if kind_of(values.dtype) == "time":
-        return values.to_physical().cast(pl.Float64).to_numpy() / 86_400e9
-    moments = moments_of(values)
-    whole = moments.astype("datetime64[D]")
-    ticks = _TICKS_PER_DAY[np.datetime_data(moments.dtype)[0]]
-    rest = (moments - whole.astype(moments.dtype)).astype(np.float64) / ticks
-    return whole.astype(np.float64) + rest
-
-
-def moments_of(values: pl.Series) -> npt.NDArray[np.datetime64]:
-    """Dates and datetimes as numpy has them, without their zone."""
-    if isinstance(values.dtype, pl.Datetime) and values.dtype.time_zone is not None:
-        # by the clock of the zone, as people read it
-        values = values.dt.replace_time_zone(None)
-    unit = getattr(values.dtype, "time_unit", "D")
-    return values.to_physical().cast(pl.Int64).to_numpy().astype(f"datetime64[{unit}]")
-
-
 @dataclass(frozen=True)
 class Suppression(Rule):
     """Nothing between the value itself and the root."""
@@ -163,3 +102,62 @@ class Suppression(Rule):
 
     def describe(self) -> str:
         return "the value or nothing"
+
+
+_MASK: Final = "*"
+
+
+@dataclass(frozen=True)
+class Prefixes(Rule):
+    """The first characters are kept, the others masked one by one: 12345, 1234*, 123**."""
+
+    lengths: tuple[int, ...]
+    pad: int | None = None
+
+    kind = "prefixes"
+
+    @property
+    def inner_levels(self) -> int:
+        return len(self.lengths)
+
+    def rungs(self, values: pl.Series, unseen: Unseen) -> list[Rung]:
+        kind = kind_of(values.dtype)
+        if kind not in ("text", "integer"):
+            raise InputError(
+                f"Column '{values.name}' is {kind}; prefixes are for codes in text or whole "
+                "numbers. Take another hierarchy."
+            )
+        text = values.cast(pl.String).alias("text")
+        if kind == "integer" and self.pad is not None:
+            text = text.str.zfill(self.pad)
+        return [self._rung(text, length) for length in self.lengths]
+
+    def _rung(self, text: pl.Series, length: int) -> Rung:
+        hidden = (text.str.len_chars().cast(pl.Int64) - length).clip(0)
+        masks = pl.Series([_MASK * n for n in range(int(hidden.max() or 0) + 1)])  # type: ignore[arg-type]
+        labels = text.str.slice(0, length) + masks.gather(hidden)
+        found = labels.unique().sort()
+        nodes = labels.cast(pl.Enum(found)).to_physical().to_numpy().astype(np.int32)
+        return Rung(nodes, found.to_list())
+
+    def to_plan(self) -> dict[str, Any]:
+        plan: dict[str, Any] = {self.kind: list(self.lengths)}
+        return plan if self.pad is None else plan | {"pad": self.pad}
+
+    def describe(self) -> str:
+        return f"prefixes of {', '.join(map(str, self.lengths))} characters"
+
+
+def prefixes(lengths: Sequence[int], *, pad: int | None = None) -> Prefixes:
+    """Prefixes whose lengths are checked: from long to short."""
+    whole = all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) for n in lengths)
+    if not lengths or not whole or list(lengths) != sorted({*lengths}, reverse=True):
+        raise InputError(
+            "The lengths of prefixes must be whole numbers from long to short, each once, such "
+            "as [4, 3, 2]."
+        )
+    if min(lengths) < 1:
+        raise InputError(f"A prefix has 1 character or more; the root '{ROOT}' is added by itself.")
+    if pad is not None and (not isinstance(pad, int) or isinstance(pad, bool) or pad < 1):
+        raise InputError("'pad' of prefixes must be the number of digits of a full code.")
+    return Prefixes(tuple(int(n) for n in lengths), pad)

@@ -12,18 +12,15 @@ from typing import Any, Final
 import polars as pl
 
 from shoal.errors import ReadError, quoted
-from shoal.table.columns._fields import Fields
 from shoal.table.storage._header import check_names
 from shoal.table.storage._infer import infer_number
+from shoal.table.storage._types import Fields
 
 _UNNAMED_INDEX: Final = re.compile(r"__index_level_\d+__")
 
 
 def read_parquet(path: Path) -> list[Fields]:
-    """Read a Parquet file; an unnamed index of pandas is left behind.
-
-    Texts that the file has in dictionaries come as numbers of them, which are never looked up.
-    """
+    """Read a Parquet file; an unnamed index of pandas is left behind."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

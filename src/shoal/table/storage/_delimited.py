@@ -11,13 +11,12 @@ import polars as pl
 
 from shoal.errors import ReadError
 from shoal.table.columns._column import Column
-from shoal.table.columns._fields import Fields, column_of
 from shoal.table.storage._formulas import Formulas, restored
 from shoal.table.storage._header import check_header, check_names
 from shoal.table.storage._infer import FIRST, first_texts, infer_types
 from shoal.table.storage._records import Shape, sample_rows, shape_of, without_blank_lines
 from shoal.table.storage._text import FileState, Text, load_text, remember_digest
-from shoal.table.storage._types import check_recorded_names, in_recorded_type
+from shoal.table.storage._types import Fields, check_recorded_names, column_of, in_recorded_type
 
 #: What stands for a missing value in text, where nothing else is said.
 DEFAULT_MISSING: Final = ("", "NA", "N/A", "NaN", "nan", "NULL", "null")
@@ -49,10 +48,7 @@ class TextFile:
         return self.shape.names
 
     def fields(self, missing_values: Sequence[str] = ()) -> list[Fields]:
-        """The columns as they stand in the file, named by their positions.
-
-        An empty field is missing; a quoted empty one is not.
-        """
+        """The columns as they stand in the file, named by their positions."""
         source: Path | bytes
         if self.shape.blank_lines:
             source = without_blank_lines(self.text, self.shape)
@@ -103,12 +99,7 @@ def read_delimited(
     missing_values: Sequence[str] = DEFAULT_MISSING,
     header: bool | None = None,
 ) -> list[Column]:
-    """Read delimited text; types are guessed from all values.
-
-    An empty field is missing. A quoted empty field is an empty text, unless ``missing_values``
-    holds the empty text. A first line that looks like a record is refused, unless ``header`` says
-    that it holds names. A column whose texts repeat comes coded.
-    """
+    """Read delimited text; types are guessed from all values."""
     if decimal not in (None, ".", ","):
         raise ReadError(f"The decimal mark must be '.' or ','; got {decimal!r}.")
     if isinstance(missing_values, str):
@@ -146,10 +137,7 @@ def _without_empty(texts: pl.Series) -> pl.Series:
 def recorded_columns(
     file: TextFile, fields: Sequence[Fields], dtypes: Mapping[str, pl.DataType], formulas: Formulas
 ) -> list[Column]:
-    """The columns of a file that :func:`write_frame` wrote, in the types that were recorded.
-
-    Only an empty field is missing, and NA is a text like any other.
-    """
+    """The columns of a file that :func:`write_frame` wrote, in the types that were recorded."""
     called = f"'{file.path}'"
     check_names(file.names, called)
     neutralised = formulas == "neutralise"

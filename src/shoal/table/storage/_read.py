@@ -1,4 +1,4 @@
-"""From a file or a database to a frame."""
+"""From a file or a database to a table."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import polars as pl
 
 from shoal.errors import ReadError, quoted
+from shoal.table._roles import Roles
 from shoal.table.columns._column import Column
-from shoal.table.columns._fields import Fields, column_of
 from shoal.table.columns._frames import to_polars
 from shoal.table.storage._columnar import read_arrow, read_parquet
 from shoal.table.storage._delimited import (
@@ -22,11 +22,17 @@ from shoal.table.storage._delimited import (
     recorded_columns,
 )
 from shoal.table.storage._formats import DELIMITER_OF, check_format, format_of
-from shoal.table.storage._formulas import Formulas
-from shoal.table.storage._types import check_recorded_names, dtypes_of, in_recorded_type
+from shoal.table.storage._types import (
+    Fields,
+    check_recorded_names,
+    column_of,
+    dtypes_of,
+    in_recorded_type,
+)
 from shoal.table.storage._workbook import read_excel
 
-__all__ = ["DEFAULT_MISSING", "read_frame", "read_source"]
+if TYPE_CHECKING:
+    from shoal.table._table import Table
 
 Found = TypeVar("Found", pl.DataFrame, list[Column], pl.DataFrame | list[Column])
 
@@ -42,27 +48,52 @@ def read_frame(source: str | os.PathLike[str], **options: Any) -> pl.DataFrame:
     return pl.DataFrame([column.series for column in found])
 
 
-def read_source(
+def read(
     source: str | os.PathLike[str],
     *,
+    roles: Roles | None = None,
     query: str | None = None,
     format: str | None = None,
     delimiter: str | None = None,
     encoding: str | None = None,
     decimal: str | None = None,
-    missing_values: Sequence[str] | None = None,
+    missing_values: Sequence[str] = DEFAULT_MISSING,
     sheet: str | int | None = None,
     header: bool | None = None,
-    schema: Mapping[str, str] | None = None,
-    formulas: Formulas = "keep",
-) -> pl.DataFrame | list[Column]:
-    """Read a table from a file or a database.
+) -> Table:
+    """Read a table: CSV, TSV, Parquet, Feather/Arrow, Excel, or a query on a database.
 
-    In text, types are found by looking at all values, and only where nothing is lost: codes with
-    leading zeros, numbers with a plus sign and integers beyond 64 bits stay text. ISO dates become
-    dates, ``true`` and ``false`` booleans. Every error is one sentence without a value in it.
+    Parameters
+    ----------
+    source : path or URI
+        A file, or ``sqlite:///file``, ``duckdb:///file`` or ``postgresql://user@host/database``.
+    roles : Roles, optional
+        Which column plays which part.
+    query : str, optional
+        The SQL query, for a database.
+    format : str, optional
+        The format of the file, where its name does not tell.
+    delimiter, encoding, decimal : str, optional
+        How a CSV file is written, where it is not to be found out.
+    missing_values : sequence of str
+        What stands for a missing value in a CSV file.
+    sheet : str or int, optional
+        The sheet of an Excel file, by name or by number from 1.
+    header : bool, optional
+        True if the first line of a text or sheet holds column names, whatever they look like. If
+        not given, a first line that looks like a record is refused.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "people.csv"
+    >>> _ = path.write_text("age;zip\\n31;01234\\n")
+    >>> read(path).frame.to_dicts()
+    [{'age': 31, 'zip': '01234'}]
     """
-    options: dict[str, Any] = {
+    from shoal.table._table import Table
+
+    options = {
         "query": query,
         "format": format,
         "delimiter": delimiter,
@@ -71,23 +102,32 @@ def read_source(
         "missing_values": None if missing_values == DEFAULT_MISSING else missing_values,
         "sheet": sheet,
         "header": header,
-        "schema": schema,
-        "formulas": None if formulas == "keep" else formulas,
     }
-    if header is False:
-        raise ReadError("A table needs column names; add a line of names and leave header= out.")
+    found = read_source(source, **options)
+    return (
+        Table(found, roles) if isinstance(found, pl.DataFrame) else Table.of_columns(found, roles)
+    )
+
+
+def read_source(source: str | os.PathLike[str], **options: Any) -> pl.DataFrame | list[Column]:
+    """The frame or the columns of a file or a database, with the options of :func:`read`.
+
+    With the ``schema`` and ``formulas`` of a file that :func:`write_frame` wrote, what was written
+    comes back, or ReadError says that it does not fit.
+    """
     given = {name: value for name, value in options.items() if value is not None}
+    if given.get("header") is False:
+        raise ReadError("A table needs column names; add a line of names and leave header= out.")
     if isinstance(source, str) and _URI.match(source):
         from shoal.table.storage._sql import read_sql
 
         _refuse_others(given, ("query",), "a database")
-        return _without_patterns(read_sql(source, query), "The query")
+        return _without_patterns(read_sql(source, given.get("query")), "The query")
     path = _file(source)
-    format = format_of(path) if format is None else check_format(format)
-    given.pop("format", None)
-    dtypes = None if schema is None else dtypes_of(given.pop("schema"))
-    found = _read_file(path, format, given, dtypes)
-    return _without_patterns(found, f"'{path}'") if schema is None else found
+    format = check_format(given.pop("format")) if "format" in given else format_of(path)
+    if "schema" in given:
+        return _read_file(path, format, given, dtypes_of(given.pop("schema")))
+    return _without_patterns(_read_file(path, format, given, None), f"'{path}'")
 
 
 def _read_file(

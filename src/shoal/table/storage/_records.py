@@ -33,10 +33,7 @@ Positions = Integers
 
 @dataclass(frozen=True)
 class Shape:
-    """How a text is cut into records and fields, and what was found when looking at all of it.
-
-    ``sha256`` is the checksum of the file, where the text is the file as it lies on the disk.
-    """
+    """How a text is cut into records and fields, and what was found when looking at all of it."""
 
     delimiter: str
     quoted: bool
@@ -152,10 +149,7 @@ class _Scan:
             start, size = start + len(piece), _CHUNK
 
     def _is_quoted(self, first: int) -> bool:
-        """Whether any field begins with a quotation mark, given where the first one stands.
-
-        If none does, they are ordinary characters.
-        """
+        """Whether any field begins with a quotation mark, given where the first one stands."""
         content, marks = self._text.content, (b'\n"', self._delimiter + b'"')
         if first == 0 or content[first - 1 : first + 1] in marks:
             return True

@@ -6,7 +6,6 @@ A reader that asks for more memory than there is ends the whole process, and no 
 from __future__ import annotations
 
 import os
-import re
 import struct
 import zipfile
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from shoal.errors import ReadError
+from shoal.table.storage._workbook import extent
 
 #: A view of a text, the widest cell of a frame.
 _CELL: Final = 16
@@ -27,9 +27,6 @@ _UNKNOWN: Final = 8 << 30
 _FIXED: Final = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
 #: A sheet of the same row again and again shrinks to a fiftieth, as each row has its number.
 _RATIO: Final = 200
-_LONGEST_TAG: Final = 1 << 16
-_PLACE: Final = re.compile(rb"""\br\s*=\s*["']([A-Za-z]{0,3})(\d{1,7})["']""")
-_CELL_TAG: Final = re.compile(rb"<(?:\w+:)?c[\s>/]")
 
 
 def check_memory(path: Path, format: str) -> None:
@@ -218,34 +215,16 @@ def _of_workbook(path: Path) -> tuple[int, int]:
     return 0, total + _WORKBOOK_CELL * cells
 
 
+def _extent(parts: zipfile.ZipFile, member: zipfile.ZipInfo) -> int:
+    """The rows times the columns up to the last cell of a part."""
+    with parts.open(member) as sheet:
+        rows, columns, _ = extent(iter(lambda: sheet.read(1 << 20), b""))
+    return rows * columns
+
+
 def _is_bomb(member: zipfile.ZipInfo) -> bool:
     """Whether a part is packed as no sheet can be, so that unpacking it is only there to harm."""
     return member.file_size > 1 << 20 and member.file_size > _RATIO * member.compress_size
-
-
-def _extent(parts: zipfile.ZipFile, member: zipfile.ZipInfo) -> int:
-    """The rows times the columns up to the last cell of a sheet.
-
-    Cells that do not name their place stand one after the other, at most all in one row.
-    """
-    rows = columns = unnamed = 0
-    rest = b""
-    with parts.open(member) as sheet:
-        while chunk := sheet.read(1 << 20):
-            text, _, rest = (rest[-_LONGEST_TAG:] + chunk).rpartition(b">")
-            places = _PLACE.findall(text)
-            rows = max([rows, *(int(row) for _, row in places)])
-            columns = max([columns, *map(_column_number, {name for name, _ in places})])
-            named = sum(name != b"" for name, _ in places)
-            unnamed += max(0, len(_CELL_TAG.findall(text)) - named)
-    return rows * (columns + unnamed)
-
-
-def _column_number(letters: bytes) -> int:
-    number = 0
-    for letter in letters.upper():
-        number = 26 * number + letter - 64
-    return number
 
 
 #: Format → the rows of a file, and the bytes that its cells take.

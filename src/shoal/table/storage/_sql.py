@@ -10,7 +10,7 @@ import re
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal
 
 import polars as pl
 
@@ -36,22 +36,6 @@ class QueryFailed(Exception):
     def __init__(self, kind: Failure) -> None:
         super().__init__(_WORDS[kind])
         self.kind = kind
-
-
-class Database(Protocol):
-    """A database opened for reading only."""
-
-    def tables(self) -> Sequence[str]:
-        """The names of its tables and views."""
-        ...
-
-    def select(self, query: str) -> pl.DataFrame:
-        """The rows of a query; QueryFailed or ReadError if there are none to be had."""
-        ...
-
-    def close(self) -> None:
-        """Let go of the file or the connection."""
-        ...
 
 
 def database_file(rest: str, called: str) -> Path:
@@ -102,7 +86,7 @@ def read_sql(uri: str, query: str | None) -> pl.DataFrame:
         database.close()
 
 
-def _opened(uri: str, called: str) -> Database:
+def _opened(uri: str, called: str) -> Sqlite | Duckdb | Postgresql:
     scheme, _, rest = uri.partition("://")
     if scheme.lower() == "sqlite":
         return Sqlite(database_file(rest, called), called)
@@ -126,7 +110,7 @@ def _called(uri: str) -> str:
     return f"{scheme}://{plain['place'] if plain else '...'}"
 
 
-def _tables(database: Database) -> str:
+def _tables(database: Sqlite | Duckdb | Postgresql) -> str:
     try:
         names = database.tables()
     except QueryFailed:

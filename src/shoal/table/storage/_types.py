@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from shoal.errors import InputError, ReadError, quoted
+from shoal.kernels.arrays import Integers
+from shoal.table.columns._column import Column
+from shoal.table.columns._encode import encode
+from shoal.table.columns._frames import plain_floats
 
 _SIMPLE: Final[dict[str, pl.DataType]] = {
-    "boolean": pl.Boolean(),
-    "int8": pl.Int8(),
-    "int16": pl.Int16(),
-    "int32": pl.Int32(),
-    "int64": pl.Int64(),
-    "uint8": pl.UInt8(),
-    "uint16": pl.UInt16(),
-    "uint32": pl.UInt32(),
-    "uint64": pl.UInt64(),
-    "float32": pl.Float32(),
-    "float64": pl.Float64(),
-    "string": pl.String(),
-    "date": pl.Date(),
-    "time": pl.Time(),
+    kind.__name__.lower(): kind()
+    for kind in (
+        *(pl.Boolean, pl.String, pl.Date, pl.Time, pl.Float32, pl.Float64),
+        *(pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64),
+    )
 }
 _NAMES: Final = {dtype: name for name, dtype in _SIMPLE.items()}
 _UNITS: Final[dict[str, Literal["ms", "us", "ns"]]] = {"ms": "ms", "us": "us", "ns": "ns"}
@@ -35,11 +32,7 @@ _PARAMETRIC: Final = re.compile(
 
 
 def schema_of(types: Mapping[str, pl.DataType]) -> dict[str, str]:
-    """The columns of a frame with the names of their types, as a written file holds them.
-
-    Categorical columns count as ``string``: a list of categories may hold values that no row has
-    any more, so it is never written.
-    """
+    """The columns of a frame with the names of their types, as a written file holds them."""
     odd = [name for name, dtype in types.items() if _name_of(dtype) is None]
     if odd:
         raise InputError(
@@ -162,3 +155,44 @@ def _cast(column: pl.Series, dtype: pl.DataType) -> pl.Series | None:
     except pl.exceptions.PolarsError:
         return None
     return found if bool(back.eq_missing(column).all()) else None
+
+
+class Fields:
+    """A column of fields: as they come, or numbers of texts where texts repeat."""
+
+    def __init__(self, texts: pl.Series, labels: npt.NDArray[Any] | None = None) -> None:
+        self.texts, self.labels = texts, labels
+        #: How many fields have each text; None where the texts are as they come.
+        self.counts: Integers | None = None
+        if labels is not None:
+            self.counts = np.bincount(labels, minlength=len(texts))
+
+    @classmethod
+    def of(cls, cells: pl.Series) -> Fields:
+        """The fields of a column that a reader gave, which has categories where texts repeat."""
+        if not isinstance(cells.dtype, pl.Categorical):
+            return cls(cells)
+        texts, labels = cells.dtype.categories.to_series(), cells.to_physical()
+        if cells.null_count():
+            texts, labels = texts.extend_constant(None, 1), labels.fill_null(len(texts))
+        fields = cls(texts.alias(cells.name), labels.to_numpy())
+        assert fields.counts is not None
+        unused = fields.counts == 0
+        if unused.any():  # of a piece that was parsed twice
+            fields.texts = fields.texts.set(pl.Series(unused), None)
+        return fields
+
+    def __len__(self) -> int:
+        return len(self.texts if self.labels is None else self.labels)
+
+    def head(self, count: int) -> pl.Series:
+        """The first of them as text, in the order of the file."""
+        if self.labels is None:
+            return self.texts.head(count).cast(pl.String)
+        return self.texts.gather(self.labels[:count]).cast(pl.String)
+
+
+def column_of(name: str, values: pl.Series, labels: npt.NDArray[Any] | None) -> Column:
+    """A column with these values, or, with labels, in each row the value of its label."""
+    values = plain_floats(values.alias(name))
+    return Column(values) if labels is None else Column(encode(values).at(labels))

@@ -171,20 +171,21 @@ _DAMAGED: Final = (
     zlib.error,
 )
 _CHUNK: Final = 1 << 20
+_LONGEST_TAG: Final = 1 << 16
 _MOST_EMPTY: Final = 1 << 24  # cells of a rectangle: half a gigabyte
 _SHARE: Final = 20  # one cell in so many is filled, or the rectangle is no table
 _USUAL_CELL: Final = re.compile(rb'<c r="([A-Z]{1,3})([0-9]+)"')
 _CELL: Final = re.compile(rb"<(?:\w+:)?c[\s/>]")
 _ROW: Final = re.compile(rb"<(?:\w+:)?row[\s/>]")
-_ROW_NUMBER: Final = re.compile(rb"<(?:\w+:)?row\s[^>]*?\br=[\"'](\d+)[\"']")
-_POSITION: Final = re.compile(rb"\br=[\"']([A-Za-z]{1,3})(\d+)[\"']")
+_ROW_NUMBER: Final = re.compile(rb"<(?:\w+:)?row\s[^>]*?\br\s*=\s*[\"'](\d+)[\"']")
+_POSITION: Final = re.compile(rb"\br\s*=\s*[\"']([A-Za-z]{1,3})(\d+)[\"']")
 
 
 def check_extent(path: Path, position: int) -> None:
     """ReadError if a sheet of an .xlsx file is a huge rectangle with next to nothing in it."""
     try:
         with zipfile.ZipFile(path) as archive, archive.open(_part(archive, position)) as sheet:
-            rows, columns, cells = _extent(iter(lambda: sheet.read(_CHUNK), b""))
+            rows, columns, cells = extent(iter(lambda: sheet.read(_CHUNK), b""))
     except _DAMAGED:
         return  # another format, or damaged: the reader says so
     if rows * columns > max(_MOST_EMPTY, _SHARE * cells):
@@ -205,12 +206,12 @@ def _part(archive: zipfile.ZipFile, position: int) -> str:
     return target.lstrip("/") if target.startswith("/") else str(PurePosixPath("xl", target))
 
 
-def _extent(chunks: Iterator[bytes]) -> tuple[int, int, int]:
+def extent(chunks: Iterator[bytes]) -> tuple[int, int, int]:
     """The last row, the last column and the number of cells."""
     rows = columns = cells = begun = in_row = longest = 0
     rest = b""
     for chunk in chunks:
-        text, mark, rest = (rest + chunk).rpartition(b">")  # a tag is never cut in two
+        text, mark, rest = (rest[-_LONGEST_TAG:] + chunk).rpartition(b">")  # no tag is cut
         text += mark
         found = _USUAL_CELL.findall(text)
         if len(found) != text.count(b"<c") or b":c" in text:

@@ -15,6 +15,7 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
+from typing import Any
 
 _ROW_NUMBER = re.compile(r"unnamed: ?\d+|index|level_0|__index_level_\d+__|rownames?|row_?nr")
 
@@ -136,7 +137,7 @@ def _lookup(word: str, index: Index) -> str | None:
 
 
 @functools.cache
-def _file() -> dict[str, dict[str, str]]:
+def _file() -> dict[str, dict[str, Any]]:
     """``words.toml``, which is read when a name is first asked about."""
     return tomllib.loads((resources.files(__package__) / "words.toml").read_text("utf-8"))
 
@@ -145,6 +146,12 @@ def _file() -> dict[str, dict[str, str]]:
 def known(kind: str) -> frozenset[str]:
     """The words of a kind."""
     return frozenset(_file()["words"][kind].split())
+
+
+@functools.cache
+def known_scales() -> list[list[str]]:
+    """Answers in their order, scale by scale."""
+    return [line.split(", ") for line in _file()["scales"]["lines"]]
 
 
 @functools.cache

@@ -61,12 +61,7 @@ class ColumnSet:
 
 
 def distinction_and_separation(sizes: Integers) -> tuple[float, float]:
-    """Both ratios from the sizes of the groups of equal records.
-
-    Distinction is the number of groups per record; separation is the share of pairs of records
-    that lie in different groups. Without records both are 0; a single record makes no pair, so
-    its separation is 0.
-    """
+    """Both ratios from the sizes of the groups of equal records."""
     rows = int(sizes.sum())
     if rows < 2:
         return float(rows), 0.0
@@ -168,10 +163,7 @@ def _grow(start: ColumnSet, parts: Mapping[str, Codes], rows: int) -> list[Colum
 
 
 def identifying_set(parts: Sequence[Codes], rows: int) -> ColumnSet:
-    """The smallest set found that tells more than 99 % of the records apart, or the best one.
-
-    All sets of up to three columns of a bounded pool are compared, then the best is grown.
-    """
+    """The smallest set found that tells more than 99 % of the records apart, or the best one."""
     if not parts:
         return ColumnSet((), 0.0, 0.0)
     alone = sorted((measure_set([part], rows) for part in parts), key=_strength, reverse=True)

@@ -10,7 +10,7 @@ import polars as pl
 
 from shoal.table._classes import form_classes
 from shoal.table._roles import Roles
-from shoal.table.columns._column import Column
+from shoal.table.columns._column import Column, in_one_code
 from shoal.table.suggestion._column_names import hints_of
 from shoal.table.suggestion._patterns import Evidence, looks_like_identifier
 
@@ -44,10 +44,7 @@ def is_household(name: str) -> bool:
 
 
 def is_person_key(column: Column) -> bool:
-    """Whether a column is the key of a person, by its name.
-
-    The bare word, as "patient", is enough if the column holds many different codes.
-    """
+    """Whether a column is the key of a person, by its name."""
     name = _joined(column.name)
     if _PERSON_KEY.fullmatch(name) is not None:
         return True
@@ -114,11 +111,7 @@ def repeating_owners(
 def suggested_unit(
     columns: Mapping[str, Column], evidence: dict[str, Evidence], keys: Sequence[str] = ()
 ) -> str | None:
-    """The column that says whose row it is; None where each row seems to be a person.
-
-    Of several columns that look like identifiers and repeat it is the one with most values: a
-    patient's number rather than that of the ward. One of the ``keys`` of persons comes first.
-    """
+    """The column that says whose row it is; None where each row seems to be a person."""
     found = {}
     for name in keys:
         distinct = repeated([columns[name]])
@@ -133,10 +126,7 @@ def suggested_unit(
 
 
 def repeated(columns: Sequence[Column]) -> int | None:
-    """How many different values some columns have together, where they repeat; else None.
-
-    Rows in which one is missing are left out.
-    """
+    """How many different values some columns have together, where they repeat; else None."""
     there = np.all([column.present for column in columns], axis=0)
     rows = int(there.sum())
     if not rows:
@@ -159,3 +149,46 @@ def _is_of_people(column: Column) -> bool:
     """Whether a column that no two people share is about them, and not about rows."""
     evidence = looks_like_identifier(column)
     return evidence is not None and evidence.kind not in ("record_id", *_OF_ROWS)
+
+
+#: Types that may hold the same identifier in another writing.
+_WRITTEN_ALIKE = {pl.String(), pl.Int64(), pl.Int32(), pl.UInt64(), pl.UInt32()}
+
+
+def identifying_columns(columns: Mapping[str, Column], roles: Roles) -> dict[str, str]:
+    """The evidence in words, by column."""
+    found = {}
+    for name, column in columns.items():
+        role = roles.of(name)
+        if role in (None, "weight", "target"):
+            evidence = looks_like_identifier(column)
+            if evidence is not None:
+                found[name] = str(evidence)
+            elif is_person_key(column) and column.codes.count > 1:
+                found[name] = "the key of a person, by its name"
+        if role not in ("identifiers", "insensitive", "unit", "household"):
+            copied = _copied_identifier(columns, roles, column)
+            if copied is not None:
+                found[name] = f"a copy of the identifier '{copied}'"
+    return found
+
+
+def _copied_identifier(columns: Mapping[str, Column], roles: Roles, column: Column) -> str | None:
+    """The identifier that has the same value in most of the rows, if there is one."""
+    withheld = [columns[name] for name in roles.withheld]
+    alike = [other for other in withheld if _written_alike(column.dtype, other.dtype)]
+    if not alike or column.codes.count <= 2:
+        return None
+    for other in alike:
+        one, two = in_one_code(column, other)
+        mine, theirs = one[column.codes.codes], two[other.codes.codes]
+        if 2 * np.count_nonzero((mine == theirs) & (mine >= 0)) > len(mine):
+            return other.name
+    return None
+
+
+def _written_alike(one: pl.DataType, other: pl.DataType) -> bool:
+    """Whether columns of these types may hold the same identifier."""
+    types = {one, other}
+    numbers = all(dtype.is_numeric() for dtype in types)
+    return len(types) == 1 or numbers or types <= _WRITTEN_ALIKE

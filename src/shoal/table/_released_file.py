@@ -17,13 +17,12 @@ from shoal.errors import ReadError
 from shoal.kernels.arrays import Integers
 from shoal.table._roles import Roles
 from shoal.table._table import Table
-from shoal.table.columns._fields import Fields
 from shoal.table.storage._delimited import TextFile, recorded_columns
 from shoal.table.storage._formats import DELIMITER_OF
 from shoal.table.storage._formulas import Formulas, running
 from shoal.table.storage._read import in_recorded_types, read_columnar, read_frame
 from shoal.table.storage._size import check_file_size, check_memory, check_table_size
-from shoal.table.storage._types import as_text, dtypes_of
+from shoal.table.storage._types import Fields, as_text, dtypes_of
 from shoal.table.storage._workbook import read_sheet_texts
 
 
@@ -33,13 +32,6 @@ class ReleasedFile:
     As a table, with the types that the release recorded; and as a reader of the file sees it,
     with nothing parsed or made equal. Fields of text are one where their characters are the same,
     values of other formats where they are written alike.
-
-    Parameters
-    ----------
-    path : path
-        The file.
-    format : str
-        Its format.
     """
 
     def __init__(self, path: str | os.PathLike[str], format: str) -> None:
@@ -117,10 +109,7 @@ class ReleasedFile:
 
 
 def _as_written(fields: Fields) -> pl.Series:
-    """Equal values where a file has the same: -0.0 is not 0.0, nor NaN missing.
-
-    Floats are taken as their bits, or as text where some are missing.
-    """
+    """Equal values where a file has the same: -0.0 is not 0.0, nor NaN missing."""
     if fields.labels is not None:
         return pl.Series(fields.labels)
     column = fields.texts

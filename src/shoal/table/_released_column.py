@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from shoal.errors import InputError
 from shoal.kernels.arrays import Flags, Floats, Integers
-from shoal.table._sampling import signed_codes
-from shoal.table.columns._column import Column
-from shoal.table.columns._comparable import stacked
-from shoal.table.columns._domain import Domain
+from shoal.table._provenance import signed_codes
+from shoal.table.columns._column import Column, stacked
+from shoal.table.columns._domain import ROOT, Domain
 from shoal.table.columns._encode import Codes, encode
 from shoal.table.columns._frames import kind_of
 from shoal.table.hierarchy._read_labels import Runs, runs_of
-from shoal.table.hierarchy._rule import ROOT
-from shoal.table.released._released_pairs import ends_of_members
 from shoal.table.storage._types import as_text
 
 if TYPE_CHECKING:
@@ -39,38 +37,22 @@ _ORDERED = ("integer", "float", *_TIMES)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReleasedColumn:
-    """Values of persons and released cells in one code.
+    """Values of persons and released cells in one code; -1 where one is missing.
 
-    Parameters
-    ----------
-    values : numpy.ndarray
-        The code of each person's value, those of the original first, then the control persons;
-        -1 where it is missing.
-    labels : numpy.ndarray
-        The number of each released cell's text or value; -1 where it is missing.
-    starts, low, high : numpy.ndarray
-        Label ``l`` stands for the codes from ``low[i]`` to ``high[i]``, both included, for every
-        ``i`` from ``starts[l]`` to below ``starts[l + 1]``.
-    places : numpy.ndarray
-        Where each code stands, in ranges of the original; all 0 where values have no order.
-    ordered : bool
-        Whether values are numbers, dates or times.
-    reading : {"values", "labels", "pairs", "nothing"}
-        How the cells were understood.
-    root : int
-        The number of the label that says nothing, ``*``; -1 where there is none.
+    Label ``l`` stands for the codes from ``low[i]`` to ``high[i]``, both included, for every ``i``
+    from ``starts[l]`` to below ``starts[l + 1]``.
     """
 
     name: str
-    values: Integers
-    labels: Integers
+    values: Integers  # of each person: those of the original first, then the control persons
+    labels: Integers  # the number of each released cell's text or value
     starts: Integers
     low: Integers
     high: Integers
-    places: Floats
-    ordered: bool
+    places: Floats  # where each code stands, in ranges of the original; 0 without an order
+    ordered: bool  # whether values are numbers, dates or times
     reading: Reading
-    root: int = -1
+    root: int = -1  # the label that says nothing, ``*``
 
     def stands_for(self, labels: Integers, values: Integers) -> Flags:
         """Whether each label stands for the value beside it; what is missing never does."""
@@ -109,10 +91,7 @@ class ReleasedColumn:
         )
 
     def usual_labels(self) -> Integers:
-        """For each code the label that most cells have of those that stand for it; -1 for none.
-
-        Of equally frequent labels the first. The last place, -1, is that of a missing value.
-        """
+        """For each code the label that most cells have of those that stand for it; -1 for none."""
         cells = np.bincount(self.labels[self.labels >= 0], minlength=len(self.starts) - 1)
         usual = np.full(len(self.places) + 1, -1)
         shown = np.flatnonzero(cells)
@@ -196,11 +175,7 @@ def released_column(
 
 
 def read_labels_of(name: str, original: Table, masked: Table) -> tuple[Integers, Integers]:
-    """For each person the label that is read as theirs, and the label of each cell; -1 for none.
-
-    Of the labels that stand for a person's value it is the one that most cells have. It is for
-    tables whose rows cannot be paired; a column with cells that cannot be read is refused.
-    """
+    """For each person the label that is read as theirs, and the label of each cell; -1 for none."""
     read = released_column(name, original, masked)
     shown = np.unique(read.labels[read.labels >= 0])
     if (np.diff(read.starts)[shown] == 0).any():
@@ -232,10 +207,7 @@ def _one_kind(one: pl.DataType, other: pl.DataType) -> bool:
 
 
 def _numbers(domain: Domain) -> Floats | None:
-    """Numbers that were written as text, as a hierarchy of rounding does; None for other texts.
-
-    NaN for ``*``.
-    """
+    """Numbers that were written as text, as a hierarchy of rounding does; None for other texts."""
     told = [one for text, one in domain.meanings.items() if text != ROOT]
     numbers = all(isinstance(one, float) and math.isfinite(one) for one in told)
     return domain.ends[:, 0] if told and numbers and domain.ends is not None else None
@@ -317,3 +289,25 @@ def _places(column: Codes, of_original: Integers) -> tuple[Floats, bool]:
     here = places[of_original[of_original >= 0]]
     span = float(np.ptp(here)) if len(here) else 0.0
     return (places / span if span > 0 else nowhere), True
+
+
+def usual_partners(source: Integers, target: Integers) -> tuple[Integers, Integers]:
+    """For each different source, in ascending order, the target that most pairs have with it."""
+    if not len(source):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    least, span = int(target.min()), int(np.ptp(target)) + 1
+    pairs, counts = np.unique(source * span + (target - least), return_counts=True)
+    sources, targets = np.divmod(pairs, span)
+    order = np.lexsort((targets, -counts, sources))
+    found, first = np.unique(sources[order], return_index=True)
+    return found, targets[order[first]] + least
+
+
+def ends_of_members(
+    labels: npt.NDArray[np.integer[Any]], values: npt.NDArray[Any], count: int
+) -> Floats:
+    """The lowest and the highest value of the records with each label, of ``count`` labels."""
+    low, high = np.full(count, np.inf), np.full(count, -np.inf)
+    np.minimum.at(low, labels, values)
+    np.maximum.at(high, labels, values)
+    return np.column_stack([low, high])

@@ -1,1 +1,0 @@
-"""What was released: files, texts, and which values each cell stands for."""
