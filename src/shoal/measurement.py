@@ -56,6 +56,12 @@ class Measurement:
     details: dict[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        records = self.per_record
+        if records is not None and len(records) > 1 and records.min() == records.max():
+            constant = np.broadcast_to(records[0], records.shape)  # takes no memory per record
+            object.__setattr__(self, "per_record", constant)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain facts for JSON; the per-record values stay behind."""
         return {

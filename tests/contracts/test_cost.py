@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import os
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -204,3 +205,15 @@ def test_a_cost_above_its_ceiling_is_named(monkeypatch):
         people().codes("age")
     assert set(too_dear("round", work)) >= {"encodes", "passes", "tables"}
     assert too_dear("round", work)["encodes"] == "1, and at most 0 before"
+
+
+def test_floats_that_all_differ_are_never_coded_or_hashed():
+    rng = np.random.default_rng(5)
+    names = ["x", "y", "z"]
+    frame = pl.DataFrame({name: rng.normal(size=25_000) for name in names})
+    table = Table(frame, Roles(quasi_identifiers=names))
+    plan = Plan([Microaggregate(k=5)], require=[KAnonymity(5)])
+    with counted() as work:
+        protect(table, plan)
+    assert not any(table.column(name).is_coded for name in names)
+    assert work.encodes == len(names)  # the means of the groups

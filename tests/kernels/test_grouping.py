@@ -12,6 +12,7 @@ from hypothesis.extra import numpy as arrays
 from shoal.kernels import grouping as _grouping
 from shoal.kernels.grouping import (
     WILDCARD,
+    all_differ,
     count_sizes,
     dense_labels,
     first_rows,
@@ -209,3 +210,13 @@ def test_tuples_with_the_same_tag_and_slot_stay_apart() -> None:
         totals = np.zeros(3)
         _grouping._meet_hashed(tuples, np.array([0]), (0, 1, 1, 3), weights, totals, salt, False)
         assert totals.tolist() == [1, 1, 0]
+
+
+@pytest.mark.parametrize("rows", [10, 200_000])
+def test_whether_keys_all_differ(rows: int) -> None:
+    keys = np.random.default_rng(3).permutation(rows).astype(np.uint64) * np.uint64(2**40 + 1)
+    assert all_differ(keys)
+    twice = keys.copy()
+    twice[-1] = twice[0]
+    assert not all_differ(twice)
+    assert not all_differ(np.repeat(keys, 5))

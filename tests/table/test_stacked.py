@@ -76,12 +76,25 @@ def test_durations_beside_text():
 def test_what_is_shared_by_code_is_stacked_by_row(above, below):
     upper, lower = (Table(pl.DataFrame({"x": x})) for x in (above, below))
     for one, other in ((upper, lower), (upper, upper)):
-        codes = [table.codes("x").codes for table in (one, other)]
         first, second, unit = shared_numbers("x", one, other)
         stacked, same_unit = stacked_numbers_and_unit("x", one, other)
-        rows = np.concatenate([first[codes[0]], second[codes[1]]])
+        rows = np.concatenate([first.of_rows, second.of_rows])
         np.testing.assert_array_equal(rows, stacked)
         assert unit == same_unit
-        first, second = shared_codes("x", one, other)
-        rows = np.concatenate([first[codes[0]], second[codes[1]]])
+        codes = [table.codes("x").codes for table in (one, other)]
+        numbers = shared_codes("x", one, other)
+        rows = np.concatenate([part[of] for part, of in zip(numbers, codes, strict=True)])
         assert rows.tolist() == stacked_codes("x", one, other).tolist()
+
+
+def test_floats_that_all_differ_are_shared_by_row():
+    rows = np.random.default_rng(1).normal(size=30_000)
+    table = Table(pl.DataFrame({"x": rows}))
+    rounded = Table(pl.DataFrame({"x": rows.round(2)}))
+    first, second, unit = shared_numbers("x", table, rounded)
+    assert first.codes is None
+    assert second.codes is not None
+    assert not table.column("x").is_coded
+    stacked, same_unit = stacked_numbers_and_unit("x", table, rounded)
+    assert np.concatenate([first.of_rows, second.of_rows]).tolist() == stacked.tolist()
+    assert unit == same_unit

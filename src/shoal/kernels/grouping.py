@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.kernels.arrays import Floats, Integers, Keys
+from shoal.kernels.arrays import Floats, Integers, Keys, Words
 from shoal.kernels.compile import is_small, njit
 
 Labels = npt.NDArray[np.signedinteger[Any]]
@@ -47,6 +47,23 @@ def group(keys: Keys) -> tuple[Labels, Integers]:
     """The group of each key, numbered from 0 by first appearance, and the size of each group."""
     labels = np.empty(len(keys), _label_type(len(keys)))
     return labels, _group_into(keys, labels)
+
+
+def all_differ(keys: Keys) -> bool:
+    """Whether no two keys are equal; much cheaper than :func:`group` where that is so.
+
+    Examples
+    --------
+    >>> all_differ(np.array([3, 1, 2], np.uint64)), all_differ(np.array([3, 1, 3], np.uint64))
+    (True, False)
+    """
+    rows = len(keys)
+    if is_small(_SORT_COST * rows):
+        return len(np.unique(keys)) == rows
+    # Sixteen places per key: few keys share one, and only they can be equal.
+    words = np.zeros((2, 1 << max(rows // 4 - 1, 1).bit_length()), np.uint64)
+    sharing = _sharing_a_place(_read_only(keys), words, rows // 4, _SALT)
+    return len(sharing) <= rows // 4 and len(np.unique(sharing)) == len(sharing)
 
 
 def count_sizes(keys: Keys) -> Integers:
@@ -192,6 +209,36 @@ def _mixed(key: np.uint64) -> np.uint64:
     key = (key ^ (key >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     key = (key ^ (key >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return key ^ (key >> np.uint64(31))
+
+
+@njit(cache=True)
+def _sharing_a_place(keys: Keys, words: Words, most: int, salt: np.uint64) -> Keys:
+    """The keys whose hash leads to a place where another key is too; a place is a bit.
+
+    Where they are more than ``most``, as happens only with equal keys, any more of them.
+    """
+    taken, shared = words
+    places = np.uint64(64 * len(taken) - 1)
+    low = np.uint64(63)
+    found = 0
+    for row in range(len(keys)):
+        place = _mixed(keys[row] ^ salt) & places
+        word, bit = place >> np.uint64(6), _ONE << (place & low)
+        if taken[word] & bit:
+            found += 2 - int(shared[word] & bit != 0)
+            shared[word] |= bit
+            if found > most:
+                return np.empty(found, np.uint64)
+        else:
+            taken[word] |= bit
+    sharing = np.empty(found, np.uint64)
+    found = 0
+    for row in range(len(keys)):
+        place = _mixed(keys[row] ^ salt) & places
+        if shared[place >> np.uint64(6)] & (_ONE << (place & low)):
+            sharing[found] = keys[row]
+            found += 1
+    return sharing
 
 
 @njit(cache=True)

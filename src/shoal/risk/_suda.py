@@ -134,10 +134,9 @@ def _minimal_uniques(table: Table, size: int, *, wildcard: bool) -> MinimalUniqu
     codes = np.empty((len(names), classes.count), np.int32)
     missing = np.full(len(names), -1, np.int32)
     for place, name in enumerate(names):
-        column = table.codes(name)
-        codes[place] = column.codes[rows]
-        if column.missing is not None:
-            missing[place] = column.missing
+        codes[place] = table.column(name).keys.codes[rows]
+        if wildcard and (absent := table.codes(name).missing) is not None:
+            missing[place] = absent
     single, weights = classes.sizes == 1, _weights(len(names), size)
     # what several persons have is nobody's: a number of its own
     owners = np.where(single, table.persons[rows], table.person_count + np.arange(len(rows)))

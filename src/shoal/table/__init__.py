@@ -10,6 +10,7 @@ from shoal.table._classes import (
 )
 from shoal.table._learning import features_of, fingerprint, frame_of_array, renamed, whole_as_floats
 from shoal.table._pair import (
+    Listed,
     Outcomes,
     Pair,
     empty_cells,
@@ -84,6 +85,7 @@ __all__ = [
     "Hierarchy",
     "HierarchyCodes",
     "Kind",
+    "Listed",
     "Missing",
     "Numbers",
     "Outcomes",

@@ -51,13 +51,14 @@ class Pair:
     masked: Table
     rows: Integers
     _outcomes: dict[str, Outcomes]
+    _changed: dict[str, int]
 
     @classmethod
     def of(cls, original: Table, masked: Table) -> Pair:
         """The pair of two tables; InputError where their rows cannot be paired."""
         kept = _PAIRS.setdefault(masked, WeakKeyDictionary())
         if original not in kept:
-            kept[original] = masked.rows_in(original), {}
+            kept[original] = masked.rows_in(original), {}, {}
         return cls(original, masked, *kept[original])
 
     def outcomes(self, name: str) -> Outcomes:
@@ -75,11 +76,27 @@ class Pair:
                 self._outcomes[name] = Outcomes(*np.divmod(distinct, width), records)
         return self._outcomes[name]
 
+    def changed_count(self, name: str) -> int:
+        """How many cells of a column that both tables have differ from those of the same rows."""
+        if name not in self._changed:
+            self._changed[name] = self._count_changed(name)
+        return self._changed[name]
 
+    def _count_changed(self, name: str) -> int:
+        mine, theirs = self.masked.column(name), self.original.column(name)
+        if not (mine.is_coarse and theirs.is_coarse):
+            return self.masked.records_at(self.masked.changed_cells(name, self.original))
+        after, earlier = in_one_code(mine, theirs)
+        if not np.isin(after, earlier).any():
+            return self.masked.records
+        outcomes = self.outcomes(name)
+        differ = after[outcomes.labels] != earlier[outcomes.values]
+        return int(outcomes.records[differ].sum())
+
+
+_Facts = tuple[Integers, dict[str, Outcomes], dict[str, int]]
 #: What is kept of pairs; without the tables, which are let go when nobody else has them.
-_PAIRS: WeakKeyDictionary[Table, WeakKeyDictionary[Table, tuple[Integers, dict[str, Outcomes]]]] = (
-    WeakKeyDictionary()
-)
+_PAIRS: WeakKeyDictionary[Table, WeakKeyDictionary[Table, _Facts]] = WeakKeyDictionary()
 
 
 def _counted(keys: Integers, most: int, times: Integers | None) -> tuple[Integers, Integers]:
@@ -201,20 +218,56 @@ def stacked_numbers_and_unit(column: str, above: Table, below: Table) -> tuple[F
     )
 
 
-def shared_numbers(column: str, above: Table, below: Table) -> tuple[Floats, Floats, float]:
-    """The numbers of :func:`stacked_numbers` for each code of the two tables, and their unit."""
-    alone = above.column(column) is below.column(column)  # a table beside itself
-    both = [table.codes(column) for table in ((above,) if alone else (above, below))]
-    if above.kind(column) in NUMBERS:
-        values, unit = _joined([Column(codes.levels).numbers for codes in both])
-        parts = np.split(values, [len(both[0].levels)])
-        for place, codes in enumerate(both):
-            if codes.missing is not None:
-                parts[place] = np.append(parts[place], np.nan)
+@dataclass(frozen=True, eq=False)
+class Listed:
+    """The numbers of a column: each of its levels once, or of every row where nearly all differ.
+
+    Those of levels ascend, with NaN for a missing one last.
+    """
+
+    values: Floats
+    codes: Codes | None = None  # which of them each row has; None: in the order of the rows
+
+    def at(self, rows: Integers) -> Floats:
+        """The numbers of some rows."""
+        return self.values[rows if self.codes is None else self.codes.codes[rows]]
+
+    @property
+    def of_rows(self) -> Floats:
+        """The numbers of all rows."""
+        return self.values if self.codes is None else self.values[self.codes.codes]
+
+    @property
+    def present(self) -> Floats:
+        """The numbers without a missing one."""
+        if self.codes is None or self.codes.missing is None:
+            return self.values
+        return self.values[:-1]
+
+
+def shared_numbers(column: str, above: Table, below: Table) -> tuple[Listed, Listed, float]:
+    """The numbers of :func:`stacked_numbers`, each once, of the two tables; and their unit."""
+    first, second = above.column(column), below.column(column)
+    both = [first] if first is second else [first, second]  # a table may be beside itself
+    codes = [None if one.is_continuous else one.codes for one in both]
+    if first.kind in NUMBERS:
+        parts, unit = _in_one_scale([_numbers_of(one) for one in both])
     else:
-        values, unit = _to_one_scale(np.concatenate(_quantities(both)))
-        parts = np.split(values, [both[0].count])
-    return parts[0], parts[0 if alone else 1], unit
+        parts, unit = _scaled(_quantities([one.codes for one in both]))
+    listed = [Listed(values, of) for values, of in zip(parts, codes, strict=True)]
+    return listed[0], listed[-1], unit
+
+
+def _numbers_of(column: Column) -> Numbers:
+    """The numbers of the rows of a column, or of its levels and a missing one after them."""
+    if column.is_continuous:
+        return column.numbers
+    codes = column.codes
+    numbers = Column(codes.levels).numbers
+    if codes.missing is None:
+        return numbers
+    present = np.arange(codes.count) != codes.missing
+    return Numbers(np.append(numbers.values, numbers.values.dtype.type(0)), present)
 
 
 def _quantities(both: Sequence[Codes]) -> list[Floats]:
@@ -224,15 +277,24 @@ def _quantities(both: Sequence[Codes]) -> list[Floats]:
 
 def _joined(both: Sequence[Numbers]) -> tuple[Floats, float]:
     """Columns of numbers, one after the other, in one scale; and its unit."""
-    present = np.concatenate([numbers.present for numbers in both])
-    if all(numbers.values.dtype.kind in "iu" for numbers in both):
+    parts, unit = _in_one_scale(both)
+    return np.concatenate(parts), unit
+
+
+def _in_one_scale(both: Sequence[Numbers]) -> tuple[list[Floats], float]:
+    """Columns of numbers in one scale, NaN where one is missing; and its unit."""
+    parts = [numbers.values for numbers in both]
+    if all(values.dtype.kind in "iu" for values in parts):
         least = min((int(n.values[n.present].min()) for n in both if n.present.any()), default=0)
         shift = np.uint64(least % 2**64)  # differences are exact modulo 2 ** 64
-        parts = [n.values.view(np.uint64) - shift for n in both]
-    else:
-        parts = [n.values for n in both]
-    values = np.concatenate([part.astype(np.float64) for part in parts])
-    return _to_one_scale(np.where(present, values, np.nan))
+        parts = [values.view(np.uint64) - shift for values in parts]
+    floats = [values.astype(np.float64, copy=False) for values in parts]
+    return _scaled(
+        [
+            values if numbers.present.all() else np.where(numbers.present, values, np.nan)
+            for values, numbers in zip(floats, both, strict=True)
+        ]
+    )
 
 
 def to_one_scale(values: Floats) -> Floats:
@@ -241,12 +303,20 @@ def to_one_scale(values: Floats) -> Floats:
 
 
 def _to_one_scale(values: Floats) -> tuple[Floats, float]:
-    largest = np.nanmax(np.abs(values), initial=0.0)
+    (scaled,), unit = _scaled([values])
+    return scaled, unit
+
+
+def _scaled(parts: Sequence[Floats]) -> tuple[list[Floats], float]:
+    largest = 0.0
+    for values in parts:
+        ends = np.nanmax(values, initial=0.0), -np.nanmin(values, initial=0.0)
+        largest = max(largest, *map(float, ends))
     power = -int(np.frexp(largest)[1])
     if abs(power) < 1000:  # then the power of two is itself a number, and a product is exact
-        return values * 2.0**power, 2.0**power
+        return [values * 2.0**power for values in parts], 2.0**power
     with np.errstate(over="ignore"):  # beside the smallest numbers there are, 1 is infinite
-        return np.ldexp(values, power), float(np.ldexp(1.0, power))
+        return [np.ldexp(values, power) for values in parts], float(np.ldexp(1.0, power))
 
 
 def stacked_table(above: Table, below: Table, columns: Sequence[str]) -> Table:

@@ -29,7 +29,7 @@ from shoal.table._classes import (
 from shoal.table._pair import Pair, counted_in
 from shoal.table._provenance import Course, Exchange, Owners, Provenance, Sampling, pseudonyms
 from shoal.table._roles import Roles, check_roles
-from shoal.table.columns._column import Column, Numbers, in_one_code
+from shoal.table.columns._column import Column, Numbers
 from shoal.table.columns._domain import ROOT, Domain
 from shoal.table.columns._encode import Codes
 from shoal.table.columns._frames import (
@@ -248,15 +248,9 @@ class Table:
 
     def changed_count(self, column: str, before: Table) -> int:
         """How many cells differ from those of the same rows in ``before``."""
-        mine, theirs = self.column(column), before.column(column)
-        if not (self.pairs_with(before) and mine.is_coarse and theirs.is_coarse):
+        if not self.pairs_with(before):
             return self.records_at(self.changed_cells(column, before))
-        after, earlier = in_one_code(mine, theirs)
-        if not np.isin(after, earlier).any():
-            return self.records
-        outcomes = Pair.of(before, self).outcomes(column)
-        differ = after[outcomes.labels] != earlier[outcomes.values]
-        return int(outcomes.records[differ].sum())
+        return Pair.of(before, self).changed_count(column)
 
     def matching(self, where: str) -> Flags:
         """Which rows a condition holds for, written as in SQL: ``"age > 90 AND sex = 'f'"``.

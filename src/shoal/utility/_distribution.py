@@ -14,6 +14,7 @@ from shoal.measurement import Measurement, measure
 from shoal.table import (
     NUMBERS,
     Column,
+    Listed,
     Pair,
     Table,
     empty_codes,
@@ -81,28 +82,34 @@ def _binned(original: Table, masked: Table, name: str) -> tuple[Floats, Floats] 
     """The numbers of both tables in each bin, missing ones last; None where values are compared."""
     if original.kind(name) not in NUMBERS or masked.kind(name) not in NUMBERS:
         return None
-    if original.distinct(name) <= BINS:
+    if not original.column(name).is_continuous and original.distinct(name) <= BINS:
         return None
     try:
         before, after, _ = shared_numbers(name, original, masked)
     except InputError:  # infinite values are compared as they are
         return None
-    numbers = _ascending(original.column(name), before)
     # quantiles, since a single outlier would stretch bins of equal width over all the others
-    edges = np.unique(np.quantile(numbers, np.arange(1, BINS) / BINS))
-    others = _ascending(masked.column(name), after)
-    return _counts(numbers, edges, len(original)), _counts(others, edges, len(masked))
+    edges = np.unique(np.quantile(_of_records(before), np.arange(1, BINS) / BINS))
+    return _counts(before, edges, len(original)), _counts(after, edges, len(masked))
 
 
-def _ascending(column: Column, values: Floats) -> Floats:
-    """The numbers of all records in ascending order, missing ones left out."""
-    return np.repeat(values, column.codes.counts)[: len(column) - column.missing_count]
+def _of_records(numbers: Listed) -> Floats:
+    """The numbers of all records, missing ones left out."""
+    if numbers.codes is None:
+        return numbers.values
+    present = numbers.present
+    return np.repeat(present, numbers.codes.counts[: len(present)])
 
 
-def _counts(ascending: Floats, edges: Floats, records: int) -> Floats:
+def _counts(numbers: Listed, edges: Floats, records: int) -> Floats:
     """How many numbers lie below, between and from the last edge on, then the missing ones."""
-    ends = np.searchsorted(ascending, edges)
-    return np.diff([0, *ends, len(ascending), records]).astype(np.float64)
+    if numbers.codes is None:
+        below = [np.count_nonzero(numbers.values < edge) for edge in edges]
+        return np.diff([0, *below, records, records]).astype(np.float64)
+    present = numbers.present
+    ends = np.append(0, np.cumsum(numbers.codes.counts[: len(present)]))
+    places = np.searchsorted(present, edges)
+    return np.diff([0, *ends[places], ends[-1], records]).astype(np.float64)
 
 
 def _as_released(original: Column, masked: Column, pair: Pair) -> tuple[Floats, Floats]:

@@ -60,7 +60,7 @@ def protect(
     loaded = Plan.load(plan)
     with Working("Reading the data") as working:
         original = reading.read(data)
-        release = protect(original, loaded, progress=working)
+        release = protect(original, loaded, progress=working.if_watched)
         source = None if is_database(data) else data
         folder = release.save(
             out,
@@ -68,7 +68,7 @@ def protect(
             force=force,
             formulas=formulas,
             source=source,
-            progress=working,
+            progress=working.if_watched,
         )
     if as_json:
         ui.print_json(release_facts(release, folder))

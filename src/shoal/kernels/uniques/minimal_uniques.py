@@ -6,7 +6,8 @@ is kept for the next size: a record is minimally unique on a set where it is alo
 with one column less.
 
 The sets of one size are visited depth first. Each step splits the groups of records that agree so
-far by one more column, and leaves out whoever is alone: nobody meets such a record again.
+far by one more column, and leaves out whoever is alone: nobody meets such a record again. Whoever
+is alone on each column is in no set of several columns.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ class Sets(NamedTuple):
     size: int
     weight: float
     binomials: Integers  # in how many ways columns are chosen, which numbers the sets of a size
+    rows: Codes  # the tuples that meet another one on some set of this size
     before: Words  # who is alone on the sets of one column less, by set, a bit each
     alone: Words  # the same for this size; one row for the last one, which nobody asks for
     result: MinimalUniques
@@ -65,11 +67,21 @@ def by_size(
         [[math.comb(n, k) for k in range(size + 1)] for n in range(columns + 1)], np.int64
     )
     before = np.zeros((1, tuples // 64 + 1), np.uint64)
+    rows = np.arange(tuples, dtype=np.int32)
     for k in range(1, size + 1):
         count = binomials[columns, k] if k < size else 1
         alone = np.zeros((count, before.shape[1]), np.uint64)
-        yield Sets(codes, single, owners, k, weights[k], binomials, before, alone, result)
+        yield Sets(codes, single, owners, k, weights[k], binomials, rows, before, alone, result)
+        if k == 1 < size:
+            rows = _meeting(alone, tuples)
         before = alone
+
+
+def _meeting(alone: Words, tuples: int) -> Codes:
+    """Who is not alone on every column."""
+    everywhere = np.bitwise_and.reduce(alone, axis=0)
+    apart = np.unpackbits(everywhere.view(np.uint8), count=tuples, bitorder="little")
+    return np.flatnonzero(apart == 0).astype(np.int32)
 
 
 def minimal_uniques(
@@ -91,15 +103,18 @@ def minimal_uniques(
         A number from 0 on: tuples with the same one are of one person only, and do not meet.
     """
     result = MinimalUniques.nothing(codes, size)
+    if not single.any():
+        return result
     values = int(codes.max(initial=0)) + 1
     for sets in by_size(codes, single, size, weights, owners, result):
-        _look_at(sets, values)
+        if len(sets.rows):
+            _look_at(sets, values)
     return result
 
 
 def _steps(sets: Sets, values: int) -> int:
     """Every tuple in every set of columns."""
-    return 2 * sets.codes.shape[1] * math.comb(len(sets.codes), sets.size)
+    return 2 * len(sets.rows) * math.comb(len(sets.codes), sets.size)
 
 
 class _Groups(NamedTuple):
@@ -120,11 +135,11 @@ def _look_at(sets: Any, values: int) -> None:
     as a part of a larger one has left them out by then.
     """
     codes, owners, size = sets.codes, sets.owners, sets.size
-    columns, tuples = codes.shape
+    columns, tuples = len(codes), len(sets.rows)
     rows = np.empty((size, tuples), np.int32)  # at each depth, group after group
     starts = np.empty((size, tuples + 1), np.int32)
     groups = np.zeros(size, np.int64)
-    rows[0] = np.arange(tuples)
+    rows[0] = sets.rows
     starts[0, 0], starts[0, 1], groups[0] = 0, tuples, 1
     stamps, counts = np.zeros(values, np.int64), np.zeros((2, values), np.int32)
     path = np.empty(size, np.int64)

@@ -101,7 +101,10 @@ def _points(table: Table, columns: Sequence[str], standardize: bool) -> Floats:
             "the dissimilarity 'gower' or 'ahmad-dey', or name other columns."
         )
     shift = 0 if standardize else _common_shift([table.numbers(name).values for name in columns])
-    return _matrix([_scaled(table, name, standardize, shift) for name in columns], len(table))
+    points = np.empty((len(table), len(columns)))
+    for place, name in enumerate(columns):  # one at a time, so that no column is held twice
+        points[:, place] = _scaled(table, name, standardize, shift)
+    return points
 
 
 def _common_shift(columns: Sequence[npt.NDArray[Any]]) -> int:
@@ -113,15 +116,21 @@ def _common_shift(columns: Sequence[npt.NDArray[Any]]) -> int:
 
 def _scaled(table: Table, name: str, standardize: bool, shift: int) -> Floats:
     numbers = table.numbers(name)
-    values = numbers.values.astype(np.float64)
+    values = numbers.values.astype(np.float64, copy=False)
     values = _about_one(values) if standardize else np.ldexp(values, shift)
-    inside = values[numbers.present]
+    complete = bool(numbers.present.all())
+    inside = values if complete else values[numbers.present]
     if len(inside) == 0:
         return np.zeros(len(values))
     middle = float(inside.mean())
     spread = float(inside.std()) if standardize else 1.0
-    centred = np.where(numbers.present, values - middle, 0.0)
-    return centred / spread if spread > 0 else np.zeros(len(values))
+    if not spread > 0:
+        return np.zeros(len(values))
+    centred = values - middle
+    if not complete:
+        centred[~numbers.present] = 0.0
+    centred /= spread
+    return centred
 
 
 def _with_gaps(table: Table, name: str) -> Floats:
@@ -132,8 +141,12 @@ def _with_gaps(table: Table, name: str) -> Floats:
 
 def _about_one(values: Floats) -> Floats:
     """Exactly the same up to a power of two: sums and ranges then neither overflow nor vanish."""
-    largest = np.abs(values).max(initial=0.0)
-    return np.ldexp(values, -int(np.frexp(largest)[1])) if largest > 0 else values
+    largest = max(values.max(initial=0.0), -values.min(initial=0.0))
+    power = -int(np.frexp(largest)[1])
+    if largest == 0 or power == 0:
+        return values
+    # a product with a power of two is as exact, and faster, where that is itself a number
+    return values * 2.0**power if abs(power) < 1000 else np.ldexp(values, power)
 
 
 def _codes(table: Table, name: str) -> Integers:

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from shoal.kernels.arrays import Floats, Integers
+from shoal.kernels.arrays import Flags, Floats, Integers
 from shoal.risk.linkage._intruder import Intruder
-from shoal.table import Table, read_labels_of, scale_name, shared_codes, shared_numbers
+from shoal.table import (
+    Listed,
+    Table,
+    read_labels_of,
+    scale_name,
+    shared_codes,
+    shared_numbers,
+)
 
 if TYPE_CHECKING:
     from shoal.kernels.linkage.best_scores import BestScores, Scored, Scoring
@@ -25,11 +33,8 @@ _QUANTITIES = ("date", "datetime", "time", "duration")
 
 def is_numeric(name: str, original: Table, masked: Table) -> bool:
     """Whether a column is of finite numbers in both tables; infinite ones have no distance."""
-    both = (original.codes(name).levels, masked.codes(name).levels)
-    kinds = original.kind(name), masked.kind(name)
-    return all(kind in _NUMERIC for kind in kinds) and not any(
-        levels.dtype.is_float() and levels.is_infinite().any() for levels in both
-    )
+    both = original.column(name), masked.column(name)
+    return all(column.kind in _NUMERIC and column.is_finite for column in both)
 
 
 def is_quantity(name: str, original: Table, masked: Table) -> bool:
@@ -50,6 +55,11 @@ class KnownCodes:
     persons: Integers
     records: Integers
     coarser: bool = False
+
+    def equal(self, persons: Integers, records: Integers) -> Flags:
+        """Whether some persons have the code of the groups of records beside them."""
+        same: Flags = self.persons[persons] == self.records[records]
+        return same
 
 
 def known_codes(intruder: Intruder, name: str, *, coarsened: bool = True) -> KnownCodes:
@@ -74,30 +84,44 @@ def known_codes(intruder: Intruder, name: str, *, coarsened: bool = True) -> Kno
 class KnownNumbers:
     """A column of quantities in one scale for persons and groups of equal records.
 
-    NaN where a value is missing. ``levels`` and ``released`` are the different values of the
-    original and of the masked table, and ``unit`` is how much of the scale a difference of 1 is.
+    NaN where a value is missing. ``levels`` and ``released`` are the values of the original and
+    of the masked table, and ``unit`` is how much of the scale a difference of 1 is.
     """
 
     persons: Floats
-    records: Floats
     levels: Floats
     released: Floats
     unit: float
+    _after: Listed
+    _first_rows: Integers
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether ``released`` has each value once, ascending; else that of each row."""
+        return self._after.codes is not None
+
+    @cached_property
+    def records(self) -> Floats:
+        """What each group of equal records has."""
+        return self._after.at(self._first_rows)
+
+    def equal(self, persons: Integers, records: Integers) -> Flags:
+        """Whether some persons have the number of the groups of records beside them."""
+        same: Flags = self.persons[persons] == self._after.at(self._first_rows[records])
+        return same
 
 
 def known_numbers(intruder: Intruder, name: str) -> KnownNumbers:
     """What is known of the persons in a column, and what each of ``intruder.crowds`` has there."""
     before, after, unit = shared_numbers(name, intruder.original, intruder.masked)
-    persons = before[intruder.original.codes(name).codes[intruder.persons]]
-    records = after[intruder.masked.codes(name).codes[intruder.crowds.first_rows]]
-    levels, released = (part[~np.isnan(part)] for part in (before, after))
-    return KnownNumbers(persons, records, levels, released, unit)
+    persons, first_rows = before.at(intruder.persons), intruder.crowds.first_rows
+    return KnownNumbers(persons, before.present, after.present, unit, after, first_rows)
 
 
 def values_before(intruder: Intruder, name: str) -> Floats:
     """The values of a column of quantities in all rows of the original, missing ones left out."""
     before, _, _ = shared_numbers(name, intruder.original, intruder.masked)
-    values = before[intruder.original.codes(name).codes]
+    values = before.of_rows
     return values[~np.isnan(values)]
 
 

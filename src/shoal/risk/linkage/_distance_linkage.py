@@ -137,8 +137,7 @@ class _Sides:
     def tells_apart(self) -> bool:
         """Whether records with other numbers than a record are not at distance 0 from it."""
         return all(
-            len(column.released) < 2
-            or (0 < weight < np.inf and float(np.diff(column.released).min()) > _LEAST_GAP)
+            len(column.released) < 2 or (0 < weight < np.inf and _differ_clearly(column))
             for column, weight in zip(self.numbers, self.weights, strict=True)
         )
 
@@ -147,7 +146,7 @@ class _Sides:
         same = np.ones(len(persons), np.bool_)
         columns: list[KnownNumbers | KnownCodes] = [*self.numbers, *self.codes]
         for column in columns:
-            same &= column.persons[persons] == column.records[records]
+            same &= column.equal(persons, records)
         return same
 
     def records(self, persons: Integers) -> MixedRecords:
@@ -165,6 +164,17 @@ class _Sides:
             weights=self.weights,
             squared=self.squared,
         )
+
+
+def _differ_clearly(column: KnownNumbers) -> bool:
+    """Whether different released numbers are more than the least gap apart."""
+    values = column.released
+    if column.is_listed:  # different ones may be one float
+        return float(np.diff(values).min()) > _LEAST_GAP
+    least = np.abs(values[values != 0]).min(initial=np.inf)
+    if least > _LEAST_GAP * 2.0**60:  # neighbouring floats differ by more than their size / 2**54
+        return True
+    return float(np.diff(np.unique(values)).min(initial=np.inf)) > _LEAST_GAP
 
 
 def _sides(
@@ -194,7 +204,7 @@ def _chances(
     ties = np.ones(len(intruder.persons), np.int64)
     searched = np.flatnonzero(person_labels >= 0)  # whoever has no record is never found
     # A record that is exactly as a person is known is nearer than any other one, without gaps.
-    gaps = any(intruder.masked.codes(name).missing is not None for name in intruder.released)
+    gaps = any(map(intruder.masked.missing_count, intruder.released))
     if sides.tells_apart() and not gaps:
         there = np.flatnonzero(intruder.own >= 0)
         there = there[sides.equal(there, crowds.labels[intruder.own[there]])]
@@ -239,7 +249,8 @@ def _nearest(
 
 def _about_gaps(intruder: Intruder) -> tuple[str, ...]:
     """That records with missing values are near to everybody, which hides the right ones."""
-    columns = [intruder.masked.codes(name) for name in intruder.released]
+    gappy = filter(intruder.masked.missing_count, intruder.released)
+    columns = [intruder.masked.codes(name) for name in gappy]
     rows = intruder.crowds.first_rows
     missing = [c.codes[rows] == c.missing for c in columns if c.missing is not None]
     if not missing:

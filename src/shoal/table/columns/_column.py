@@ -15,7 +15,15 @@ import polars as pl
 from shoal.errors import InputError
 from shoal.kernels.arrays import Flags, Floats, Integers
 from shoal.table.columns._domain import Domain, read_domain, value_meanings
-from shoal.table.columns._encode import Codes, Keys, Labels, decode, encode, unordered
+from shoal.table.columns._encode import (
+    Codes,
+    Keys,
+    Labels,
+    decode,
+    encode,
+    mostly_differ,
+    unordered,
+)
 from shoal.table.columns._frames import Kind, kind_of
 from shoal.table.columns._quantities import scale_name, scale_of
 from shoal.table.columns._scrub import scrubbed_column
@@ -120,6 +128,24 @@ class Column:
         """Whether it is coded, and comparing its levels costs less than comparing its cells."""
         return self.is_coded and 4 * self.codes.count <= len(self)
 
+    @cached_property
+    def is_continuous(self) -> bool:
+        """Whether it is of floats that nearly all differ: their rows say as much as codes would.
+
+        Codes of them are as many as there are rows, and cost a sort.
+        """
+        if self.is_coded or self.dtype != pl.Float64:
+            return False
+        return mostly_differ(self.series.alias(""))
+
+    @cached_property
+    def is_finite(self) -> bool:
+        """Whether none of its numbers is infinite."""
+        if not self.dtype.is_float():
+            return True
+        cells = self.series if self.is_continuous else self.codes.levels
+        return not cells.is_infinite().any()
+
     @property
     def kind(self) -> Kind:
         """Integer, float, boolean, text, date, datetime, time or duration."""
@@ -144,6 +170,15 @@ class Column:
                 f"Column '{self.name}' holds {infinite} infinite values; make them missing first."
             )
         return Numbers(values, self.present)
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """The smallest and the largest number; None without any. Infinite ones are refused."""
+        if self.is_coded:
+            levels = Column(self.codes.levels).numbers.values
+            return (float(levels[0]), float(levels[-1])) if len(levels) else None
+        inside = self.numbers.values[self.present]
+        return (float(inside.min()), float(inside.max())) if len(inside) else None
 
     @cached_property
     def present(self) -> Flags:
@@ -186,9 +221,10 @@ class Column:
             counts = codes.counts[: len(codes.levels)]
             places = np.searchsorted(codes.levels.cast(pl.Float64).to_numpy(), edges)
             return np.diff(np.append(0, np.cumsum(counts))[places])
-        values = self.numbers.values[self.present].astype(np.float64)
-        bins = np.searchsorted(edges, values, side="right")
-        return np.bincount(bins, minlength=len(edges) + 1)[1 : len(edges)]
+        values = self.numbers.values.astype(np.float64, copy=False)
+        if self.missing_count:
+            values = values[self.present]
+        return np.diff([np.count_nonzero(values < edge) for edge in edges])
 
     @property
     def keys(self) -> Keys:

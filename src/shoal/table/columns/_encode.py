@@ -134,7 +134,7 @@ def encode(series: pl.Series) -> Codes:
         )
     name = series.name
     series = plain_floats(series.alias(""))  # polars reads a name like ^a$ as a pattern
-    if _mostly_differ(series):
+    if mostly_differ(series):
         return _sorted_codes(series, name)
     labels, count = _labels(series)
     # labels are numbered by first appearance: where each row has its own, its place is its label
@@ -146,7 +146,7 @@ def encode(series: pl.Series) -> Codes:
     return Codes(code_of_label[labels], levels, len(levels) if len(levels) < count else None)
 
 
-def _mostly_differ(series: pl.Series) -> bool:
+def mostly_differ(series: pl.Series) -> bool:
     """Whether they are numbers, none missing, of which so many differ that sorting is quickest."""
     if series.null_count() or isinstance(series.dtype, _WIDE) or len(series) < _WORTH_SORTING:
         return False
@@ -187,6 +187,11 @@ Keys = Codes | Labels
 
 def unordered(series: pl.Series) -> Labels:
     """Equal numbers for equal cells, without the order of the values, which sorting would cost."""
+    from shoal.kernels.grouping import all_differ
+
+    rows = len(series)
+    if mostly_differ(series) and all_differ(_exact_keys(series)):
+        return Labels(series.name, np.arange(rows, dtype=_narrowest(rows)), rows)
     return Labels(series.name, *_labels(series.alias("")))
 
 

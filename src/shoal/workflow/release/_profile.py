@@ -105,12 +105,12 @@ def _profile(original: Table, masked: Table, name: str) -> ColumnProfile:
 
 
 def _numeric_bars(original: Table | None, masked: Table, name: str) -> tuple[Bar, ...]:
-    column = masked.numbers(name)
-    if not column.present.any():
+    column = masked.column(name)
+    ends = column.ends
+    if ends is None:
         return (Bar("missing", None, 100.0),)
-    released = column.values[column.present]
-    edges = _round_edges(float(released.min()), float(released.max()))
-    after = masked.column(name).counts_between(_open(edges))
+    edges = _round_edges(*ends)
+    after = column.counts_between(_open(edges))
     return _bars_between(edges, after, original, masked, name)
 
 

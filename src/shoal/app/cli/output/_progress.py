@@ -72,6 +72,11 @@ class Working:
                 self._show()
 
     @property
+    def if_watched(self) -> Self | None:
+        """Itself on a terminal; None where nobody sees it, so that nothing is worked out for it."""
+        return self if self._timer is not None else None
+
+    @property
     def _overall(self) -> float:
         return self._base + (1 - self._base) * self._last / 2
 
