@@ -390,5 +390,16 @@ def check_parameter_name(cls: type, name: str, *, called: str = "") -> str:
 
 
 def _shown(value: Any) -> str:
+    """A plain value as it is written; of anything else the type, since a frame shows its cells."""
+    if not _is_plain(value):
+        return f"something of type {getattr(value, '__name__', type(value).__name__)}"
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return all(map(_is_plain, value.keys())) and all(map(_is_plain, value.values()))
+    if isinstance(value, (list, tuple, set)):
+        return all(map(_is_plain, value))
+    return value is None or isinstance(value, (str, bytes, numbers.Number, Parametrized))

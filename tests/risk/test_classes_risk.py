@@ -32,14 +32,14 @@ def table(*values, roles=ROLES):
 
 @pytest.mark.parametrize("threshold", [0, -0.1, 1.1, float("nan"), "0.2", None, True])
 def test_a_threshold_is_a_share(threshold):
-    with pytest.raises(InputError, match="must be a number above 0 and at most 1"):
+    with pytest.raises(InputError, match="must be a number > 0 and ≤ 1"):
         records_at_risk(table(1, 2), threshold=threshold)
 
 
 @pytest.mark.parametrize("fraction", [0, -0.1, 1.1, float("nan"), "0.2", True])
 @pytest.mark.parametrize("risk", [journalist_risk, marketer_risk, population_sizes])
 def test_a_sampling_fraction_is_a_share(risk, fraction):
-    with pytest.raises(InputError, match="must be a number above 0 and at most 1"):
+    with pytest.raises(InputError, match="must be a number > 0 and ≤ 1"):
         risk(table(1, 2), sampling_fraction=fraction)
 
 

@@ -158,11 +158,11 @@ def test_what_is_refused():
     people = table("a", "b", home=[1, 2])
     with pytest.raises(InputError, match="a sampling fraction, or a weight"):
         individual_risk(people)
-    with pytest.raises(InputError, match="above 0 and at most 1"):
+    with pytest.raises(InputError, match="> 0 and ≤ 1"):
         individual_risk(people, sampling_fraction=0)
     with pytest.raises(InputError, match="name the 'household'"):
         household_risk(people, sampling_fraction=0.5)
     with pytest.raises(InputError, match="has no column 'hom'"):
         household_risk(people, household="hom", sampling_fraction=0.5)
-    with pytest.raises(InputError, match="name of a column; got int"):
+    with pytest.raises(InputError, match=r"a text that is not empty. Got 3"):
         household_risk(people, household=3, sampling_fraction=0.5)

@@ -158,7 +158,7 @@ def test_nobody_alone():
 
 @pytest.mark.parametrize("fraction", [0, -0.1, 1.1, float("nan"), "0.2", True])
 def test_a_sampling_fraction_is_a_share(fraction):
-    with pytest.raises(InputError, match="must be a number above 0 and at most 1"):
+    with pytest.raises(InputError, match="must be a number > 0 and ≤ 1"):
         population_uniqueness(of_sizes(1, 2), sampling_fraction=fraction)
 
 

@@ -216,7 +216,7 @@ def test_one_record_and_no_quasi_identifiers():
 
 @pytest.mark.parametrize("size", [0, -1, 1.5, "3", True, None])
 def test_a_size_is_a_whole_number(size):
-    with pytest.raises(InputError, match="whole number ≥ 1"):
+    with pytest.raises(InputError, match="integer ≥ 1"):
         suda(table(a=[1]), size=size)
 
 

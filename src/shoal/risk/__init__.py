@@ -10,6 +10,7 @@ from shoal.risk._classes import (
     records_at_risk,
     uniqueness,
 )
+from shoal.risk._options import KNOWN_WORDS
 from shoal.risk._sampled_population import household_risk, individual_risk, population_uniqueness
 from shoal.risk._sensitive_classes import homogeneity, similarity, skewness
 from shoal.risk._suda import SpecialUniques, dis_scores, special_uniques, suda
@@ -23,7 +24,6 @@ from shoal.risk.attacks._membership_inference import membership_inference
 from shoal.risk.attacks._singling_out import singling_out
 from shoal.risk.attacks._swapped_groups import group_disclosure, own_values, rank_matching
 from shoal.risk.linkage._distance_linkage import distance_linkage
-from shoal.risk.linkage._intruder import KNOWN_WORDS
 from shoal.risk.linkage._probabilistic_linkage import probabilistic_linkage
 from shoal.risk.linkage._similarity_linkage import similarity_linkage
 

@@ -18,9 +18,9 @@ from shoal.errors import InputError, quoted
 from shoal.kernels.arrays import Flags, Floats, Integers, Labels
 from shoal.measurement import Measurement, measure
 from shoal.risk._classes import mean_of_classes, population_sizes
+from shoal.risk._options import Missing
 from shoal.risk.attacks._success import one_numbering
 from shoal.table import (
-    Missing,
     Pair,
     ReleasedColumn,
     Roles,

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-import numbers
 
 import numpy as np
 
 from shoal.errors import InputError
 from shoal.kernels.arrays import Floats, Integers
 from shoal.measurement import Measurement, measure
-from shoal.table import Missing, Table, exact_total
+from shoal.parameters import checked
+from shoal.risk._options import Fraction, Missing, Population, Share
+from shoal.table import Table, exact_total
 
 
-def _sizes(table: Table, missing: Missing) -> Integers:
+def check_records(table: Table) -> None:
+    """Raise InputError for a table without records."""
     if len(table) == 0:
         raise InputError("The table has no records, so there is no risk to measure.")
+
+
+def class_sizes(table: Table, missing: Missing) -> Integers:
+    """The size of each record's class."""
+    check_records(table)
     return table.class_sizes(missing)
 
 
@@ -31,13 +38,6 @@ def sum_of_classes(table: Table, values: Floats) -> float:
     if table.has_persons:
         return exact_total(table.of_persons(values))
     return exact_total(values[table.classes.first_rows], table.classes.rows)
-
-
-def check_share(value: float, called: str) -> None:
-    """Raise InputError unless it is a number above 0 and at most 1."""
-    number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if not number or not 0 < value <= 1:
-        raise InputError(f"The {called} must be a number above 0 and at most 1; got {value!r}.")
 
 
 @measure("highest prosecutor risk", direction="lower", limits=(0, 1), by_counts=True)
@@ -66,7 +66,7 @@ def prosecutor_risk(table: Table, *, missing: Missing = "own") -> Measurement:
     >>> prosecutor_risk(Table(frame, Roles(quasi_identifiers=["age"]))).value
     0.5
     """
-    risks = 1.0 / _sizes(table, missing)
+    risks = 1.0 / class_sizes(table, missing)
     return Measurement("prosecutor_risk", float(risks.max()), per_record=risks)
 
 
@@ -75,8 +75,8 @@ def marketer_risk(
     table: Table,
     *,
     missing: Missing = "own",
-    population: Table | None = None,
-    sampling_fraction: float | None = None,
+    population: Population = None,
+    sampling_fraction: Fraction = None,
 ) -> Measurement:
     """The expected share of records that an intruder who links all of them gets right.
 
@@ -108,7 +108,7 @@ def marketer_risk(
     0.4
     """
     if population is None and sampling_fraction is None:
-        risks = 1.0 / _sizes(table, missing)
+        risks = 1.0 / class_sizes(table, missing)
     else:
         risks = 1.0 / population_sizes(
             table, missing=missing, population=population, sampling_fraction=sampling_fraction
@@ -121,8 +121,8 @@ def journalist_risk(
     table: Table,
     *,
     missing: Missing = "own",
-    population: Table | None = None,
-    sampling_fraction: float | None = None,
+    population: Population = None,
+    sampling_fraction: Fraction = None,
 ) -> Measurement:
     """The risk of the most exposed record when membership in the table is not known.
 
@@ -170,7 +170,7 @@ def journalist_risk(
 
 @measure("share of records at risk", direction="lower", limits=(0, 1), by_counts=True)
 def records_at_risk(
-    table: Table, *, threshold: float = 0.2, missing: Missing = "own"
+    table: Table, *, threshold: Share = 0.2, missing: Missing = "own"
 ) -> Measurement:
     """The share of records whose prosecutor risk is above a threshold.
 
@@ -198,8 +198,7 @@ def records_at_risk(
     >>> records_at_risk(table, threshold=0.4).value
     0.4
     """
-    check_share(threshold, "threshold of a risk")
-    above = 1.0 / _sizes(table, missing) > threshold
+    above = 1.0 / class_sizes(table, missing) > threshold
     return Measurement(
         "records_at_risk",
         float(table.total(above) / table.person_count),
@@ -234,7 +233,7 @@ def uniqueness(table: Table, *, missing: Missing = "own") -> Measurement:
     >>> uniqueness(Table(frame, Roles(quasi_identifiers=["age"]))).value
     0.5
     """
-    alone = _sizes(table, missing) == 1
+    alone = class_sizes(table, missing) == 1
     return Measurement(
         "uniqueness",
         float(table.total(alone) / table.person_count),
@@ -243,21 +242,21 @@ def uniqueness(table: Table, *, missing: Missing = "own") -> Measurement:
     )
 
 
+@checked
 def population_sizes(
     table: Table,
     *,
     missing: Missing = "own",
-    population: Table | None = None,
-    sampling_fraction: float | None = None,
+    population: Population = None,
+    sampling_fraction: Fraction = None,
 ) -> Floats:
     """The size F of each record's class in the population, counted or estimated."""
     if population is not None and sampling_fraction is not None:
         raise InputError("Give a population table or a sampling fraction, not both.")
-    sizes = _sizes(table, missing).astype(np.float64)
+    sizes = class_sizes(table, missing).astype(np.float64)
     if population is not None:
         return _counted_in(table, population, missing)
     if sampling_fraction is not None:
-        check_share(sampling_fraction, "sampling fraction")
         return sizes / sampling_fraction
     if table.roles.weight is not None:
         # a class of the population is at least as large as its part in the sample

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
 
 import numpy as np
 
 from shoal.errors import InputError
 from shoal.kernels.arrays import Floats, Integers
 from shoal.measurement import Measurement, measure
-from shoal.risk._classes import check_share, population_sizes, uniqueness
-from shoal.table import Missing, Roles, Table
+from shoal.risk._classes import class_sizes, population_sizes, uniqueness
+from shoal.risk._options import ESTIMATORS, ColumnName, Estimator, Fraction, Missing, Population
+from shoal.table import Roles, Table
 
 #: From this class size on, so many terms of the series leave out less than 1e-20 of it.
 _LARGE, _TERMS = 30, 60
@@ -19,7 +19,7 @@ _LARGE, _TERMS = 30, 60
 
 @measure("expected share of records found", direction="lower", limits=(0, 1))
 def individual_risk(
-    table: Table, *, sampling_fraction: float | None = None, missing: Missing = "own"
+    table: Table, *, sampling_fraction: Fraction = None, missing: Missing = "own"
 ) -> Measurement:
     r"""The mean over the records of a sample of the expected risk 1/F in the population.
 
@@ -67,8 +67,8 @@ def individual_risk(
 def household_risk(
     table: Table,
     *,
-    household: str | None = None,
-    sampling_fraction: float | None = None,
+    household: ColumnName = None,
+    sampling_fraction: Fraction = None,
     missing: Missing = "own",
 ) -> Measurement:
     """The mean over the records of the risk that somebody of the household is found.
@@ -128,10 +128,6 @@ def _homes(table: Table, household: str | None) -> Integers:
                 "Household risk needs to know who lives together: name the 'household'."
             )
         return np.unique(table.households, return_inverse=True)[1].astype(np.int64)
-    if not isinstance(household, str):
-        raise InputError(
-            f"The 'household' must be the name of a column; got {type(household).__name__}."
-        )
     alone = ~table.present(household)
     homes = table.codes(household).codes.astype(np.int64)
     homes[alone] = homes.max(initial=0) + 1 + table.persons[alone]
@@ -158,11 +154,8 @@ def expected_risk(sizes: Floats, chances: Floats) -> Floats:
 
 
 def _risks(table: Table, fraction: float | None, missing: Missing) -> Floats:
-    if len(table) == 0:
-        raise InputError("The table has no records, so there is no risk to measure.")
-    sizes = table.class_sizes(missing).astype(np.float64)
+    sizes = class_sizes(table, missing).astype(np.float64)
     if fraction is not None:
-        check_share(fraction, "sampling fraction")
         chances = np.full(len(sizes), float(fraction))
     elif table.roles.weight is not None:
         # a class of the population is at least as large as its part in the sample
@@ -189,18 +182,13 @@ def _global(name: str, table: Table, risks: Floats, details: dict[str, int]) -> 
     )
 
 
-Estimator = Literal["dankar", "pitman", "zayatz", "snb"]
-
-_ESTIMATORS = ("dankar", "pitman", "zayatz", "snb")
-
-
 @measure("share of people unique in the population", direction="lower", limits=(0, 1))
 def population_uniqueness(
     table: Table,
     *,
-    sampling_fraction: float | None = None,
+    sampling_fraction: Fraction = None,
     estimator: Estimator = "dankar",
-    population: Table | None = None,
+    population: Population = None,
     missing: Missing = "own",
 ) -> Measurement:
     """The share of the population that shares its quasi-identifiers with nobody.
@@ -252,14 +240,11 @@ def population_uniqueness(
     from shoal.kernels.uniques.population_uniqueness import estimated_share
 
     in_sample = uniqueness(table, missing=missing).value
-    if estimator not in _ESTIMATORS:
-        said = ", ".join(f"'{name}'" for name in _ESTIMATORS)
-        raise InputError(f"The estimator of population uniqueness must be one of {said}.")
     if population is not None:
         return _counted(table, population, sampling_fraction, missing)
     fraction = _fraction(table, sampling_fraction)
     sizes = table.classes.sizes
-    shares = {name: estimated_share(sizes, fraction, name) for name in _ESTIMATORS}
+    shares = {name: estimated_share(sizes, fraction, name) for name in ESTIMATORS}
     warnings = ["The share is an estimate, which takes the table for a random sample."]
     value = shares[estimator]
     if math.isnan(value):
@@ -288,7 +273,7 @@ def population_uniqueness(
 
 
 def _counted(
-    table: Table, population: Table, sampling_fraction: float | None, missing: Missing
+    table: Table, population: Table, sampling_fraction: Fraction, missing: Missing
 ) -> Measurement:
     population_sizes(
         table, missing=missing, population=population, sampling_fraction=sampling_fraction
@@ -307,7 +292,6 @@ def _counted(
 
 def _fraction(table: Table, given: float | None) -> float:
     if given is not None:
-        check_share(given, "sampling fraction")
         return float(given)
     weight = table.roles.weight
     if weight is None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from shoal.errors import InputError
 from shoal.kernels.arrays import Flags, Floats, Integers
 from shoal.measurement import Measurement, measure
-from shoal.table import Hierarchy, Missing, Roles, Table, owned_pairs
+from shoal.parameters import Tree
+from shoal.risk._classes import check_records
+from shoal.risk._options import Closeness, ColumnName, Count, Missing
+from shoal.table import Hierarchy, Roles, Table, owned_pairs
 
 _IN_ORDER = ("integer", "float", "date", "datetime", "time", "duration")
 #: Sums of shares are rounded; a distance that is above its bound by less is not above it.
@@ -27,7 +29,7 @@ _MOST_WORK = 20_000_000
     sensitive=True,
 )
 def homogeneity(
-    table: Table, *, column: str | None = None, missing: Missing = "own"
+    table: Table, *, column: ColumnName = None, missing: Missing = "own"
 ) -> Measurement:
     """The share of records in classes that have one sensitive value only.
 
@@ -86,10 +88,10 @@ def homogeneity(
 def similarity(
     table: Table,
     *,
-    column: str | None = None,
-    closeness: float = 0.1,
-    hierarchy: Any = None,
-    level: int = 1,
+    column: ColumnName = None,
+    closeness: Closeness = 0.1,
+    hierarchy: Annotated[Any, Tree()] = None,
+    level: Count = 1,
     missing: Missing = "own",
 ) -> Measurement:
     """The share of records in classes whose sensitive values differ, if at all, by little.
@@ -130,9 +132,6 @@ def similarity(
     0.5
     """
     names = _sensitive(table, column, "Similarity")
-    _check_number(closeness, "closeness", 0, 1)
-    if isinstance(level, bool) or not isinstance(level, numbers.Integral) or level < 1:
-        raise InputError(f"The option 'level' must be a whole number ≥ 1; got {level!r}.")
     if hierarchy is not None and len(names) > 1:
         raise InputError("A hierarchy is of one sensitive column; name it as 'column'.")
     alike = {}
@@ -161,7 +160,7 @@ def similarity(
     "share of records in classes with a skew", direction="lower", limits=(0, 1), sensitive=True
 )
 def skewness(
-    table: Table, *, threshold: float = 0.2, column: str | None = None, missing: Missing = "own"
+    table: Table, *, threshold: Closeness = 0.2, column: ColumnName = None, missing: Missing = "own"
 ) -> Measurement:
     """The share of records in classes whose sensitive values are distributed unlike the table's.
 
@@ -200,7 +199,6 @@ def skewness(
     (1.0, 0.25)
     """
     names = _sensitive(table, column, "Skewness")
-    _check_number(threshold, "threshold", 0, 1)
     distances = {name: _distances(table, name, missing) for name in names}
     skewed = {n: table.classes.spread(d > threshold + _HAIR) for n, d in distances.items()}
     highest = max(float(found.max()) for found in distances.values())
@@ -208,8 +206,7 @@ def skewness(
 
 
 def _sensitive(table: Table, column: str | None, title: str) -> tuple[str, ...]:
-    if len(table) == 0:
-        raise InputError("The table has no records, so there is no risk to measure.")
+    check_records(table)
     if column is None:
         if not table.roles.sensitive:
             raise InputError(
@@ -217,8 +214,6 @@ def _sensitive(table: Table, column: str | None, title: str) -> tuple[str, ...]:
                 "the roles."
             )
         return table.roles.sensitive
-    if not isinstance(column, str):
-        raise InputError(f"The 'column' must be the name of one; got {type(column).__name__}.")
     table.chosen([column])
     if column in table.roles.quasi_identifiers:
         raise InputError(
@@ -226,14 +221,6 @@ def _sensitive(table: Table, column: str | None, title: str) -> tuple[str, ...]:
             "about a sensitive column."
         )
     return (column,)
-
-
-def _check_number(value: Any, name: str, low: float, high: float) -> None:
-    number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if not number or not low <= value < high:
-        raise InputError(
-            f"The option '{name}' must be a number from {low} to below {high}; got {value!r}."
-        )
 
 
 def _exposed(name: str, table: Table, marks: Mapping[str, Flags], **details: Any) -> Measurement:
@@ -254,10 +241,6 @@ def _exposed(name: str, table: Table, marks: Mapping[str, Flags], **details: Any
 def _nodes(table: Table, column: str, hierarchy: Any, level: int) -> Floats:
     """For each value the number of the node above it; different nodes are far apart."""
     tree = Hierarchy.from_plan(hierarchy) if isinstance(hierarchy, str) else hierarchy
-    if not isinstance(tree, Hierarchy):
-        raise InputError(
-            f"The 'hierarchy' must be a Hierarchy or its path; got {type(hierarchy).__name__}."
-        )
     coded = tree.codes(table, column)
     if level > coded.levels - 2:
         raise InputError(

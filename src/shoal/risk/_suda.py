@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +11,10 @@ import numpy as np
 from shoal.errors import InputError
 from shoal.kernels.arrays import Floats, Integers
 from shoal.measurement import Measurement, measure
-from shoal.risk._classes import check_share, mean_of_classes
-from shoal.table import Classes, Missing, Table, check_reading
+from shoal.parameters import Real, checked
+from shoal.risk._classes import check_records, mean_of_classes
+from shoal.risk._options import Count, Fraction, Missing
+from shoal.table import Classes, Table
 
 if TYPE_CHECKING:
     from shoal.kernels.uniques.minimal_uniques import MinimalUniques
@@ -60,7 +61,8 @@ class SpecialUniques:
         }
 
 
-def special_uniques(table: Table, *, size: int = 3, missing: Missing = "own") -> SpecialUniques:
+@checked
+def special_uniques(table: Table, *, size: Count = 3, missing: Missing = "own") -> SpecialUniques:
     """The minimal sets of columns on which records are alone, scored as SUDA does.
 
     A record alone on a set of k columns, and on no part of it, gets (A - k) (A - k - 1) … down to
@@ -94,11 +96,7 @@ def special_uniques(table: Table, *, size: int = 3, missing: Missing = "own") ->
     """
     from shoal.kernels.uniques.minimal_uniques import column_sets
 
-    if isinstance(size, bool) or not isinstance(size, numbers.Integral) or size < 1:
-        raise InputError(f"The option 'size' of SUDA must be a whole number ≥ 1; got {size!r}.")
-    check_reading(missing)
-    if len(table) == 0:
-        raise InputError("The table has no records, so there is no risk to measure.")
+    check_records(table)
     names = table.roles.quasi_identifiers
     classes = table.classes
     largest = min(int(size), len(names))
@@ -147,7 +145,7 @@ def _minimal_uniques(table: Table, size: int, *, wildcard: bool) -> MinimalUniqu
 
 @measure("share of records unique on few columns", direction="lower", limits=(0, 1))
 def suda(
-    table: Table, *, size: int = 3, sampling_fraction: float | None = None, missing: Missing = "own"
+    table: Table, *, size: Count = 3, sampling_fraction: Fraction = None, missing: Missing = "own"
 ) -> Measurement:
     """The share of records that are alone in the table on at most ``size`` quasi-identifiers.
 
@@ -182,8 +180,6 @@ def suda(
     >>> found.value, found.details["sets"]
     (0.2, {'1': 1})
     """
-    if sampling_fraction is not None:
-        check_share(sampling_fraction, "sampling fraction")
     found = special_uniques(table, size=size, missing=missing)
     unique = found.smallest > 0
     persons = table.of_persons(unique)
@@ -221,7 +217,8 @@ def dis_scores(table: Table, found: SpecialUniques, sampling_fraction: float) ->
     >>> dis_scores(table, special_uniques(table), 0.5).round(3).tolist()
     [0.0, 0.0, 0.413, 0.634]
     """
-    check_share(sampling_fraction, "sampling fraction")
+    if not Real(above=0, maximum=1).accepts(sampling_fraction):
+        raise InputError("The sampling fraction must be a number above 0 and at most 1.")
     paired = int(table.of_persons(table.class_sizes(found.missing) == 2).sum())
     scored = found.scores > 0
     risks = np.zeros(len(table))

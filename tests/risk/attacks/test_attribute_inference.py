@@ -196,14 +196,14 @@ class TestRefused:
         ("options", "said"),
         [
             ({"attack": "psychic"}, "must be one of 'model', 'distance'"),
-            ({"tolerance": 0}, "above 0 and at most 1"),
-            ({"tolerance": 1.5}, "above 0 and at most 1"),
+            ({"tolerance": 0}, "> 0 and ≤ 1"),
+            ({"tolerance": 1.5}, "> 0 and ≤ 1"),
             ({"secret": "ill"}, "must be a list"),
             ({"secret": ["wage"]}, "no column 'wage'"),
-            ({"secret": []}, "no column"),
-            ({"learner": "boosting"}, "got 'boosting' instead"),
-            ({"learner": 7}, "of type int"),
-            ({"control": 7}, "got int instead"),
+            ({"secret": []}, "must be a list"),
+            ({"learner": "boosting"}, "Got 'boosting' instead"),
+            ({"learner": 7}, "Got 7 instead"),
+            ({"control": 7}, "Got 7 instead"),
         ],
     )
     def test_options(self, options, said):

@@ -167,9 +167,9 @@ def test_what_is_refused(releases):
         intersection([made[0]])
     with pytest.raises(InputError, match="one input"):
         intersection([made[0], people(500)])
-    with pytest.raises(InputError, match="'records' or 'values'"):
+    with pytest.raises(InputError, match="'records', 'values'"):
         intersection(made, attack="x")
-    with pytest.raises(InputError, match="whole number"):
+    with pytest.raises(InputError, match="integer ≥ 1"):
         intersection(made, k=0)
     with pytest.raises(InputError, match="no column 'x'"):
         intersection(made, secret="x")

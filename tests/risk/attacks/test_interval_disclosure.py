@@ -225,12 +225,12 @@ class TestRefused:
         ("options", "said"),
         [
             ({"interval": "years"}, "must be one of 'ranks'"),
-            ({"percent": -1}, "from 0 to 100; got -1"),
-            ({"percent": 101}, "from 0 to 100"),
-            ({"percent": math.nan}, "from 0 to 100"),
+            ({"percent": -1}, "≥ 0 and ≤ 100. Got -1"),
+            ({"percent": 101}, "≥ 0 and ≤ 100"),
+            ({"percent": math.nan}, "≥ 0 and ≤ 100"),
             ({"columns": "x"}, "must be a list"),
             ({"columns": ["z"]}, "no column 'z'"),
-            ({"columns": []}, "no column"),
+            ({"columns": []}, "must be a list"),
         ],
     )
     def test_options(self, options, said):

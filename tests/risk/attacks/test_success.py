@@ -9,6 +9,7 @@ import pytest
 
 from shoal import Table
 from shoal.errors import InputError
+from shoal.risk import singling_out
 from shoal.risk.attacks._success import Rate, attack_measurement, check_tables, risk_above
 
 
@@ -98,5 +99,5 @@ def test_control_persons_were_not_in_the_table():
         check_tables(table.keep(half), table.keep(half), table)
     with pytest.raises(InputError, match="no persons"):
         check_tables(table, table, Table(pl.DataFrame({"x": []})))
-    with pytest.raises(InputError, match="got DataFrame"):
-        check_tables(table, table, table.frame)
+    with pytest.raises(InputError, match="Got something of type DataFrame"):
+        singling_out(table, table, known=["x"], control=table.frame)

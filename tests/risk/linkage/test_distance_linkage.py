@@ -298,7 +298,7 @@ class TestRefused:
     @pytest.mark.parametrize("sample", [0, -1, 1.5, True, "7", None])
     def test_a_sample_is_a_count(self, sample):
         one = table([1, 2])
-        with pytest.raises(InputError, match="'sample' must be a whole number ≥ 1"):
+        with pytest.raises(InputError, match=r"'sample' .* must be an integer ≥ 1"):
             distance_linkage(one, one, sample=sample)
 
     def test_what_is_known(self):
@@ -307,7 +307,7 @@ class TestRefused:
             distance_linkage(one, one, known=["x", "age"])
         with pytest.raises(InputError, match="must be a list of column names"):
             distance_linkage(one, one, known="x")
-        with pytest.raises(InputError, match="knows no column"):
+        with pytest.raises(InputError, match="must be a list of column names"):
             distance_linkage(one, one, known=[])
         nobody = one.with_roles(Roles())
         with pytest.raises(InputError, match="no quasi-identifiers"):

@@ -85,7 +85,7 @@ class TestWords:
     def test_a_column_is_not_a_word(self):
         original = people()
         with pytest.raises(InputError, match="list of column names, or one of 'quasi-identifiers'"):
-            known_columns(original, original, "age")
+            distance_linkage(original, original, known="age")
 
 
 class TestBound:

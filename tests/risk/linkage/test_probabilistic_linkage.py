@@ -290,8 +290,8 @@ class TestOneToOne:
     ("options", "message"),
     [
         ({"one_to_one": 1}, "must be true or false"),
-        ({"estimate": "em"}, "'by-person' or 'by-pair'"),
-        ({"sample": 0}, "'sample' must be a whole number"),
+        ({"estimate": "em"}, "'by-person', 'by-pair'"),
+        ({"sample": 0}, "'sample' .* must be an integer"),
         ({"known": "some"}, "list of column names"),
     ],
 )

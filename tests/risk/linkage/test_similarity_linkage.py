@@ -218,12 +218,12 @@ def test_three_linkages_agree_on_an_unmasked_table():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"comparator": "levenshtein"}, "'exact', 'linear' or 'gauss'"),
-        ({"units": "iqr"}, "'raw' or 'sd'"),
-        ({"scale": 0}, "scale of a linkage must be a number above 0; got 0"),
-        ({"scale": float("inf")}, "scale of a linkage"),
-        ({"threshold": 1.5}, "from 0 to 1"),
-        ({"threshold": True}, "from 0 to 1"),
+        ({"comparator": "levenshtein"}, "'exact', 'linear', 'gauss'"),
+        ({"units": "iqr"}, "'raw', 'sd'"),
+        ({"scale": 0}, "'scale' .* must be a number > 0. Got 0"),
+        ({"scale": float("inf")}, "'scale'"),
+        ({"threshold": 1.5}, "≥ 0 and ≤ 1, or None"),
+        ({"threshold": True}, "≥ 0 and ≤ 1, or None"),
     ],
 )
 def test_what_is_refused(options, message):

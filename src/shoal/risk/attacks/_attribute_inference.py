@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, cast, get_args
+from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 
 from shoal.errors import InputError, quoted
 from shoal.kernels.arrays import Floats, Integers
 from shoal.measurement import Measurement, measure
+from shoal.parameters import OneOf
+from shoal.risk._options import Control, Count, Draw, Known, Learner, Names, Share
 from shoal.risk.attacks._learnt_guesses import (
     MembersAndControl,
     SecretLabels,
-    check_learner,
     coded_column,
     features_of,
     learn,
@@ -27,7 +27,7 @@ from shoal.risk.attacks._learnt_guesses import (
 )
 from shoal.risk.attacks._swapped_groups import rank_matching
 from shoal.risk.linkage._distance_linkage import distance_links
-from shoal.risk.linkage._intruder import SAMPLE, Intruder, Known, one_row_each
+from shoal.risk.linkage._intruder import SAMPLE, Intruder, one_row_each
 from shoal.risk.linkage._probabilistic_linkage import probabilistic_links
 from shoal.risk.linkage._right_links import (
     Links,
@@ -40,7 +40,8 @@ from shoal.risk.linkage._right_links import (
 from shoal.risk.linkage._similarity_linkage import similarity_links
 from shoal.table import Table, owned_pairs
 
-Attack = Literal["model", "distance", "probabilistic", "similarity", "rank-matching"]
+_ATTACKS = ("model", "distance", "probabilistic", "similarity", "rank-matching")
+Attack = Annotated[str, OneOf(_ATTACKS)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,14 +74,14 @@ def attribute_inference(
     original: Table,
     masked: Table,
     *,
-    secret: Sequence[str] | None = None,
+    secret: Names = None,
     known: Known = None,
     attack: Attack = "model",
-    learner: Any = "random-forest",
-    tolerance: float = 0.1,
-    control: Table | None = None,
-    sample: int = SAMPLE,
-    random_state: int | None = None,
+    learner: Learner = "random-forest",
+    tolerance: Share = 0.1,
+    control: Control = None,
+    sample: Count = SAMPLE,
+    random_state: Draw = None,
 ) -> Measurement:
     """The share of persons whose secret is guessed right from what is known of them.
 
@@ -141,9 +142,11 @@ def attribute_inference(
     >>> found.value, found.baseline
     (1.0, 0.5)
     """
-    _check_options(attack, tolerance, control)
-    if attack == "model":
-        check_learner(learner)
+    if control is not None and attack != "model":
+        raise InputError(
+            "A control group is for the attack 'model'; the other attacks take a person's record "
+            "to be in the release."
+        )
     intruder = unpaired_intruder(
         original, masked, known=known, sample=sample, random_state=random_state
     )
@@ -345,27 +348,10 @@ def _secrets(original: Table, secret: Sequence[str] | None) -> list[str]:
                 "The original has no sensitive columns, so nothing says what an intruder is "
                 "after; declare them in the roles, or name columns as secret."
             )
-    if not isinstance(secret, (list, tuple)) or not all(isinstance(name, str) for name in secret):
-        raise InputError("The secrets must be a list of column names, or None.")
     absent = [name for name in secret if name not in original.columns]
-    if absent or not secret:
+    if absent:
         raise InputError(f"The original has no column {quoted(absent)} that could be a secret.")
     return list(dict.fromkeys(secret))
-
-
-def _check_options(attack: Any, tolerance: Any, control: Any) -> None:
-    if attack not in get_args(Attack):
-        raise InputError(f"The attack must be one of {quoted(get_args(Attack))}.")
-    number = isinstance(tolerance, numbers.Real) and not isinstance(tolerance, bool)
-    if not (number and 0 < tolerance <= 1):
-        raise InputError(
-            f"The tolerance must be a number above 0 and at most 1; got {tolerance!r} instead."
-        )
-    if control is not None and attack != "model":
-        raise InputError(
-            "A control group is for the attack 'model'; the other attacks take a person's record "
-            "to be in the release."
-        )
 
 
 Linkage = Literal["distance", "probabilistic", "similarity"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +9,7 @@ import numpy as np
 from shoal.errors import InputError
 from shoal.kernels.arrays import Floats, Integers
 from shoal.measurement import Measurement, measure
+from shoal.risk._options import Closeness, ColumnName, Control, Count, Draw, Known
 from shoal.risk.attacks._success import (
     SAMPLE,
     Rate,
@@ -25,7 +24,7 @@ from shoal.risk.attacks._success import (
     risk_above,
     rows_to_attack,
 )
-from shoal.risk.linkage._intruder import check_sample, known_columns
+from shoal.risk.linkage._intruder import known_columns
 from shoal.risk.linkage._right_links import about_sampled
 from shoal.table import ReleasedColumn, Table, owned_pairs
 
@@ -45,12 +44,12 @@ def inference(
     original: Table,
     masked: Table,
     *,
-    secret: str | None = None,
-    known: Sequence[str] | None = None,
-    closeness: float = 0.05,
-    control: Table | None = None,
-    sample: int = SAMPLE,
-    random_state: int | None = None,
+    secret: ColumnName = None,
+    known: Known = None,
+    closeness: Closeness = 0.05,
+    control: Control = None,
+    sample: Count = SAMPLE,
+    random_state: Draw = None,
 ) -> Measurement:
     """How often the nearest released record tells the sensitive value of a person.
 
@@ -99,12 +98,6 @@ def inference(
     >>> inference(table, table).value
     1.0
     """
-    check_sample(sample, random_state, "attack")
-    number = isinstance(closeness, numbers.Real) and not isinstance(closeness, bool)
-    if not number or not 0 <= closeness < 1:
-        raise InputError(
-            f"The option 'closeness' must be a number from 0 to below 1; got {closeness!r}."
-        )
     check_tables(original, masked, control)
     secrets = _secrets(original, secret)
     names = [name for name in known_columns(original, masked, known) if name not in secrets]
@@ -150,8 +143,6 @@ def _secrets(original: Table, secret: str | None) -> tuple[str, ...]:
                 "in the roles, or one as 'secret'."
             )
         return original.roles.sensitive
-    if not isinstance(secret, str):
-        raise InputError(f"The 'secret' must be the name of a column; got {type(secret).__name__}.")
     return tuple(original.chosen([secret]))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,21 +13,26 @@ import numpy.typing as npt
 from shoal.errors import InputError, quoted
 from shoal.kernels.arrays import Flags, Floats, Integers
 from shoal.measurement import Measurement
-from shoal.risk.linkage._intruder import check_whole
+from shoal.parameters import Fits, Integer, OneOf, checked
+from shoal.risk._options import ColumnName
 from shoal.table import Table, owned_pairs, stacked_table
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
-IntersectionAttack = Literal["records", "values"]
+IntersectionAttack = Annotated[Literal["records", "values"], OneOf(("records", "values"))]
 
 
+_TABLE = Fits("a shoal.Table", lambda value: isinstance(value, Table))
+
+
+@checked
 def intersection(
     releases: Sequence[Table],
     *,
     attack: IntersectionAttack = "records",
-    secret: str | None = None,
-    k: int | None = None,
-    original: Table | None = None,
+    secret: ColumnName = None,
+    k: Annotated[int | None, Integer(1)] = None,
+    original: Annotated[Table | None, _TABLE] = None,
 ) -> Measurement:
     """The share of persons whom several releases of one table expose together.
 
@@ -78,10 +83,6 @@ def intersection(
     >>> one.classes.k, other.classes.k, intersection([one, other]).value
     (2, 2, 1.0)
     """
-    if attack not in ("records", "values"):
-        raise InputError("The attack of an intersection must be 'records' or 'values'.")
-    if k is not None:
-        check_whole(k, "k", 1, "the number of persons who must stay together")
     _check_releases(releases, original)
     seen = _persons(releases)
     names = _secrets(releases, secret, needed=attack == "values")
@@ -154,10 +155,6 @@ def _check_releases(releases: Any, original: Any) -> None:
     tables = list(releases) if isinstance(releases, (list, tuple)) else []
     if len(tables) < 2 or not all(isinstance(one, Table) for one in tables):
         raise InputError("An intersection needs a list of two shoal.Tables or more.")
-    if original is not None and not isinstance(original, Table):
-        raise InputError(
-            f"The 'original' must be a shoal.Table, or None; got {type(original).__name__}."
-        )
     if any(not one.pairs_with(tables[0]) for one in (*tables, *([original] if original else []))):
         raise InputError(
             "The releases do not come from one input, so nobody can be followed from one to the "
@@ -184,8 +181,6 @@ def _persons(releases: Sequence[Table]) -> RecordsInAll:
 
 def _secrets(releases: Sequence[Table], secret: Any, *, needed: bool) -> tuple[str, ...]:
     if secret is not None:
-        if not isinstance(secret, str):
-            raise InputError(f"The 'secret' must be a column; got {type(secret).__name__}.")
         for release in releases:
             release.chosen([secret])
         names: tuple[str, ...] = (secret,)

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Annotated, Literal
 
 import numpy as np
 
 from shoal.errors import DoesNotApply, InputError, quoted
 from shoal.kernels.arrays import Flags, Floats, Integers
 from shoal.measurement import Measurement, measure
+from shoal.parameters import OneOf, Real
+from shoal.risk._options import Names
 from shoal.risk.linkage._compared import is_quantity
 from shoal.risk.linkage._right_links import about_renamed, about_sampled
 from shoal.table import Table, stacked_numbers
 
-Interval = Literal["ranks", "deviations", "groups"]
+Interval = Annotated[
+    Literal["ranks", "deviations", "groups"], OneOf(("ranks", "deviations", "groups"))
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,9 +51,9 @@ def interval_disclosure(
     original: Table,
     masked: Table,
     *,
-    columns: Sequence[str] | None = None,
+    columns: Names = None,
     interval: Interval = "ranks",
-    percent: float = 5.0,
+    percent: Annotated[float, Real(minimum=0, maximum=100)] = 5.0,
 ) -> Measurement:
     """The share of numbers that lie in a narrow interval around what was released for them.
 
@@ -94,7 +97,9 @@ def interval_disclosure(
     >>> interval_disclosure(table, rounded, interval="deviations").per_record.tolist()
     [1.0, 1.0, 0.0, 0.0]
     """
-    _check_options(original, masked, interval, percent)
+    masked.check_pairs_with(original)
+    if len(original) == 0 or len(masked) == 0:
+        raise InputError("A table without records discloses no interval.")
     names, left_out = _numeric(original, masked, columns)
     own = masked.rows_of_keys(original.row_key)
     found = {
@@ -237,11 +242,9 @@ def _numeric(
                 "No quasi-identifier and no sensitive column of the original is numeric, so no "
                 "interval can be disclosed; name columns of numbers."
             )
-    if not isinstance(columns, (list, tuple)) or not all(isinstance(one, str) for one in columns):
-        raise InputError("The columns must be a list of column names, or None.")
     wrong = [name for name in columns if name not in original.columns]
     wrong = wrong or [name for name in columns if not is_quantity(name, original, original)]
-    if wrong or not columns:
+    if wrong:
         raise InputError(f"The original has no column {quoted(wrong)} of finite numbers.")
     chosen = list(dict.fromkeys(columns))
     kept = [n for n in chosen if n not in masked.columns or is_quantity(n, original, masked)]
@@ -260,14 +263,3 @@ def _about(left_out: Sequence[str]) -> tuple[str, ...]:
         f"The columns {quoted(left_out)} are left out: they were made coarser, and what was "
         "released says itself how wide it is.",
     )
-
-
-def _check_options(original: Table, masked: Table, interval: Any, percent: Any) -> None:
-    if interval not in get_args(Interval):
-        raise InputError(f"The interval must be one of {quoted(get_args(Interval))}.")
-    number = isinstance(percent, numbers.Real) and not isinstance(percent, bool)
-    if not (number and 0 <= percent <= 100):
-        raise InputError(f"The percent must be a number from 0 to 100; got {percent!r} instead.")
-    masked.check_pairs_with(original)
-    if len(original) == 0 or len(masked) == 0:
-        raise InputError("A table without records discloses no interval.")

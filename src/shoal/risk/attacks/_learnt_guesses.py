@@ -16,8 +16,9 @@ import numpy as np
 from shoal.errors import InputError
 from shoal.kernels.arrays import Floats, Integers
 from shoal.randomness import SecretStream
+from shoal.risk._options import Known
 from shoal.risk.attacks._success import check_control
-from shoal.risk.linkage._intruder import Intruder, Known, drawn_persons, intruder_of, known_columns
+from shoal.risk.linkage._intruder import Intruder, drawn_persons, intruder_of, known_columns
 from shoal.risk.linkage._right_links import clusters_if_repeated
 from shoal.table import Table, read_labels_of, stacked_codes, stacked_table, usual_partners
 
@@ -299,28 +300,10 @@ def _estimator(learner: Any) -> tuple[Any, bool]:
     if isinstance(learner, str) and learner == "random-forest":
         # out-of-bag guesses come with the trees, so that the model's own error costs nothing
         return RandomForestClassifier(_TREES, oob_score=True, random_state=_SEED), False
-    if isinstance(learner, type) or not (hasattr(learner, "fit") and hasattr(learner, "predict")):
-        raise InputError(
-            "The learner must be 'random-forest' or a classifier or regressor of scikit-learn, "
-            f"made with its parameters; got {_learner_in_words(learner)} instead."
-        )
     estimator = _protected(clone, learner)
     if "random_state" in (given := estimator.get_params()) and given["random_state"] is None:
         estimator.set_params(random_state=_SEED)
     return estimator, bool(is_regressor(estimator))
-
-
-def check_learner(learner: Any) -> None:
-    """Raise InputError where it is none."""
-    _estimator(learner)
-
-
-def _learner_in_words(learner: Any) -> str:
-    return f"'{learner}'" if isinstance(learner, str) else f"something of type {_type(learner)}"
-
-
-def _type(thing: Any) -> str:
-    return thing.__name__ if isinstance(thing, type) else type(thing).__name__
 
 
 def _protected(function: Any, *arguments: Any) -> Any:
@@ -328,7 +311,7 @@ def _protected(function: Any, *arguments: Any) -> Any:
     try:
         return function(*arguments)
     except Exception as error:
-        owner = _type(getattr(function, "__self__", arguments[0]))
+        owner = type(getattr(function, "__self__", arguments[0])).__name__
         raise InputError(
             f"The learner {owner} failed with {type(error).__name__}; choose another one, or "
             "other parameters."

@@ -9,6 +9,7 @@ import numpy as np
 from shoal.errors import InputError, quoted
 from shoal.kernels.arrays import Floats, Integers
 from shoal.measurement import Measurement, measure
+from shoal.risk._options import Control, Count, Draw, Names
 from shoal.risk.attacks._success import (
     SAMPLE,
     Rate,
@@ -21,7 +22,7 @@ from shoal.risk.attacks._success import (
     released_regions,
     rows_to_attack,
 )
-from shoal.risk.linkage._intruder import check_sample, check_whole, known_columns
+from shoal.risk.linkage._intruder import known_columns
 from shoal.risk.linkage._right_links import about_sampled
 from shoal.table import Table
 
@@ -37,12 +38,12 @@ def linkability(
     original: Table,
     masked: Table,
     *,
-    left: Sequence[str] | None = None,
-    right: Sequence[str] | None = None,
-    neighbours: int = 1,
-    control: Table | None = None,
-    sample: int = SAMPLE,
-    random_state: int | None = None,
+    left: Names = None,
+    right: Names = None,
+    neighbours: Count = 1,
+    control: Control = None,
+    sample: Count = SAMPLE,
+    random_state: Draw = None,
 ) -> Measurement:
     """How often the nearest released records by some columns and by others have one in common.
 
@@ -91,8 +92,6 @@ def linkability(
     >>> linkability(table, table).value
     1.0
     """
-    check_whole(neighbours, "neighbours", 1, "the number of nearest records")
-    check_sample(sample, random_state, "attack")
     check_tables(original, masked, control)
     sources = _sources(original, masked, left, right)
     read, said = readable_columns([*sources[0], *sources[1]], original, masked, control)

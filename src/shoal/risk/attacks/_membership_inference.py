@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
-from shoal.errors import InputError, did_you_mean, quoted
+from shoal.errors import InputError, did_you_mean
 from shoal.kernels.arrays import Floats, Integers
 from shoal.measurement import Measurement, measure
+from shoal.parameters import OneOf
+from shoal.risk._options import ColumnName, Control, Count, Draw, Known, Learner
 from shoal.risk.attacks._learnt_guesses import (
     MembersAndControl,
     coded_column,
@@ -22,7 +24,7 @@ from shoal.risk.attacks._learnt_guesses import (
     unpaired_intruder,
 )
 from shoal.risk.linkage._compared import is_quantity
-from shoal.risk.linkage._intruder import SAMPLE, Known, drawn_rows
+from shoal.risk.linkage._intruder import SAMPLE, drawn_rows
 from shoal.risk.linkage._right_links import wilson
 from shoal.table import Table, stacked_numbers
 
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
     from shoal.kernels.space.mixed_records import MixedRecords
 
 
-MembershipAttack = Literal["distance", "model"]
+MembershipAttack = Annotated[Literal["distance", "model"], OneOf(("distance", "model"))]
 
 _TOLERANCE = 0.1  # the part of a quantity's ranks that a model predicts as one value
 
@@ -46,13 +48,13 @@ def membership_inference(
     original: Table,
     masked: Table,
     *,
-    control: Table | None = None,
+    control: Control = None,
     known: Known = None,
     attack: MembershipAttack = "distance",
-    target: str | None = None,
-    learner: Any = "random-forest",
-    sample: int = SAMPLE,
-    random_state: int | None = None,
+    target: ColumnName = None,
+    learner: Learner = "random-forest",
+    sample: Count = SAMPLE,
+    random_state: Draw = None,
 ) -> Measurement:
     """The chance that a person of the table looks more like a member than one who was not in it.
 
@@ -109,8 +111,6 @@ def membership_inference(
     >>> membership_inference(table, table, control=others).value
     1.0
     """
-    if attack not in get_args(MembershipAttack):
-        raise InputError(f"The attack must be one of {quoted(get_args(MembershipAttack))}.")
     if control is None:
         raise InputError(
             "Membership is judged against persons who were not in the table; give them as control."
@@ -219,10 +219,9 @@ def _target(original: Table, masked: Table, control: Table, target: Any) -> str:
                 "The original has neither a target nor a sensitive column that a model could "
                 "predict; name one as target."
             )
-    if not isinstance(target, str) or target not in original.columns:
+    if target not in original.columns:
         raise InputError(
-            f"The target must be a column of the original. "
-            f"{did_you_mean(str(target), original.columns)}"
+            f"The target must be a column of the original. {did_you_mean(target, original.columns)}"
         )
     if target not in masked.columns:
         raise InputError(f"The target '{target}' was not released, so no model can learn it.")

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
 from shoal.errors import InputError
 from shoal.kernels.arrays import Flags, Floats, Integers
 from shoal.measurement import Measurement, measure
+from shoal.parameters import Integer, OneOf
 from shoal.randomness import SecretStream
+from shoal.risk._options import Control, Count, Draw, Known
 from shoal.risk.attacks._success import (
     Rate,
     attack_measurement,
@@ -21,7 +23,7 @@ from shoal.risk.attacks._success import (
     public_stream,
     readable_columns,
 )
-from shoal.risk.linkage._intruder import check_whole, drawn_rows, known_columns, persons_of_records
+from shoal.risk.linkage._intruder import drawn_rows, known_columns, persons_of_records
 from shoal.risk.linkage._right_links import clusters_if_repeated, independent_trials
 from shoal.table import ReleasedColumn, Table, owned_pairs
 
@@ -32,8 +34,10 @@ if TYPE_CHECKING:
 _MOST_LOOKS = 40_000_000
 _FEWEST_ATTACKS = 300
 
-SinglingOutMode = Literal["multivariate", "univariate"]
-NumberCondition = Literal["near", "beyond"]
+SinglingOutMode = Annotated[
+    Literal["multivariate", "univariate"], OneOf(("multivariate", "univariate"))
+]
+NumberCondition = Annotated[Literal["near", "beyond"], OneOf(("near", "beyond"))]
 
 
 @measure("risk of being singled out, above blind guessing", direction="lower", limits=(0, 1))
@@ -42,12 +46,12 @@ def singling_out(
     masked: Table,
     *,
     mode: SinglingOutMode = "multivariate",
-    known: Sequence[str] | None = None,
-    columns: int | None = None,
+    known: Known = None,
+    columns: Annotated[int | None, Integer(1)] = None,
     numbers: NumberCondition = "near",
-    attacks: int = 2_000,
-    control: Table | None = None,
-    random_state: int | None = None,
+    attacks: Count = 2_000,
+    control: Control = None,
+    random_state: Draw = None,
 ) -> Measurement:
     """How often conditions taken from the release hold for exactly one person of the original.
 
@@ -105,16 +109,6 @@ def singling_out(
     >>> singling_out(table, table).details["success"]
     1.0
     """
-    if mode not in ("multivariate", "univariate") or numbers not in ("near", "beyond"):
-        raise InputError(
-            "The mode of singling out must be 'multivariate' or 'univariate', and a condition of "
-            "numbers 'near' or 'beyond'."
-        )
-    if columns is not None:
-        check_whole(columns, "columns", 1, "the number of conditions, or None for all columns")
-    check_whole(attacks, "attacks", 1, "the number of predicates at most")
-    if random_state is not None:
-        check_whole(random_state, "random_state", 0, "or None for the usual predicates")
     check_tables(original, masked, control)
     names = known_columns(original, masked, known)
     if mode == "univariate" and not masked.pairs_with(original):

@@ -189,17 +189,12 @@ def one_numbering(columns: Sequence[ReleasedColumn]) -> tuple[Integers, Runs]:
     return np.stack(labels), Runs(np.concatenate(starts), low, high)
 
 
-def check_control(control: Any, original: Table, columns: Sequence[str] = ()) -> None:
+def check_control(control: Table, original: Table, columns: Sequence[str] = ()) -> None:
     """Raise InputError where a control group is none, or has nobody else or too few columns.
 
     Persons of the same input are welcome who are not in the original: the other part of a split,
     which leaves each person on one side.
     """
-    if not isinstance(control, Table):
-        raise InputError(
-            "The 'control' must be a shoal.Table of persons who were not in the original; got "
-            f"{type(control).__name__} instead."
-        )
     if len(control) == 0:
         raise InputError("The control group has no persons.")
     if control.pairs_with(original) and np.isin(control.row_key, original.row_key).any():

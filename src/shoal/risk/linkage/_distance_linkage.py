@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 
 from shoal.errors import InputError, quoted
 from shoal.kernels.arrays import Flags, Floats, Integers
 from shoal.measurement import Measurement, measure
+from shoal.parameters import OneOf
+from shoal.risk._options import Count, Draw, Known
 from shoal.risk.linkage._compared import (
     KnownCodes,
     KnownNumbers,
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 #: Numbers of about 1 in size that differ by less may be at distance 0.
 _LEAST_GAP = 1e-100
 
-LinkageDissimilarity = Literal["gower", "euclidean"]
+LinkageDissimilarity = Annotated[Literal["gower", "euclidean"], OneOf(("gower", "euclidean"))]
 
 
 @measure("share of right links by distance", direction="lower", limits=(0, 1), pairs=True)
@@ -39,10 +41,10 @@ def distance_linkage(
     original: Table,
     masked: Table,
     *,
-    known: Sequence[str] | str | None = None,
+    known: Known = None,
     dissimilarity: LinkageDissimilarity = "gower",
-    sample: int = SAMPLE,
-    random_state: int | None = None,
+    sample: Count = SAMPLE,
+    random_state: Draw = None,
 ) -> Measurement:
     """The share of persons whose nearest released record is their own.
 
@@ -93,7 +95,6 @@ def distance_linkage(
     >>> distance_linkage(table, Round(base=10).fit_transform(table)).per_record.tolist()
     [0.5, 0.5, 1.0]
     """
-    _check_dissimilarity(dissimilarity)
     intruder = intruder_of(original, masked, known=known, sample=sample, random_state=random_state)
     links = distance_links(intruder, *intruder.people, dissimilarity=dissimilarity)
     return right_links("distance_linkage", intruder, links)
@@ -107,7 +108,6 @@ def distance_links(
     dissimilarity: LinkageDissimilarity = "gower",
 ) -> Links:
     """The chance that the nearest record, ties at random, has the person's label."""
-    _check_dissimilarity(dissimilarity)
     if not intruder.released:
         return blind_links(intruder, person_labels, record_labels)
     numeric = [
@@ -261,8 +261,3 @@ def _about_gaps(intruder: Intruder) -> tuple[str, ...]:
         "attack takes a gap to agree with any value, so whoever prefers records without gaps "
         "links more.",
     )
-
-
-def _check_dissimilarity(dissimilarity: str) -> None:
-    if dissimilarity not in ("gower", "euclidean"):
-        raise InputError("The dissimilarity of a linkage must be 'gower' or 'euclidean'.")

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import numbers
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from shoal.errors import InputError, quoted
 from shoal.kernels.arrays import Flags, Integers
 from shoal.randomness import SecretStream
+from shoal.risk._options import Known
 from shoal.table import Classes, Table
-
-Known = Sequence[str] | str | None
-
-KNOWN_WORDS = ("quasi-identifiers", "left-in-place", "informed", "everything")
 
 #: So many persons are linked at most, unless the caller wants more: ± 1 percent at a rate of 0.2.
 SAMPLE = 5_000
@@ -79,7 +73,6 @@ def intruder_of(
     if len(masked) == 0 or len(original) == 0:
         raise InputError("A table without records has nobody to link.")
     names = known_columns(original, masked, known)
-    check_sample(sample, random_state, "link")
     persons = drawn_rows(original, int(sample), random_state)
     own = masked.rows_of_keys(original.row_key[persons])
     return Intruder(original, masked, names, persons, own)
@@ -87,19 +80,12 @@ def intruder_of(
 
 def known_columns(original: Table, masked: Table, known: Known) -> tuple[str, ...]:
     """The columns that an intruder knows, by name or by one of the words for them."""
-    if known is None or (isinstance(known, str) and known in KNOWN_WORDS):
+    if known is None or isinstance(known, str):
         return _columns_of_word(original, masked, known or "quasi-identifiers")
-    if not isinstance(known, (list, tuple)) or not all(isinstance(name, str) for name in known):
-        raise InputError(
-            "What an intruder knows must be a list of column names, or one of "
-            f"{', '.join(map(repr, KNOWN_WORDS))}."
-        )
     absent = [name for name in known if name not in original.columns]
-    if absent or not known:
+    if absent:
         raise InputError(
             f"The original has no column {quoted(absent)} that an intruder could know."
-            if absent
-            else "An intruder who knows no column links nobody; name at least one as known."
         )
     return tuple(dict.fromkeys(known))
 
@@ -132,22 +118,6 @@ def _columns_of_word(original: Table, masked: Table, word: str) -> tuple[str, ..
             "columns as known."
         )
     return tuple(shared)
-
-
-def check_sample(sample: Any, random_state: Any, attack: str) -> None:
-    """Raise InputError unless the options of a sample of persons can be used."""
-    check_whole(sample, "sample", 1, f"the number of persons to {attack} at most")
-    if random_state is not None:
-        check_whole(random_state, "random_state", 0, "or None for the usual sample")
-
-
-def check_whole(value: Any, name: str, least: int, meaning: str) -> None:
-    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    if not whole or value < least:
-        raise InputError(
-            f"The option '{name}' must be a whole number ≥ {least}, {meaning}; got "
-            f"{value!r} instead."
-        )
 
 
 def drawn_persons(row_key: Integers, sample: int, random_state: int | None) -> Integers:

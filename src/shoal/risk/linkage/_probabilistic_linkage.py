@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 
 from shoal.errors import InputError
 from shoal.kernels.arrays import Floats, Integers, Labels
 from shoal.measurement import Measurement, measure
+from shoal.parameters import Flag, OneOf
 from shoal.randomness import SecretStream
+from shoal.risk._options import Count, Draw, Known
 from shoal.risk.linkage._compared import SCORED_SAMPLE, Compared, best_scores, compared
 from shoal.risk.linkage._intruder import PUBLIC_KEY, Intruder, intruder_of
 from shoal.risk.linkage._right_links import Links, about_coarser, blind_links, right_links
@@ -33,11 +35,11 @@ def probabilistic_linkage(
     original: Table,
     masked: Table,
     *,
-    known: Sequence[str] | str | None = None,
-    one_to_one: bool = False,
+    known: Known = None,
+    one_to_one: Annotated[bool, Flag()] = False,
     estimate: Estimate = "by-person",
-    sample: int = SCORED_SAMPLE,
-    random_state: int | None = None,
+    sample: Count = SCORED_SAMPLE,
+    random_state: Draw = None,
 ) -> Measurement:
     """The share of persons who are linked to their own record by agreement of values.
 
@@ -103,7 +105,11 @@ def probabilistic_links(
     """The chance that the record with the greatest weight has the person's label."""
     from shoal.kernels.linkage.best_scores import scoring
 
-    _check(intruder, one_to_one, estimate)
+    if one_to_one and len(intruder.persons) > MOST_PERSONS:
+        raise InputError(
+            f"One-to-one linkage is for at most {MOST_PERSONS:,} persons; got "
+            f"{len(intruder.persons):,}: give a smaller sample."
+        )
     if not intruder.released:
         return blind_links(intruder, person_labels, record_labels)
     both = compared(intruder)
@@ -123,18 +129,6 @@ def probabilistic_links(
     warnings = (*about_coarser(both.coarser), *_about_learning(learnt))
     details = {"one_to_one": one_to_one, "estimate": estimate, **_details(intruder, both, learnt)}
     return Links(chances, details, warnings)
-
-
-def _check(intruder: Intruder, one_to_one: bool, estimate: str) -> None:
-    if not isinstance(one_to_one, (bool, np.bool_)):
-        raise InputError("The option 'one_to_one' of a linkage must be true or false.")
-    if estimate not in ("by-person", "by-pair"):
-        raise InputError("The estimate of a linkage must be 'by-person' or 'by-pair'.")
-    if one_to_one and len(intruder.persons) > MOST_PERSONS:
-        raise InputError(
-            f"One-to-one linkage is for at most {MOST_PERSONS:,} persons; got "
-            f"{len(intruder.persons):,}: give a smaller sample."
-        )
 
 
 def _details(intruder: Intruder, both: Compared, learnt: Learnt) -> dict[str, object]:
@@ -242,7 +236,7 @@ def _exchanged(
     return chances
 
 
-Estimate = Literal["by-person", "by-pair"]
+Estimate = Annotated[Literal["by-person", "by-pair"], OneOf(("by-person", "by-pair"))]
 
 #: How often a column agrees for a person and the own record, before anything is learnt.
 START = 0.9

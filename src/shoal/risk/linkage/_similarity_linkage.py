@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
-import numbers
-from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
-from shoal.errors import InputError
 from shoal.kernels.arrays import Floats, Integers
 from shoal.measurement import Measurement, measure
+from shoal.parameters import Fits, OneOf, Real
+from shoal.risk._options import Count, Draw, Known
 from shoal.risk.linkage._compared import (
     SCORED_SAMPLE,
     best_scores,
@@ -24,11 +22,17 @@ from shoal.risk.linkage._intruder import Intruder, intruder_of
 from shoal.risk.linkage._right_links import Links, about_coarser, blind_links, right_links, wilson
 from shoal.table import Table
 
-Comparator = Literal["exact", "linear", "gauss"]
-Units = Literal["raw", "sd"]
+Comparator = Annotated[Literal["exact", "linear", "gauss"], OneOf(("exact", "linear", "gauss"))]
+Units = Annotated[Literal["raw", "sd"], OneOf(("raw", "sd"))]
 
 #: The share of all columns that a score must reach for a link (Carvalho et al.).
 THRESHOLD = 0.7
+
+
+_SHARE_OR_NONE = Fits(
+    "a number ≥ 0 and ≤ 1, or None",
+    lambda value: value is None or Real(minimum=0, maximum=1).accepts(value),
+)
 
 
 @measure("share of right links by similarity", direction="lower", limits=(0, 1), pairs=True)
@@ -36,13 +40,13 @@ def similarity_linkage(
     original: Table,
     masked: Table,
     *,
-    known: Sequence[str] | str | None = None,
+    known: Known = None,
     comparator: Comparator = "exact",
-    scale: float = 1.0,
+    scale: Annotated[float, Real(above=0)] = 1.0,
     units: Units = "raw",
-    threshold: float | None = THRESHOLD,
-    sample: int = SCORED_SAMPLE,
-    random_state: int | None = None,
+    threshold: Annotated[float | None, _SHARE_OR_NONE] = THRESHOLD,
+    sample: Count = SCORED_SAMPLE,
+    random_state: Draw = None,
 ) -> Measurement:
     """The share of persons whose own record scores best, and reaches a share of the full score.
 
@@ -117,7 +121,6 @@ def similarity_links(
     """The chance that the best-scoring record reaches the threshold and has the person's label."""
     from shoal.kernels.linkage.best_scores import scoring
 
-    _check(comparator, scale, units, threshold)
     if not intruder.released:
         return _blind(intruder, person_labels, record_labels, threshold)
     numeric = [
@@ -175,22 +178,3 @@ def _about_threshold(best_match: Floats, chances: Floats) -> tuple[str, ...]:
         f"best score alone, {100 * shown:.3g} % with a score that reaches it. Read the first "
         "number as the risk (threshold=None gives it).",
     )
-
-
-def _check(comparator: Any, scale: Any, units: Any, threshold: Any) -> None:
-    if comparator not in ("exact", "linear", "gauss"):
-        raise InputError("The comparator of a linkage must be 'exact', 'linear' or 'gauss'.")
-    if units not in ("raw", "sd"):
-        raise InputError("The units of a linkage must be 'raw' or 'sd' (standard deviations).")
-    if not _is_number(scale) or not scale > 0:
-        raise InputError(f"The scale of a linkage must be a number above 0; got {scale!r} instead.")
-    if threshold is not None and not (_is_number(threshold) and 0 <= threshold <= 1):
-        raise InputError(
-            "The threshold of a linkage must be a number from 0 to 1, or None; got "
-            f"{threshold!r} instead."
-        )
-
-
-def _is_number(value: Any) -> bool:
-    real = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    return real and math.isfinite(value)
