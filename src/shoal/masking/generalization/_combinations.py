@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from shoal.kernels.arrays import Integers, Labels
-from shoal.table import Codes, Table
+from shoal.kernels.arrays import Flags, Integers, Labels
+from shoal.masking._base import StepLog
+from shoal.masking.generalization._demand import Demand
+from shoal.table import Codes, HierarchyCodes, Table
+
+if TYPE_CHECKING:
+    from shoal.kernels.lattice.roll_up import Base
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -34,43 +40,97 @@ class Combinations:
         """How many records have each label, which each row has one of."""
         return np.bincount(labels, self.times, count).astype(np.int64, copy=False)
 
-    def sum_of(self, rows: npt.NDArray[np.bool_]) -> int:
+    def sum_of(self, rows: Flags) -> int:
         """How many records the marked rows stand for."""
         return int(rows.sum() if self.times is None else self.times[rows].sum())
 
-    def with_secrets(self, secrets: Labels) -> Pairs:
+    def without(self, rows: Flags) -> Integers:
+        """How many records have each combination, without those of the marked rows."""
+        count = len(self.counts)
+        return self.sums(np.where(rows, count, self.of_row), count + 1)[:-1]
+
+    def with_secrets(self, secrets: Labels) -> Units:
         """The distinct pairs of a combination and the sensitive values beside it."""
-        from shoal.kernels.grouping import dense_labels, first_rows
+        from shoal.kernels.grouping import first_rows
 
         if not len(secrets) and self.population is None:
             every = np.arange(len(self.counts), dtype=np.int32)
-            return Pairs(every, secrets[:, : len(every)], self.counts, self.of_row)
+            return Units(every, secrets[:, : len(every)], self.counts, self.of_row)
         # only combinations that a record has: a population may have others
-        labels, count = dense_labels(self.of_row.astype(np.uint64))
-        for values in secrets:
-            # both numbers are at most that of the records, so that the key fits
-            width = np.uint64(int(values.max(initial=0)) + 1)
-            labels, count = dense_labels(
-                labels.astype(np.uint64) * width + values.astype(np.uint64)
-            )
+        labels, count = joint_labels([self.of_row, *secrets], len(self.of_row))
         rows = first_rows(labels, count)
         counts = self.sums(labels, count)
-        return Pairs(
-            self.of_row[rows].astype(np.int32),
-            np.ascontiguousarray(secrets[:, rows]),
-            counts,
-            labels,
-        )
+        of_unit, values = self.of_row[rows].astype(np.int32), np.ascontiguousarray(secrets[:, rows])
+        return Units(of_unit, values, counts, labels)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Pairs:
-    """Combinations together with the sensitive values that occur beside them."""
+class Units(NamedTuple):
+    """What a search puts into classes: combinations with the sensitive values beside them."""
 
     combination: Labels
     secrets: Labels
     counts: Integers
     of_row: npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Problem:
+    """All that a search is given; records come in only where what it found is spread over them."""
+
+    names: Sequence[str]
+    found: Combinations
+    coded: Mapping[str, HierarchyCodes]
+    demand: Demand
+    log: StepLog
+
+    @property
+    def trees(self) -> list[HierarchyCodes]:
+        """The hierarchies of all columns, in order."""
+        return [self.coded[name] for name in self.names]
+
+    @cached_property
+    def units(self) -> Units:
+        """The combinations; with sensitive values where they matter."""
+        return self.found.with_secrets(self.demand.secrets)
+
+    @cached_property
+    def base(self) -> Base:
+        """The combinations and units as the kernels of a lattice take them."""
+        from shoal.kernels.lattice.roll_up import Base
+
+        found, people = self.found, self.found.population
+        if people is None:
+            people = np.zeros(len(found.counts), np.int64)
+        counts, none = found.counts.astype(np.int64), np.empty(0, np.int32)
+        pairs = Units(none, np.empty((0, 0), np.int32), none.astype(np.int64), none)
+        if len(self.demand.secrets):
+            pairs = self.units
+        return Base(found.codes, counts, people, pairs.combination, pairs.secrets, pairs.counts)
+
+    def run(self, work: Lattice, label: str) -> None:
+        """Let a kernel work to its end, portion by portion, so that ctrl-C stops it."""
+        done = 0.0
+        while done < 1.0:
+            self.log.tell(label, done)
+            done = work.advance()
+
+
+class Lattice(Protocol):
+    """A kernel that says which share of its work is done."""
+
+    def advance(self) -> float: ...
+
+
+def joint_labels(columns: Iterable[npt.NDArray[Any]], rows: int) -> tuple[npt.NDArray[Any], int]:
+    """Equal rows of columns of numbers have equal labels, from 0; and how many there are."""
+    from shoal.kernels.grouping import dense_labels
+
+    labels, count = np.zeros(rows, np.int64), 1
+    for codes in columns:
+        # both numbers are at most that of the records, so that the key fits
+        width = np.uint64(int(codes.max(initial=0)) + 1)
+        labels, count = dense_labels(labels.astype(np.uint64) * width + codes.astype(np.uint64))
+    return labels, count
 
 
 def combinations_of(

@@ -8,7 +8,7 @@ the box of the lowest or the highest record of the table is open on that side.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -17,11 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.kernels.arrays import Flags, Floats, Integers, Labels
-from shoal.masking._base import StepLog
-from shoal.masking.generalization._combinations import Combinations, distinct_rows
+from shoal.masking.generalization._combinations import Combinations, Problem, distinct_rows
 from shoal.masking.generalization._demand import Demand
 from shoal.masking.generalization._recoding import TOP, Recoding, Relabelling, Scale
-from shoal.masking.generalization._serving import ServedBoxes, Spans, middles, one_over_width
+from shoal.masking.generalization._serving import Spans, boxed, middles, one_over_width
 from shoal.table import (
     Codes,
     Domain,
@@ -197,20 +196,14 @@ def axis_of(column: Codes, tree: HierarchyCodes | None) -> Axis:
     return Axis(column, tree, back, attribute)
 
 
-def mondrian(
-    names: Sequence[str],
-    found: Combinations,
-    coded: Mapping[str, HierarchyCodes],
-    demand: Demand,
-    log: StepLog,
-    *,
-    relaxed: bool,
-) -> Recoding:
+def mondrian(task: Problem, *, relaxed: bool) -> Recoding:
     """Cut the records into boxes that satisfy the demand."""
-    axes = [axis_of(column, coded.get(n)) for n, column in zip(names, found.columns, strict=True)]
-    work, of_row = _cut(axes, found, demand, log, relaxed)
+    found, names = task.found, task.names
+    axes = [
+        axis_of(codes, task.coded.get(n)) for n, codes in zip(names, found.columns, strict=True)
+    ]
+    work, counts, of_row = _cut(axes, task, relaxed)
     box_of_row = work.labels[of_row]
-    sizes = found.sums(box_of_row, len(work.lows))
     columns, spans = {}, {}
     boxes = np.empty(work.lows.shape, np.int32)
     losses = np.zeros(len(boxes))
@@ -220,16 +213,12 @@ def mondrian(
             reach = np.column_stack([reach, work.cuts[:, place]])
         reach, boxes[:, place] = distinct_rows(reach)
         losses += axis.widths(reach)[boxes[:, place]] / len(names)
-        spans[name], domain = axis.spans(reach, _holders(found, place, demand))
+        spans[name], domain = axis.spans(reach, _holders(found, place, task.demand))
         if not spans[name].single.all():
-            of_row = boxes[:, place].copy()[box_of_row]
-            columns[name] = Relabelling(spans[name].texts, of_row, domain)
-    # nodes of trees overlap: where a row lies in several boxes, the smallest says most
-    order = np.argsort(losses, kind="stable")
-    served = ServedBoxes(spans, boxes[order], tuple(columns))
-    nobody = np.zeros(len(box_of_row), np.bool_)
-    loss = float(losses @ sizes) / found.records
-    return Recoding(columns, loss, nobody, served, box_of_row=np.argsort(order)[box_of_row])
+            stretches = boxes[:, place].copy()[box_of_row]
+            columns[name] = Relabelling(spans[name].texts, stretches, domain)
+    loss = float(losses @ np.bincount(work.labels, counts, len(boxes))) / found.records
+    return boxed(columns, loss, spans, boxes, losses, box_of_row)
 
 
 def _holders(found: Combinations, place: int, demand: Demand) -> Integers:
@@ -244,18 +233,18 @@ def _holders(found: Combinations, place: int, demand: Demand) -> Integers:
 
 
 def _cut(
-    axes: Sequence[Axis], found: Combinations, demand: Demand, log: StepLog, relaxed: bool
-) -> tuple[MondrianBoxes, npt.NDArray[Any]]:
-    """Run the kernel; give it with what is cut for each record."""
+    axes: Sequence[Axis], task: Problem, relaxed: bool
+) -> tuple[MondrianBoxes, Integers, npt.NDArray[Any]]:
+    """The kernel after its run, how many records each unit has, and the unit of each record."""
     from shoal.kernels.boxes.mondrian_boxes import MondrianBoxes
 
+    found, demand = task.found, task.demand
     # by column, as the kernel has them
     placed = np.stack([axis.places[found.codes[:, i]] for i, axis in enumerate(axes)]).T
     if relaxed:
         units, counts, people, values, of_row = _one_by_one(found, demand.secrets)
     else:
-        pairs = found.with_secrets(demand.secrets)
-        units, values, counts, of_row = pairs.combination, pairs.secrets, pairs.counts, pairs.of_row
+        units, values, counts, of_row = task.units
         people = counts
         if found.population is not None:
             units, counts, people, values = _with_population(found, units, counts, values)
@@ -267,9 +256,9 @@ def _cut(
     )
     done = 0
     while done < len(counts):
-        log.tell("Cutting", done / len(counts))
+        task.log.tell("Cutting", done / len(counts))
         done = work.advance()
-    return work, of_row
+    return work, counts, of_row
 
 
 def _one_by_one(

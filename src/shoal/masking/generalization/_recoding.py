@@ -49,26 +49,35 @@ class Minimal:
 def minimal_nodes(
     trees: Mapping[str, HierarchyCodes],
     at: npt.NDArray[Any],
-    class_of_row: npt.NDArray[Any],
-    sizes: npt.NDArray[np.int64],
+    classes: Labels,
+    codes: Labels,
+    counts: Integers,
 ) -> Minimal:
-    """Of classes with levels of their own: the cells whose class differs one level below."""
+    """Of classes with levels of their own: the cells whose class differs one level below.
+
+    ``classes``, ``codes`` and ``counts`` are of combinations.
+    """
     narrowed = np.zeros(at.shape, np.bool_)
     for place, tree in enumerate(trees.values()):
         below = np.maximum(at[:, place] - 1, 0)
-        codes = tree.column.codes[: len(class_of_row)]
-        nodes = tree.maps[below[class_of_row], codes]
+        nodes = tree.maps[below[classes], codes[:, place]]
         lowest = np.full(len(at), tree.column.count, np.int64)
         highest = np.full(len(at), -1, np.int64)
-        np.minimum.at(lowest, class_of_row, nodes)
-        np.maximum.at(highest, class_of_row, nodes)
+        np.minimum.at(lowest, classes, nodes)
+        np.maximum.at(highest, classes, nodes)
         narrowed[:, place] = (at[:, place] > 0) & (lowest < highest)
+    columns = [name for place, name in enumerate(trees) if narrowed[:, place].any()]
+    return _minimal(columns, narrowed[classes], counts)
+
+
+def _minimal(columns: Sequence[str], narrowed: Flags, counts: Integers) -> Minimal:
+    """The facts of cells that are narrowed down, [combination, column]."""
     return Minimal(
-        tuple(name for place, name in enumerate(trees) if narrowed[:, place].any()),
-        int(sizes @ narrowed.sum(axis=1)),
-        int(sizes @ narrowed.any(axis=1)),
-        int(sizes.sum()),
-        len(trees),
+        tuple(columns),
+        int(counts @ narrowed.sum(axis=1)),
+        int(counts @ narrowed.any(axis=1)),
+        int(counts.sum()),
+        narrowed.shape[1],
     )
 
 
@@ -99,13 +108,7 @@ def minimal_levels(
         could = several[cells[:, place]]
         if len(np.unique(labels[could])) == 1:
             narrowed[could, place] = True
-    return Minimal(
-        tuple(too_fine),
-        int(records @ narrowed.sum(axis=1)),
-        int(records @ narrowed.any(axis=1)),
-        int(records.sum()),
-        len(trees),
-    )
+    return _minimal(too_fine, narrowed, records)
 
 
 #: The value that says nothing.

@@ -11,7 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.kernels.arrays import Flags, Floats, Integers, Labels
-from shoal.masking.generalization._recoding import TOP, Scale
+from shoal.masking.generalization._recoding import (
+    TOP,
+    Minimal,
+    Recoding,
+    Relabelling,
+    Scale,
+)
 from shoal.table import Hierarchy, HierarchyCodes, Table, quantities
 
 
@@ -277,6 +283,23 @@ class ServedBoxes:
 
     def scales(self, table: Table, hierarchies: Mapping[str, Hierarchy]) -> dict[str, Scale]:
         return {name: self.spans[name].scale for name in self.changed}
+
+
+def boxed(
+    columns: Mapping[str, Relabelling],
+    loss: float,
+    spans: Mapping[str, Spans],
+    boxes: Labels,
+    losses: Floats,
+    box_of_row: npt.NDArray[Any],
+    minimal: Minimal | None = None,
+) -> Recoding:
+    """A recoding into boxes: where a row lies in several, that with the least loss says most."""
+    order = np.argsort(losses, kind="stable")
+    served = ServedBoxes(spans, boxes[order], tuple(columns))
+    nobody = np.zeros(len(box_of_row), np.bool_)
+    where = np.argsort(order)[box_of_row]
+    return Recoding(columns, loss, nobody, served, box_of_row=where, minimal=minimal)
 
 
 def _once_for_each(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -190,30 +190,31 @@ def _formed(
     parted = space
     if settings.partition in _ONE_COLUMN:
         parted = _line(table, columns, space, settings.partition)
-    log = _with_estimate(log, parted, settings, stream)
+    pilot, starts = stream.derive("pilot"), stream.derive("starts")
+    log = with_estimate(log, parted, lambda part, quiet: _partitioned(part, settings, pilot, quiet))
     if demand is not None and settings.partition == "mdav":
-        labels = _diverse_mdav(space, settings, demand, log)
+        from shoal.kernels.groups.diverse_mdav import DiverseMdav
+
+        records = space.records if space.points is None else space.points
+        work = DiverseMdav(records, settings.k, demand.conditions, demand.codes)
+        labels = _run(work, space.rows, log)
     else:
-        labels = _PARTITION[settings.partition](parted, settings, stream.derive("starts"), log)
-        labels = labels if demand is None else _merged(space, labels, demand)
+        labels = _partitioned(parted, settings, starts, log)
+        if demand is not None:
+            from shoal.kernels.groups.diverse_merge import settled
+
+            # groups that miss a condition are merged with others nearby
+            labels = settled(space.records, labels, demand.conditions, demand.sensitive)
     if settings.refine:
         labels = _refined(space, labels, settings.k, seconds, demand, stream.derive("refine"), log)
     return labels
 
 
-def _with_estimate(log: StepLog, space: Space, settings: Grouping, stream: SecretStream) -> StepLog:
-    """The log, saying beforehand how long a long run will take."""
-    partition = _PARTITION[settings.partition]
-    return with_estimate(
-        log, space, lambda part, quiet: partition(part, settings, stream.derive("pilot"), quiet)
-    )
-
-
-def _run(work: Portions, rows: int, log: StepLog, label: str) -> Labels:
+def _run(work: Portions, rows: int, log: StepLog) -> Labels:
     """Let a kernel work to its end, portion by portion."""
     done = 0
     while done < rows:
-        log.tell(label, done / rows)
+        log.tell("Forming groups", done / rows)
         done = work.advance()
     return work.labels
 
@@ -242,79 +243,61 @@ def _line(table: Table, columns: Sequence[str], space: Space, partition: str) ->
     return Space(len(table), points=values[:, None].astype(np.float64))
 
 
+def _partitioned(space: Space, settings: Grouping, stream: SecretStream, log: StepLog) -> Labels:
+    """The groups that a partition forms by itself."""
+    from shoal.kernels.space.few import are_few
+
+    k = settings.k
+    if settings.partition == "individual-ranking":
+        return _rank_labels(_values(space), k)
+    if settings.partition == "mdav" and are_few(
+        space.columns, 1.5 * space.rows / k, space.rows / 2
+    ):
+        from shoal.kernels.groups.mixed_mdav import mdav_of_few
+
+        return mdav_of_few(space.records, k)
+    return _run(_kernel(space, settings, stream), space.rows, log)
+
+
+def _kernel(space: Space, settings: Grouping, stream: SecretStream) -> Portions:
+    """The kernel of a partition, imported when it is needed; points have some of their own."""
+    k, points = settings.k, space.points
+    if settings.partition == "v-mdav":
+        from shoal.kernels.groups.v_mdav import VMdav
+
+        gamma = settings.gamma if points is None else settings.gamma**2  # as the distances are
+        return VMdav(space.records, k, gamma)
+    if settings.partition == "mu-approx":
+        from shoal.kernels.groups.mu_approx import MuApprox
+
+        return MuApprox(space.records, k)
+    if settings.partition == "mondrian":
+        from shoal.kernels.groups.mondrian import Mondrian
+        from shoal.kernels.space.mixed_records import gower
+
+        if points is None:
+            return Mondrian(space.records, k)
+        # the width of a column is relative to that of the table
+        return Mondrian(gower(points, np.empty((space.rows, 0), np.int64)), k)
+    if settings.partition == "optimal":
+        from shoal.kernels.groups.univariate import OptimalUnivariate
+
+        return OptimalUnivariate(_values(space), k)
+    from shoal.kernels.groups.mixed_mdav import MixedMdav, RandomStartMdav
+    from shoal.kernels.points.mdav import Mdav
+
+    if settings.partition == "mdav":
+        return MixedMdav(space.records, k) if points is None else Mdav(points, k)
+    starts = stream.permutation(space.rows)
+    if points is None:
+        return RandomStartMdav(space.records, k, starts)
+    return Mdav(points, k, starts=starts.astype(np.int32))
+
+
 def _values(space: Space) -> Floats:
     """The points of a line as numbers."""
     assert space.points is not None
     return np.ascontiguousarray(space.points[:, 0])
-
-
-def _mdav(space: Space, settings: Grouping, stream: SecretStream, log: StepLog) -> Labels:
-    from shoal.kernels.groups.mixed_mdav import MixedMdav, mdav_of_few
-    from shoal.kernels.points.mdav import Mdav
-    from shoal.kernels.space.few import are_few
-
-    k, points = settings.k, space.points
-    if are_few(space.columns, 1.5 * space.rows / k, space.rows / 2):
-        return mdav_of_few(space.records, k)
-    work: Portions = MixedMdav(space.records, k) if points is None else Mdav(points, k)
-    return _run(work, space.rows, log, "Forming groups")
-
-
-def _diverse_mdav(space: Space, settings: Grouping, demand: Demand, log: StepLog) -> Labels:
-    from shoal.kernels.groups.diverse_mdav import DiverseMdav
-
-    records = space.records if space.points is None else space.points
-    work = DiverseMdav(records, settings.k, demand.conditions, demand.codes)
-    return _run(work, space.rows, log, "Forming groups")
-
-
-def _merged(space: Space, labels: Labels, demand: Demand) -> Labels:
-    """Groups that miss a condition merged with others nearby."""
-    from shoal.kernels.groups.diverse_merge import settled
-
-    return settled(space.records, labels, demand.conditions, demand.sensitive)
-
-
-def _mdav_random(space: Space, settings: Grouping, stream: SecretStream, log: StepLog) -> Labels:
-    from shoal.kernels.groups.mixed_mdav import RandomStartMdav
-    from shoal.kernels.points.mdav import Mdav
-
-    k, points, starts = settings.k, space.points, stream.permutation(space.rows)
-    if points is None:
-        work: Portions = RandomStartMdav(space.records, k, starts)
-    else:
-        work = Mdav(points, k, starts=starts.astype(np.int32))
-    return _run(work, space.rows, log, "Forming groups")
-
-
-def _v_mdav(space: Space, settings: Grouping, stream: SecretStream, log: StepLog) -> Labels:
-    from shoal.kernels.groups.v_mdav import VMdav
-
-    gamma = settings.gamma if space.points is None else settings.gamma**2  # as the distances are
-    return _run(VMdav(space.records, settings.k, gamma), space.rows, log, "Forming groups")
-
-
-def _mu_approx(space: Space, settings: Grouping, stream: SecretStream, log: StepLog) -> Labels:
-    from shoal.kernels.groups.mu_approx import MuApprox
-
-    return _run(MuApprox(space.records, settings.k), space.rows, log, "Forming groups")
-
-
-def _mondrian(space: Space, settings: Grouping, stream: SecretStream, log: StepLog) -> Labels:
-    from shoal.kernels.groups.mondrian import Mondrian
-    from shoal.kernels.space.mixed_records import gower
-
-    records = space.records
-    if space.points is not None:  # the width of a column is relative to that of the table
-        records = gower(space.points, np.empty((space.rows, 0), np.int64))
-    return _run(Mondrian(records, settings.k), space.rows, log, "Cutting")
-
-
-def _optimal(space: Space, settings: Grouping, stream: SecretStream, log: StepLog) -> Labels:
-    from shoal.kernels.groups.univariate import OptimalUnivariate
-
-    work = OptimalUnivariate(_values(space), settings.k)
-    return _run(work, space.rows, log, "Forming groups")
 
 
 def _rank_labels(values: Floats, k: int) -> Labels:
@@ -334,10 +317,6 @@ def rank_groups(table: Table, name: str, k: int) -> Labels:
     return groups_of_persons(
         table, [name], k, space, asked, lambda rows, *_: _rank_labels(ranks[rows], k)
     )
-
-
-def _ranking(space: Space, settings: Grouping, stream: SecretStream, log: StepLog) -> Labels:
-    return _rank_labels(_values(space), settings.k)
 
 
 def _refined(
@@ -373,14 +352,3 @@ def _local_search(space: Space, labels: Labels, k: int, demand: Demand | None) -
     if demand is None:
         return MixedRefinement(space.records, labels, k)
     return MixedRefinement(space.records, labels, k, demand.conditions, demand.codes)
-
-
-_PARTITION: dict[str, Callable[[Space, Any, SecretStream, StepLog], Labels]] = {
-    "mdav": _mdav,
-    "mdav-random": _mdav_random,
-    "v-mdav": _v_mdav,
-    "mu-approx": _mu_approx,
-    "mondrian": _mondrian,
-    "individual-ranking": _ranking,
-    "optimal": _optimal,
-}
