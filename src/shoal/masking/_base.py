@@ -44,10 +44,7 @@ class Secrets(dict[str, Any]):
 
 @dataclass
 class StepLog:
-    """What a method did: columns it touched, columns it left and why, private and public facts.
-
-    ``place`` is the step's place in its plan, from 0.
-    """
+    """What a method at some place of a plan did: columns touched or left and why, and facts."""
 
     touched: list[str] = field(default_factory=list)
     skipped: dict[str, str] = field(default_factory=dict)

@@ -153,10 +153,7 @@ def _means(table: Table, name: str, groups: Labels, least: int) -> Floats:
 
 
 def _group_means(values: Floats, groups: npt.NDArray[np.integer[Any]], count: int) -> Floats:
-    """The mean of each group by deviations from its own first value; NaN for one without any.
-
-    A deviation from the mean of all values would lose digits where others are huge.
-    """
+    """The mean of each group, by deviations from its first value so that no digits are lost."""
     # a sum of the largest floats overflows; 64 binary places lower none does
     shift = 64 if np.abs(values).max(initial=0.0) > 1e290 else 0
     values = np.ldexp(values, -shift)

@@ -165,8 +165,7 @@ def _refuse_visible_copies(table: Table, safe: Flags) -> None:
 
 
 def _places(table: Table, rows: Integers) -> Floats:
-    """Where the class of each row lies by its quasi-identifiers: numbers and middles of intervals
-    in standard deviations, and other values as 0 and 1."""
+    """Where the class of each row lies: numbers in standard deviations, other values as 0 and 1."""
     parts = [np.zeros(len(rows))]
     for name in table.roles.quasi_identifiers:
         column = table.column(name)

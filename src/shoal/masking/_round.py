@@ -85,11 +85,7 @@ def _round_floats(values: Floats, base: float) -> Floats:
 
 
 def _round_integers(values: npt.NDArray[Any], base: int) -> npt.NDArray[Any]:
-    """Exact for all 64 bits, where a float would lose the last digits.
-
-    Where the nearest multiple is beyond the largest or smallest integer, the one on the other
-    side is taken.
-    """
+    """Exact for all 64 bits; a multiple beyond the integers gives way to that on the other side."""
     limits = np.iinfo(values.dtype)
     if base > limits.max:
         return np.zeros_like(values)

@@ -102,10 +102,7 @@ class Sample(Masker):
         return table.with_sampling(Sampling.of(table)).keep(kept)
 
     def _drawn_together(self, table: Table) -> tuple[Integers, Integers]:
-        """The keys of what is drawn as a whole, and of which of these each record is.
-
-        A person or a household is known by the first of its records.
-        """
+        """Keys of what is drawn as a whole (of its first record), and of which each record is."""
         together = table.together
         if together is None or not self.whole:
             return table.row_key, np.arange(len(table))

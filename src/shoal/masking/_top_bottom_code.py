@@ -110,11 +110,7 @@ def _rounded(
     whiskers: tuple[Any, Any],
     quartiles: tuple[float, float],
 ) -> tuple[Any, Any]:
-    """The whiskers, moved towards the quartiles where one person alone has them.
-
-    A side on which no value lies outside stays. So does a whisker where every number up to the
-    quartile is somebody's.
-    """
+    """The whiskers, moved towards the quartiles where one person has them and others are beyond."""
     low, high = whiskers
     reach = float(quartiles[1]) - float(quartiles[0])
     levels = np.unique(values)

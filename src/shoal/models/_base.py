@@ -164,10 +164,7 @@ class PartitionModel(PrivacyModel):
     def level_of_sizes(
         self, sizes: Integers, classes: Integers | None = None, persons: Integers | None = None
     ) -> float:
-        """The level of a partition into classes of these sizes.
-
-        Where a person may be in several, ``classes`` and ``persons`` are the pairs of the two.
-        """
+        """The level of classes of these sizes; ``classes`` and ``persons`` are pairs of the two."""
 
     def holds_for_sizes(
         self, sizes: Integers, classes: Integers | None = None, persons: Integers | None = None

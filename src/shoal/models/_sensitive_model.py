@@ -68,10 +68,7 @@ class ClassValues:
 
     @cached_property
     def totals(self) -> Floats:
-        """The values in the class of each pair, each as often as persons have it.
-
-        As many as persons, unless somebody has several.
-        """
+        """The values in the class of each pair: as many as persons, unless somebody has several."""
         return self.total(self.counts.astype(np.float64))[self.owners]
 
     @cached_property
@@ -81,10 +78,7 @@ class ClassValues:
 
     @cached_property
     def rates(self) -> Floats:
-        """The share of the persons of a class who have the value, of each pair.
-
-        The same as :attr:`shares` unless somebody has several values.
-        """
+        """The share of the persons of a class who have the value, of each pair."""
         return self.counts / self.sizes
 
     @cached_property

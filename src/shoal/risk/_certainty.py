@@ -435,10 +435,7 @@ def _covered(
 
 
 def _became(pair: Pair, name: str) -> Labels | None:
-    """For each code of the original the one that its value became; -1 if unknown.
-
-    None where equal values became different ones.
-    """
+    """For each code what its value became, -1 if unknown; None where equal values parted."""
     values, outcomes = pair.original.codes(name), pair.outcomes(name)
     if not np.diff(outcomes.values).all():
         return None

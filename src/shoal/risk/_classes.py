@@ -25,10 +25,7 @@ def class_sizes(table: Table, missing: Missing) -> Integers:
 
 
 def mean_of_classes(table: Table, values: Floats) -> float:
-    """The mean over persons of values that all records of a class share.
-
-    It is summed without rounding, so that a limit like 0.4 is met by a risk of exactly 2/5.
-    """
+    """The mean over persons of what a class shares, unrounded: 2/5 meets a limit of 0.4."""
     return sum_of_classes(table, values) / table.person_count
 
 

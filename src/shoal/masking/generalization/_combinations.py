@@ -136,11 +136,7 @@ def joint_labels(columns: Iterable[npt.NDArray[Any]], rows: int) -> tuple[npt.ND
 def combinations_of(
     everyone: Table, columns: Sequence[str], records: int | None = None
 ) -> Combinations:
-    """Count the combinations of some columns; a missing value is a value of its own.
-
-    The first ``records`` rows (all without it) are those of the table, the others are people of a
-    population.
-    """
+    """Count combinations; rows from ``records`` on, if given, are people of a population."""
     encoded = [everyone.codes(name) for name in columns]
     groups = everyone.group(columns)
     rows = groups.first_rows

@@ -56,10 +56,7 @@ def check_blindness(models: Sequence[PrivacyModel], *, levels: bool, untouched: 
 def crowd_of(
     models: Sequence[PrivacyModel], k: int | None, table: Table, columns: Sequence[str]
 ) -> tuple[list[PrivacyModel], int | None]:
-    """The models that speak of classes, and the k that the others come down to.
-
-    Raises InputError where a table was not drawn as differential privacy by sampling needs it.
-    """
+    """The models that speak of classes, and the k that the others come down to."""
     private = [model for model in models if isinstance(model, DifferentialPrivacy)]
     left = [model for model in models if not isinstance(model, DifferentialPrivacy)]
     sizes = [model.smallest_class for model in left if asks_for_a_crowd(model)]
@@ -122,10 +119,7 @@ class Demand:
     def accepts_partition(
         self, sizes: Integers, classes: Integers | None = None, persons: Integers | None = None
     ) -> bool:
-        """Whether classes of these sizes satisfy what is asked of a partition as a whole.
-
-        Where persons are counted, ``classes`` and ``persons`` are the pairs of the two.
-        """
+        """Whether classes of these sizes (or pairs of class and person) do, taken together."""
         return all(asked(sizes, classes, persons) for asked in self.of_partition)
 
 
@@ -143,10 +137,7 @@ def demand_of(
     suppresses: bool = False,
     whole: bool = True,
 ) -> Demand:
-    """The models as a search asks them; refused where one class of all records fails them.
-
-    A search that ``suppresses`` records may satisfy what all of them together do not.
-    """
+    """The models as a search asks them; refused where not even one class of all satisfies them."""
     given = models_of(models)
     asked = {condition.column for model in given for condition in model.conditions(table)}
     both = [name for name in columns if name in asked]

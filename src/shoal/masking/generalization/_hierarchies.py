@@ -90,10 +90,7 @@ def fixed_levels(
 def hierarchies_for(
     given: Mapping[str, Any] | None, table: Table, columns: Sequence[str], *, ordered: bool
 ) -> tuple[dict[str, Hierarchy], tuple[str, ...]]:
-    """The hierarchies of the columns, and which of them were proposed from the data.
-
-    With ``ordered`` numbers, dates and times need none.
-    """
+    """The hierarchies of the columns, and which were proposed; ``ordered`` kinds need none."""
     named = {name: Hierarchy.from_plan(one) for name, one in (given or {}).items()}
     for name in named:
         if name not in columns:

@@ -151,11 +151,7 @@ class Axis:
         return places
 
     def spans(self, reach: Labels, records: Integers) -> tuple[Spans, Domain | None]:
-        """What is released for boxes that reach from one place to another, and its meaning.
-
-        ``reach`` has the first and the last place of each and, for an ordered column, between
-        which neighbours it was cut; ``records`` says how many records have each code.
-        """
+        """What is released for boxes that reach from one place to another, and its meaning."""
         first, last = self.back[reach[:, 0]], self.back[reach[:, 1]]
         if self.tree is not None:
             levels = _lowest(self.tree, first, last)
@@ -264,10 +260,7 @@ def _cut(
 def _one_by_one(
     found: Combinations, values: Labels
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], Labels, npt.NDArray[Any]]:
-    """Every record and every person of a population by itself, and where the records are.
-
-    Among those with one combination, people stand evenly between the records.
-    """
+    """Every record and person of a population by itself, people evenly between the records."""
     records = len(found.of_row)
     crowd = np.zeros(len(found.counts), np.int64) if found.population is None else found.population
     units = np.concatenate([found.of_row, np.repeat(np.arange(len(crowd)), crowd)])
@@ -287,10 +280,7 @@ def _one_by_one(
 def _with_population(
     found: Combinations, units: npt.NDArray[Any], counts: npt.NDArray[Any], values: Labels
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], Labels]:
-    """What is cut, with the people of a population beside the records, each counted once.
-
-    Combinations that only the population has are cut as well, and stand for no record.
-    """
+    """What is cut, with the people of a population beside the records, each counted once."""
     assert found.population is not None
     only_there = np.flatnonzero(found.counts == 0)
     people = np.zeros(len(units) + len(only_there), np.int64)

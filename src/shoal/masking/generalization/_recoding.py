@@ -146,10 +146,7 @@ class Served(Protocol):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Relabelling:
-    """One released column: the different texts, which one each record has, and what they mean.
-
-    Without a ``domain`` only their readers can say what the texts stand for.
-    """
+    """One released column: the texts, which one each record has, and what they mean if known."""
 
     texts: list[str | None]
     of_row: Labels
@@ -172,8 +169,7 @@ class Recoding:
 
 
 def layers_of(found: Recoding) -> dict[str, Any]:
-    """The explored lattice, layer by layer: by the sum of levels, how many combinations there are,
-    and of those that were looked at how many are too fine and how many are safe."""
+    """The explored lattice by the sum of levels: all combinations, those too fine, those safe."""
     heights = [int(levels) for levels in found.lattice["heights"]]
     totals = np.ones(1)
     for highest in heights:

@@ -40,10 +40,7 @@ def middles(ends: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class ServedLevels:
-    """One level for each column.
-
-    With ``as_text`` columns at level 0 are texts too, as they are beside a ``*`` that was kept.
-    """
+    """One level for each column; ``as_text`` at level 0 too, as beside a ``*`` that was kept."""
 
     levels: Mapping[str, int]
     as_text: bool = False
@@ -201,11 +198,7 @@ class Spans:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ServedBoxes:
-    """Boxes of stretches: a row gets the text of the box that it falls into, or of the nearest.
-
-    Boxes come in the order of preference where a row lies in several. Only the columns that
-    ``changed`` are replaced.
-    """
+    """Boxes in the order of preference: a row gets the texts of its own, or of the nearest."""
 
     spans: Mapping[str, Spans]
     boxes: Labels
@@ -236,11 +229,7 @@ class ServedBoxes:
         return table
 
     def cover(self, table: Table, hierarchies: Mapping[str, Hierarchy]) -> Table:
-        """Each row once for every class of released texts whose values it may have.
-
-        Rows of one person keep one row key. A row that no class covers comes once, with a text
-        that no class has.
-        """
+        """Each row once for every class that it may be in, or once with a text of none."""
         if not self.changed:
             return table
         rows = table.group(list(self.spans))
@@ -305,10 +294,7 @@ def boxed(
 def _once_for_each(
     labels: npt.NDArray[Any], groups: Integers, classes: Integers
 ) -> tuple[Integers, Integers]:
-    """Rows repeated for every class of their group, and these classes; -1 where there is none.
-
-    ``labels`` are the groups of the rows; each group comes with each of its classes.
-    """
+    """Rows repeated for every class of their group, and these classes; -1 where there is none."""
     counts = np.bincount(groups, minlength=int(labels.max(initial=-1)) + 1)
     alone = np.flatnonzero(counts == 0)
     order = np.argsort(np.concatenate([groups, alone]), kind="stable")

@@ -87,11 +87,7 @@ class Demand:
 
 
 def demand_of(models: Models | None, table: Table, k: int) -> Demand | None:
-    """The models as conditions on groups of at least k; None where there are none.
-
-    Raises InputError for a model that asks nothing of a single group, and where not even all
-    records as one group satisfy the models, since groups can only be as good as that.
-    """
+    """The models as conditions on groups of at least k; refused where all as one fail them."""
     if models is None:
         return None
     from shoal.models import conditions_of
@@ -109,10 +105,7 @@ def demand_of(models: Models | None, table: Table, k: int) -> Demand | None:
 def demand_of_persons(
     models: Models | None, table: Table, k: int, *, crowd: int
 ) -> tuple[Conditions, Labels]:
-    """The same where persons have several records: conditions that count persons, and codes.
-
-    A group then has at least ``crowd`` times as many records as any person has in it.
-    """
+    """The same in persons; a group has ``crowd`` times as many records as any person in it."""
     from shoal.models import KAnonymity, conditions_of
 
     given = [] if models is None else models if isinstance(models, list) else [models]

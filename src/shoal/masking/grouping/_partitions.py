@@ -31,10 +31,7 @@ _WORTH_TELLING = 3.0  # seconds
 
 
 def with_estimate(log: StepLog, space: Space, form: Forming) -> StepLog:
-    """A log that says, beside what is done, about how long a run on all records will take.
-
-    The given one where nobody listens, or where the run is short.
-    """
+    """A log that also says about how long a run on all records takes, where that is long."""
     show = log.progress
     if show is None:
         return log
@@ -149,10 +146,7 @@ def form_groups(
     *,
     even: bool = False,
 ) -> Labels:
-    """Put the records of a table into groups of at least k persons by their similarity in columns.
-
-    Where ``even``, nobody has more than the k-th part of the records of a group.
-    """
+    """Put records into groups of at least k persons; ``even``: nobody has more than 1/k of one."""
     check_size(settings.k, table)
     demand = demand_of(settings.groups_satisfy, table, settings.k)
 

@@ -217,10 +217,7 @@ def _crowds(seen: RecordsInAll) -> Integers:
 def _disclosed(
     seen: RecordsInAll, releases: Sequence[Table], name: str
 ) -> tuple[Flags, list[Flags]]:
-    """For whom one value of a column is left and is theirs: from all releases, and from each.
-
-    In one release it is a value that every person of the class has.
-    """
+    """For whom one value of a column is left and is theirs: from all releases, and from each."""
     from shoal.kernels.uniques.intersections import common_members
 
     stacked = reduce(lambda above, below: stacked_table(above, below, [name]), releases)

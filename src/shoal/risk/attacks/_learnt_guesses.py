@@ -167,10 +167,7 @@ def secret_labels(name: str, people: MembersAndControl, tolerance: float) -> Sec
 
 
 def _in_parts(terms: CodedColumn, members: Integers, parts: int) -> CodedColumn:
-    """Each value as the part of the original's ranks that it lies in; equal values stay together.
-
-    A value stands in the middle of the ranks of those who have it.
-    """
+    """Each value as the part of the original's ranks that the middle of its ranks lies in."""
     ordered = np.sort(members[members >= 0])
 
     def part(codes: Integers) -> Integers:
@@ -243,10 +240,7 @@ class Model:
 def learn(
     learner: Any, features: Floats, labels: Integers, persons: Integers | None = None
 ) -> Model:
-    """Fit a model to records and their labels, whole numbers from 0 on.
-
-    Its own error is that on records of persons of whom it knows none.
-    """
+    """Fit a model to records and labels; its own error is that on persons of whom it knows none."""
     estimator, regresses = _estimator(learner)
     rows = np.lexsort((labels, *features.T[::-1]))
     features, labels = features[rows], labels[rows]
@@ -326,10 +320,7 @@ def _own_guesses(
     regresses: bool,
     persons: Integers | None = None,
 ) -> Integers | None:
-    """For each record the guess of models that did not learn from it; -1 where there is none.
-
-    Nor did they learn from other records of its person.
-    """
+    """For each record the guess of models that saw no record of its person; -1 where none did."""
     votes = getattr(fitted, "oob_decision_function_", None)
     if votes is not None and persons is None:
         counted = ~np.isnan(votes).any(axis=1) & (votes.sum(axis=1) > 0)

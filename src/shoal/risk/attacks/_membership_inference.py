@@ -233,14 +233,7 @@ _FALSE_ALARMS = 0.01  # the share of others that somebody may take for members w
 
 @dataclass(frozen=True, eq=False)
 class Separation:
-    """Scores of members and of others; a high score speaks for a member.
-
-    References
-    ----------
-    DeLong, DeLong, Clarke-Pearson (1988), Comparing the areas under two or more correlated
-    receiver operating characteristic curves. Birnbaum, Klose (1957), Bounds for the variance of
-    the Mann-Whitney statistic.
-    """
+    """Scores of members and others (DeLong et al. 1988; bounds by Birnbaum and Klose 1957)."""
 
     members: Floats
     others: Floats

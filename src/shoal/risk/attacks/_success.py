@@ -190,11 +190,7 @@ def one_numbering(columns: Sequence[ReleasedColumn]) -> tuple[Integers, Runs]:
 
 
 def check_control(control: Table, original: Table, columns: Sequence[str] = ()) -> None:
-    """Raise InputError where a control group is none, or has nobody else or too few columns.
-
-    Persons of the same input are welcome who are not in the original: the other part of a split,
-    which leaves each person on one side.
-    """
+    """Raise InputError where a control has nobody, people of the original, or too few columns."""
     if len(control) == 0:
         raise InputError("The control group has no persons.")
     if control.pairs_with(original) and np.isin(control.row_key, original.row_key).any():

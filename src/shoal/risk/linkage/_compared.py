@@ -63,10 +63,7 @@ class KnownCodes:
 
 
 def known_codes(intruder: Intruder, name: str, *, coarsened: bool = True) -> KnownCodes:
-    """What is known of the persons in a column, and what each of ``intruder.crowds`` has there.
-
-    ``coarsened=False`` is for numbers: masked ones are others, and none is a class of values.
-    """
+    """A column of the persons and of ``intruder.crowds``; numbers are never ``coarsened``."""
     before, after = shared_codes(name, intruder.original, intruder.masked)
     released = intruder.masked.codes(name).codes
     records = after[released[intruder.crowds.first_rows]]
@@ -126,10 +123,7 @@ def values_before(intruder: Intruder, name: str) -> Floats:
 
 
 def numbered_tuples(keys: Sequence[Integers], rows: int) -> tuple[Integers, Integers]:
-    """Equal rows of some columns of codes from -1 on have equal numbers, from 0 by appearance.
-
-    Beside them, the first row of each number.
-    """
+    """Equal rows of columns of codes from -1 on have equal numbers, from 0; and each first row."""
     from shoal.kernels.grouping import first_rows, group
 
     labels, count = np.zeros(rows, np.int64), 1

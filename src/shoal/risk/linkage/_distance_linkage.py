@@ -220,10 +220,7 @@ def _chances(
 def _nearest(
     sides: _Sides, persons: Integers, labels: Integers, whom: Behind
 ) -> tuple[Integers, Integers]:
-    """How many of the nearest records have the label of each of some persons, and of how many.
-
-    Persons with equal values are linked once.
-    """
+    """How many of the nearest records have a person's label, and how many there are."""
     from shoal.kernels.linkage.mixed_linkage import NearestRecords
 
     keys = [np.unique(column.persons[persons], return_inverse=True)[1] for column in sides.numbers]

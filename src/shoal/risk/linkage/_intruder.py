@@ -41,10 +41,7 @@ class Intruder:
 
     @cached_property
     def people(self) -> tuple[Integers, Integers]:
-        """Numbers of the persons and of the person of each masked record: a link joins equal ones.
-
-        Any record of a person is the right one. Somebody without a record has -1.
-        """
+        """Numbers of persons and of the person of each masked record; -1 for who has no record."""
         if not self.original.has_persons:
             return self.own, np.arange(len(self.masked))
         if not self.masked.pairs_with(self.original):
@@ -132,10 +129,7 @@ def drawn_persons(row_key: Integers, sample: int, random_state: int | None) -> I
 
 
 def drawn_rows(table: Table, sample: int, random_state: int | None = None) -> Integers:
-    """A row of each of at most ``sample`` persons, the same ones each time: a public draw.
-
-    Of a person who has several rows it is the one that a public key chooses.
-    """
+    """A row, by a public key, of each of at most ``sample`` persons: the same ones each time."""
     if not table.has_persons:
         return drawn_persons(table.row_key, sample, random_state)
     rows = one_row_each(table.persons, table.row_key, random_state)

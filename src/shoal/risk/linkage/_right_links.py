@@ -23,12 +23,7 @@ _Z = 1.959963984540054  # of 95 %
 
 
 def wilson(share: float, trials: float) -> tuple[float, float]:
-    """The 95 % interval of a chance that came true in a share of the trials.
-
-    References
-    ----------
-    Wilson (1927), Probable inference, the law of succession, and statistical inference.
-    """
+    """The 95 % interval of a chance that came true in a share of the trials (Wilson 1927)."""
     spread = _Z * math.sqrt(share * (1 - share) / trials + _Z**2 / (4 * trials**2))
     middle, scale = share + _Z**2 / (2 * trials), 1 + _Z**2 / trials
     low, high = (middle - spread) / scale, (middle + spread) / scale
@@ -64,10 +59,7 @@ def independent_trials(outcomes: Floats, *clusterings: Integers | None) -> float
 
 @dataclass(frozen=True, eq=False)
 class Links:
-    """For each person the chance that the linked record has the person's label.
-
-    ``details`` and ``warnings`` are those of the measurement to be made of it.
-    """
+    """The chance of each person's link to be right; what a measurement of it is to say."""
 
     chances: Floats
     details: dict[str, Any] = field(default_factory=dict)
