@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 
 from shoal.errors import InputError
-from shoal.kernels.arrays import Floats, Integers
+from shoal.kernels.arrays import Flags, Floats, Integers
 from shoal.measurement import Measurement, measure
 from shoal.parameters import checked
 from shoal.risk._options import Fraction, Missing, Population, Share
-from shoal.table import Table, exact_total
+from shoal.table import Table, exact_total, owned_pairs
 
 
 def check_records(table: Table) -> None:
@@ -34,6 +37,20 @@ def sum_of_classes(table: Table, values: Floats) -> float:
     if table.has_persons:
         return exact_total(table.of_persons(values))
     return exact_total(values[table.classes.first_rows], table.classes.rows)
+
+
+def one_value_for_all(
+    groups: npt.NDArray[Any], values: npt.NDArray[Any], persons: Integers
+) -> Flags:
+    """For each group of records whether one value is had by every person who has a record in it."""
+    width = int(values.max(initial=0)) + 1
+    keys = groups.astype(np.int64) * width + values
+    pairs, of_record = np.unique(keys, return_inverse=True)
+    holders = np.bincount(owned_pairs(of_record, persons)[0])
+    members = np.bincount(owned_pairs(groups, persons)[0])
+    certain = np.zeros(len(members), np.bool_)
+    certain[(pairs // width)[holders == members[pairs // width]]] = True
+    return certain
 
 
 @measure("highest prosecutor risk", direction="lower", limits=(0, 1), by_counts=True)

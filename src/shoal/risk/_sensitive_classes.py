@@ -11,7 +11,7 @@ from shoal.errors import InputError
 from shoal.kernels.arrays import Flags, Floats, Integers
 from shoal.measurement import Measurement, measure
 from shoal.parameters import Tree
-from shoal.risk._classes import check_records
+from shoal.risk._classes import check_records, one_value_for_all
 from shoal.risk._options import Closeness, ColumnName, Count, Missing
 from shoal.table import Hierarchy, Roles, Table, owned_pairs
 
@@ -267,13 +267,7 @@ def _had_by_all(table: Table, values: Integers, column: str, missing: Missing) -
     classes, agreement = table.classes, table.agreement(missing)
     count = int(values.max()) + 1
     if agreement.by_equality:
-        keys = classes.labels.astype(np.int64) * count + values
-        pairs, of_record = np.unique(keys, return_inverse=True)
-        holders, _ = owned_pairs(of_record, table.persons)
-        all_have = np.bincount(holders) == classes.sizes[pairs // count]
-        certain = np.zeros(classes.count, np.bool_)
-        certain[(pairs // count)[all_have]] = True
-        return classes.spread(certain)
+        return classes.spread(one_value_for_all(classes.labels, values, table.persons))
     _check_work(classes.count, count, column, "Homogeneity")
     open_to_all = np.zeros(classes.count, np.bool_)
     for value in range(count):

@@ -14,6 +14,7 @@ from shoal.errors import InputError, quoted
 from shoal.kernels.arrays import Flags, Floats, Integers
 from shoal.measurement import Measurement
 from shoal.parameters import Fits, Integer, OneOf, checked
+from shoal.risk._classes import one_value_for_all
 from shoal.risk._options import ColumnName
 from shoal.table import Table, owned_pairs, stacked_table
 
@@ -229,11 +230,9 @@ def _disclosed(
     apart: list[Flags] = []
     for place, (release, values) in enumerate(zip(releases, codes, strict=True)):
         cells = np.stack([release.classes.labels.astype(np.int64), values])
-        pairs, of_record = np.unique(cells, axis=1, return_inverse=True)
+        pairs = np.unique(cells, axis=1)
         sizes = np.bincount(pairs[0], minlength=release.classes.count)
-        holders = np.bincount(owned_pairs(of_record.ravel(), release.persons)[0])
-        certain = np.zeros(release.classes.count, np.bool_)
-        certain[pairs[0][holders == release.classes.sizes[pairs[0]]]] = True
+        certain = one_value_for_all(release.classes.labels, values, release.persons)
         apart.append(certain[seen.classes[place]])
         chosen[:, place] = seen.classes[place] + first
         starts.append(starts[-1][-1] + np.cumsum(sizes))

@@ -12,11 +12,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from shoal.errors import InputError
-from shoal.kernels.arrays import Flags, Floats, Integers
+from shoal.kernels.arrays import Floats, Integers
 from shoal.measurement import Measurement
+from shoal.risk._classes import one_value_for_all
 from shoal.risk.linkage._compared import is_quantity
 from shoal.risk.linkage._right_links import clusters_if_repeated, independent_trials, wilson
-from shoal.table import Exchange, Table, owned_pairs, stacked_codes, stacked_numbers
+from shoal.table import Exchange, Table, stacked_codes, stacked_numbers
 
 _LEARNT_FROM = 20_000  # records at most: enough for a line, and never a matrix of the table
 _PRIOR = 10.0  # records of the average that the mean of a rare category is drawn to
@@ -115,7 +116,9 @@ def group_disclosure(masked: Table, secret: str) -> Measurement:
     groups = _labels(exchange)
     order = np.argsort(groups, kind="stable")
     starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
-    one = _had_by_all(masked, exchange, groups, secret)[groups]
+    swapped = secret in exchange.columns
+    persons = _persons_of(exchange.source if swapped else masked.row_key, masked)
+    one = one_value_for_all(groups, masked.codes(secret).codes, persons)[groups]
     exposed = masked.of_persons(one)
     details = {"persons": masked.person_count, "secret": secret, "records": int(exposed.sum())}
     if is_quantity(secret, masked, masked):
@@ -204,21 +207,6 @@ def _persons_of(keys: Integers, masked: Table) -> Integers:
     """The persons of the rows with these keys; somebody else for each row that is gone."""
     rows = masked.rows_of_keys(keys)
     return np.where(rows >= 0, masked.persons[rows], masked.person_count + np.arange(len(rows)))
-
-
-def _had_by_all(masked: Table, exchange: Exchange, groups: Integers, secret: str) -> Flags:
-    """For each group whether every person whose values are in it has the same one."""
-    swapped = secret in exchange.columns
-    persons = _persons_of(exchange.source if swapped else masked.row_key, masked)
-    codes = masked.codes(secret)
-    pairs, of_record = np.unique(
-        groups * codes.count + codes.codes.astype(np.int64), return_inverse=True
-    )
-    holders = np.bincount(owned_pairs(of_record, persons)[0])
-    members = np.bincount(owned_pairs(groups, persons)[0])
-    certain = np.zeros(len(members), np.bool_)
-    certain[(pairs // codes.count)[holders == members[pairs // codes.count]]] = True
-    return certain
 
 
 def exchange_about(masked: Table, secret: str) -> Exchange:
