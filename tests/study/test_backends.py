@@ -12,7 +12,7 @@ import pytest
 from shoal import __version__
 from shoal.errors import InputError, MissingExtra
 from shoal.study._design import Study
-from shoal.study.running import _clusters, _runner, _workers
+from shoal.study.running import _runner, _workers
 from shoal.study.running._runner import keys_of, run
 from shoal.study.running._store import Store
 
@@ -217,11 +217,11 @@ def test_a_scheduler_that_does_not_answer_is_named():
 
 
 def test_a_cluster_without_workers_is_not_waited_for_for_ever(monkeypatch):
-    monkeypatch.setattr(_clusters, "_PATIENCE", -1.0)
+    monkeypatch.setattr(_workers, "_PATIENCE", -1.0)
     scheduler = SimpleNamespace(address="tcp://there:8786")
     client = SimpleNamespace(nthreads=dict, scheduler=scheduler)
     with pytest.raises(InputError, match="dask worker tcp://there:8786 --nthreads 1"):
-        _clusters.Dask(client, None).room()
+        _workers.Dask(client, None).room()
 
 
 def test_nothing_to_do_starts_no_cluster():

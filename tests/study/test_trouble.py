@@ -17,7 +17,7 @@ from shoal.study.running import _runner as running
 from shoal.study.running import _store as naming
 from shoal.study.running._runner import keys_of, run
 from shoal.study.running._store import Result, Store
-from shoal.study.running._workers import DIED, in_spite_of_deaths
+from shoal.study.running._workers import DIED, retry_broken_pool
 
 
 def design(path, *, folder=None, **more):
@@ -198,7 +198,7 @@ def test_a_task_that_kills_its_process_is_found_and_the_others_go_on(tmp_path):
                 store.write(results[-1])
             yield results
 
-    ended = [each for results in in_spite_of_deaths(pool, iter(pieces), store) for each in results]
+    ended = [each for results in retry_broken_pool(pool, iter(pieces), store) for each in results]
     assert sorted(each.key for each in ended) == sorted(k for p in pieces for _, k in p[1])
     assert {each.key: each.reason for each in ended if each.status == "failed"} == dict.fromkeys(
         deadly, DIED
@@ -253,7 +253,8 @@ def test_a_long_grid_of_one_family_does_not_come_before_the_others(people_file):
         ],
         seeds=2,
     )
-    order = [(cell.seed, cell.variant.name) for cell in running._in_turn(study)]
+    opened = running._open_cells(study, keys_of(study), set())
+    order = [(cell.seed, cell.variant.name) for cell, _ in opened]
     assert order[:5] == [
         (0, "original"),
         (0, "round base=5"),

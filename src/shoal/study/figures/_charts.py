@@ -22,7 +22,6 @@ from shoal.study.figures._style import (
     listed_on_the_left,
     room_for,
     shortened,
-    styled,
 )
 
 
@@ -44,42 +43,33 @@ def rank_plot(ranks: Mapping[str, Sequence[float]], *, title: str = "") -> Figur
     names = list(ranks)
     tables = max((len(each) for each in ranks.values()), default=0)
     values = np.array([ranks[name] for name in names], np.float64).reshape(len(names), tables)
-    shared = np.isfinite(values).all(axis=0)
     order = np.argsort(-np.nanmean(values, axis=1), kind="stable")
+    at = {names[method]: place for place, method in enumerate(order)}
+    shared = np.isfinite(values).all(axis=0)
     rows: list[tuple[Any, ...]] = []
-    with styled():
-        drawing, axes = canvas(max(5.2, room_for(names, 3.4, 0)), 0.9 + 0.28 * max(len(names), 3))
-        for label, columns, colour, shift in (
-            ("all", np.ones(values.shape[1], bool), COLOURS[0], 0.12),
-            ("common", shared, COLOURS[1], -0.12),
+    size = max(5.2, room_for(names, 3.4, 0)), 0.9 + 0.28 * max(len(names), 3)
+    with canvas(*size) as (drawing, axes):
+        for label, columns, colour, mark, shift in (
+            ("all", np.ones(tables, bool), COLOURS[0], "o", 0.12),
+            ("common", shared, COLOURS[1], "s", -0.12),
         ):
-            for place, method in enumerate(order):
-                given = values[method, columns]
-                given = given[np.isfinite(given)]
-                if len(given):
-                    axes.errorbar(
-                        given.mean(),
-                        place + shift,
-                        xerr=given.std(),
-                        fmt="o" if label == "all" else "s",
-                        color=colour,
-                        markersize=5,
-                        linewidth=1.2,
-                        label=_counted(label, int(columns.sum())) if place == 0 else None,
-                    )
+            count = int(columns.sum())
+            legend = f"{label} ({count} {'table' if count == 1 else 'tables'})"
             for name, given in zip(names, values[:, columns], strict=True):
                 given = given[np.isfinite(given)]
-                if len(given):
-                    rows.append((name, label, len(given), float(given.mean()), float(given.std())))
-        listed_on_the_left(axes, [names[at] for at in order])
+                if not len(given):
+                    continue
+                mean, spread = float(given.mean()), float(given.std())
+                rows.append((name, label, len(given), mean, spread))
+                axes.errorbar(
+                    mean, at[name] + shift, xerr=spread, fmt=mark, color=colour, markersize=5,
+                    linewidth=1.2, label=legend if at[name] == 0 else None,
+                )  # fmt: skip
+        listed_on_the_left(axes, [names[method] for method in order])
         labelled(axes, "mean rank (1 is the best) ± standard deviation", "", title, empty=not names)
         if names:
             drawing.legend(loc="outside lower center", ncols=2)
     return Figure(drawing, ("method", "tables", "count", "mean_rank", "sd"), tuple(rows))
-
-
-def _counted(label: str, tables: int) -> str:
-    return f"{label} ({tables} {'table' if tables == 1 else 'tables'})"
 
 
 def win_draw_lose(
@@ -93,8 +83,8 @@ def win_draw_lose(
     (('rounding', 0.9, 0.1, 0.0),)
     """
     names = list(probabilities)[::-1]
-    with styled():
-        drawing, axes = canvas(max(5.2, room_for(names, 3.4, 0)), 0.9 + 0.3 * max(len(names), 3))
+    size = max(5.2, room_for(names, 3.4, 0)), 0.9 + 0.3 * max(len(names), 3)
+    with canvas(*size) as (drawing, axes):
         left = np.zeros(len(names))
         for place, label in enumerate(("lose", "draw", "win")):
             widths = np.array([probabilities[name][place] for name in names])
@@ -137,11 +127,9 @@ def upset(
     counts = Counter(tuple(name for name in every if name in names) for names in given)
     sets = sorted(counts, key=lambda names: (-counts[names], names))
     totals = [sum(name in names for names in given) for name in every]
-    with styled():
-        drawing, (bars, dots) = canvas(
-            2.4 + max(min(0.4 * len(sets), 10.0), 1.6), 2.2 + 0.28 * len(every),
-            nrows=2, sharex=True, height_ratios=(2.0, 0.28 * max(len(every), 2)),
-        )  # fmt: skip
+    size = 2.4 + max(min(0.4 * len(sets), 10.0), 1.6), 2.2 + 0.28 * len(every)
+    ratios = (2.0, 0.28 * max(len(every), 2))
+    with canvas(*size, nrows=2, sharex=True, height_ratios=ratios) as (drawing, (bars, dots)):
         bars.bar(range(len(sets)), [counts[names] for names in sets], color=COLOURS[0], width=0.6)
         for place, names in enumerate(sets):
             bars.text(place, counts[names], str(counts[names]), ha="center", va="bottom")
@@ -185,8 +173,7 @@ def violins(
     ('pre', 3)
     """
     values = _cleaned(groups)
-    with styled():
-        drawing, axes = canvas(1.6 + _width(len(values), 3, 0.9), _height(values))
+    with canvas(1.6 + _width(len(values), 3, 0.9), _height(values)) as (drawing, axes):
         for place, (name, given) in enumerate(values.items()):
             _violin(axes, place, given, COLOURS[place % 6])
             low, middle, high = np.quantile(given, [0.25, 0.5, 0.75])
@@ -207,8 +194,7 @@ def boxes(groups: Mapping[str, Any], *, ylabel: str, title: str = "") -> Figure:
     0.0
     """
     values = _cleaned(groups)
-    with styled():
-        drawing, axes = canvas(1.6 + _width(len(values), 4, 0.55), _height(values))
+    with canvas(1.6 + _width(len(values), 4, 0.55), _height(values)) as (drawing, axes):
         axes.axhline(0, color="#444444", linewidth=1)
         axes.boxplot(
             list(values.values()),
@@ -319,8 +305,8 @@ def risk_utility(
     names = [*look, *(points[place].label for place in best[:_TOLD])]
     if chosen is not None:
         names.append(f"chosen: {chosen}")
-    with styled():
-        drawing, axes = canvas(room_for(names, 5.2, 14), max(3.8, 0.2 * (len(names) + 4)))
+    size = room_for(names, 5.2, 14), max(3.8, 0.2 * (len(names) + 4))
+    with canvas(*size) as (drawing, axes):
         for family, (colour, mark) in look.items():
             mine = [place for place, point in enumerate(points) if point.family == family]
             axes.scatter(
@@ -405,8 +391,8 @@ def against(
     look = colour_of(list(series))
     printed = published or {}
     rows: list[tuple[Any, ...]] = []
-    with styled():
-        drawing, axes = canvas(room_for(look, 5.2, 14), max(3.6, 0.2 * (len(look) + 1)))
+    size = room_for(look, 5.2, 14), max(3.6, 0.2 * (len(look) + 1))
+    with canvas(*size) as (drawing, axes):
         for name, runs in series.items():
             colour, mark = look[name]
             places = sorted(runs)

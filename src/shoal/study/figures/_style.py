@@ -101,12 +101,14 @@ def styled() -> Iterator[None]:
         yield
 
 
-def canvas(width: float, height: float, **more: Any) -> tuple[Any, Any]:
-    """An empty figure and its axes; nothing global, and no window."""
-    from matplotlib.figure import Figure as Drawing
+@contextmanager
+def canvas(width: float, height: float, **more: Any) -> Iterator[tuple[Any, Any]]:
+    """An empty figure and its axes in the house style; nothing global, and no window."""
+    with styled():
+        from matplotlib.figure import Figure as Drawing
 
-    drawing = Drawing(figsize=(width, height), layout="constrained")
-    return drawing, drawing.subplots(**more)
+        drawing = Drawing(figsize=(width, height), layout="constrained")
+        yield drawing, drawing.subplots(**more)
 
 
 def labelled(axes: Any, xlabel: str, ylabel: str, title: str, *, empty: bool = False) -> None:

@@ -24,12 +24,14 @@ from shoal.study._design import Cell, MeasureSpec, Study
 from shoal.study._measures import divided, meant, study_measures
 from shoal.study.data._tables import TableSource
 from shoal.study.running._store import Result, Store, keys_of, task_key
-from shoal.study.running._workers import BACKENDS, in_spite_of_deaths, on_a_cluster, on_this_machine
+from shoal.study.running._workers import BACKENDS, on_a_cluster, on_this_machine, retry_broken_pool
 from shoal.table import Table
 from shoal.workflow import StepRecord
 from shoal.workflow._plan import in_released_domain
 
 Progress = Callable[[str, float], None]
+#: A cell, and its measures that have no result yet with their keys.
+Work = tuple[Cell, list[tuple[MeasureSpec, str]]]
 
 _CHANGED = (
     "The table, a file that a step or option names, or a library changed while the study ran; "
@@ -79,7 +81,7 @@ def run(
     until = None if budget is None else time.time() + budget
     done, began = 0, time.monotonic()
 
-    def in_time() -> Iterator[tuple[Cell, list[tuple[MeasureSpec, str]]]]:
+    def in_time() -> Iterator[Work]:
         for cell, todo in work:
             if until is not None and time.time() >= until:
                 return
@@ -87,7 +89,7 @@ def run(
 
     if backend == "loky":
         here = ((cell, todo, study.folder, store.folder, until) for cell, todo in in_time())
-        outcomes = in_spite_of_deaths(
+        outcomes = retry_broken_pool(
             lambda pieces: on_this_machine(measure_cell, pieces, jobs), here, store
         )
     else:
@@ -107,33 +109,28 @@ def run(
 
 def _open_cells(
     study: Study, keys: dict[tuple[str, str, int, str], str], known: set[str]
-) -> Iterator[tuple[Cell, list[tuple[MeasureSpec, str]]]]:
-    """The cells that lack results, each with the measures it lacks and their keys."""
-    given: set[str] = set()
-    for cell in _in_turn(study):
-        todo = []
-        for measure in cell.measures:
-            key = keys[cell.table.name, cell.variant.name, cell.seed, measure.name]
-            if key not in known and key not in given:
-                given.add(key)
-                todo.append((measure, key))
-        if todo:
-            yield cell, todo
+) -> Iterator[Work]:
+    """The cells that lack results, each with the measures it lacks and their keys.
 
-
-def _in_turn(study: Study) -> list[Cell]:
-    """The cells in such an order that what is done after any time is balanced.
-
-    First seeds; under each, the first variant of every family on every table, then the second of
-    every family, and so on: a long grid of one family does not come before the others.
+    In such an order that what is done after any time is balanced: first seeds; under each, the
+    first variant of every family on every table, then the second of every family, and so on.
     """
     seen: Counter[str] = Counter()
     turn: dict[str, int] = {}
     for variant in study.variants:
         turn[variant.name] = seen[variant.family]
         seen[variant.family] += 1
-    place = {seed: number for number, seed in enumerate(study.seeds)}
-    return sorted(study.cells(), key=lambda cell: (place[cell.seed], turn[cell.variant.name]))
+    place, given = {seed: number for number, seed in enumerate(study.seeds)}, set(known)
+    cells = sorted(study.cells(), key=lambda cell: (place[cell.seed], turn[cell.variant.name]))
+    for cell in cells:
+        todo = []
+        for measure in cell.measures:
+            key = keys[cell.table.name, cell.variant.name, cell.seed, measure.name]
+            if key not in given:
+                given.add(key)
+                todo.append((measure, key))
+        if todo:
+            yield cell, todo
 
 
 @dataclass(frozen=True)
@@ -149,9 +146,8 @@ class _Masked:
     @classmethod
     def of(cls, cell: Cell, folder: Path | None) -> _Masked:
         original, _ = divided(cell.table, folder)
-        plan = cell.variant.plan(cell.seed, folder)
-        table, steps = plan.apply(original)
-        return cls(cell.table, folder, original, table, steps)
+        masked = cell.variant.plan(cell.seed, folder).apply(original)
+        return cls(cell.table, folder, original, *masked)
 
     def options(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The options of a measure: words stand for what only the runner has.
@@ -165,11 +161,6 @@ class _Masked:
                 raise InputError("No record was left, so that there is nothing to measure.")
             options["population"] = in_released_domain(self.steps, self.original)
         return options
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        """What the steps told of themselves, the levels of a generalization for example."""
-        return {"steps": [{"method": step.method, **step.facts} for step in self.steps]}
 
 
 def measure_cell(
@@ -214,7 +205,7 @@ def measure_cell(
 
 
 def _for_elsewhere(
-    work: Iterator[tuple[Cell, list[tuple[MeasureSpec, str]]]], study: Study, until: float | None
+    work: Iterator[Work], study: Study, until: float | None
 ) -> Iterator[tuple[Any, ...]]:
     """The work with paths as they were found here: a worker has its own folder and environment."""
     folder = (study.folder or Path()).resolve()
@@ -281,11 +272,11 @@ def _measured(measure: MeasureSpec, key: str, masked: _Masked, masking: float) -
         raise
     except BaseException as error:  # recorded, a library's panic too; the other tasks go on
         return Result(key, "failed", reason=_reason(error), seconds=time.perf_counter() - began)
-    seconds = time.perf_counter() - began
-    told = found.to_dict()
+    seconds, told = time.perf_counter() - began, found.to_dict()
     facts = {part: told[part] for part in ("interval", "baseline", "direction", "details")}
-    facts |= {**masked.facts, "masking": masking}
-    return Result(key, "done", found.value, facts, seconds=seconds)
+    # what the steps report of themselves, the levels of a generalization for example
+    facts["steps"] = [{"method": step.method, **step.facts} for step in masked.steps]
+    return Result(key, "done", found.value, {**facts, "masking": masking}, seconds=seconds)
 
 
 def _reason(error: BaseException) -> str:

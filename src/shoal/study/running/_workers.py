@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import concurrent.futures
 import functools
 import os
 import pickle
@@ -12,7 +11,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Generator, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from multiprocessing import resource_tracker
 from typing import Any
@@ -104,8 +103,13 @@ class Spark:
     name = "Spark"
 
     def __init__(self, session: Any, jobs: int | None) -> None:
+        from pyspark.sql.functions import spark_partition_id
+
         self._session = session
-        self._room = _cores(session) if jobs is None else jobs
+        if jobs is None:  # by default a table has a partition for each core of the executors
+            table = session.range(10_000).select(spark_partition_id())
+            jobs = max(table.distinct().count(), 1)
+        self._room = jobs
         self._threads = ThreadPoolExecutor(self._room, thread_name_prefix="shoal-spark")
         self._tag = f"shoal-study-{uuid.uuid4().hex}"
 
@@ -170,14 +174,10 @@ def spark(jobs: int | None) -> Iterator[Cluster]:
 Cluster = Dask | Spark
 
 
-def _cores(session: Any) -> int:
-    """The partitions that Spark gives a table by default: one for each core of its executors."""
-    from pyspark.sql.functions import spark_partition_id
-
-    return max(session.range(10_000).select(spark_partition_id()).distinct().count(), 1)
-
-
 BACKENDS = ("loky", "dask", "spark")
+
+#: A cell, what is to be measured of it with the keys, and what a worker needs besides.
+Piece = tuple[Any, ...]
 
 _PINNED = ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 _LOOK = 5.0  # seconds after which a cluster is asked again how many workers it has
@@ -188,7 +188,7 @@ _LOST = (
 
 
 def on_this_machine(
-    call: Callable[..., Any], tasks: Iterator[tuple[Any, ...]], jobs: int | None
+    call: Callable[..., Any], tasks: Iterator[Piece], jobs: int | None
 ) -> Generator[Any, None, None]:
     """What the calls return, in the order in which they end."""
     import joblib
@@ -277,11 +277,11 @@ def _one_thread_each() -> Iterator[None]:
 
 def on_a_cluster(
     call: Callable[..., Any],
-    tasks: Iterator[tuple[Any, ...]],
+    tasks: Iterator[Piece],
     *,
     backend: str,
     jobs: int | None,
-    lost: Callable[[tuple[Any, ...], str], Any],
+    lost: Callable[[Piece, str], Any],
 ) -> Generator[Any, None, None]:
     """What the calls return, in the order in which they end.
 
@@ -293,37 +293,28 @@ def on_a_cluster(
     chosen: AbstractContextManager[Cluster] = dask() if backend == "dask" else spark(jobs)
     begin = _beginning(__version__)
     with chosen as cluster:
-        begun: dict[concurrent.futures.Future[Any], tuple[Any, ...]] = {}
+        begun: dict[Future[Any], Piece] = {}
         while task is not None or begun:
             room = cluster.room() if jobs is None else jobs
             while task is not None and len(begun) < room:
                 begun[cluster.submit(begin, pickle.dumps((call, task)))] = task
                 task = next(tasks, None)
-            ended, _ = concurrent.futures.wait(
-                begun, timeout=_LOOK, return_when=concurrent.futures.FIRST_COMPLETED
-            )
+            ended, _ = wait(begun, timeout=_LOOK, return_when=FIRST_COMPLETED)
             for each in ended:
-                yield _outcome(cluster, each, begun.pop(each), lost)
-
-
-def _outcome(
-    cluster: Cluster,
-    ended: concurrent.futures.Future[Any],
-    task: tuple[Any, ...],
-    lost: Callable[[tuple[Any, ...], str], Any],
-) -> Any:
-    error = None if ended.cancelled() else ended.exception()
-    if error is not None and cluster.died(error):
-        return lost(task, _LOST)
-    if ended.cancelled():
-        raise InputError(
-            f"The {cluster.name} cluster went away; what was done until then is kept, and the "
-            "same command goes on from there."
-        )
-    refusal, found = ended.result()
-    if refusal is not None:
-        raise InputError(refusal)
-    return found
+                task_of_it = begun.pop(each)
+                if each.cancelled():
+                    raise InputError(
+                        f"The {cluster.name} cluster went away; what was done until then is kept, "
+                        "and the same command goes on from there."
+                    )
+                error = each.exception()
+                if error is not None and cluster.died(error):
+                    yield lost(task_of_it, _LOST)
+                    continue
+                refusal, found = each.result()
+                if refusal is not None:
+                    raise InputError(refusal)
+                yield found
 
 
 def _beginning(version: str) -> Begin:
@@ -361,16 +352,13 @@ def _beginning(version: str) -> Begin:
     return begin
 
 
-#: A cell, what is to be measured of it with the keys, and what a worker needs besides.
-Piece = tuple[Any, ...]
-
 DIED = (
     "The process that computed it died, alone as well as among others; it may need more memory "
     "than there is."
 )
 
 
-def in_spite_of_deaths(
+def retry_broken_pool(
     start: Callable[[Iterator[Piece]], Iterator[list[Result]]],
     pieces: Iterator[Piece],
     store: Store,
@@ -383,10 +371,15 @@ def in_spite_of_deaths(
     """
     from joblib.externals.loky.process_executor import BrokenProcessPool
 
+    def noted(begun: dict[str, Piece]) -> Iterator[Piece]:
+        for piece in pieces:
+            begun.update(dict.fromkeys((key for _, key in piece[1]), piece))
+            yield piece
+
     while True:
         begun: dict[str, Piece] = {}
         try:
-            for results in start(_noted(pieces, begun)):
+            for results in start(noted(begun)):
                 for result in results:
                     begun.pop(result.key, None)
                 yield results
@@ -394,12 +387,6 @@ def in_spite_of_deaths(
         except BrokenProcessPool:
             for piece in {id(piece): piece for piece in begun.values()}.values():
                 yield from _alone(start, piece, store, BrokenProcessPool)
-
-
-def _noted(pieces: Iterator[Piece], begun: dict[str, Piece]) -> Iterator[Piece]:
-    for piece in pieces:
-        begun.update(dict.fromkeys((key for _, key in piece[1]), piece))
-        yield piece
 
 
 def _alone(

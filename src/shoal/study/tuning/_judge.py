@@ -34,15 +34,8 @@ class Judged:
     reason: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            name: None if found is None else found.to_dict()
-            for name, found in (("risk", self.risk), ("utility", self.utility))
-        }
-
-    @classmethod
-    def from_result(cls, result: Result) -> Judged:
-        risk, utility = (_measurement(result.facts.get(name)) for name in ("risk", "utility"))
-        return cls(risk, utility, result.reason)
+        sides = {"risk": self.risk, "utility": self.utility}
+        return {name: found and found.to_dict() for name, found in sides.items()}
 
 
 class Judge:
@@ -97,24 +90,20 @@ class Judge:
                 "holdout": None if holdout is None else fingerprint(holdout),
             }
         )
+        kept = {} if self.store is None or key in self._known else self.store.read([key])
+        if key in kept:
+            risk, utility = (_measurement(kept[key].facts.get(x)) for x in ("risk", "utility"))
+            self._known[key] = Judged(risk, utility, kept[key].reason)
         if key not in self._known:
-            self._known[key] = self._kept(key) or self._new(key, steps, seed, with_utility, holdout)
+            began = time.perf_counter()
+            found = self._known[key] = self._measured(steps, seed, with_utility, holdout)
+            self.computed += 1
+            if self.store is not None:
+                value = math.nan if found.risk is None else found.risk.value
+                seconds = time.perf_counter() - began
+                status: Status = "done" if found.reason is None else "failed"
+                self.store.write(Result(key, status, value, found.to_dict(), found.reason, seconds))
         return self._known[key]
-
-    def _kept(self, key: str) -> Judged | None:
-        found = {} if self.store is None else self.store.read([key])
-        return Judged.from_result(found[key]) if key in found else None
-
-    def _new(self, key: str, steps: Sequence[Mapping[str, Any]], *how: Any) -> Judged:
-        began = time.perf_counter()
-        found = self._measured(steps, *how)
-        self.computed += 1
-        if self.store is not None:
-            value = math.nan if found.risk is None else found.risk.value
-            seconds = time.perf_counter() - began
-            status: Status = "done" if found.reason is None else "failed"
-            self.store.write(Result(key, status, value, found.to_dict(), found.reason, seconds))
-        return found
 
     def _measured(
         self,

@@ -121,7 +121,7 @@ def default_space(table: Table) -> list[Family]:
 Evaluate = Callable[[Family, dict[str, Any]], tuple[float, float]]
 
 
-def tried(space: Sequence[Family], evaluate: Evaluate, *, trials: int, random_state: int) -> None:
+def try_plans(space: Sequence[Family], evaluate: Evaluate, trials: int, random_state: int) -> None:
     """Try plans: all of them where there are few enough, else those that a sampler proposes.
 
     The sampler learns from both objectives (Optuna's TPE); the same seed gives the same order.
@@ -131,10 +131,6 @@ def tried(space: Sequence[Family], evaluate: Evaluate, *, trials: int, random_st
             for chosen in family.all():
                 evaluate(family, chosen)
         return
-    _proposed(space, evaluate, trials, random_state)
-
-
-def _proposed(space: Sequence[Family], evaluate: Evaluate, trials: int, random_state: int) -> None:
     try:
         import optuna
     except ImportError:
@@ -310,7 +306,7 @@ def _searched(
                 progress(f"Tuning: {len(found):,} of {total:,} plans", len(found) / total)
         return one.risk, one.utility
 
-    tried(families, evaluate, trials=trials, random_state=random_state)
+    try_plans(families, evaluate, trials, random_state)
     points = np.array([(one.risk, one.utility) for one in found], np.float64).reshape(-1, 2)
     front = pareto_front(points, higher_is_better=[False, True])
     ranked = [replace(one, on_front=bool(on)) for one, on in zip(found, front, strict=True)]
@@ -318,14 +314,11 @@ def _searched(
 
 
 def _tried(family: str, steps: list[dict[str, Any]], judged: Judged) -> Tried:
-    risk, utility = judged.risk, judged.utility
-    return Tried(
-        family,
-        tuple(steps),
-        math.nan if risk is None else risk.value,
-        None if risk is None else risk.interval,
-        math.nan if utility is None else utility.value,
-    )
+    risk, interval = math.nan, None
+    if judged.risk is not None:
+        risk, interval = judged.risk.value, judged.risk.interval
+    utility = math.nan if judged.utility is None else judged.utility.value
+    return Tried(family, tuple(steps), risk, interval, utility)
 
 
 def _recommended(
@@ -393,11 +386,8 @@ def _finals(best: Sequence[Tried], whole: Judge, passed: list[Tried]) -> list[tu
 
 
 def _holds(goal: Goal, judged: Judged, *, whole_interval: bool = True) -> bool:
-    return (
-        judged.reason is None
-        and judged.risk is not None
-        and goal.allows(judged.risk, whole_interval=whole_interval)
-    )
+    risk = None if judged.reason is not None else judged.risk
+    return risk is not None and goal.allows(risk, whole_interval=whole_interval)
 
 
 def _plan_of(one: Tried, judge: Judge, given: Plan | None) -> Plan:

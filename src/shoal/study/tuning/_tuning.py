@@ -21,11 +21,6 @@ class Goal:
 
     Under a limit of risk the most useful plan is the best; without one it is the plan with the
     least risk that is useful enough.
-
-    Examples
-    --------
-    >>> Goal(max_risk=0.05).is_hopeless(0.2)
-    True
     """
 
     max_risk: float | None = None
@@ -41,17 +36,17 @@ class Goal:
 
     def allows(self, risk: Measurement, *, whole_interval: bool = True) -> bool:
         """Whether a risk is under the limit, its whole interval unless told otherwise."""
-        if self.max_risk is None:
-            return True
-        top = risk.interval[1] if whole_interval and risk.interval is not None else risk.value
-        return max(risk.value, top) <= self.max_risk
+        return self._allows(risk.value, risk.interval if whole_interval else None)
+
+    def _allows(self, risk: float, interval: tuple[float, float] | None) -> bool:
+        top = risk if interval is None else max(risk, interval[1])
+        return self.max_risk is None or top <= self.max_risk
 
     def meets(self, one: Tried) -> bool:
         """Whether a plan of the search is within both limits."""
-        top = one.risk if one.risk_interval is None else max(one.risk, one.risk_interval[1])
         return (
             math.isfinite(one.utility)
-            and (self.max_risk is None or top <= self.max_risk)
+            and self._allows(one.risk, one.risk_interval)
             and (self.min_utility is None or one.utility >= self.min_utility)
         )
 
