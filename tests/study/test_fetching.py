@@ -16,7 +16,7 @@ import pytest
 
 from shoal.errors import InputError
 from shoal.study import Study, TableSource, built_in, run_study
-from shoal.study.builtin import _sampling
+from shoal.study.builtin._builtin import paper
 from shoal.study.data import _fetching
 from shoal.study.data._fetching import not_found
 from shoal.study.running._runner import keys_of
@@ -421,11 +421,11 @@ def test_what_cannot_be_asked_for_is_refused(given, said):
 
 def test_the_table_of_the_sampling_study_is_fetched_where_its_file_is_not(empty_home, monkeypatch):
     pytest.importorskip("folktables")
-    monkeypatch.setitem(_sampling._STATES, "quick", ("DE",))
+    monkeypatch.setitem(paper("sampling")["presets"]["quick"], "states", ["DE"])
     write_survey(empty_home / "folktables", DE=survey(150, 3))
     study = built_in("sampling").design("quick")
     table, apart = study.tables[0].load_divided(study.folder)
-    assert set(table.columns) == {*_sampling._QUASI, "WKHP", "PINCP"}
+    assert set(table.columns) == set(paper("sampling")["table"]["only"])
     assert len(table) + len(apart) == len(adults(survey(150, 3)))
     # nobody has hierarchies for it here, so they are proposed
     assert not any("hierarchies" in step for v in study.variants for step in v.steps)
