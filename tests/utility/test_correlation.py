@@ -8,7 +8,7 @@ import pytest
 from shoal import Roles, Table
 from shoal.errors import InputError
 from shoal.utility import correlation_difference
-from shoal.utility._correlation import correlations
+from shoal.utility._moments import correlations
 
 from .tables import masked_as, mixed, quasi, table
 

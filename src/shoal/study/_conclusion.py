@@ -116,18 +116,15 @@ class Conclusion:
     @property
     def sentence(self) -> str:
         """The verdict in plain words."""
-        judged = [f for f in self.findings if f.within_tolerance is not None]
-        good = sum(bool(f.within_tolerance) for f in judged)
+        met = [f.within_tolerance for f in self.findings if f.within_tolerance is not None]
         parts = []
-        if judged:
-            parts.append(f"{good} of {len(judged)} published numbers are met within tolerance")
-        unknown = len(self.findings) - len(judged)
-        if unknown:
-            parts.append(f"{unknown} have not been measured")
-        held = sum(claim.holds is True for claim in self.claims)
-        against = sum(claim.holds is False for claim in self.claims)
-        if held + against:
-            parts.append(f"of {held + against} claims that could be judged {held} hold here")
+        if met:
+            parts.append(f"{sum(met)} of {len(met)} published numbers are met within tolerance")
+        if len(met) < len(self.findings):
+            parts.append(f"{len(self.findings) - len(met)} have not been measured")
+        held = [claim.holds for claim in self.claims if claim.holds is not None]
+        if held:
+            parts.append(f"of {len(held)} claims that could be judged {sum(held)} hold here")
         if not parts:
             return "Nothing published to compare with."
         sentence = "; ".join(parts) + "."

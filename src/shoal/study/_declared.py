@@ -12,31 +12,13 @@ import numpy as np
 from shoal.errors import PlanError, did_you_mean
 from shoal.measurement import MeasureInfo
 from shoal.parameters import Real, parameters_of
+from shoal.study import _statistics as stats
+from shoal.study import figures as charts
 from shoal.study._conclusion import Claim, Conclusion, Statistic
 from shoal.study._design import ORIGINAL, Study
 from shoal.study._measures import study_measures
 from shoal.study._results import Floats, Results, mean_of
-from shoal.study._statistics import (
-    bayes_sign_test,
-    bootstrap_interval,
-    friedman,
-    pareto_front,
-    percentage_differences,
-    ranks,
-    signed_rank,
-    spearman,
-)
-from shoal.study.figures import (
-    Figure,
-    Point,
-    against,
-    boxes,
-    rank_plot,
-    risk_utility,
-    upset,
-    violins,
-    win_draw_lose,
-)
+from shoal.study.figures import Figure, Point
 
 #: A statistic: what it says, the columns of its numbers, and these row by row.
 Found = tuple[str, tuple[str, ...], Sequence[tuple[Any, ...]]]
@@ -93,7 +75,7 @@ class View:
     def ranked(self, measure: str) -> tuple[list[str], Floats]:
         """The variants, and their rank on each table, 1 the best; NaN where there is none."""
         variants, values = self.laid_out(measure)
-        places = ranks(values, higher_is_better=self.more_is_better(measure))
+        places = stats.ranks(values, higher_is_better=self.more_is_better(measure))
         places[np.isnan(values)] = np.nan
         return variants, places
 
@@ -107,7 +89,7 @@ class View:
             table, variant, _ = place
             if variant != against and table in baseline:
                 named = {**parameters[variant], **dict(zip(GROUPS, place, strict=True))}
-                found = percentage_differences(values.mean(), baseline[table].mean())
+                found = stats.percentage_differences(values.mean(), baseline[table].mean())
                 if np.isfinite(found):
                     groups.setdefault(str(named.get(by)), []).append(float(found))
         return {name: np.array(values) for name, values in groups.items()}
@@ -132,7 +114,7 @@ class View:
         sign = 1 if self.more_is_better(measure) else -1
         groups = self.differences(measure, "variant", against)
         return {
-            name: (len(values), bayes_sign_test(sign * values, rope=rope))
+            name: (len(values), stats.bayes_sign_test(sign * values, rope=rope))
             for name, values in groups.items()
         }
 
@@ -233,7 +215,7 @@ def _relation(view: View, risk: str, utility: str) -> Claim:
     if len(pairs) < 3:
         return Claim(text, None, "fewer than three masked tables have both")
     useful = [sign * pair.utility for pair in pairs]
-    correlation, p_value = spearman([pair.risk for pair in pairs], useful)
+    correlation, p_value = stats.spearman([pair.risk for pair in pairs], useful)
     holds = correlation > 0 if p_value < 0.05 else None
     return Claim(text, holds, f"Spearman's correlation {correlation:.2f} (p = {p_value:.2g})")
 
@@ -258,7 +240,7 @@ def _signed_rank(view: View, *, measure: str, against: str = ORIGINAL) -> Found:
     for name, mine in zip(variants, changes, strict=True):
         change = np.round(mine[np.isfinite(mine)], 12)  # equal changes are tied
         if name != against and len(change):
-            rows.append((name, len(change), float(np.median(change)), *signed_rank(change)))
+            rows.append((name, len(change), float(np.median(change)), *stats.signed_rank(change)))
     return (
         f"Wilcoxon's signed-rank test of {view.title(measure)} against '{against}', over "
         f"tables.{_if_none(rows)}",
@@ -285,7 +267,7 @@ def _friedman(view: View, *, measure: str, alpha: Share = 0.05) -> Found:
             [],
         )
     higher = view.more_is_better(measure)
-    found = friedman(values[some][:, common], higher_is_better=higher, alpha=alpha)
+    found = stats.friedman(values[some][:, common], higher_is_better=higher, alpha=alpha)
     named = zip((variants[place] for place in some), found.mean_ranks, strict=True)
     return (
         f"Friedman's test of {title} on {int(common.sum())} tables: statistic "
@@ -317,7 +299,7 @@ def _ranks(view: View, *, measure: str) -> Found:
 def _bootstrap(view: View, *, measure: str, by: str = "variant", confidence: Share = 0.95) -> Found:
     rows = []
     for name, values in view.of(measure).by(by).items():
-        interval = bootstrap_interval(values, confidence=confidence)
+        interval = stats.bootstrap_interval(values, confidence=confidence)
         rows.append((str(name), len(values), float(values.mean()), *interval))
     return (
         f"Means of {view.title(measure)} with bootstrap intervals of {100 * confidence:g} %, "
@@ -333,7 +315,7 @@ def _spearman(view: View, *, risk: str, utility: str) -> Found:
     if len(groups) > 1:
         groups["all"] = pairs
     rows = [
-        (name, len(some), *spearman([p.risk for p in some], [p.utility for p in some]))
+        (name, len(some), *stats.spearman([p.risk for p in some], [p.utility for p in some]))
         for name, some in groups.items()
         if len(some) >= 3
     ]
@@ -351,7 +333,7 @@ def _front(view: View, *, risk: str, utility: str) -> Found:
     pairs = view.pairs(risk, utility)
     for source in view.study.tables:
         mine = sorted(pair for pair in pairs if pair.table == source.name)
-        front = pareto_front([pair[:2] for pair in mine], higher_is_better=better)
+        front = stats.pareto_front([pair[:2] for pair in mine], higher_is_better=better)
         best = [pair for pair, is_on_it in zip(mine, front, strict=True) if is_on_it]
         rows += [(pair.table, pair.variant, pair.risk, pair.utility) for pair in best]
     titles = view.title(risk), view.title(utility)
@@ -374,7 +356,7 @@ def _risk_utility(
         Point(f"{p.variant}, {p.table}" if several else p.variant, p.risk, p.utility, p.family)
         for p in view.pairs(risk, utility)
     ]
-    return risk_utility(
+    return charts.risk_utility(
         points,
         risk=view.title(risk),
         utility=view.title(utility),
@@ -390,28 +372,28 @@ def _against(view: View, *, measure: str, x: str = "k", table: str | None = None
     for (family, place), values in chosen.by("family", x).items():
         if isinstance(place, (int, float)):
             lines.setdefault(family, {})[place] = values
-    return against(lines, xlabel=x, ylabel=view.title(measure))
+    return charts.against(lines, xlabel=x, ylabel=view.title(measure))
 
 
 def _violins(view: View, *, measure: str, by: str = "family") -> Figure:
     groups = view.of(measure).by(by)
-    return violins({str(name): v for name, v in groups.items()}, ylabel=view.title(measure))
+    return charts.violins({str(name): v for name, v in groups.items()}, ylabel=view.title(measure))
 
 
 def _boxes(view: View, *, measure: str, by: str = "family") -> Figure:
     """Percentage differences to the original, table by table."""
     label = f"{view.title(measure)}: difference to the original (%)"
-    return boxes(view.differences(measure, by), ylabel=label)
+    return charts.boxes(view.differences(measure, by), ylabel=label)
 
 
 def _rank_plot(view: View, *, measure: str) -> Figure:
     places = zip(*view.ranked(measure), strict=True)
-    return rank_plot({name: list(each) for name, each in places if np.isfinite(each).any()})
+    return charts.rank_plot({name: list(each) for name, each in places if np.isfinite(each).any()})
 
 
 def _win_draw_lose(view: View, *, measure: str, rope: Size = 1.0) -> Figure:
     tests = view.verdicts(measure, rope)
-    return win_draw_lose({name: test.probabilities for name, (_, test) in tests.items()})
+    return charts.win_draw_lose({name: test.probabilities for name, (_, test) in tests.items()})
 
 
 def _upset(view: View, *, measure: str, below: Size) -> Figure:
@@ -422,7 +404,7 @@ def _upset(view: View, *, measure: str, below: Size) -> Figure:
         if family != ORIGINAL and values.mean() < below:
             reached[table].append(family)
     title = f"{view.title(measure)} below {below:g}"
-    return upset(reached.values(), order=families, title=title)
+    return charts.upset(reached.values(), order=families, title=title)
 
 
 STATISTICS: Mapping[str, Callable[..., Found]] = {

@@ -48,16 +48,13 @@ class Outcome:
             lacking = self.run.tasks - self.run.done - self.run.failed
             part = f"A partial answer, since {lacking:,} of {self.run.tasks:,} tasks are not done"
             found["sentence"] = f"{part}: {found['sentence']}"
+        counts = ("tasks", "done", "failed", "computed", "complete")
         return {
             **found,
             "study": self.study.name,
             "title": self.study.title,
             "reference": self.reference,
-            "tasks": self.run.tasks,
-            "done": self.run.done,
-            "failed": self.run.failed,
-            "computed": self.run.computed,
-            "complete": self.run.complete,
+            **{part: getattr(self.run, part) for part in counts},
             "failures": dict(failures),
             "missing": self.missing,
         }
@@ -129,13 +126,12 @@ def run_study(
 
     def run_stage(design: Study) -> Run:
         left = None if deadline is None else max(0.0, deadline - time.monotonic())
-        return run(
-            design, folder, jobs=jobs, backend=backend, budget=left, retry=retry, progress=progress
-        )
+        how: dict[str, Any] = {"jobs": jobs, "backend": backend, "retry": retry}
+        return run(design, folder, **how, budget=left, progress=progress)
 
     ended = run_stage(design)
     for stage in () if published is None else published.stages:
-        if ended.stopped:  # what follows hangs on all of it
+        if ended.stopped:  # what follows depends on all of it
             break
         design = stage(design, Results.of(design, folder))
         before, ended = ended.computed, run_stage(design)
@@ -238,10 +234,8 @@ def _write(outcome: Outcome, folder: Path) -> None:
     for name, figure in outcome.conclusion.figures.items():
         paths = figure.save(folder / "figures", name)
         picture = base64.b64encode(paths[0].read_bytes()).decode("ascii")
-        pictures[name] = {
-            "source": f"data:image/svg+xml;base64,{picture}",
-            "is_wide": figure.is_wide,
-        }
+        source = f"data:image/svg+xml;base64,{picture}"
+        pictures[name] = {"source": source, "is_wide": figure.is_wide}
     for statistic in outcome.conclusion.statistics:
         statistic.save(folder / "statistics")
     facts = outcome.to_dict()

@@ -7,11 +7,10 @@ from shoal.utility._classes import (
     suppressed_cells,
     suppressed_records,
 )
-from shoal.utility._correlation import correlation_difference
 from shoal.utility._distribution import chi_square, cramers_v, total_variation, wasserstein
 from shoal.utility._generalization import generalization_intensity, normalized_certainty_penalty
 from shoal.utility._information import mutual_information_loss, nonuniform_entropy
-from shoal.utility._moments import scaled_deviation, sse_sst, variance_ratio
+from shoal.utility._moments import correlation_difference, scaled_deviation, sse_sst, variance_ratio
 from shoal.utility._predictive_performance import predictive_performance, regression_performance
 from shoal.utility._propensity import propensity
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from shoal.errors import InputError
-from shoal.study._conclusion import Conclusion, Finding
+from shoal.study._conclusion import Claim, Conclusion, Finding
 from shoal.study._design import ORIGINAL, Study
 from shoal.study._results import Results, Row
 from shoal.study._statistics import signed_rank
@@ -434,7 +434,7 @@ def _same_dissimilarities(readings: Results) -> Verdict | None:
     return not any(differ), f"Ahmad-Dey less Gower: {', '.join(told)}"
 
 
-def claims_of(readings: Results) -> list[Any]:
+def claims_of(readings: Results) -> list[Claim]:
     """What the paper says, and what is said of it here, held against a run."""
     judges = (
         _less_is_guessed,

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from shoal.study import figures as charts
 from shoal.study._conclusion import Claim, Conclusion, Finding
 from shoal.study._design import ORIGINAL, Study, Variant
 from shoal.study._results import Results
@@ -24,16 +25,7 @@ from shoal.study.builtin._builtin import (
     with_target,
 )
 from shoal.study.data._tables import TableSource
-from shoal.study.figures import (
-    Figure,
-    Point,
-    boxes,
-    rank_plot,
-    risk_utility,
-    upset,
-    violins,
-    win_draw_lose,
-)
+from shoal.study.figures import Figure, Point
 
 _PAPER = paper("tradeoff")
 #: Of the same design, run once by other code; the paper prints no table's.
@@ -442,26 +434,26 @@ def figures(found: Found) -> dict[str, Figure]:
     for family, values in validated.items():
         by_size.setdefault(str(family.count("+") + 1), []).extend(values)
     return {
-        "techniques": upset(
+        "techniques": charts.upset(
             [[family for of, family in found if of == t and len(family) == 1] for t in tables],
             order="GRNTS",
             title="Techniques that change a table",
         ),
         "ranks-risk": _ranks(found, families, tables, "r3", "Risk (r3)"),
         "ranks-f1": _ranks(found, families, tables, "validation", "F1"),
-        "differences-risk": boxes(
+        "differences-risk": charts.boxes(
             differences(found, families, "r3"), ylabel="r3: difference (%)", title="Risk"
         ),
-        "differences-f1": boxes(validated, ylabel=difference, title="F1, validation"),
+        "differences-f1": charts.boxes(validated, ylabel=difference, title="F1, validation"),
         "verdicts-validation": _verdicts(validated, "validation"),
         "verdicts-oracle": _verdicts(differences(found, families, "oracle"), "oracle"),
-        "risk-f1": risk_utility(
+        "risk-f1": charts.risk_utility(
             _points(found),
             risk="right links, r3",
             utility="F1, % of the original's",
             title="Risk and F1",
         ),
-        "violins-f1": violins(
+        "violins-f1": charts.violins(
             by_size, ylabel=difference, title="F1 by the number of techniques", marks=(0.0,)
         ),
     }
@@ -488,7 +480,7 @@ def _ranks(found: Found, families: list[str], tables: list[str], number: str, wh
     ranked = ranks(values, higher_is_better=number != "r3")
     ranked[np.isnan(values)] = np.nan
     named = {family: list(row) for family, row in zip(families, ranked, strict=True)}
-    return rank_plot(named, title=f"{what}: ranks of the combinations")
+    return charts.rank_plot(named, title=f"{what}: ranks of the combinations")
 
 
 def _points(found: Found) -> list[Point]:
@@ -502,7 +494,7 @@ def _points(found: Found) -> list[Point]:
 
 def _verdicts(groups: dict[str, list[float]], setting: str) -> Figure:
     likely = {f: bayes_sign_test(v, rope=ROPE).probabilities for f, v in groups.items()}
-    return win_draw_lose(likely, title=f"F1 against the original, {setting}")
+    return charts.win_draw_lose(likely, title=f"F1 against the original, {setting}")
 
 
 STUDY = BuiltIn(

@@ -109,18 +109,12 @@ class Store:
 
     def write(self, *results: Result) -> None:
         """Put results on disk, in place of what was there under the same keys."""
-        rows = [
-            (
-                result.key,
-                result.status,
-                None if math.isnan(result.value) else float(result.value),
-                json.dumps(_finite(result.facts), sort_keys=True, ensure_ascii=False),
-                result.reason,
-                float(result.seconds),
-                time.time(),
-            )
-            for result in results
-        ]
+        rows = []
+        for one in results:
+            value = None if math.isnan(one.value) else float(one.value)
+            facts = json.dumps(_finite(one.facts), sort_keys=True, ensure_ascii=False)
+            told = (one.reason, float(one.seconds), time.time())
+            rows.append((one.key, one.status, value, facts, *told))
         with self._connected() as connection:
             connection.executemany("INSERT OR REPLACE INTO results VALUES (?,?,?,?,?,?,?)", rows)
 
@@ -192,13 +186,12 @@ def task_key(cell: Cell, measure: MeasureSpec, fingerprint: str, folder: Path | 
 def keys_of(study: Study) -> dict[tuple[str, str, int, str], str]:
     """The key of every task, by table, variant, seed and measure."""
     prints = {source.name: source.fingerprint(study.folder) for source in study.tables}
-    return {
-        (cell.table.name, cell.variant.name, cell.seed, measure.name): task_key(
-            cell, measure, prints[cell.table.name], study.folder
-        )
-        for cell in study.cells()
-        for measure in cell.measures
-    }
+    keys = {}
+    for cell in study.cells():
+        for measure in cell.measures:
+            place = (cell.table.name, cell.variant.name, cell.seed, measure.name)
+            keys[place] = task_key(cell, measure, prints[cell.table.name], study.folder)
+    return keys
 
 
 @cache
@@ -215,21 +208,16 @@ def libraries() -> Mapping[str, str]:
 
 def named_files(value: Any, folder: Path | None) -> dict[str, str]:
     """The hashes of the files that steps or options name: a hierarchy, a population."""
-    return {
-        text: content
-        for text in sorted(set(_texts(value)))
-        if (content := _content(text, folder)) is not None
-    }
+    contents = {text: _content(text, folder) for text in sorted(set(_texts(value)))}
+    return {text: content for text, content in contents.items() if content is not None}
 
 
 def _texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
-    elif isinstance(value, Mapping):
-        for each in value.values():
-            yield from _texts(each)
-    elif isinstance(value, (list, tuple)):
-        for each in value:
+    inside = value.values() if isinstance(value, Mapping) else value
+    if isinstance(value, (Mapping, list, tuple)):
+        for each in inside:
             yield from _texts(each)
 
 
