@@ -89,33 +89,12 @@ def sampled_risk(original: Table, masked: Table, *, population: Table | None = N
         The smallest class of the release, and the shares of the records that are in classes of
         fewer than 5, 10, 20 and 50.
 
-    Parameters
-    ----------
-    original : Table
-        The table before sampling and masking.
-    masked : Table
-        The release.
-    population : Table, optional
-        All people of the original with the values that the release has for them; without it they
-        are learned from the records that are in both, and people with a value that nobody in the
-        release has are not counted. A study gives it with ``population = true``.
+    ``population`` has all people of the original with the values that the release has for them; a
+    study gives it with ``population = true``. Without it they are learned from the records that
+    are in both, and people with a value that nobody in the release has are not counted.
 
-    References
-    ----------
     Verdonck, De Boeck, Willocx, Lapon, Naessens (2022), The impact of data sampling in the
     anonymization pipeline.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from shoal import Roles, Sample
-    >>> table = Table(pl.DataFrame({"age": [30] * 4 + [41] * 8}), Roles(quasi_identifiers=["age"]))
-    >>> sample = Sample(fraction=0.5, strategy="stratified").fit_transform(table)
-    >>> found = sampled_risk(table, sample)
-    >>> round(found.value, 4), found.details["journalist_risk"]["highest"]
-    (0.1667, 0.25)
-    >>> found.details["released"], found.details["smallest_class"]
-    (0.5, 2)
     """
     found = certainty(original if population is None else population, masked)
     shares, sizes = found.per_record, masked.class_sizes()
@@ -150,11 +129,6 @@ def sampled_chi_square(
     :func:`shoal.utility.chi_square` takes a column of which nothing is left as moved altogether.
     Here values are compared at the level that was chosen, whatever it is, so that what remains is
     due to who was released. A study gives ``population = true``.
-
-    References
-    ----------
-    Verdonck, De Boeck, Willocx, Lapon, Naessens (2022), The impact of data sampling in the
-    anonymization pipeline.
     """
     return chi_square(original if population is None else population, masked, columns=columns)
 
@@ -185,39 +159,12 @@ def tuned_performance(
     too, as in the paper: it flatters, and is not what a model achieves on people as they are.
     Where no column is left to learn from there is no model, and the value is 0.
 
-    Parameters
-    ----------
-    original : Table
-        The table before masking; it names the target, and is not learned from.
-    masked : Table
-        The table after masking.
-    target : str, optional
-        The column to predict; the target of the roles without it.
-    grid : str
-        Whose configurations are tried: a preset of :func:`shoal.utility.models.grid`.
-    score : str
-        A score of classes.
-    splits, repeats : int
-        The folds of the training rows, and how often they are split anew.
-    test_share : float
-        The share of the rows that is kept for testing.
-    random_state : int
-        Gives other splits, and seeds the learners. It is no secret.
+    ``grid`` says whose configurations are tried, a preset of :func:`shoal.utility.models.grid`;
+    ``splits`` and ``repeats`` are the folds of the training rows, ``test_share`` is the share of
+    the rows that is kept for testing. ``random_state`` is no secret.
 
-    References
-    ----------
     Carvalho, Moniz, Faria, Antunes (2022), Towards a data privacy-predictive performance
     trade-off, section 4.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from shoal import Roles, Table
-    >>> frame = pl.DataFrame({"age": [20, 30, 40, 50] * 15, "old": [False, False, True, True] * 15})
-    >>> table = Table(frame, Roles(quasi_identifiers=["age"], target="old"))
-    >>> found = tuned_performance(table, table, grid="carvalho-reduced", repeats=1)
-    >>> found.value, found.details["oracle"], found.details["configurations"]
-    (1.0, 1.0, 3)
     """
     name = original.roles.target if target is None else target
     if name is None:

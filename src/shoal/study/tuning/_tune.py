@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
-
-import numpy as np
 
 from shoal.errors import InputError, MissingExtra, PlanError, UnreachableLevel
 from shoal.parameters import Integer, Real, checked
@@ -259,21 +258,11 @@ def tune(
     families = list(default_space(judge.people) if space is None else space)
     if plan is not None and plan.steps:
         families.insert(0, Family("given plan", tuple(plan.to_dict()["steps"])))
-    found, failures = _searched(families, judge, trials, random_state, progress)
+    search = _Search(goal, judge, whole)
+    search.run(families, trials, random_state, progress)
     if progress:
         progress("Confirming the best plan", 0.0)
-    try:
-        recommended = _recommended(found, (judge, whole), unseen, plan)
-    except UnreachableLevel as error:
-        raise UnreachableLevel(f"{error}{_given_up(failures)}") from None
-    return replace(
-        recommended,
-        failures=failures,
-        searched_on=len(judge.people),
-        of=len(seen),
-        held_out=len(unseen),
-        computed=judge.computed + (0 if whole is judge else whole.computed),
-    )
+    return search.recommended(unseen, plan)
 
 
 def parted(table: Table, held_out: float = 0.25) -> tuple[Table, Table]:
@@ -282,35 +271,148 @@ def parted(table: Table, held_out: float = 0.25) -> tuple[Table, Table]:
     return table.keep(~apart), table.keep(apart)
 
 
-def _searched(
-    families: Sequence[Family],
-    judge: Judge,
-    trials: int,
-    random_state: int,
-    progress: Progress | None,
-) -> tuple[list[Tried], dict[str, int]]:
-    """Every plan that was tried, and how often which reason kept one from being tried."""
-    failures: dict[str, int] = {}
-    total = min(trials, sum(family.size for family in families))
-    found: list[Tried] = []
+@dataclass
+class _Search:
+    """Plans tried on the people of one judge, the best of them confirmed by that of the whole.
 
-    def evaluate(family: Family, chosen: dict[str, Any]) -> tuple[float, float]:
-        steps = family.steps_with(chosen)
-        judged = judge.judged(steps, seed=random_state)
-        one = _tried(family.name, steps, judged)
-        if not any(one.steps == other.steps for other in found):
-            found.append(one)
-            if judged.reason is not None:
-                failures[judged.reason] = failures.get(judged.reason, 0) + 1
-            if progress:
-                progress(f"Tuning: {len(found):,} of {total:,} plans", len(found) / total)
-        return one.risk, one.utility
+    ``failures`` counts why plans were given up, ``passed`` has those that were better in the
+    search and not within the limits again.
+    """
 
-    try_plans(families, evaluate, trials, random_state)
-    points = np.array([(one.risk, one.utility) for one in found], np.float64).reshape(-1, 2)
-    front = pareto_front(points, higher_is_better=[False, True])
-    ranked = [replace(one, on_front=bool(on)) for one, on in zip(found, front, strict=True)]
-    return ranked, failures
+    goal: Goal
+    judge: Judge
+    whole: Judge
+    found: list[Tried] = field(default_factory=list)
+    failures: Counter[str] = field(default_factory=Counter)
+    passed: list[Tried] = field(default_factory=list)
+
+    def run(
+        self, families: Sequence[Family], trials: int, random_state: int, progress: Progress | None
+    ) -> None:
+        """Try plans, and mark those on the front."""
+        total = min(trials, sum(family.size for family in families))
+        found: list[Tried] = []
+
+        def evaluate(family: Family, chosen: dict[str, Any]) -> tuple[float, float]:
+            steps = family.steps_with(chosen)
+            judged = self.judge.judged(steps, seed=random_state)
+            one = _tried(family.name, steps, judged)
+            if not any(one.steps == other.steps for other in found):
+                found.append(one)
+                if judged.reason is not None:
+                    self.failures[judged.reason] += 1
+                if progress:
+                    progress(f"Tuning: {len(found):,} of {total:,} plans", len(found) / total)
+            return one.risk, one.utility
+
+        try_plans(families, evaluate, trials, random_state)
+        points = [(one.risk, one.utility) for one in found]
+        front = pareto_front(points, higher_is_better=[False, True])
+        self.found = [replace(one, on_front=bool(on)) for one, on in zip(found, front, strict=True)]
+
+    def recommended(self, unseen: Table, given: Plan | None) -> Tuning:
+        """The best plan that holds under fresh seeds too, measured on people never seen."""
+        goal, judge, whole = self.goal, self.judge, self.whole
+        order, finals = self._stable(), []
+        if whole is not judge:
+            finals = self._finals(list(itertools.islice(order, _FINALISTS)))
+            order = itertools.chain((one for one, _ in finals), order)
+        for one in order:
+            last = whole.judged(one.steps, seed=_LAST_SEED, holdout=unseen)
+            if not _holds(goal, last) or last.risk is None or last.utility is None:
+                self.passed.append(one)
+                continue
+            if goal.min_utility is not None and last.utility.value < goal.min_utility:
+                raise UnreachableLevel(
+                    f"The best plan, '{one.label}', has a utility of {last.utility.value:.3g} for "
+                    f"people that the search never saw, and {goal.min_utility:g} was asked for; "
+                    f"ask for less utility, or allow more risk.{self._given_up()}"
+                )
+            return Tuning(
+                plan=_plan_of(one, whole, given),
+                chosen=one,
+                risk=last.risk,
+                utility=last.utility,
+                tried=tuple(self.found),
+                finals=tuple(again for _, again in finals),
+                reason=self._reason(one, finals),
+                limit=goal.max_risk,
+                measures=(judge.risk[0], judge.utility[0]),
+                failures=self.failures,
+                searched_on=len(judge.people),
+                of=len(whole.people),
+                held_out=len(unseen),
+                computed=judge.computed + (0 if whole is judge else whole.computed),
+            )
+        raise UnreachableLevel(self._nothing() + self._given_up())
+
+    def _stable(self) -> Iterator[Tried]:
+        """The plans within the limits that are so under fresh seeds too, the best first."""
+        for one in self.goal.best_first(self.found):
+            again = [self.judge.judged(one.steps, seed=s, with_utility=False) for s in _FRESH_SEEDS]
+            if all(_holds(self.goal, each, whole_interval=False) for each in again):
+                yield one
+            else:
+                self.passed.append(one)
+
+    def _finals(self, best: Sequence[Tried]) -> list[tuple[Tried, Tried]]:
+        """The best plans with everybody but those held out, the best of them first.
+
+        Each as it was in the search, and as it is now; those beyond the limits now are left out.
+        """
+        pairs = []
+        for one in best:
+            judged = self.whole.judged(one.steps, seed=_FINAL_SEED)
+            now = _tried(one.family, [dict(step) for step in one.steps], judged)
+            if judged.reason is None and self.goal.meets(now):
+                pairs.append((one, now))
+            else:
+                self.passed.append(one)
+        order = self.goal.best_first([now for _, now in pairs])
+        return sorted(pairs, key=lambda pair: order.index(pair[1]))
+
+    def _reason(self, one: Tried, finals: Sequence[tuple[Tried, Tried]]) -> str:
+        goal, everyone = self.goal, len(self.whole.people)
+        within = sum(goal.meets(each) for each in self.found)
+        best = "least risk" if goal.max_risk is None else "most utility"
+        text = f"Of {len(self.found):,} plans that were tried {within:,} have {goal.words}"
+        if self.whole is not self.judge:
+            text += f", on {len(self.judge.people):,} of {everyone:,} people"
+        if len(finals) > 1 and any(one == before for before, _ in finals):
+            text += f"; of the {len(finals):,} best, tried again with all {everyone:,}, "
+            text += f"'{one.label}' has the {best}"
+        else:
+            text += f"; '{one.label}' has the {best} of them"
+        text += (
+            f", and it stayed within the limits under {len(_FRESH_SEEDS)} fresh seeds, and under "
+            f"another one with all {everyone:,} people."
+        )
+        if self.passed:
+            text += f" {len(self.passed):,} that seemed better did not."
+        return text
+
+    def _nothing(self) -> str:
+        known = [one for one in self.found if math.isfinite(one.risk)]
+        if not known:
+            return "No plan could be tried on this table."
+        text = f"No plan of {len(self.found):,} has {self.goal.words}"
+        if self.passed:
+            text += f" ({len(self.passed):,} had in the search, but not under fresh seeds with "
+            text += "everybody)"
+        if self.goal.max_risk is None:
+            best = max(known, key=lambda one: -math.inf if math.isnan(one.utility) else one.utility)
+            text += f"; the most utility was {best.utility:.3g}, by '{best.label}'"
+        else:
+            least = min(known, key=lambda one: one.risk)
+            text += f"; the least risk was {least.risk:.3g}, by '{least.label}'"
+        return f"{text}. Allow more risk, less utility, or other methods."
+
+    def _given_up(self) -> str:
+        """Why most of the plans that failed did, as a sentence more."""
+        if not self.failures:
+            return ""
+        ((reason, times),) = self.failures.most_common(1)
+        return f" {times:,} of {self.failures.total():,} that were given up: {reason.rstrip('.')}."
 
 
 def _tried(family: str, steps: list[dict[str, Any]], judged: Judged) -> Tried:
@@ -319,70 +421,6 @@ def _tried(family: str, steps: list[dict[str, Any]], judged: Judged) -> Tried:
         risk, interval = judged.risk.value, judged.risk.interval
     utility = math.nan if judged.utility is None else judged.utility.value
     return Tried(family, tuple(steps), risk, interval, utility)
-
-
-def _recommended(
-    found: Sequence[Tried], judges: tuple[Judge, Judge], unseen: Table, given: Plan | None
-) -> Tuning:
-    """The best plan that holds under fresh seeds too, measured on people never seen."""
-    judge, whole = judges
-    goal = judge.goal
-    passed: list[Tried] = []  # better in the search, and not within the limits again
-    order: Iterator[Tried] = _stable(found, judge, passed)
-    finals: list[tuple[Tried, Tried]] = []
-    if whole is not judge:
-        finals = _finals(list(itertools.islice(order, _FINALISTS)), whole, passed)
-        order = itertools.chain((one for one, _ in finals), order)
-    for one in order:
-        last = whole.judged(one.steps, seed=_LAST_SEED, holdout=unseen)
-        if not _holds(goal, last) or last.risk is None or last.utility is None:
-            passed.append(one)
-            continue
-        if goal.min_utility is not None and last.utility.value < goal.min_utility:
-            raise UnreachableLevel(
-                f"The best plan, '{one.label}', has a utility of {last.utility.value:.3g} for "
-                f"people that the search never saw, and {goal.min_utility:g} was asked for; ask "
-                "for less utility, or allow more risk."
-            )
-        return Tuning(
-            plan=_plan_of(one, whole, given),
-            chosen=one,
-            risk=last.risk,
-            utility=last.utility,
-            tried=tuple(found),
-            finals=tuple(again for _, again in finals),
-            reason=_reason(one, found, judges, finals, len(passed)),
-            limit=goal.max_risk,
-            measures=(judge.risk[0], judge.utility[0]),
-        )
-    raise UnreachableLevel(_nothing(found, goal, len(passed)))
-
-
-def _stable(found: Sequence[Tried], judge: Judge, passed: list[Tried]) -> Iterator[Tried]:
-    """The plans within the limits that are so under fresh seeds too, the best first."""
-    for one in judge.goal.best_first(found):
-        again = [judge.judged(one.steps, seed=s, with_utility=False) for s in _FRESH_SEEDS]
-        if all(_holds(judge.goal, each, whole_interval=False) for each in again):
-            yield one
-        else:
-            passed.append(one)
-
-
-def _finals(best: Sequence[Tried], whole: Judge, passed: list[Tried]) -> list[tuple[Tried, Tried]]:
-    """The best plans with everybody but those held out, the best of them first.
-
-    Each as it was in the search, and as it is now; those beyond the limits now are left out.
-    """
-    pairs = []
-    for one in best:
-        judged = whole.judged(one.steps, seed=_FINAL_SEED)
-        now = _tried(one.family, [dict(step) for step in one.steps], judged)
-        if judged.reason is None and whole.goal.meets(now):
-            pairs.append((one, now))
-        else:
-            passed.append(one)
-    order = whole.goal.best_first([now for _, now in pairs])
-    return sorted(pairs, key=lambda pair: order.index(pair[1]))
 
 
 def _holds(goal: Goal, judged: Judged, *, whole_interval: bool = True) -> bool:
@@ -401,58 +439,6 @@ def _plan_of(one: Tried, judge: Judge, given: Plan | None) -> Plan:
         bound = Limit(judge.risk[0], at_most=judge.goal.max_risk, options=judge.risk[1])
         require = [*(r for r in require if getattr(r, "key", None) != bound.key), bound]
     return Plan(steps, require=require, roles=judge.people.roles)
-
-
-def _reason(
-    one: Tried,
-    found: Sequence[Tried],
-    judges: tuple[Judge, Judge],
-    finals: Sequence[tuple[Tried, Tried]],
-    passed: int,
-) -> str:
-    judge, whole = judges
-    goal, everyone = judge.goal, len(whole.people)
-    within = sum(goal.meets(each) for each in found)
-    best = "least risk" if goal.max_risk is None else "most utility"
-    text = f"Of {len(found):,} plans that were tried {within:,} have {goal.words}"
-    if whole is not judge:
-        text += f", on {len(judge.people):,} of {everyone:,} people"
-    if len(finals) > 1 and any(one == before for before, _ in finals):
-        text += f"; of the {len(finals):,} best, tried again with all {everyone:,}, "
-        text += f"'{one.label}' has the {best}"
-    else:
-        text += f"; '{one.label}' has the {best} of them"
-    text += (
-        f", and it stayed within the limits under {len(_FRESH_SEEDS)} fresh seeds, and under "
-        f"another one with all {everyone:,} people."
-    )
-    if passed:
-        text += f" {passed:,} that seemed better did not."
-    return text
-
-
-def _nothing(found: Sequence[Tried], goal: Goal, passed: int) -> str:
-    known = [one for one in found if math.isfinite(one.risk)]
-    if not known:
-        return "No plan could be tried on this table."
-    text = f"No plan of {len(found):,} has {goal.words}"
-    if passed:
-        text += f" ({passed:,} had in the search, but not under fresh seeds with everybody)"
-    if goal.max_risk is None:
-        useful = max(known, key=lambda one: -math.inf if math.isnan(one.utility) else one.utility)
-        text += f"; the most utility was {useful.utility:.3g}, by '{useful.label}'"
-    else:
-        least = min(known, key=lambda one: one.risk)
-        text += f"; the least risk was {least.risk:.3g}, by '{least.label}'"
-    return f"{text}. Allow more risk, less utility, or other methods."
-
-
-def _given_up(failures: Mapping[str, int]) -> str:
-    """Why most of the plans that failed did, as a sentence more."""
-    if not failures:
-        return ""
-    reason, times = max(failures.items(), key=lambda each: each[1])
-    return f" {times:,} of {sum(failures.values()):,} that were given up: {reason.rstrip('.')}."
 
 
 def _check(table: Table, risk: str, utility: str) -> None:
