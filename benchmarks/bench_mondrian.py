@@ -20,8 +20,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.kernels.boxes.mondrian_attributes import ordered
-from shoal.kernels.boxes.mondrian_boxes import MondrianBoxes
+from shoal.kernels.boxes.mondrian_boxes import MondrianBoxes, ordered
 from shoal.kernels.conditions import only_size
 
 K = 5

@@ -189,7 +189,7 @@ def full_domain(data: Path, hierarchies: Path, out: Path) -> dict[str, Any]:
 
 def _axes(frame: pl.DataFrame, hierarchies: Path) -> list[Any]:
     """For each column its codes, its attribute, its tree and its values, in Mondrian's order."""
-    from shoal.kernels.boxes.mondrian_attributes import Attribute, ordered
+    from shoal.kernels.boxes.mondrian_boxes import Attribute, ordered
 
     axes: list[Any] = []
     for column in frame:

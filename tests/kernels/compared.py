@@ -1,4 +1,4 @@
-"""Points of many kinds, and records compared with all others."""
+"""What several tests of kernels need: points, partitions, records compared with all others."""
 
 from __future__ import annotations
 
@@ -12,9 +12,22 @@ def dissimilarities(records, row):
     """How unlike one record is to every record."""
     rows = records.values.shape[1]
     tree, found = grow(records, np.arange(rows)), np.empty(rows)
-    set_query(tree.query, records.measure, records.values, records.codes, row)
+    set_query(tree.query, records, row)
     compare_all(tree, records.measure, found)
     return found
+
+
+def matrix(records):
+    """How unlike every two records are."""
+    return np.array([dissimilarities(records, row) for row in range(records.values.shape[1])])
+
+
+def finished(partition):
+    """The labels of a partition, once all records have one."""
+    while partition.advance() < len(partition.labels):
+        pass
+    assert partition.labels.dtype == np.int32
+    return partition.labels
 
 
 def points_of(kind, rows, columns, seed):

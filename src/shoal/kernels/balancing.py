@@ -16,17 +16,8 @@ def balanced_removals(
 
     Each removal takes, of the values that are present in the class, the one that is most frequent
     among all records still left (ties: the lower value), and of its records the last in order.
-
-    Parameters
-    ----------
-    order : numpy.ndarray
-        The records, class after class, those to be taken out first at the end of their class.
-    offsets : numpy.ndarray
-        Where each class starts in ``order``, and where the last one ends.
-    removals : numpy.ndarray
-        How many records leave each class.
-    labels : numpy.ndarray
-        The value of each record, from 0 to ``values`` - 1.
+    ``order`` has the records class after class, and class ``c`` starts at ``offsets[c]`` of it;
+    ``labels`` are below ``values``.
     """
     left = np.zeros(values, np.int64)
     for label in labels:

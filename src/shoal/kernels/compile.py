@@ -47,14 +47,7 @@ def is_small(steps: float) -> bool:
 
 @contextmanager
 def always_compiled() -> Iterator[None]:
-    """Within it every kernel is compiled, however small the work.
-
-    Examples
-    --------
-    >>> with always_compiled():
-    ...     is_small(1)
-    False
-    """
+    """Within it every kernel is compiled, however small the work."""
     global small_work
     before, small_work = small_work, 0
     try:
@@ -66,19 +59,8 @@ def always_compiled() -> Iterator[None]:
 class Compiling(Listener):  # type: ignore[misc]
     """How many kernels are compiled within its ``with``, and for how many seconds.
 
-    Parameters
-    ----------
-    patience : float
-        The number of seconds after which ``tell`` is called, once, at the next kernel.
-    tell : callable, optional
-        Says that compiling is why things take long.
-
-    Examples
-    --------
-    >>> with Compiling() as compiling:
-    ...     pass
-    >>> compiling.kernels, compiling.seconds
-    (0, 0.0)
+    After ``patience`` seconds, at the next kernel, ``tell`` is called once: it says that compiling
+    is why things take long.
     """
 
     def __init__(self, patience: float = 0.0, tell: Callable[[], None] | None = None) -> None:
@@ -123,24 +105,8 @@ class Compiling(Listener):  # type: ignore[misc]
 def python_if_small(steps: Callable[..., float]) -> Callable[[Any], Any]:
     """A kernel that Python runs itself as long as all calls together are not worth compiling it.
 
-    It is for what Python calls: other kernels cannot call what this gives.
-
-    Parameters
-    ----------
-    steps : callable
-        Gets what the kernel gets, and gives about how many values a call reads or writes.
-
-    Examples
-    --------
-    >>> @python_if_small(len)
-    ... @njit(cache=False)
-    ... def total(values):
-    ...     found = 0
-    ...     for value in values:
-    ...         found += value
-    ...     return found
-    >>> int(total(np.array([1, 2, 3])))
-    6
+    ``steps`` gets what the kernel gets, and gives about how many values a call reads or writes. It
+    is for what Python calls: other kernels cannot call what this gives.
     """
 
     def chosen(kernel: Any) -> Any:

@@ -72,13 +72,7 @@ def count_sizes(keys: Keys) -> Integers:
 
 
 def counts_of(codes: npt.NDArray[np.unsignedinteger[Any]], count: int) -> Integers:
-    """How often each number below ``count`` is among the codes.
-
-    Examples
-    --------
-    >>> counts_of(np.array([0, 2, 0], np.uint8), 4)
-    array([2, 0, 1, 0])
-    """
+    """How often each number below ``count`` is among the codes."""
     if is_small(len(codes)) or codes.dtype.itemsize > _NARROW:
         return np.bincount(codes, minlength=count).astype(np.int64, copy=False)
     counts: Integers = _counts_of(_read_only(codes), np.zeros(count, np.int64))
@@ -95,18 +89,9 @@ def _counts_of(codes: npt.NDArray[np.unsignedinteger[Any]], counts: Integers) ->
 def wildcard_totals(tuples: Tuples, starts: Integers, blocks: Integers, weights: Floats) -> Floats:
     """For each tuple the weight of all that agree with it wherever neither has a wildcard.
 
-    Parameters
-    ----------
-    tuples : array of shape (tuples, columns)
-        Different tuples of codes. Run r is ``tuples[starts[r]:starts[r + 1]]``; the tuples of a
-        run have their wildcards in the same columns.
-    starts : array of shape (runs + 1,)
-        Where the runs start, and where the last one ends.
-    blocks : array of shape (runs,)
-        The block of each run, ascending. Tuples of different blocks never agree; runs of one
-        block differ in their wildcards.
-    weights : array of shape (tuples,)
-        The weight of each tuple.
+    Tuples are different. Run r is ``tuples[starts[r]:starts[r + 1]]``, with the wildcards in the
+    same columns; ``blocks`` has the block of each run, ascending. Tuples of different blocks never
+    agree; runs of one block differ in their wildcards.
     """
     return _wildcard_totals(tuples, starts, blocks, weights, _SALT, False)
 
@@ -174,13 +159,7 @@ def _grown(slots: int, most_groups: int) -> int:
 
 
 def first_rows(labels: Labels, count: int) -> Integers:
-    """The first row of each group, for labels numbered by first appearance.
-
-    Examples
-    --------
-    >>> first_rows(np.array([0, 0, 1, 0, 2]), 3)
-    array([0, 2, 4])
-    """
+    """The first row of each group, for labels numbered by first appearance."""
     if is_small(len(labels)):
         new = np.diff(np.maximum.accumulate(labels), prepend=-1)
         return np.flatnonzero(new)[:count]

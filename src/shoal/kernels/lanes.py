@@ -68,40 +68,22 @@ class _LanesModel(models.PrimitiveModel):  # type: ignore[misc]
 @intrinsic
 def load(typing: Any, array: Any, first: Any, second: Any) -> Any:
     """Lanes of ``array[first, second, :16]``; the indices are not negative."""
-    return _loading(array, types.intp, types.intp)
 
-
-@intrinsic
-def load_row(typing: Any, array: Any, start: Any) -> Any:
-    """Lanes of ``array[start : start + 16]``."""
-    return _loading(array, types.intp)
-
-
-def _loading(array: Any, *indices: Any) -> Any:
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.load(_place(context, builder, array, *args), align=_size(array))
 
-    return Lanes(array.dtype)(array, *indices), emit
+    return Lanes(array.dtype)(array, types.intp, types.intp), emit
 
 
 @intrinsic
 def store(typing: Any, lanes: Any, array: Any, first: Any, second: Any) -> Any:
     """``array[first, second, :16] = lanes``; the indices are not negative."""
-    return _storing(lanes, array, types.intp, types.intp)
 
-
-@intrinsic
-def store_row(typing: Any, lanes: Any, array: Any, start: Any) -> Any:
-    """``array[start : start + 16] = lanes``."""
-    return _storing(lanes, array, types.intp)
-
-
-def _storing(lanes: Any, array: Any, *indices: Any) -> Any:
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         builder.store(args[0], _place(context, builder, array, *args[1:]), align=_size(array))
         return context.get_dummy_value()
 
-    return types.void(lanes, array, *indices), emit
+    return types.void(lanes, array, types.intp, types.intp), emit
 
 
 @intrinsic
@@ -240,13 +222,10 @@ def first_lane(typing: Any, hits: Any) -> Any:
 
 
 def _place(context: Any, builder: Any, array: Any, value: Any, *indices: Any) -> Any:
-    """Where lanes begin, as a pointer to them: at an index of a row, or of the last axis at 0."""
+    """Where lanes begin, as a pointer to them."""
     struct = context.make_array(array)(context, builder, value)
-    if len(indices) == 1:
-        item = builder.gep(struct.data, indices)
-    else:
-        at = [*indices, ir.IntType(64)(0)]
-        item = cgutils.get_item_pointer(context, builder, array, struct, at)
+    at = [*indices, ir.IntType(64)(0)]
+    item = cgutils.get_item_pointer(context, builder, array, struct, at)
     return builder.bitcast(item, Lanes(array.dtype).vector.as_pointer())
 
 

@@ -56,7 +56,7 @@ class RankSwap(Masker):
     is_random = True
 
     def _mask(self, table: Table, columns: Sequence[str], log: StepLog) -> Table:
-        from shoal.kernels.rank_swapping import swap_near_ranks
+        from shoal.kernels.shuffling import swap_near_ranks
 
         stream = self._stream(table, log)
         masked = table

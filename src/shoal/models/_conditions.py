@@ -56,7 +56,7 @@ def conditions_of(
     (3, [2.0], [[0, 2, 1]])
     """
     from shoal.kernels import conditions as kernel
-    from shoal.kernels.persons import each_record, persons_of
+    from shoal.kernels.conditions import each_record, persons_of
 
     models = list(models)
     smallest = max([smallest, *(model.smallest_class for model in models)])

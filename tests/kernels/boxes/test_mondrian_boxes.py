@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.kernels.boxes.mondrian_attributes import Attribute, ordered
-from shoal.kernels.boxes.mondrian_boxes import MondrianBoxes
+from shoal.kernels.boxes.mondrian_boxes import Attribute, MondrianBoxes, ordered
 from shoal.kernels.conditions import DISTINCT, EQUAL, Conditions, holds, only_size
 
 # -- the slow way

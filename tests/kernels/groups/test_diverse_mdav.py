@@ -26,7 +26,7 @@ from shoal.kernels.groups.mixed_mdav import MixedMdav
 from shoal.kernels.space.ahmad_dey import ahmad_dey
 from shoal.kernels.space.mixed_records import MixedRecords, gower, squared_euclidean
 
-from ..compared import dissimilarities
+from ..compared import dissimilarities, finished
 
 
 def asked(k, codes, *wanted):
@@ -78,13 +78,6 @@ def assert_satisfied(labels, codes, conditions):
         for group in range(len(sizes)):
             own = codes[column, labels == group]
             assert satisfied(kind, bound, extra, own, codes[column])
-
-
-def finished(partition):
-    while partition.advance() < len(partition.labels):
-        pass
-    assert partition.labels.dtype == np.int32
-    return partition.labels
 
 
 def whole_fails(conditions, codes):

@@ -24,7 +24,7 @@ from shoal.kernels.space.mixed_distance import lower_bounds, open_windows, set_q
 from shoal.kernels.space.mixed_records import MixedRecords, gower, mixed_records
 from shoal.kernels.space.mixed_tree import grow
 
-from ..compared import dissimilarities
+from ..compared import dissimilarities, finished
 
 Labels = npt.NDArray[np.int64]
 
@@ -117,13 +117,6 @@ def numbered(groups: list[Labels]) -> Labels:
     for number, members in enumerate(groups):
         labels[members] = number
     return labels
-
-
-def finished(partition: MixedMdav | RandomStartMdav) -> Labels:
-    while partition.advance() < len(partition.labels):
-        pass
-    assert partition.labels.dtype == np.int32
-    return partition.labels
 
 
 def check(case: Case, k: int, seed: int = 0) -> None:
@@ -230,7 +223,7 @@ def test_bounds_hold_to_the_last_bit(kind: str, form: str, missing: float) -> No
     leaves, (_, above, lanes) = len(tree.values), tree.links
     lower, upper = np.empty((1, 1, WIDTH)), np.empty((1, 1, WIDTH))
     for row in random.integers(0, 600, 10):
-        set_query(tree.query, records.measure, records.values, records.codes, row)
+        set_query(tree.query, records, row)
         gaps = compare(case, case.numeric[row], case.codes[row])
         inside = [gaps[tree.places // WIDTH == leaf] for leaf in range(leaves)]
         ranges = [(found.min(), found.max()) for found in inside]

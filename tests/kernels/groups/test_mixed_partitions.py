@@ -14,14 +14,7 @@ from shoal.kernels.groups.v_mdav import VMdav
 from shoal.kernels.space.ahmad_dey import ahmad_dey
 from shoal.kernels.space.mixed_records import gower
 
-from ..compared import dissimilarities
-
-
-def finished(partition):
-    while partition.advance() < len(partition.labels):
-        pass
-    assert partition.labels.dtype == np.int32
-    return partition.labels
+from ..compared import dissimilarities, finished
 
 
 def records_of(kind, rows, seed, *, tied):

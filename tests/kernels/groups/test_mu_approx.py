@@ -14,7 +14,7 @@ from shoal.kernels.groups.mu_approx import MuApprox
 from shoal.kernels.space.ahmad_dey import ahmad_dey
 from shoal.kernels.space.mixed_records import gower, squared_euclidean
 
-from ..compared import dissimilarities
+from ..compared import finished, matrix
 
 KINDS = ["gower", "gaps", "ahmad-dey", "squared", "squared gaps", "points", "star"]
 
@@ -33,17 +33,6 @@ def records_of(kind, rows, seed, *, tied):
     if kind in ("gower", "gaps"):
         return gower(points, categories)
     return ahmad_dey(points, categories, original=kind.startswith("squared"))
-
-
-def matrix(records):
-    return np.array([dissimilarities(records, row) for row in range(records.values.shape[1])])
-
-
-def finished(partition):
-    while partition.advance() < len(partition.labels):
-        pass
-    assert partition.labels.dtype == np.int32
-    return partition.labels
 
 
 def loss(gaps, rows):

@@ -13,9 +13,14 @@ from shoal.kernels.lattice.conditions import judged
 from shoal.kernels.lattice.lattice import FullDomainSearch
 from shoal.kernels.lattice.losses import Loss
 from shoal.kernels.lattice.nodes import Lattice
-from shoal.kernels.lattice.projections import Projections
 from shoal.kernels.lattice.roll_up import Base, projected
-from shoal.kernels.lattice.searches import _affordable, _not_ruled_out, descend, from_above
+from shoal.kernels.lattice.searches import (
+    Projections,
+    _affordable,
+    _not_ruled_out,
+    descend,
+    from_above,
+)
 
 
 def lattice_of(seed: int, kinds: tuple[int, ...], limit: int, loss: str = "loss") -> Lattice:

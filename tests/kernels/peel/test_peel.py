@@ -29,7 +29,6 @@ from shoal.kernels.conditions import (
     only_size,
 )
 from shoal.kernels.lattice.roll_up import Base
-from shoal.kernels.peel import nodes as _peel_walk
 from shoal.kernels.peel import peel as _peel
 from shoal.kernels.peel.peel import PeelLattice
 
@@ -183,7 +182,7 @@ def walked(records: Any, maps: Any, smallest: int) -> list[int]:
 def test_classes_are_finished_in_order_of_cost(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without ties between nodes, the peeling is the walk as it is written down."""
     monkeypatch.setattr(_peel, "NODES", 3)
-    monkeypatch.setattr(_peel_walk, "NODES", 3)
+    monkeypatch.setattr(_peel, "NODES", 3)
     compared = 0
     for seed in range(60):
         records, sensitive, maps, conditions = problem(seed, (), 4)

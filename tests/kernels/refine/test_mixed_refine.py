@@ -17,7 +17,7 @@ from shoal.kernels.refine.mixed_refine import MixedRefinement
 from shoal.kernels.space.ahmad_dey import ahmad_dey
 from shoal.kernels.space.mixed_records import gower, squared_euclidean
 
-from ..compared import dissimilarities
+from ..compared import matrix
 
 KINDS = ["gower", "ahmad-dey", "squared", "points", "ties", "equal"]
 
@@ -35,10 +35,6 @@ def records_of(kind, rows, seed):
         return ahmad_dey(points, categories, original=kind == "squared")
     gaps = np.where(draw.random(points.shape) < 0.15, np.nan, points)
     return gower(gaps, np.where(draw.random(points.shape) < 0.15, -1, categories))
-
-
-def matrix(records):
-    return np.array([dissimilarities(records, row) for row in range(records.values.shape[1])])
 
 
 def loss(gaps, labels):

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from shoal.kernels.refine import exchange as _exchange
 from shoal.kernels.refine import group_lists as _group_lists
 from shoal.kernels.refine import refine as _refine
 from shoal.kernels.refine.group_lists import WORDS_PER_KICK
@@ -188,8 +187,8 @@ def test_a_trade_that_loses_is_taken_back() -> None:
     for row in range(0, 200, 7):
         there = groups.rows[(row + 100) % 200, _group_lists.LABEL]
         groups.counts[_group_lists.LOGGED] = 0
-        _exchange.relocate(groups, row, there)
-        assert not _exchange._gained(groups, 0)
+        _refine.relocate(groups, row, there)
+        assert not _refine._gained(groups, 0)
         np.testing.assert_array_equal(refinement.labels, labels)
         assert refinement.sum_of_squares() == pytest.approx(total, rel=1e-12)
         np.testing.assert_allclose(groups.own, own, rtol=1e-9)

@@ -11,10 +11,9 @@ from shoal.kernels.lanes import WIDTH
 from shoal.kernels.space.ahmad_dey import ahmad_dey
 from shoal.kernels.space.mixed_distance import set_query
 from shoal.kernels.space.mixed_records import gower
-from shoal.kernels.space.mixed_scan import pack, rows_by_leaf, scan
-from shoal.kernels.space.mixed_tree import forget, grow
+from shoal.kernels.space.mixed_tree import forget, grow, pack, rows_by_leaf, scan
 
-from ..compared import dissimilarities
+from ..compared import dissimilarities, finished
 
 KINDS = ["gower", "gaps", "ahmad-dey", "ties", "equal"]
 
@@ -45,7 +44,7 @@ def test_a_scan_finds_the_nearest_and_the_furthest(kind, size):
     assert len(packed.values) == -(-147 // WIDTH)
     gaps, found = np.empty(size), np.empty(size)
     for row, first in [(0, 0), (0, 9), (40, 5), (148, 2)]:
-        set_query(packed.query, records.measure, records.values, records.codes, row)
+        set_query(packed.query, records, row)
         away = dissimilarities(records, row)
         others = sorted(set(held.tolist()) - {row}, key=lambda other: (away[other], other))
         furthest = min(others, key=lambda other: (-away[other], other))
@@ -55,12 +54,6 @@ def test_a_scan_finds_the_nearest_and_the_furthest(kind, size):
         found[:] = -1
         assert scan(packed, records.measure, first, row, gaps, found, False) == -1
         assert sorted(found.tolist()) == sorted(others[:size])
-
-
-def finished(partition):
-    while partition.advance() < len(partition.labels):
-        pass
-    return partition.labels
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -21,50 +21,96 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shoal.kernels.arrays import Codes, Integers
-from shoal.kernels.boxes.mondrian_attributes import (
-    Attribute,
-    Packed,
-    height_over,
-    packed,
-    width_over,
-)
+from shoal.kernels.arrays import Codes, Floats, Integers
 from shoal.kernels.compile import njit, python_if_small
-from shoal.kernels.conditions import Conditions, holds
+from shoal.kernels.conditions import Conditions, counted_once, holds, meet, next_tick
 from shoal.kernels.groups.mondrian import misplaced, swap
-from shoal.kernels.persons import counted_once, meet, next_tick
 
 _CELLS = 10_000_000  # looked at in about 50 ms
 _SPARSE = 4  # codes per record of a part from which on sorting is cheaper than counting
 
 
+class Attribute(NamedTuple):
+    """How one attribute is cut; without rows in ``first`` it has no tree and is ordered.
+
+    Codes follow the order of the values; under a tree, the values below each node are neighbours.
+    """
+
+    positions: Floats  # of each code on a line from 0 to 1; what is kept apart stands beyond
+    first: Codes  # by height, 0 the values and the last the root: of the node over each code
+    last: Codes
+    widths: Floats  # of that node, from 0 to 1
+
+
+def ordered(positions: Floats) -> Attribute:
+    """An attribute without a tree."""
+    none = np.empty((0, len(positions)), np.int32)
+    return Attribute(positions, none, none, np.empty((0, len(positions))))
+
+
+class Packed(NamedTuple):
+    """All attributes in arrays of one shape."""
+
+    positions: Floats  # one after the other
+    starts: Integers
+    tree: Integers  # which tree an attribute has, -1 for none
+    heights: Integers
+    first: Codes
+    last: Codes
+    widths: Floats
+
+
+def packed(attributes: Sequence[Attribute]) -> Packed:
+    sizes = [len(attribute.positions) for attribute in attributes]
+    trees = [attribute for attribute in attributes if len(attribute.first)]
+    shape = (
+        len(trees),
+        max((len(attribute.first) for attribute in trees), default=0),
+        max((len(attribute.positions) for attribute in trees), default=0),
+    )
+    first, last = np.zeros(shape, np.int32), np.zeros(shape, np.int32)
+    widths = np.zeros(shape)
+    for place, attribute in enumerate(trees):
+        rows, values = attribute.first.shape
+        first[place, :rows, :values] = attribute.first
+        last[place, :rows, :values] = attribute.last
+        widths[place, :rows, :values] = attribute.widths
+    return Packed(
+        np.concatenate([attribute.positions for attribute in attributes] or [np.empty(0)]),
+        np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        np.cumsum([len(a.first) > 0 for a in attributes], dtype=np.int64)
+        * np.array([len(a.first) > 0 for a in attributes], np.int64)
+        - 1,
+        np.array([len(attribute.first) for attribute in trees], np.int64),
+        first,
+        last,
+        widths,
+    )
+
+
+@njit(cache=True)
+def height_over(attributes: Any, tree: int, low: int, high: int) -> int:
+    """How high the lowest node over both codes is."""
+    height = 0
+    while height < attributes.heights[tree] - 1 and attributes.last[tree, height, low] < high:
+        height += 1
+    return height
+
+
+@njit(cache=True)
+def width_over(attributes: Any, column: int, low: int, high: int) -> float:
+    tree = attributes.tree[column]
+    if tree >= 0:
+        return attributes.widths[tree, height_over(attributes, tree, low, high), low]
+    start = attributes.starts[column]
+    return attributes.positions[start + high] - attributes.positions[start + low]
+
+
 class MondrianBoxes:
     """The partition of weighted combinations into boxes that satisfy conditions.
 
-    Parameters
-    ----------
-    codes : numpy.ndarray
-        One row per combination, one column per attribute.
-    counts, population : numpy.ndarray
-        How many records each combination stands for, in the table and in a population.
-    secrets : numpy.ndarray
-        The codes of the sensitive columns, one row per column.
-
-    Examples
-    --------
-    >>> from shoal.kernels.conditions import only_size
-    >>> from shoal.kernels.boxes.mondrian_attributes import ordered
-    >>> codes = np.array([[0, 0], [3, 0], [0, 1], [2, 0], [1, 0]], np.int32)
-    >>> ages, sexes = ordered(np.array([0.0, 0.1, 0.8, 1.0])), ordered(np.arange(2.0))
-    >>> ones = np.ones(5, np.int64)
-    >>> none = np.empty((0, 5), np.int32)
-    >>> boxes = MondrianBoxes(codes, ones, ones, none, [ages, sexes], only_size(2))
-    >>> while boxes.advance() < 5:
-    ...     pass
-    >>> boxes.labels.tolist(), boxes.lows.tolist(), boxes.highs.tolist()
-    ([0, 1, 0, 1, 1], [[0, 0], [1, 0]], [[0, 1], [3, 0]])
-    >>> boxes.cuts[1, 0].tolist()  # from a cut between 0 and 1, with nothing above
-    [0, 1, -1, -1]
+    ``codes`` has a row per combination and a column per attribute, ``secrets`` a row per sensitive
+    column; ``counts`` and ``population`` say how many records a combination stands for.
     """
 
     def __init__(

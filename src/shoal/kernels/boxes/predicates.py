@@ -101,17 +101,9 @@ def holds(rows: Indexed, row: int, columns: Integers, labels: Integers, runs: Ru
 def isolated_rows(rows: Indexed, columns: Integers, labels: Integers, runs: Runs) -> Integers:
     """For each predicate a row of the only person that it holds for, or NOBODY, or SEVERAL.
 
-    Only rows that meet the condition which the fewest meet are looked at.
-
-    Parameters
-    ----------
-    rows : Indexed
-        The rows among which those of one person are to be isolated.
-    columns, labels : array of int64
-        ``columns[p, i]`` and ``labels[p, i]`` are condition ``i`` of predicate ``p``: the value in
-        that column is one that the label stands for. A label of -1 asks for nothing.
-    runs : Runs
-        What each label stands for.
+    ``columns[p, i]`` and ``labels[p, i]`` are condition ``i`` of predicate ``p``: the value in that
+    column is one that the label stands for. A label of -1 asks for nothing. Only rows that meet the
+    condition which the fewest meet are looked at.
     """
     starts, low, high = runs
     found = np.full(len(columns), NOBODY, np.int64)
@@ -138,20 +130,7 @@ def isolated_rows(rows: Indexed, columns: Integers, labels: Integers, runs: Runs
 
 
 def covered_rows(rows: Indexed, boxes: Integers, runs: Runs, weights: Floats) -> Floats:
-    """For each box, which has a label in every column, the weight of the rows that it covers.
-
-    Examples
-    --------
-    Two boxes of one column, with the codes 0 to 1 and 1; the row of code 1 weighs 3.
-
-    >>> rows = indexed(np.array([[0, 1]]), np.array([2]))
-    >>> runs = Runs(np.array([0, 1, 2]), np.array([0, 1]), np.array([1, 1]))
-    >>> boxes = np.array([[0], [1]])
-    >>> covered_rows(rows, boxes, runs, np.array([1.0, 3.0])).tolist()
-    [4.0, 3.0]
-    >>> shared_out(rows, boxes, runs, np.array([0.25, 0.5])).tolist()
-    [0.25, 0.75]
-    """
+    """For each box, which has a label in every column, the weight of the rows that it covers."""
     totals = np.zeros(len(boxes))
     _add_up(rows, boxes, runs, weights, totals, False)
     return totals

@@ -41,20 +41,7 @@ def nearest_boxes(
 def covering_boxes(
     codes: Integers, boxes: Codes, inside: Flags, starts: Integers, widths: Integers
 ) -> tuple[Integers, Integers]:
-    """Every pair of a record and a box that covers it, in the order of the records.
-
-    Examples
-    --------
-    Two stretches of one column; the second code lies in both.
-
-    >>> inside = np.array([True, False, True, True])
-    >>> one = np.zeros(1, np.int64)
-    >>> records, found = covering_boxes(
-    ...     np.array([[0], [1]]), np.array([[0], [1]], np.int32), inside, one, one + 2
-    ... )
-    >>> records.tolist(), found.tolist()
-    ([0, 1, 1], [0, 0, 1])
-    """
+    """Every pair of a record and a box that covers it, in the order of the records."""
     counts = np.zeros(len(codes), np.int64)
     _pairs(codes, boxes, (inside, starts, widths), counts, np.empty(0, np.int64), False)
     records = np.repeat(np.arange(len(codes)), counts)

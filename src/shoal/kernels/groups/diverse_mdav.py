@@ -45,7 +45,7 @@ from shoal.kernels.groups.diverse_merge import settled
 from shoal.kernels.lanes import WIDTH
 from shoal.kernels.space.mixed_centroid import Centroid, centroid_of, leave, set_centroid
 from shoal.kernels.space.mixed_distance import set_query
-from shoal.kernels.space.mixed_records import MixedRecords, squared_euclidean, with_lonely_codes
+from shoal.kernels.space.mixed_records import MixedRecords, squared_euclidean, with_unshared_codes
 from shoal.kernels.space.mixed_tree import (
     Tree,
     compare_all,
@@ -82,36 +82,10 @@ class _Search(NamedTuple):
 
 
 class DiverseMdav:
-    """MDAV with groups of at least k records that satisfy conditions.
+    """MDAV with groups of at least k records that satisfy conditions, as the whole table must.
 
-    Parameters
-    ----------
-    space : array of shape (records, columns), or MixedRecords
-        Points under Euclidean distance, or records of mixed type; at least k.
-    k : int
-        The least size of a group, at least 1.
-    conditions : Conditions
-        What every group must satisfy. The table as a whole does.
-    codes : array of shape (sensitive columns, records)
-        The sensitive values.
-
-    Attributes
-    ----------
-    labels : array of int32
-        The group of each record, numbered from 0; -1 until the record has one.
-
-    Examples
-    --------
-    >>> from shoal.kernels.conditions import DISTINCT, only_size
-    >>> conditions = only_size(2)._replace(
-    ...     kinds=np.array([DISTINCT]), columns=np.array([0]), bounds=np.array([2.0]),
-    ...     extras=np.zeros(1), shares=np.array([[0.5, 0.5]]), values=np.array([2]))
-    >>> points = np.array([[0.0], [1], [2], [10], [11], [13]])
-    >>> mdav = DiverseMdav(points, 2, conditions, np.array([[0, 0, 1, 1, 1, 0]]))
-    >>> while mdav.advance() < 6:
-    ...     pass
-    >>> mdav.labels.tolist()
-    [1, 1, 1, 0, 0, 0]
+    ``space`` has points under Euclidean distance or records of mixed type, ``codes`` the sensitive
+    values by column and record.
     """
 
     def __init__(
@@ -122,7 +96,7 @@ class DiverseMdav:
         codes: npt.NDArray[np.integer[Any]],
     ) -> None:
         records = space if isinstance(space, MixedRecords) else squared_euclidean(space)
-        records = with_lonely_codes(records)
+        records = with_unshared_codes(records)
         rows = records.values.shape[1]
         self.labels: Labels = np.full(rows, -1, np.int32)
         sensitive = sensitive_of(codes)
@@ -207,7 +181,7 @@ def _gather(search: _Search, seed: int, k: int) -> int:
     tree, records, conditions = search.tree, search.records, search.conditions
     sensitive, group, near, gaps = search.sensitive, search.group, search.near, search.gaps
     fair, left = search.state[_FAIR], search.state[_LEFT]
-    set_query(tree.query, records.measure, records.values, records.codes, seed)
+    set_query(tree.query, records, seed)
     wanted = k - 1 if fair == k else min(left - 1, 2 * fair + _MORE)
     met = nearest(tree, records.measure, seed, gaps[:wanted], near[:wanted])
     rows = _by_distance(near, gaps, wanted)

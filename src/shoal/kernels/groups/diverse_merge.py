@@ -12,12 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shoal.kernels.arrays import Floats, Integers, Labels
+from shoal.kernels.arrays import Codes, Floats, Integers, Labels
 from shoal.kernels.compile import njit
-from shoal.kernels.conditions import Conditions, holds
+from shoal.kernels.conditions import Conditions, counted_once, holds, meet, next_tick
 from shoal.kernels.groups.diverse_group import Sensitive, count_in, table_shape
 from shoal.kernels.lanes import WIDTH
-from shoal.kernels.persons import counted_once, meet, next_tick
 from shoal.kernels.space.mixed_distance import set_query
 from shoal.kernels.space.mixed_records import MixedRecords
 from shoal.kernels.space.mixed_tree import Tree, compare_all, grow
@@ -35,29 +34,24 @@ class Lists(NamedTuple):
     tally: Integers  # room for the codes of one column
 
 
+class _Search(NamedTuple):
+    """The groups, and what is looked for among them."""
+
+    tree: Tree  # of the centres
+    lists: Lists
+    records: MixedRecords
+    centres: MixedRecords
+    conditions: Conditions
+    codes: Codes  # the sensitive values by column and record
+    gaps: Floats  # room for the distances of all centres
+
+
 def settled(
     records: MixedRecords, labels: Labels, conditions: Conditions, sensitive: Sensitive
 ) -> Labels:
-    """The groups of all records, each of which satisfies the conditions.
+    """The groups of all records, each of which satisfies the conditions, as the whole table must.
 
-    Parameters
-    ----------
-    records : MixedRecords
-    labels : array of int32
-        Groups numbered from 0, at least one; -1 for a record without a group.
-    conditions : Conditions
-        The table as a whole satisfies them.
-    sensitive : Sensitive
-
-    Examples
-    --------
-    >>> from shoal.kernels.conditions import only_size
-    >>> from shoal.kernels.groups.diverse_group import sensitive_of
-    >>> from shoal.kernels.space.mixed_records import squared_euclidean
-    >>> records = squared_euclidean(np.array([[0.0], [1], [5], [6], [20]]))
-    >>> nothing = sensitive_of(np.empty((0, 5), int))
-    >>> settled(records, np.array([0, 0, 1, 1, 2], np.int32), only_size(2), nothing).tolist()
-    [0, 0, 1, 1, 1]
+    ``labels`` number at least one group; -1 is a record without a group.
     """
     groups = int(labels.max()) + 1
     nominal, numeric = len(records.codes), len(records.values)
@@ -77,8 +71,9 @@ def settled(
     _list(lists, records, centres, found)
     tree = grow(centres, np.arange(groups))
     gaps = np.empty(groups)
-    _join(tree, lists, records, conditions, sensitive.codes, gaps, found)
-    _merge(tree, lists, records, centres, conditions, sensitive.codes, gaps)
+    search = _Search(tree, lists, records, centres, conditions, sensitive.codes, gaps)
+    _join(search, found)
+    _merge(search)
     return _numbered(lists, found)
 
 
@@ -180,20 +175,13 @@ def _records_of(lists: Lists, persons: Any, group: int, with_row: int, person: i
 
 
 @njit(cache=True)
-def _join(
-    tree: Tree,
-    lists: Lists,
-    records: MixedRecords,
-    conditions: Conditions,
-    codes: Any,
-    gaps: Floats,
-    labels: Labels,
-) -> None:
+def _join(search: _Search, labels: Labels) -> None:
     """Give every record without a group to one."""
+    tree, lists, records, _, conditions, codes, gaps = search
     for row in range(len(labels)):
         if labels[row] >= 0:
             continue
-        set_query(tree.query, records.measure, records.values, records.codes, row)
+        set_query(tree.query, records, row)
         compare_all(tree, records.measure, gaps)
         nearest = chosen = np.argmin(gaps)
         for _ in range(min(_TRIES, len(gaps))):
@@ -207,26 +195,19 @@ def _join(
 
 
 @njit(cache=True)
-def _merge(
-    tree: Tree,
-    lists: Lists,
-    records: MixedRecords,
-    centres: MixedRecords,
-    conditions: Conditions,
-    codes: Any,
-    gaps: Floats,
-) -> None:
+def _merge(search: _Search) -> None:
     """Let every group that misses a condition take in the nearest other one, until it does not."""
+    tree, lists, records, centres, conditions, codes, gaps = search
     alive = len(lists.heads)
     for group in range(alive):
-        _move_centre(tree, lists, records, centres, group)
+        _move_centre(search, group)
     for group in range(len(lists.heads)):
         while (
             lists.heads[group] >= 0
             and alive > 1
             and not _holds(lists, conditions, codes, group, -1)
         ):
-            set_query(tree.query, records.measure, centres.values, centres.codes, group)
+            set_query(tree.query, centres, group)
             compare_all(tree, records.measure, gaps)
             nearest = -1
             for other in range(len(gaps)):
@@ -240,15 +221,14 @@ def _merge(
                 row = after
             lists.heads[nearest] = -1
             alive -= 1
-            _move_centre(tree, lists, records, centres, group)
+            _move_centre(search, group)
 
 
 @njit(cache=True)
-def _move_centre(
-    tree: Tree, lists: Lists, records: MixedRecords, centres: MixedRecords, group: int
-) -> None:
+def _move_centre(search: _Search, group: int) -> None:
     """Compute a centre anew, also in its leaf; boxes stay, since nobody asks them."""
-    _set_centre(lists, records, centres, group)
+    tree, centres = search.tree, search.centres
+    _set_centre(search.lists, search.records, centres, group)
     leaf, lane = tree.places[group] // WIDTH, tree.places[group] % WIDTH
     for column in range(len(centres.values)):
         tree.values[leaf, column, lane] = centres.values[column, group]

@@ -22,9 +22,18 @@ from shoal.kernels.lanes import WIDTH
 from shoal.kernels.space.few import Few
 from shoal.kernels.space.mixed_centroid import Centroid, centroid_of, leave, set_centroid
 from shoal.kernels.space.mixed_distance import set_query
-from shoal.kernels.space.mixed_records import MixedRecords, with_lonely_codes
-from shoal.kernels.space.mixed_scan import pack, rows_by_leaf, scan
-from shoal.kernels.space.mixed_tree import Tree, forget, furthest, grow, nearest, tighten
+from shoal.kernels.space.mixed_records import MixedRecords, with_unshared_codes
+from shoal.kernels.space.mixed_tree import (
+    Tree,
+    forget,
+    furthest,
+    grow,
+    nearest,
+    pack,
+    rows_by_leaf,
+    scan,
+    tighten,
+)
 
 _STEP = 400_000  # leaves and nodes that a call may compare with a query: about 50 ms
 _SMALL = 512  # records for which a tree is not grown anew
@@ -54,7 +63,7 @@ class _Partition:
     def __init__(self, records: MixedRecords, k: int) -> None:
         rows = records.values.shape[1]
         self.labels: Labels = np.full(rows, -1, np.int32)
-        self._records, self._k = with_lonely_codes(records), k
+        self._records, self._k = with_unshared_codes(records), k
         self._state = np.array([rows, 0, 0])
         self._gaps, self._found = np.empty(k - 1), np.empty(k - 1)
         self._tree: Tree | None = None
@@ -102,31 +111,7 @@ class _Partition:
 
 
 class MixedMdav(_Partition):
-    """MDAV with two groups per round, while 3k records are left; the last have k to 2k - 1.
-
-    Parameters
-    ----------
-    records : MixedRecords
-        The records, at least k.
-    k : int
-        The least size of a group, at least 1.
-
-    Attributes
-    ----------
-    labels : array of int32
-        The group of each record, numbered from 0 in the order in which groups were formed; -1
-        until the record has one.
-
-    Examples
-    --------
-    >>> from shoal.kernels.space.mixed_records import gower
-    >>> numeric = np.array([[1.0], [2], [3], [10], [11], [12], [20], [21], [22]])
-    >>> mdav = MixedMdav(gower(numeric, np.zeros((9, 0), int)), k=3)
-    >>> while mdav.advance() < 9:
-    ...     pass
-    >>> mdav.labels.tolist()
-    [1, 1, 1, 2, 2, 2, 0, 0, 0]
-    """
+    """MDAV with two groups per round, while 3k records are left; the last have k to 2k - 1."""
 
     _passes = 1.5  # one for each group, and one to the centroid for two of them
 
@@ -141,31 +126,7 @@ class MixedMdav(_Partition):
 class RandomStartMdav(_Partition):
     """MDAV with one group per round around the record furthest from a random one.
 
-    Parameters
-    ----------
-    records : MixedRecords
-        The records, at least k.
-    k : int
-        The least size of a group, at least 1.
-    permutation : array of int
-        The rows in random order. Each round takes the next one that is left, from the first again
-        after the last.
-
-    Attributes
-    ----------
-    labels : array of int32
-        The group of each record, numbered from 0 in the order in which groups were formed; -1
-        until the record has one.
-
-    Examples
-    --------
-    >>> from shoal.kernels.space.mixed_records import gower
-    >>> codes = np.array([[0, 0], [0, 0], [1, 0], [1, 1]])
-    >>> mdav = RandomStartMdav(gower(np.zeros((4, 0)), codes), 2, np.array([3, 1, 0, 2]))
-    >>> mdav.advance()
-    4
-    >>> mdav.labels.tolist()
-    [0, 0, 1, 1]
+    That is the next row of ``permutation`` that is left, from the first again after the last.
     """
 
     _passes = 2.0
@@ -179,15 +140,7 @@ class RandomStartMdav(_Partition):
 
 
 def mdav_of_few(records: MixedRecords, k: int) -> Labels:
-    """The groups of :class:`MixedMdav`, by numpy, where records are too few to compile for.
-
-    Examples
-    --------
-    >>> from shoal.kernels.space.mixed_records import gower
-    >>> numeric = np.array([[1.0], [2], [3], [10], [11], [12], [20], [21], [22]])
-    >>> mdav_of_few(gower(numeric, np.zeros((9, 0), int)), k=3).tolist()
-    [1, 1, 1, 2, 2, 2, 0, 0, 0]
-    """
+    """The groups of :class:`MixedMdav`, by numpy, where records are too few to compile for."""
     few, centroid = Few(records), centroid_of(records)
     left, groups = np.arange(records.values.shape[1]), 0
     labels: Labels = np.full(len(left), -1, np.int32)
@@ -217,7 +170,7 @@ def _one_per_round(search: _Search, permutation: Integers, stop: int) -> int:
             state[_NEXT] = (state[_NEXT] + 1) % len(permutation)
         start = permutation[state[_NEXT]]
         state[_NEXT] = (state[_NEXT] + 1) % len(permutation)
-        set_query(tree.query, records.measure, records.values, records.codes, start)
+        set_query(tree.query, records, start)
         seed, visits = _furthest(search)
         met += visits
         met += _form_group(search, seed, False)[1]
@@ -266,7 +219,7 @@ def _form_group(search: _Search, seed: int, want_furthest: bool) -> tuple[int, i
     """
     tree, records, labels, state = search.tree, search.records, search.labels, search.state
     gaps, found = search.gaps, search.found
-    set_query(tree.query, records.measure, records.values, records.codes, seed)
+    set_query(tree.query, records, seed)
     beyond, leaf = -1, tree.places[seed] // WIDTH
     if search.boxes:
         met = nearest(tree, records.measure, seed, gaps, found)

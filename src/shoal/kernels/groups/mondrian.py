@@ -35,16 +35,6 @@ class Mondrian:
     """The partition of records into boxes of at least k; call ``advance`` until all have one.
 
     Groups are numbered in the order of the cuts, lower values first.
-
-    Examples
-    --------
-    >>> from shoal.kernels.space.mixed_records import gower
-    >>> records = gower(np.array([[1.0], [2], [1], [2]]), np.array([[0], [1], [0], [1]]))
-    >>> partition = Mondrian(records, 2)
-    >>> partition.advance()
-    4
-    >>> partition.labels.tolist()
-    [0, 1, 0, 1]
     """
 
     def __init__(self, records: MixedRecords, k: int) -> None:

@@ -14,69 +14,20 @@ divided by its size, as in ``mixed_refine``; if d is a squared Euclidean distanc
 of squares. The record "furthest from the centre" is the one with the greatest sum of d to the
 others. So nothing needs a centre, or coordinates.
 
-What is guaranteed is that the loss is at most so many times the least possible one:
-
-===================================================  ==================================
-Gower, no missing values                             (2 k - 1)(3 k - 1) / 2
-Ahmad-Dey, no missing numbers; squared Euclidean     (2 k - 1)(3 k - 1)(3 k - 2) / 2
-squared Ahmad-Dey, no missing numbers                (2 k - 1)(3 k - 1)^2(3 k - 2) / 2 k
-Gower with missing values, Ahmad-Dey with missing    nothing is proved
-numbers
-===================================================  ==================================
-
-The authors prove a bound of their own, said to be of the order of k^3 (Laszlo and Mukherjee, 2009,
-"Approximation bounds for minimum information loss microaggregation"). Neither its form nor its
-constant could be checked against the paper's text, so it is not quoted here.
-
-The proof. Some best partition has no group of 2 k records or more, whatever d is: parting s
-records at random into a and b >= k leaves on average (s - 2) / (s - 1) of the loss. Of a root's
-k - 1 nearest records one at least is in another tree, so its edge e is at most d to the furthest
-member of its group in that partition. Summed over such a group of g <= 2 k - 1 records these are
-at most twice its sum over pairs, 2 g times its loss. No record has two edges, so all edges
-together are at most 2 (2 k - 1) times the optimum.
-
-An edge lies between at most s^2 / 4 pairs of the s records of a tree. If d satisfies the triangle
-inequality, their sum over pairs is at most s^2 / 4 times the sum of edges E. If only its root
-does, a path of h edges has d of at most h times their sum, and a factor of s - 1 comes in.
-
-If moreover d is of negative type (that is, its root is a distance in a Hilbert space), what is cut
-off never raises the loss, which for s <= 3 k - 1 joined records is then at most s E / 4 (with the
-factor: s (s - 1) E / 4). If it is not, groups that are trees, or branches without their hub, have
-fewer than 2 k records and less than that; but the parting in the manner of MDAV, where no edge can
-be cut, leaves two groups of k or more, which lose at most the sum over all pairs over k:
-s^2 E / 4 k (with the factor: s^2 (s - 1) E / 4 k).
-
-Gower's terms |x - y| and [a differs from b] are distances in L1, so their sum is one, and of
-negative type. In Ahmad and Dey's, delta is a mean of total variations, which is L1 again, and
-(x - y)^2 is a squared distance: the sum is of negative type, but no metric. With delta^2 the root
-is still a metric, but not always of negative type. With missing values Gower's is none: a record
-without a value can be at 0 from two that are not at 0 from each other, and edges say nothing. The
-same is true of a missing number in Ahmad and Dey's, which is compared by its bin; a missing
-category is one like others.
+The loss is at most so many times the least possible one, which docs/methods/microaggregate.md
+tabulates and proves. The authors prove a bound of their own, said to be of the order of k^3 (Laszlo
+and Mukherjee, 2009, "Approximation bounds for minimum information loss microaggregation"). Neither
+its form nor its constant could be checked against the paper's text, so it is not quoted.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from shoal.kernels.arrays import Floats, Rows
+from shoal.kernels.arrays import Floats, Integers, Rows
 from shoal.kernels.compile import njit
-from shoal.kernels.groups.mu_forest import (
-    GROUPED,
-    INSIDE,
-    OUTWARD,
-    OWN,
-    TREES,
-    Forest,
-    cut,
-    edgeless,
-    line_up,
-    link,
-    make_group,
-    pop,
-    representative,
-    size_if_short,
-)
 from shoal.kernels.groups.univariate import stable_argsort
 from shoal.kernels.space.mixed_distance import set_query
 from shoal.kernels.space.mixed_records import (
@@ -84,9 +35,15 @@ from shoal.kernels.space.mixed_records import (
     MixedRecords,
     by_record,
     pair_gap,
-    with_lonely_codes,
+    with_unshared_codes,
 )
 from shoal.kernels.space.mixed_tree import Tree, grow, nearest
+
+TREES, GROUPS, GROUPED = 0, 1, 2
+"""What ``Forest.state`` counts."""
+INSIDE, OUTWARD, OWN = 0, 1, 2
+"""What ``Forest.sums`` has of a record."""
+
 
 _STEP = 400_000  # leaves and nodes that a call may compare with a query: about 50 ms
 _PAIRS = 1_000_000  # compared in about 50 ms
@@ -94,31 +51,205 @@ _LARGE = 8  # trees of more than this times k are halved: pairs of others are al
 _MARGIN = 1e-9  # of the loss: what differs by less is equal, rounding must not choose
 
 
-class MuApprox:
-    """The partition of records of mixed type into groups of k to 2 k - 1.
+class Forest(NamedTuple):
+    """The edges, and the records of each tree side by side, parents before children."""
 
-    Parameters
-    ----------
-    records : MixedRecords
-        The records, at least k.
-    k : int
-        The least size of a group, at least 2.
+    target: Rows  # where a record's edge leads, -1 for a root
+    tree_of: Rows  # union-find
+    sizes: Rows  # of the tree, at its representative; then of the subtree of each record
+    order: Rows  # the records, tree by tree
+    spare: Rows
+    mark: Rows
+    sums: Floats  # of the subtree of each record
+    stack: Integers  # first place of the trees still to cut, and the one behind the last
+    state: Integers  # trees on the stack, groups, records grouped
 
-    Attributes
-    ----------
-    labels : array of int32
-        The group of each record; -1 before.
 
-    Examples
-    --------
-    >>> from shoal.kernels.space.mixed_records import gower
-    >>> numeric = np.array([[0.0], [1.0], [2.0], [9.0], [10.0], [11.0], [30.0]])
-    >>> partition = MuApprox(gower(numeric, np.zeros((7, 0), int)), 3)
-    >>> while partition.advance() < 7:
-    ...     pass
-    >>> partition.labels.tolist()
-    [0, 0, 0, 1, 1, 1, 1]
+def edgeless(count: int, k: int) -> Forest:
+    """A forest of single records."""
+    return Forest(
+        target=np.full(count, -1, np.int32),
+        tree_of=np.arange(count, dtype=np.int32),
+        sizes=np.ones(count, np.int32),
+        order=np.empty(count, np.int32),
+        spare=np.empty(count, np.int32),
+        mark=np.empty(count, np.int32),
+        sums=np.empty((count, 3)),
+        stack=np.empty((count // k + 1, 2), np.int64),
+        state=np.zeros(3, np.int64),
+    )
+
+
+@njit(cache=True)
+def representative(tree_of: Rows, row: int) -> int:
+    """The record that names the tree of a record."""
+    while tree_of[row] != row:
+        tree_of[row] = tree_of[tree_of[row]]
+        row = tree_of[row]
+    return row
+
+
+@njit(cache=True)
+def link(forest: Forest, row: int, to: int) -> None:
+    """Give a root an edge to a record of another tree."""
+    own, other = representative(forest.tree_of, row), representative(forest.tree_of, to)
+    forest.target[row] = to
+    forest.tree_of[own] = other
+    forest.sizes[other] += forest.sizes[own]
+
+
+@njit(cache=True)
+def size_if_short(forest: Forest, row: int, k: int) -> int:
+    """The size of a record's tree if it has fewer than k and that is its root, else 0."""
+    size = forest.sizes[representative(forest.tree_of, row)]
+    return size if size < k and forest.target[row] < 0 else 0
+
+
+@njit(cache=True)
+def line_up(forest: Forest) -> None:
+    """Fill ``order`` with the trees one after another, and the stack with their places."""
+    count = len(forest.target)
+    first_child, next_child = forest.mark, forest.spare
+    first_child[:] = -1
+    for row in range(count - 1, -1, -1):
+        target = forest.target[row]
+        if target >= 0:
+            next_child[row] = first_child[target]
+            first_child[target] = row
+    placed = trees = 0
+    for root in range(count):
+        if forest.target[root] >= 0:
+            continue
+        start = placed
+        forest.order[placed] = root
+        placed += 1
+        at = start
+        while at < placed:
+            child = first_child[forest.order[at]]
+            while child >= 0:
+                forest.order[placed] = child
+                placed += 1
+                child = next_child[child]
+            at += 1
+        forest.stack[trees, 0], forest.stack[trees, 1] = start, placed
+        trees += 1
+    forest.state[TREES] = trees
+    # The tree of the lowest row is cut first.
+    forest.stack[:trees] = forest.stack[:trees][::-1].copy()
+
+
+@njit(cache=True)
+def pop(forest: Forest) -> Integers:
+    """Take a tree from the stack: its first place, and the one behind its last."""
+    forest.state[TREES] -= 1
+    return forest.stack[forest.state[TREES]]
+
+
+@njit(cache=True)
+def _push(forest: Forest, start: int, end: int) -> None:
+    """Put a tree on the stack, unless it has no records."""
+    if end > start:
+        top = forest.state[TREES]
+        forest.stack[top, 0], forest.stack[top, 1] = start, end
+        forest.state[TREES] += 1
+
+
+@njit(cache=True)
+def make_group(forest: Forest, start: int, end: int, labels: Rows) -> None:
+    """Make a whole tree a group."""
+    for place in range(start, end):
+        labels[forest.order[place]] = forest.state[GROUPS]
+    forest.state[GROUPS] += 1
+    forest.state[GROUPED] += end - start
+
+
+@njit(cache=True)
+def _mark_subtree(forest: Forest, start: int, end: int, child: int) -> None:
+    """Mark a record and all below it, and cut its edge."""
+    for place in range(start, end):
+        row = forest.order[place]
+        parent = forest.target[row]
+        forest.mark[row] = row == child or (place > start and forest.mark[parent] == 1)
+    forest.target[child] = -1
+
+
+@njit(cache=True)
+def _sort_marked(forest: Forest, start: int, end: int) -> int:
+    """Put the marked records behind the others, each in their order; give where they begin."""
+    kept, moved = start, 0
+    for place in range(start, end):
+        row = forest.order[place]
+        if forest.mark[row] == 1:
+            forest.spare[moved] = row
+            moved += 1
+        else:
+            forest.order[kept] = row
+            kept += 1
+    forest.order[kept:end] = forest.spare[:moved]
+    return kept
+
+
+@njit(cache=True)
+def cut(
+    forest: Forest, start: int, end: int, k: int, parted: bool, child: int, labels: Rows
+) -> None:
+    """Cut a tree: as marked if it is parted, else at the edge of a child, else its branches off."""
+    if not parted and child < 0:
+        _push(forest, start, _strip_branches(forest, start, end, k, labels))
+        return
+    if not parted:
+        _mark_subtree(forest, start, end, child)
+    middle = _sort_marked(forest, start, end)
+    _push(forest, start, middle)
+    _push(forest, middle, end)
+
+
+@njit(cache=True)
+def _strip_branches(forest: Forest, start: int, end: int, k: int, labels: Rows) -> int:
+    """Make groups of whole branches of the hub until fewer than 3 k records are left.
+
+    No edge parts k from k records, so one vertex has only branches of fewer than k: its
+    subtrees, and all that is not below it. Gives where the rest, which keeps the hub, ends.
     """
+    order, target, sizes, branch = forest.order, forest.target, forest.sizes, forest.mark
+    root = order[start]
+    hub = root
+    for place in range(start, end):
+        if sizes[order[place]] >= k and target[order[place]] == hub:
+            hub = order[place]
+    # A branch is named by its record next to the hub, what is not below the hub by the root.
+    left, filling = end - start, 0
+    kept = start
+    for place in range(start, end):
+        row = order[place]
+        if row == hub:
+            branch[row] = row
+            continue
+        first = row == root or target[row] == hub
+        branch[row] = row if first else branch[target[row]]
+        if first:
+            labels[row] = forest.state[GROUPS] if left >= 3 * k else -1
+            if labels[row] >= 0:
+                filling += end - start - sizes[hub] if row == root else sizes[row]
+                if filling >= k:
+                    left -= filling
+                    forest.state[GROUPS] += 1
+                    forest.state[GROUPED] += filling
+                    filling = 0
+        else:
+            labels[row] = labels[branch[row]]
+    if labels[root] >= 0:
+        target[hub] = -1
+    for place in range(start, end):
+        row = order[place]
+        if row == hub or labels[row] < 0:
+            order[kept] = row
+            kept += 1
+    return kept
+
+
+class MuApprox:
+    """The partition of records of mixed type into groups of k >= 2 to 2 k - 1."""
 
     def __init__(self, records: MixedRecords, k: int) -> None:
         count = records.values.shape[1]
@@ -128,7 +259,7 @@ class MuApprox:
         self._measured = self._joined = 0
         self._forest = edgeless(count, k)
         self.labels = np.full(count, -1, np.int32)
-        self._records = with_lonely_codes(records)
+        self._records = with_unshared_codes(records)
         self._tree = grow(self._records, np.arange(count))
         self._by_record = by_record(records)
 
@@ -160,7 +291,7 @@ def _measure(
     """How unlike each record is to its (k - 1)-th nearest other; give how far that is."""
     gaps, found, row = np.empty(k - 1), np.empty(k - 1), start
     while row < len(radii) and step > 0:
-        set_query(tree.query, records.measure, records.values, records.codes, row)
+        set_query(tree.query, records, row)
         step -= nearest(tree, records.measure, row, gaps, found)
         radii[row] = gaps[0]
         row += 1
@@ -181,7 +312,7 @@ def _join(
             continue
         own = representative(forest.tree_of, row)
         # A tree of ``size`` records cannot hold all of the root's ``size`` nearest others.
-        set_query(tree.query, records.measure, records.values, records.codes, row)
+        set_query(tree.query, records, row)
         step -= nearest(tree, records.measure, row, gaps[:size], found[:size])
         best = -1
         for i in range(size):

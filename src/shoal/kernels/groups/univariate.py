@@ -35,13 +35,7 @@ _MASK = np.uint64((1 << _DIGIT) - 1)
 
 
 def stable_argsort(values: Column) -> Rows:
-    """The rows in the order of their values, equal values by row.
-
-    Examples
-    --------
-    >>> stable_argsort(np.array([2.5, -1.0, 0.0, -1.0, -0.0])).tolist()
-    [1, 3, 2, 4, 0]
-    """
+    """The rows in the order of their values, equal values by row."""
     bits = np.ascontiguousarray(values).view(np.uint64)
     counts = np.zeros((_DIGITS, 1 << _DIGIT), np.int64)
     order = np.empty(len(bits), np.int32)
@@ -66,14 +60,9 @@ def stable_argsort(values: Column) -> Rows:
 def rank_groups(count: int, k: int) -> Integers:
     """Where each of the ``count // k`` groups begins in the sorted rows, then ``count``.
 
-    All groups have k records, but for the one in the middle, which takes the ``count % k`` that
-    are left over. The values at both ends differ most from their neighbours: groups there are as
-    small as they may be. In the top group of a skewed column a few more would do most harm.
-
-    Examples
-    --------
-    >>> rank_groups(11, 3).tolist()
-    [0, 3, 8, 11]
+    All groups have k records, but for the one in the middle, which takes the ``count % k`` that are
+    left over. The values at both ends differ most from their neighbours: groups there are as small
+    as they may be. In the top group of a skewed column a few more would do most harm.
     """
     groups = count // k
     starts = np.arange(groups + 1, dtype=np.int64) * k
@@ -82,14 +71,7 @@ def rank_groups(count: int, k: int) -> Integers:
 
 
 def individual_ranking(values: Column, k: int) -> tuple[Rows, Integers]:
-    """The rows in the order of their values, and where each rank group begins in it.
-
-    Examples
-    --------
-    >>> order, offsets = individual_ranking(np.array([9, 1, 5, 2, 8]), 2)
-    >>> order.tolist(), offsets.tolist(), labels_of(order, offsets).tolist()
-    ([1, 3, 2, 4, 0], [0, 2, 5], [1, 0, 1, 0, 1])
-    """
+    """The rows in the order of their values, and where each rank group begins in it."""
     return stable_argsort(values), rank_groups(len(values), k)
 
 
@@ -176,16 +158,8 @@ def _next_pass(source: Any, digit_number: int, counts: Integers, target: Any, la
 class OptimalUnivariate:
     """The partition of a column into groups of at least k with the least sum of squares.
 
-    Where several partitions are best, the smaller last group wins, then the one before it, and
-    so on. ``order`` and ``offsets`` are as in individual ranking.
-
-    Examples
-    --------
-    >>> partition = OptimalUnivariate(np.array([1.0, 9.0, 2.0, 10.0, 3.0]), 2)
-    >>> while partition.advance() < 5:
-    ...     pass
-    >>> partition.labels.tolist()
-    [0, 1, 0, 1, 0]
+    Where several partitions are best, the smaller last group wins, then the one before it, and so
+    on. ``order`` and ``offsets`` are as in individual ranking.
     """
 
     def __init__(self, values: Column, k: int) -> None:

@@ -28,7 +28,7 @@ from shoal.kernels.groups.univariate import stable_argsort
 from shoal.kernels.lanes import WIDTH
 from shoal.kernels.space.mixed_centroid import centroid_of, set_centroid
 from shoal.kernels.space.mixed_distance import set_query
-from shoal.kernels.space.mixed_records import MixedRecords, with_lonely_codes
+from shoal.kernels.space.mixed_records import MixedRecords, with_unshared_codes
 from shoal.kernels.space.mixed_tree import Tree, compare_all, forget, grow, nearest, tighten
 
 _STEP = 400_000  # leaves and nodes that a call may compare with a query: about 50 ms
@@ -39,35 +39,13 @@ _LEFT, _GROUPS, _NEXT = 0, 1, 2
 class VMdav:
     """V-MDAV in portions; call ``advance`` until all records have a group.
 
-    Parameters
-    ----------
-    records : MixedRecords
-        The records, at least k.
-    k : int
-        The least size of a group.
-    gamma : float
-        How readily a group takes in further records; 0 gives groups of exactly k.
-
-    Attributes
-    ----------
-    labels : array of int32
-        The group of each record, numbered as they were formed; -1 before.
-
-    Examples
-    --------
-    >>> from shoal.kernels.space.mixed_records import gower
-    >>> numeric = np.array([[0.0], [1.0], [2.0], [3.0], [20.0], [21.0], [22.0]])
-    >>> partition = VMdav(gower(numeric, np.zeros((7, 0), int)), 3, 1.1)
-    >>> while partition.advance() < 7:
-    ...     pass
-    >>> partition.labels.tolist()
-    [1, 1, 1, 1, 0, 0, 0]
+    ``gamma`` says how readily a group takes in further records; 0 gives groups of exactly k.
     """
 
     def __init__(self, records: MixedRecords, k: int, gamma: float) -> None:
         rows = records.values.shape[1]
         self.labels: Labels = np.full(rows, -1, np.int32)
-        records = with_lonely_codes(records)
+        records = with_unshared_codes(records)
         self._records, self._k, self._gamma = records, k, float(gamma)
         self._state = np.array([rows, 0, 0])
         self._tree = grow(records, np.arange(rows))
@@ -125,7 +103,7 @@ def _form_groups(search: _Search, outermost: Labels, stop: int) -> None:
 @njit(cache=True)
 def _nearest_to(search: _Search, row: int, but: int, gaps: Floats, found: Floats) -> int:
     tree, records = search.tree, search.records
-    set_query(tree.query, records.measure, records.values, records.codes, row)
+    set_query(tree.query, records, row)
     return nearest(tree, records.measure, but, gaps, found)
 
 

@@ -38,11 +38,14 @@ from shoal.kernels.conditions import (
     TOLERANCE,
     Conditions,
     code_width,
+    counted_once,
     holds,
+    meet,
+    next_tick,
     only_kinds,
+    take_out_rare_histories,
 )
 from shoal.kernels.lattice.roll_up import POPULATION, RECORDS, Groups
-from shoal.kernels.persons import counted_once, meet, next_tick, take_out_rare_histories
 
 UPWARD_CLOSED = (DISTINCT, IN_POPULATION)
 """The kinds that hold with any records added; a smallest size does too."""

@@ -13,6 +13,7 @@ nearly all nodes beforehand.
 
 from __future__ import annotations
 
+import heapq
 import math
 import time
 from collections.abc import Iterator, Sequence
@@ -20,65 +21,131 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from shoal.kernels.arrays import Codes, Floats
+from shoal.kernels.arrays import Codes, Floats, Integers
 from shoal.kernels.conditions import Conditions
-from shoal.kernels.lattice.anytime import Anytime
-from shoal.kernels.lattice.nodes import Lattice, NodeCheck, explored
-from shoal.kernels.lattice.projections import Projections
-from shoal.kernels.lattice.roll_up import Base
-from shoal.kernels.lattice.searches import by_depth, from_above
+from shoal.kernels.lattice.nodes import Lattice, NodeCheck, Visit, explored
+from shoal.kernels.lattice.roll_up import Base, Groups, roll_up
+from shoal.kernels.lattice.searches import Projections, by_depth, descend, from_above
+
+_BEAMS = (1, 4)
+_MOST_OPEN = 200_000  # nodes that wait; more would fill the memory
+
 
 _PORTION = 0.05  # seconds
+
+
+_Open = tuple[float, tuple[int, ...], int]  # a node that waits: its floor, levels, and position
+
+
+class Anytime:
+    """The search of lattices too large to be settled: good nodes soon, and a bound on how good.
+
+    First each attribute in turn comes down from the top as far as that helps. Then a beam climbs
+    from below, raising one attribute at a time, and each climb ends with the same descent from the
+    best node. What time is left goes into raising the bound: nodes are taken from the lowest floor
+    on, and the lowest floor not taken yet bounds every node. If that meets the best node, it is
+    proven optimal after all. ``bound`` and ``optimal`` hold at any moment.
+    """
+
+    def __init__(self, lattice: Lattice, projections: Projections) -> None:
+        self._lattice, self._projections = lattice, projections
+        self.bound = projections.least() if lattice.loss.by_level else -math.inf
+        self.optimal = False
+
+    def steps(self) -> Iterator[None]:
+        """Each step looks at one node."""
+        lattice = self._lattice
+        top = lattice.visit(lattice.at(lattice.heights), lattice.heights)
+        lowest = lattice.visit(lattice.at(self._projections.lowest), self._projections.lowest)
+        if lattice.monotone and top.suppressed > lattice.limit:
+            self.bound, self.optimal = math.inf, True
+            return
+        self.bound = max(self.bound, lowest.floor)
+        yield from descend(lattice, lattice.heights, self._projections.lowest)
+        for width in _BEAMS:
+            yield from self._climb(width, lowest, top)
+            if lattice.best is not None:
+                start = np.array(lattice.best.levels, np.int64)
+                yield from descend(lattice, start, self._projections.lowest)
+        yield from self._raise_bound()
+
+    def _climb(self, width: int, lowest: Visit, top: Visit) -> Iterator[None]:
+        """Raise one attribute at a time, keeping the most promising nodes."""
+        lattice = self._lattice
+        span = max(top.floor - lowest.floor, 1e-300)
+        records = max(1, lattice.loss.records)
+        start = self._projections.lowest
+        beam: list[tuple[Integers, Groups]] = [(start, lattice.at(start))]
+        while beam:
+            found: list[tuple[float, tuple[int, ...], Groups]] = []
+            seen = set()
+            for levels, table in beam:
+                for j in np.flatnonzero(levels < lattice.heights):
+                    higher = levels.copy()
+                    higher[j] += 1
+                    if tuple(higher.tolist()) in seen:
+                        continue
+                    seen.add(tuple(higher.tolist()))
+                    raised = roll_up(table, lattice.code, int(j), int(levels[j]), lattice.slots)
+                    lattice.rows += len(table.weights)
+                    visit = lattice.visit(raised, higher)
+                    yield
+                    if not lattice.settled(visit.floor, higher):
+                        excess = max(0, visit.suppressed - lattice.limit) / records
+                        score = (visit.floor - lowest.floor) / span + excess
+                        found.append((score, visit.levels, raised))
+                        found.sort(key=lambda each: each[:2])
+                        del found[width:]
+            beam = [(np.array(levels, np.int64), table) for _, levels, table in found]
+
+    def _raise_bound(self) -> Iterator[None]:
+        """Best first: the floor of the first node in the queue bounds all that are open."""
+        lattice, heights = self._lattice, self._lattice.heights
+        start = self._projections.lowest
+        queue: list[_Open] = [(self.bound, tuple(start.tolist()), 0)]
+        while queue and len(queue) < _MOST_OPEN:
+            floor, node, position = queue[0]
+            self.bound = max(self.bound, floor)
+            levels = np.array(node, np.int64)
+            if lattice.best is not None and floor > lattice.best.loss * (1 + 1e-9):
+                break
+            heapq.heappop(queue)
+            if not lattice.settled(floor, levels):
+                if not self._projections.rules_out(levels):
+                    floor = max(floor, lattice.visit(lattice.at(levels), levels).floor)
+                    yield
+                for j in range(position, len(levels)):
+                    if levels[j] < heights[j]:
+                        levels[j] += 1
+                        self._push(queue, floor, levels, j)
+                        levels[j] -= 1
+        if not queue or len(queue) < _MOST_OPEN:
+            self.optimal = True
+            self.bound = lattice.best.loss if lattice.best is not None else math.inf
+
+    def _push(self, queue: list[_Open], floor: float, levels: Integers, position: int) -> None:
+        """Let a node wait, unless neither it nor one above it can be the best."""
+        lattice = self._lattice
+        if lattice.loss.by_level:
+            floor = max(floor, lattice.loss.floor(levels))
+        highest = np.append(levels[:position], lattice.heights[position:])
+        if not lattice.settled(floor, levels) and not self._projections.rules_out(highest):
+            heapq.heappush(queue, (floor, tuple(levels.tolist()), position))
 
 
 class FullDomainSearch:
     """The node of least loss among all that hold the conditions within the suppression limit.
 
-    Among nodes of equal loss (to 12 digits) it is the one with the lowest sum of levels, and
-    among these the first in lexicographic order.
+    Among nodes of equal loss (to 12 digits) it is the one with the lowest sum of levels, and among
+    these the first in lexicographic order.
 
-    Parameters
-    ----------
-    base : Base
-        The distinct combinations of values, with their counts.
-    maps, leaves : sequences of arrays of shape (levels, values)
-        For each attribute the code of each value at each level, level 0 being the value itself,
-        and how many values of the hierarchy are under that code.
-    domains : sequence of float
-        How many values each hierarchy has.
-    conditions : Conditions
-        What every released class must satisfy.
-    limit : int
-        The most records that may be suppressed.
-    loss : str
-        One of ``shoal.kernels.lattice.loss_names.LOSSES``, which ``losses`` defines.
-    node_check : callable, optional
-        Gets the sizes of the classes that would be released, and where persons are counted the
-        class and the person of each pair (else None); false rejects the node. It is asked only
-        about nodes that are feasible otherwise and better than the best so far.
-    max_nodes : int
-        A larger lattice is searched for ``seconds`` seconds, the best node found is given, and
-        ``optimal`` says whether it was proven to be the best.
-    seconds : float
-        For lattices larger than ``max_nodes`` only.
-
-    Examples
-    --------
-    Two ages and two towns; two records may not stand alone. Giving up the town is enough.
-
-    >>> from shoal.kernels.conditions import only_size
-    >>> none = np.empty(0, np.int32)
-    >>> base = Base(
-    ...     np.array([[0, 0], [0, 1], [1, 0], [1, 1]], np.int32), np.array([3, 1, 1, 3]),
-    ...     np.zeros(4, np.int64), none, none.reshape(0, 0), none.astype(np.int64),
-    ... )
-    >>> maps = [np.array([[0, 1], [0, 0]], np.int32)] * 2
-    >>> leaves = [np.array([[1.0, 1.0], [2.0, 2.0]])] * 2
-    >>> search = FullDomainSearch(base, maps, leaves, [2.0, 2.0], only_size(2), limit=0)
-    >>> while search.advance() < 1:
-    ...     pass
-    >>> search.levels, round(search.loss, 4), search.suppressed, search.optimal
-    ((0, 1), 0.4142, 0, True)
+    ``maps[j]`` and ``leaves[j]`` have a row per level, level 0 being the values themselves: the
+    code of each value of attribute j, and how many of the ``domains[j]`` values of its hierarchy
+    are under that code. At most ``limit`` records may be suppressed. ``node_check`` gets the sizes
+    of the classes that would be released, and where persons are counted the class and the person of
+    each pair (else None); False rejects the node. It is asked only about nodes that are feasible
+    otherwise and better than the best so far. A lattice of more than ``max_nodes`` is searched for
+    ``seconds`` seconds, and ``optimal`` says whether the node was proven to be the best.
     """
 
     def __init__(

@@ -323,12 +323,7 @@ def _suppressed_parts(
 
 @njit(cache=True)
 def _by_class(
-    groups: Groups,
-    kept: Any,
-    code: Any,
-    levels: Integers,
-    kind: int,
-    records: int,
+    groups: Groups, kept: Any, code: Any, levels: Integers, kind: int, records: int
 ) -> Floats:
     """What the classes add to the loss: those kept, and all of them."""
     sums = np.zeros(2)

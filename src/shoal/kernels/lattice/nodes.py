@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.kernels.arrays import Codes, Flags, Floats, Integers
-from shoal.kernels.conditions import Conditions, code_width
+from shoal.kernels.conditions import Conditions, code_width, counted_once
 from shoal.kernels.lattice.conditions import judged, judged_persons, needs_everyone, upward_closed
 from shoal.kernels.lattice.losses import Loss
 from shoal.kernels.lattice.roll_up import (
@@ -24,7 +24,6 @@ from shoal.kernels.lattice.roll_up import (
     generalized,
     projected,
 )
-from shoal.kernels.persons import counted_once
 
 #: Of the classes that would be released: their sizes, and where persons are counted the class and
 #: the person of each pair.

@@ -180,7 +180,7 @@ def roll_up(groups: Groups, code: Coding, attribute: int, level: int, slots: Slo
     """The table of the node with one attribute one level further up, from ``level``."""
     changed = np.array([attribute])
     starts = code.one_up[changed, level]
-    return _regrouped(groups, code, changed, starts, slots)
+    return _united(groups, recoded(groups.keys, code, changed, starts), slots)
 
 
 def generalized(
@@ -195,9 +195,8 @@ def generalized(
             steps = list(code.one_up[j, below[j] : levels[j]])
         attributes += [j] * len(steps)
         starts += steps
-    return _regrouped(
-        groups, code, np.array(attributes, np.int64), np.array(starts, np.int64), slots
-    )
+    changed, begin = np.array(attributes, np.int64), np.array(starts, np.int64)
+    return _united(groups, recoded(groups.keys, code, changed, begin), slots)
 
 
 def projected(groups: Groups, code: Coding, attributes: Integers, slots: Slots) -> Groups:
@@ -206,13 +205,6 @@ def projected(groups: Groups, code: Coding, attributes: Integers, slots: Slots) 
     for j in attributes:
         seen[code.words[j]] |= code.masks[j] << code.shifts[j]
     return _united(groups, groups.keys & seen, slots)
-
-
-def _regrouped(
-    groups: Groups, code: Coding, changed: Integers, starts: Integers, slots: Slots
-) -> Groups:
-    keys = recoded(groups.keys, code, changed, starts)
-    return _united(groups, keys, slots)
 
 
 def _united(groups: Groups, keys: Keys, slots: Slots) -> Groups:

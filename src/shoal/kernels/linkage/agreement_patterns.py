@@ -40,22 +40,8 @@ def count_patterns(
 ) -> Patterns:
     """Count the patterns of the first persons, as many as the limits allow.
 
-    Parameters
-    ----------
-    persons, records : array of shape (columns, persons) and (columns, records)
-        Codes, negative where a value is missing.
-    sizes : array of int
-        How many stand behind each record.
-    most_patterns, most_entries : int
-        With whom there would be more, counting ends before that person.
-
-    Examples
-    --------
-    >>> codes = np.array([[1, 1, 2], [5, 6, -1]], np.int32)
-    >>> limits = {"most_patterns": 9, "most_entries": 9}
-    >>> found = count_patterns(codes[:, :1], codes, np.ones(3, int), **limits)
-    >>> found.counts.tolist(), found.records.tolist()
-    ([1.0, 1.0, 1.0], [0, 1, 2])
+    Persons and records come as codes by column, negative where a value is missing; ``sizes`` says
+    how many stand behind each record. Counting ends before a person with whom there would be more.
     """
     marks = _marks(len(persons))
     slots = 1 << int(np.ceil(np.log2(_LOAD * most_patterns)))

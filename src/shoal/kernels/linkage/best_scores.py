@@ -52,39 +52,12 @@ def on_grid(numbers: Floats) -> Floats:
 class BestScores:
     """The best-scoring records of each person; call ``advance`` until it gives their number.
 
-    Parameters
-    ----------
-    persons, records : Scored
-        Both sides in the same codes and units. The records are different from each other.
-    how : Scoring
-        What a column adds.
-    starts, members : array of int
-        ``members[starts[r]:starts[r + 1]]`` are the labels of all that stand behind record r.
-    labels, own : array of int
-        For each person a label, and a record whose score is wanted; negative for none.
-
-    Attributes
-    ----------
-    best : array of float64
-        The highest score of each person.
-    ties : array of int64
-        How many stand behind the records that have it.
-    alike : array of int64
-        How many of these have the person's label.
-    own : array of float64
-        The score of the person's own record; -inf where there is none.
-
-    Examples
-    --------
-    >>> none = np.empty((0, 3))
-    >>> sides = [Scored(np.array([codes], np.int32), none) for codes in ([4, 7], [4, 5, -1])]
-    >>> how = scoring(np.ones(1), np.full(1, -2.0), np.empty(0), gauss=False)
-    >>> starts, members = np.array([0, 2, 3, 4]), np.array([0, 1, 2, 3])
-    >>> found = BestScores(*sides, how, starts, members, np.array([1, 3]), np.array([0, -1]))
-    >>> found.advance()
-    3
-    >>> found.best.tolist(), found.ties.tolist(), found.alike.tolist(), found.own.tolist()
-    ([1.0, 0.0], [2, 1], [1, 1], [1.0, -inf])
+    Both sides are in the same codes and units, and no two records are equal. All whose labels are
+    in ``members[starts[r]:starts[r + 1]]`` stand behind record r. Each person has a label and a
+    record whose score is wanted, negative for none. Found are the highest score of each person
+    (``best``), how many stand behind the records that have it (``ties``), how many of these have
+    the person's label (``alike``), and the score of the own record (``own``; -inf where there is
+    none).
     """
 
     def __init__(

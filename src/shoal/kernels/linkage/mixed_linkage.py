@@ -18,16 +18,7 @@ from shoal.kernels.space.mixed_distance import (
     set_query,
 )
 from shoal.kernels.space.mixed_records import MixedRecords
-from shoal.kernels.space.mixed_tree import (
-    CHILD,
-    ENTRY,
-    GONE,
-    ROW,
-    SCORE,
-    Tree,
-    await_children,
-    grow,
-)
+from shoal.kernels.space.mixed_tree import ENTRY, GONE, ROW, SCORE, Tree, await_children, grow
 
 _STEP = 400_000  # leaves and nodes that a call may compare with a query: about 50 ms
 
@@ -48,20 +39,8 @@ class Behind(NamedTuple):
 def behind(sizes: Integers, records: Integers, labels: Integers, asked: Integers) -> Behind:
     """Whom the records stand for, of whom only labels that somebody asks for are kept.
 
-    Parameters
-    ----------
-    sizes : array of int
-        How many each record stands for.
-    records, labels : array of int
-        The record that each of these is behind, and a label from 0 on; negative for none.
-    asked : array of int
-        The labels that are asked for; negative ones are never found.
-
-    Examples
-    --------
-    >>> whom = behind(np.array([1, 2]), np.array([0, 1, 1]), np.array([5, 2, 2]), np.array([2]))
-    >>> whom.starts.tolist(), whom.holders.tolist(), whom.counts.tolist()
-    ([0, 0, 0, 1], [1], [2])
+    ``sizes`` says how many each record stands for; each of these is behind one of ``records`` and
+    has a label, negative for none.
     """
     span = int(asked.max(initial=-1)) + 1
     wanted = np.zeros(span, np.bool_)
@@ -74,14 +53,7 @@ def behind(sizes: Integers, records: Integers, labels: Integers, asked: Integers
 
 
 def with_label(whom: Behind, labels: Integers, records: Integers) -> Integers:
-    """How many of those behind each record have the label beside it.
-
-    Examples
-    --------
-    >>> whom = behind(np.array([1, 2]), np.array([0, 1, 1]), np.array([5, 2, 2]), np.array([2, 5]))
-    >>> with_label(whom, np.array([2, 5, -1]), np.array([1, 1, 0])).tolist()
-    [2, 0, 0]
-    """
+    """How many of those behind each record have the label beside it."""
     of_label = np.repeat(np.arange(len(whom.starts) - 1), np.diff(whom.starts))
     held = np.append(of_label * len(whom.sizes) + whom.holders, -1)
     asked = labels * len(whom.sizes) + records
@@ -112,41 +84,14 @@ class _Found(NamedTuple):
 class NearestRecords:
     """The nearest candidates of some rows; call ``advance`` until it gives their number.
 
-    Parameters
-    ----------
-    records : MixedRecords
-        Both sides in one table, so that they have the same codes and ranges.
-    rows : array of int
-        The rows to link.
-    candidates : array of int
-        The rows, in ascending order, among which the nearest are sought.
-    whom : Behind, optional
-        Whom each record of ``records`` stands for; for one without a label where it is not given.
-    starts, asked : array of int, optional
-        ``asked[starts[i]:starts[i + 1]]`` are the labels that ``rows[i]`` asks for.
+    Both sides are in one table, so that they have the same codes and ranges; ``candidates`` ascend.
+    ``asked[starts[i]:starts[i + 1]]`` are the labels that ``rows[i]`` asks for. Without ``whom``
+    each record stands for one without a label.
 
-    Attributes
-    ----------
-    nearest : array of int64
-        For each of ``rows`` the nearest candidate, the lowest of equally near ones.
-    gaps : array of float64
-        How unlike it is.
-    ties : array of int64
-        How many stand behind the candidates that are as near. An intruder who picks one of them
-        finds the right one, if it is among them, with a probability of ``1 / ties``.
-    alike : array of int64
-        For each of ``asked`` how many of these have the label.
-
-    Examples
-    --------
-    >>> from shoal.kernels.space.mixed_records import gower
-    >>> original, masked = np.array([[1.0], [4.0]]), np.array([[0.0], [2.0], [2.0]])
-    >>> records = gower(np.vstack([original, masked]), np.zeros((5, 0), int))
-    >>> link = NearestRecords(records, np.array([0, 1]), np.array([2, 3, 4]))
-    >>> link.advance()
-    2
-    >>> link.nearest.tolist(), link.gaps.tolist(), link.ties.tolist()
-    ([2, 3], [0.25, 0.5], [3, 2])
+    Found are the nearest candidate of each row (the lowest of equally near ones), how unlike it is
+    (``gaps``), and how many stand behind the candidates that are as near (``ties``): an intruder
+    who picks one of them finds the right one, if it is among them, with a probability of ``1 /
+    ties``. ``alike`` has for each of ``asked`` how many of these have the label.
     """
 
     def __init__(
@@ -205,7 +150,7 @@ def _link(tree: Tree, records: MixedRecords, asked: _Asked, found: _Found, done:
     nearest, gaps, ties, alike, tied, marks = found
     met = 0
     while done < len(rows) and met < _STEP:
-        set_query(tree.query, records.measure, records.values, records.codes, rows[done])
+        set_query(tree.query, records, rows[done])
         nearest[done], gaps[done], count, visits = _nearest_one(tree, records.measure, tied)
         for i in range(count):
             ties[done] += whom.sizes[tied[i]]
@@ -265,9 +210,5 @@ def _nearest_one(tree: Tree, measure: Measure, tied: Integers) -> tuple[int, flo
             node = entry - leaves
             bounds = lower_bounds(query, measure, tree.edges, tree.code_edges, node)
             hits = bits((bounds <= best) & (load(tree.edges, node, 2 * rows) < GONE))
-            store(bounds, query.room, 0, 0)
-            first = tree.links[CHILD, entry]
-            waiting = await_children(
-                queue, waiting, query.room, tree.edges, node, 2 * rows, hits, first, -1.0
-            )
+            waiting = await_children(tree, waiting, entry, bounds, hits, -1.0)
     return int(best_row), best, count, met

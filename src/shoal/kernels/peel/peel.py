@@ -15,27 +15,53 @@ conditions as well, since all of them are closed under union.
 
 from __future__ import annotations
 
+import heapq
 import math
 import time
 from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from shoal.kernels.arrays import Codes, Floats, Integers
-from shoal.kernels.conditions import IN_POPULATION, PRESENCE, Conditions, only_kinds
-from shoal.kernels.grouping import _SALT
-from shoal.kernels.lattice.roll_up import Base, Slots, coding, packed_keys
-from shoal.kernels.peel.classes import SIZE, Classes, no_classes, terrain
-from shoal.kernels.peel.nodes import (
-    NODES,
-    cheapest_path,
-    fill,
-    has_pairs,
-    in_order_of_cost,
-    peel,
-    units_of,
+from shoal.kernels.arrays import Codes, Flags, Floats, Integers, Keys
+from shoal.kernels.compile import njit
+from shoal.kernels.conditions import (
+    IN_POPULATION,
+    PRESENCE,
+    Conditions,
+    code_width,
+    counted_once,
+    only_kinds,
 )
-from shoal.kernels.peel.refine import dissolve_costly, join_nearest, move_members, unite
+from shoal.kernels.grouping import _SALT
+from shoal.kernels.lattice.conditions import judged
+from shoal.kernels.lattice.roll_up import (
+    Base,
+    Coding,
+    Groups,
+    Slots,
+    coding,
+    merge,
+    packed_keys,
+    recoded,
+)
+from shoal.kernels.peel.classes import (
+    SIZE,
+    Classes,
+    Units,
+    attach,
+    dissolve_costly,
+    fit,
+    join_nearest,
+    move_members,
+    no_classes,
+    put_at,
+    terrain,
+    unite,
+)
+
+NODES = 64  # of a walk, given at once
+
 
 _PORTION = 0.05  # seconds
 _RECORDS = 2_000_000  # grouped in one call, once for each node
@@ -43,54 +69,180 @@ _WALK = 2.0  # seconds that the walk may take whatever the limit; a small table 
 _SOME = 64  # classes or units looked at in one call
 
 
+def has_pairs(conditions: Conditions) -> bool:
+    """Whether conditions need to know which values, or persons, are beside each tuple."""
+    return len(conditions.values) > 0 or bool(counted_once(conditions.persons))
+
+
+def units_of(base: Base, conditions: Conditions) -> Units:
+    """Tuples, or pairs where conditions need them; below pairs, tuples that no record has."""
+    none = np.zeros((len(base.counts), 0), np.int32)
+    if not has_pairs(conditions):
+        codes, weights = np.ascontiguousarray(base.tuples), base.counts.astype(np.int64)
+        return Units(codes, weights, none, base.population.astype(np.int64))
+    only_people = np.flatnonzero((base.counts == 0) & (base.population > 0))
+    tuples = np.concatenate([base.pair_tuple, only_people])
+    weights, people = np.zeros((2, len(tuples)), np.int64)
+    weights[: len(base.pair_counts)] = base.pair_counts
+    _, first = np.unique(tuples, return_index=True)
+    people[first] = base.population[tuples[first]]  # each person once
+    values = np.zeros((len(tuples), len(base.pair_codes)), np.int32)
+    values[: len(base.pair_counts)] = base.pair_codes.T
+    return Units(np.ascontiguousarray(base.tuples[tuples]), weights, values, people)
+
+
+class Peeling(NamedTuple):
+    """What is peeled, by which conditions, and the classes finished so far."""
+
+    units: Units
+    keys: Keys  # of each unit
+    code: Coding
+    conditions: Conditions
+    slots: Keys
+    state: Integers  # classes finished, and the turn of the slots
+    remaining: Integers  # records of each unit that are in no class yet
+    labels: Codes  # the class of each unit
+    made_at: Integers  # the node of each class, if there is room
+
+
+@njit(cache=True)
+def peel(
+    peeling: Peeling, nodes: Integers, left: Integers, salt: np.uint64
+) -> tuple[Integers, int]:
+    """Finish classes at some nodes; give who is left, and at how many nodes there were some.
+
+    Who has people of a population stays, without ``remaining`` records: they are covered by the
+    cells of every other class that they lie in.
+    """
+    units, code, remaining, made_at = (
+        peeling.units,
+        peeling.code,
+        peeling.remaining,
+        peeling.made_at,
+    )
+    state, used = peeling.state, 0
+    for node in range(len(nodes)):
+        changed = np.flatnonzero(nodes[node])
+        starts = np.empty(len(changed), np.int64)
+        for i in range(len(changed)):
+            starts[i] = code.to_level[changed[i], nodes[node, changed[i]]]
+        here = recoded(peeling.keys[left], code, changed, starts)
+        weights = np.zeros((len(left), 2), np.int64)
+        weights[:, 0], weights[:, 1] = remaining[left], units.people[left]
+        state[1] += 1
+        merged, sums, group = merge(here, weights, peeling.slots, state[1], salt)
+        kept = _holding(peeling, left, merged, sums, group)
+        number = np.full(len(kept), -1, np.int64)
+        still, before = 0, state[0]
+        for i in range(len(left)):
+            unit, label = left[i], group[i]
+            if kept[label] and remaining[unit] > 0:
+                if number[label] < 0:
+                    number[label] = state[0]
+                    if len(made_at) > 0:
+                        made_at[state[0]] = nodes[node]
+                    state[0] += 1
+                peeling.labels[unit] = number[label]
+                remaining[unit] = 0
+            if remaining[unit] > 0 or units.people[unit] > 0:
+                left[still] = unit
+                still += 1
+        used += state[0] > before
+        left = left[:still]
+        if still == 0:
+            break
+    return left, used
+
+
+@njit(cache=True)
+def _holding(peeling: Peeling, left: Integers, merged: Keys, sums: Integers, group: Codes) -> Flags:
+    """Which groups of the units that are left hold every condition."""
+    of_units, columns = peeling.units.values, peeling.units.values.shape[1]
+    values = code_width(peeling.conditions)
+    pair_group = np.empty(len(left) * columns, np.int32)
+    pair_value = np.empty(len(left) * columns, np.int32)
+    pair_counts = np.empty(len(left) * columns, np.int64)
+    at = 0
+    for i in range(len(left)):
+        for column in range(columns):
+            pair_group[at] = group[i]
+            pair_value[at] = column * values + of_units[left[i], column]
+            pair_counts[at] = peeling.remaining[left[i]]
+            at += 1
+    groups = Groups(merged, sums, pair_group, pair_value, pair_counts)
+    return judged(groups, peeling.conditions, False)[0]
+
+
+@njit(cache=True)
+def fill(units: Any, classes: Any, ground: Any, labels: Codes, made_at: Integers) -> None:
+    """Put each unit into its class, and give the classes their levels.
+
+    Those are the lowest that cover the members, or those of the node where a class was made.
+    """
+    for unit in range(len(labels)):
+        if labels[unit] >= 0:
+            attach(units, classes, unit, np.int64(labels[unit]))
+    for label in range(len(classes.costs)):
+        if classes.heads[label, SIZE] == 0:
+            continue
+        if len(made_at) > 0:
+            put_at(units, classes, ground, label, made_at[label])
+        else:
+            fit(units, classes, ground, label)
+
+
+def in_order_of_cost(costs: Floats, heights: Integers, most: int) -> Iterator[Integers]:
+    """The nodes of the lattice, cheapest first, some at a time; at most ``most`` of them.
+
+    A heap: a node is followed by those one level up in its last raised attribute or a later one,
+    each reached from one node only. It takes no more nodes once it had ``most``.
+    """
+    queue = [(float(costs[:, 0].sum()), (0,) * len(heights), 0)]
+    room = most - 1
+    some: list[tuple[int, ...]] = []
+    while queue:
+        cost, levels, first = heapq.heappop(queue)
+        some.append(levels)
+        if len(some) == NODES:
+            yield np.array(some, np.int64)
+            some = []
+        for j in range(first, len(heights)):
+            if levels[j] < heights[j] and room > 0:
+                higher = (*levels[:j], levels[j] + 1, *levels[j + 1 :])
+                added = float(costs[j, levels[j] + 1] - costs[j, levels[j]])
+                heapq.heappush(queue, (cost + max(0.0, added), higher, j))
+                room -= 1
+    if some:
+        yield np.array(some, np.int64).reshape(len(some), len(heights))
+
+
+def cheapest_path(costs: Floats, heights: Integers) -> Integers:
+    """Nodes from the bottom to the top, each one level up where that costs least."""
+    levels = np.zeros(len(heights), np.int64)
+    path = [levels.copy()]
+    rows = np.arange(len(heights))
+    while np.any(levels < heights):
+        above = np.minimum(levels + 1, heights)
+        added = np.where(levels < heights, costs[rows, above] - costs[rows, levels], np.inf)
+        levels[np.argmin(added)] += 1
+        path.append(levels.copy())
+    return np.array(path)
+
+
 class PeelLattice:
     """Classes of records, each generalised as little as it can be; nothing is suppressed.
 
-    Parameters
-    ----------
-    base, maps, leaves, domains, conditions
-        As for :class:`~shoal.kernels.lattice.lattice.FullDomainSearch`. A class has the people
-        of the population whom its cells cover, in whatever other class they are, too. Shares of a
-        population are refused: they would change with every other class.
-    max_nodes : int
-        The most nodes of the lattice that are walked, from the lowest loss on. For records that
-        none of them puts into a class there is one path up to the top; who is left then joins
-        the nearest.
-    seconds : float
-        The time for all; half of it (but 2 seconds in any case) for walking the lattice in the
-        order of cost, and what is left for refining. With 0 the walk has no limit, and nothing
-        is refined.
+    What it gets is as for :class:`~shoal.kernels.lattice.lattice.FullDomainSearch`. A class has the
+    people of the population whom its cells cover, in whatever other class they are, too. Shares of
+    a population are refused: they would change with every other class.
 
-    Attributes
-    ----------
-    labels : array of int32
-        The class of each unit: of each pair of ``base`` if there are pairs, else of each tuple.
-        Equal records can be in different classes only where their sensitive values differ.
-    levels : array of shape (classes, attributes)
-        The level of each attribute in each class.
-    loss : float
-        The mean over all cells of (values under it - 1) / (values of the hierarchy - 1).
-    feasible : bool
-        False where not even one class of all records holds every condition, or where some
-        records have no common level; ``labels`` are -1 then.
+    At most ``max_nodes`` of the lattice are walked, from the lowest loss on. For records that none
+    of them puts into a class there is one path up to the top; who is left then joins the nearest.
+    Of the ``seconds``, half (but 2 in any case) are for walking the lattice in the order of cost,
+    and what is left for refining. With 0 the walk has no limit, and nothing is refined.
 
-    Examples
-    --------
-    Three towns in two regions; the two of the first region are released as the region.
-
-    >>> from shoal.kernels.conditions import only_size
-    >>> none = np.empty(0, np.int32)
-    >>> base = Base(
-    ...     np.array([[0], [1], [2]], np.int32), np.array([1, 1, 2]), np.zeros(3, np.int64),
-    ...     none, none.reshape(0, 0), none.astype(np.int64),
-    ... )
-    >>> maps = [np.array([[0, 1, 2], [0, 0, 1], [0, 0, 0]], np.int32)]
-    >>> leaves = [np.array([[1.0, 1.0, 1.0], [2.0, 2.0, 1.0], [3.0, 3.0, 3.0]])]
-    >>> peeling = PeelLattice(base, maps, leaves, [3.0], only_size(2))
-    >>> while peeling.advance() < 1:
-    ...     pass
-    >>> peeling.labels.tolist(), peeling.levels.tolist(), peeling.loss
-    ([1, 1, 0], [[0], [1]], 0.25)
+    ``feasible`` is false where not even one class of all records holds every condition, or where
+    some records have no common level.
     """
 
     def __init__(
@@ -160,23 +312,19 @@ class PeelLattice:
         """Finish classes node by node; gives the share of records that are."""
         units, everyone = self._units, max(1, int(self._units.weights.sum()))
         left, remaining = np.flatnonzero(units.weights + units.people), units.weights.copy()
-        slots, keys = Slots(len(left)).words, packed_keys(units.codes, self._code)
-        state = np.zeros(2, np.int64)  # classes finished, and the turn of the slots
+        peeling = Peeling(
+            units=units,
+            keys=packed_keys(units.codes, self._code),
+            code=self._code,
+            conditions=self._conditions,
+            slots=Slots(len(left)).words,
+            state=np.zeros(2, np.int64),
+            remaining=remaining,
+            labels=labels,
+            made_at=made_at,
+        )
         for nodes in self._walk(left):
-            left, used = peel(
-                nodes,
-                keys,
-                units,
-                self._conditions,
-                self._code,
-                left,
-                remaining,
-                slots,
-                state,
-                labels,
-                made_at,
-                _SALT,
-            )
+            left, used = peel(peeling, nodes, left, _SALT)
             self.nodes += int(used)
             if remaining.sum() < max(1, self._conditions.smallest):
                 return

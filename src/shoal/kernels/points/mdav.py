@@ -15,44 +15,160 @@ from time import perf_counter
 import numpy as np
 
 from shoal.kernels.arrays import Floats, Rows
-from shoal.kernels.points.lanes import LANES, aligned
+from shoal.kernels.lanes import WIDTH
 from shoal.kernels.points.records import (
     GROUPS,
     LIVE,
+    TURN,
     Nearest,
-    Room,
+    Records,
+    Workspace,
+    aligned,
     copy_spots,
     free_distances,
+    inner,
+    keep_sums_sharp,
+    kernel,
     records_on_spots,
     sieve_about,
+    squared_distance,
+    take_first,
+    take_nearest,
+    take_rest,
     write_centroid,
+    write_query,
 )
-from shoal.kernels.points.rounds import GO_ON, LIST, PACK, Search, form_groups
-from shoal.kernels.points.search import blocks_of, tree_over
-from shoal.kernels.points.shell import shell_about
+from shoal.kernels.points.search import (
+    Search,
+    blocks_of,
+    furthest,
+    is_there,
+    is_worn,
+    leave,
+    remove,
+    scan,
+    search_tree,
+    shell_about,
+    shrink,
+    tree_over,
+)
 from shoal.kernels.space.kd_order import kd_order
+
+GO_ON, LIST, PACK, DONE = 0, 1, 2, 3
+"""Why rounds stopped: as many as wanted; the shell must be listed anew; so must the blocks."""
+
+_SHRUNK = 16.0  # when records reach so many times less far, their copies have lost too much
+
 
 _SECONDS = 0.05
 _TRIAL = 4  # rounds that show whether the tree pays
 
 
+@kernel
+def form_groups(
+    search: Search, points: Floats, starts: Rows, k: int, rounds: int, use_tree: bool
+) -> int:
+    """Form the groups of some rounds; gives why it stopped."""
+    records, blocks, shell, work = search.records, search.blocks, search.shell, search.work
+    leader = work.leader
+    least = _worth_packing(len(records.spots), use_tree)
+    for _ in range(rounds):
+        live = records.counts[LIVE]
+        if live < 2 * k:
+            take_rest(records)
+            return DONE
+        if blocks.filled[0] < least:
+            return PACK
+        if len(starts) > 0:
+            origin = points[_next_start(records, starts)]
+            leader[0] = _furthest_from(search, origin, use_tree)
+        else:
+            if is_worn(shell):
+                return LIST
+            origin = work.centroid
+            write_centroid(records, origin)
+            leader[0] = furthest(shell, records, work)
+            if leader[0] < 0:
+                return LIST
+        reach = sqrt(squared_distance(records.spots, leader[0], origin))
+        if keep_sums_sharp(records, reach):
+            continue
+        blocks.reach[0] = max(blocks.reach[0], reach)
+        if reach * _SHRUNK < blocks.reach[0]:
+            return PACK
+        both = len(starts) == 0 and live >= 3 * k
+        for group in range(2 if both else 1):
+            leader[0] = _form_group(search, use_tree, both and group == 0)
+    return GO_ON
+
+
+@inner
+def _worth_packing(spots: int, use_tree: bool) -> int:
+    """With fewer spots than this left, the search is set up anew."""
+    if spots < 1024:
+        return 0
+    return spots // 2 if use_tree or spots < 8192 else spots // 4 * 3
+
+
+@inner
+def _next_start(records: Records, starts: Rows) -> int:
+    """The next row of a drawn order that has no group."""
+    while records.labels[starts[records.counts[TURN]]] >= 0:
+        records.counts[TURN] += 1
+    return starts[records.counts[TURN]]
+
+
+@inner
+def _furthest_from(search: Search, origin: Floats, use_tree: bool) -> int:
+    write_query(search.blocks.sieve, origin, search.work.query)
+    if use_tree:
+        return search_tree(search, origin, True)[1]
+    anywhere = np.int64(0)
+    return scan(search, origin, anywhere, False, True)[1]
+
+
+@inner
+def _form_group(search: Search, use_tree: bool, want_furthest: bool) -> int:
+    """A group of the leader and its nearest; gives the furthest of those left, if wanted."""
+    blocks, records, work = search.blocks, search.records, search.work
+    leader = np.int64(work.leader[0])
+    values = records.spots[leader]
+    take_first(records, leader)
+    _depart(search, work.leader)
+    write_query(blocks.sieve, values, work.query)
+    if use_tree:
+        size = search_tree(search, values, False)[0]
+        spot, row = -1, -1
+    else:
+        near_leader = leader // WIDTH
+        size, spot, row = scan(search, values, near_leader, True, want_furthest)
+    take_nearest(records, work.nearest, size)
+    _depart(search, work.nearest.spots)
+    if want_furthest and (use_tree or records.heads[spot] != row):
+        return _furthest_from(search, values, use_tree)
+    return spot
+
+
+@inner
+def _depart(search: Search, spots: Rows) -> None:
+    """Take spots without free records out of the searches.
+
+    The tree is kept even where it is not used, so that it can be tried again at any time.
+    """
+    blocks, records = search.blocks, search.records
+    for spot in spots:
+        if records.heads[spot] < 0 and is_there(blocks, spot):
+            remove(blocks, spot)
+            leave(search.shell, spot)
+            shrink(search.tree, blocks, spot // WIDTH)
+
+
 class Mdav:
-    """MDAV in portions of about a twentieth of a second.
+    """MDAV in portions of about a twentieth of a second, for k from 2 to the number of records.
 
-    Parameters
-    ----------
-    points : array of shape (records, columns)
-        Finite numbers, as they are to be compared.
-    k : int
-        The size of a group, from 2 to the number of records; the last has up to 2k - 1.
-    starts : array of shape (records,), optional
-        A permutation of the rows. With it, each round forms one group, around the record furthest
-        from the next record of the permutation that is still free.
-
-    Attributes
-    ----------
-    labels : array of shape (records,)
-        The group of each record, numbered as they were formed; -1 before.
+    Points are finite numbers, as they are to be compared. ``starts`` is a permutation of the rows:
+    with it, each round forms one group, around the record furthest from the next record of the
+    permutation that is still free.
     """
 
     def __init__(self, points: Floats, k: int, *, starts: Rows | None = None) -> None:
@@ -63,12 +179,12 @@ class Mdav:
         self._k = k
         self._starts = np.empty(0, np.int32) if starts is None else starts.astype(np.int32)
         self._records = records_on_spots(points)
-        self._room = Room(
+        self._work = Workspace(
             nearest=Nearest(np.empty(k - 1), np.empty(k - 1, np.int32), np.empty(k - 1, np.int32)),
             leader=np.empty(1, np.int32),
             centroid=np.empty(columns),
             query=np.empty(columns, np.float32),
-            out=aligned(LANES),
+            out=aligned(1, 1),
         )
         self._rounds = _TRIAL
         self._use_tree = True
@@ -93,7 +209,7 @@ class Mdav:
         """Form groups, then what the search asks for; gives whether it did all the rounds."""
         before = int(self._records.counts[GROUPS])
         self._tree.visited[:] = 0
-        search = Search(self._tree, self._blocks, self._shell, self._records, self._room)
+        search = Search(self._tree, self._blocks, self._shell, self._records, self._work)
         why = form_groups(search, self._points, self._starts, self._k, rounds, use_tree)
         formed = int(self._records.counts[GROUPS]) - before
         if use_tree and formed > 0:
@@ -113,11 +229,11 @@ class Mdav:
         blocks, nodes = self._tree.visited
         by_tree = blocks * (25 + 1.1 * columns) + nodes * (25 + 2.5 * columns)
         passes = formed if len(self._starts) == 0 else 2 * formed
-        return bool(by_tree < passes * len(self._records.spots) / LANES * (2 + 1.1 * columns))
+        return bool(by_tree < passes * len(self._records.spots) / WIDTH * (2 + 1.1 * columns))
 
     def _centroid(self) -> Floats:
-        write_centroid(self._records, self._room.centroid)
-        return self._room.centroid
+        write_centroid(self._records, self._work.centroid)
+        return self._work.centroid
 
     def _list(self, *, complete: bool) -> None:
         """List the outermost records anew."""
@@ -133,27 +249,19 @@ class Mdav:
         copies = copy_spots(records.spots, live, sieve)
         order = np.arange(len(live), dtype=np.int32)
         if self._use_tree or 2 * len(live) <= self._sorted:
-            order = kd_order(copies, LANES)
+            order = kd_order(copies, WIDTH)
             self._sorted = len(live)
         live = live[order]
         self._records = records._replace(
             spots=records.spots.take(live, axis=0), heads=records.heads[live]
         )
         self._blocks = blocks_of(copies, order, sieve)
-        self._tree = tree_over(self._blocks, len(centroid))
+        self._tree = tree_over(self._blocks)
         self._list(complete=False)
 
 
 def mdav(points: Floats, k: int, *, starts: Rows | None = None) -> Rows:
-    """The group of each record, all formed at once.
-
-    Examples
-    --------
-    >>> mdav(np.array([[1.0], [2], [3], [10], [11], [12], [20], [21], [22]]), 3)
-    array([1, 1, 1, 2, 2, 2, 0, 0, 0], dtype=int32)
-    >>> mdav(np.array([[1.0], [2], [10], [11]]), 2, starts=np.array([1, 0, 3, 2]))
-    array([1, 1, 0, 0], dtype=int32)
-    """
+    """The group of each record, all formed at once."""
     search = Mdav(points, k, starts=starts)
     while search.advance() < len(search.labels):
         pass

@@ -6,11 +6,15 @@ are numbered by where they lie in the blocks of a search, since looking them up 
 such a search would mostly wait for.
 
 Distances that decide are squared Euclidean in 64-bit floats, summed in column order. Searches
-look at 32-bit copies first. With x the copied values about a centre, scaled to a radius of at
-most 1, u = 2**-24 and d columns: copying moves a record by at most u, so the distance of two by
-at most 2u; summing d squares errs by less than the factor 1 ± (d + 3)u. ``near_limit`` and
-``far_limit`` widen a 64-bit distance by more than that. So no record that matters is left out,
-and the groups are those of the plain algorithm.
+look at 32-bit copies first, sixteen records or boxes at once. With x the copied values about a
+centre, scaled to a radius of at most 1, u = 2**-24 and d columns: copying moves a record by at most
+u, so the distance of two by at most 2u; summing d squares errs by less than the factor
+1 ± (d + 3)u. ``near_limit`` and ``far_limit`` widen a 64-bit distance by more than that. So no
+record that matters is left out, and the groups are those of the plain algorithm.
+
+A block of records is rows of sixteen values, one row per column. A node is rows too: the lowest
+value per column, the highest per column, then the largest squared norm. A lane without a record
+holds NaN, which no comparison here accepts.
 """
 
 from __future__ import annotations
@@ -23,8 +27,33 @@ import numpy as np
 from shoal.kernels.arrays import Floats, Integers, Rows, Singles, Words
 from shoal.kernels.compile import njit
 from shoal.kernels.grouping import first_rows, group
-from shoal.kernels.points.lanes import LANES, inner, kernel
+from shoal.kernels.lanes import (
+    WIDTH,
+    add_product,
+    bits,
+    choose,
+    greatest,
+    least,
+    load,
+    singles,
+    store,
+)
 
+kernel = njit(cache=True, _nrt=False)
+"""Compiles a function that makes no array. So none is counted in and out: with arrays in named
+tuples numba would do that at every access, which took a quarter of the time."""
+
+inner = njit(cache=False, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+"""The same for a function that only others call, which compiles faster without its wrappers.
+It becomes part of those."""
+
+inlined = njit(
+    cache=False, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True
+)
+"""The same for what keeps lanes in registers."""
+
+FAR = np.float32(1e18)
+"""Where an empty box lies: its square is still a number, and beyond every limit."""
 NO_LIMIT = np.float32(1e30)
 NEVER = np.float32(-1)
 _UNIT = 2.0**-24
@@ -35,6 +64,80 @@ LIVE, GROUPS, TURN = 0, 1, 2
 """Places in ``Records.counts``: records without a group, groups formed, starts used."""
 
 _WORN = 2.0**10  # of the 106 bits that a sum has, ten are lost then
+
+
+def aligned(blocks: int, rows: int) -> Singles:
+    """Rows of lanes that start on a cache line, so that no vector straddles two."""
+    size = blocks * rows * WIDTH
+    room = np.empty(size + WIDTH, np.float32)
+    skip = -room.ctypes.data // room.itemsize % WIDTH
+    return room[skip : skip + size].reshape(blocks, rows, WIDTH)
+
+
+@inlined
+def measure_points(
+    values: Singles, block: int, query: Singles, near: np.float32, far: np.float32, out: Singles
+) -> Any:
+    """Squared distances into ``out``; gives the lanes at most ``near`` or at least ``far``."""
+    total = singles(0.0)
+    for column in range(len(query)):
+        apart = load(values, block, column) - query[column]
+        total = add_product(total, apart, apart)
+    store(total, out, 0, 0)
+    return np.uint64(bits((total <= near) | (total >= far)))
+
+
+@inlined
+def measure_near_boxes(
+    nodes: Singles, node: int, query: Singles, near: np.float32, out: Singles
+) -> Any:
+    """Least squared distance to each box into ``out``; gives the lanes at most ``near``."""
+    total, columns = singles(0.0), len(query)
+    for column in range(columns):
+        below = load(nodes, node, column) - query[column]
+        above = query[column] - load(nodes, node, columns + column)
+        outside = choose(below > above, below, above)
+        outside = choose(outside > 0.0, outside, 0.0)
+        total = add_product(total, outside, outside)
+    store(total, out, 0, 0)
+    return np.uint64(bits(total <= near))
+
+
+@inlined
+def measure_far_boxes(
+    nodes: Singles, node: int, query: Singles, lift: np.float32, far: np.float32, out: Singles
+) -> Any:
+    """Bound on the squared distance to anything in each box; gives the lanes at least ``far``.
+
+    The smaller of two bounds: the furthest corner; and, from |x-q|² = |x|² + |q|² - 2 x·q, the
+    largest |x|² in the box, ``lift`` = |q|² (with its allowance) and the least x·q of the box.
+    """
+    corner, product, columns = singles(0.0), singles(0.0), len(query)
+    for column in range(columns):
+        low, high = load(nodes, node, column), load(nodes, node, columns + column)
+        below, above = query[column] - low, high - query[column]
+        across = choose(below > above, below, above)
+        corner = add_product(corner, across, across)
+        left, right = low * query[column], high * query[column]
+        product = product + choose(left < right, left, right)
+    lifted = load(nodes, node, 2 * columns) + lift - product * 2.0
+    bound = choose(lifted < corner, lifted, corner)
+    store(bound, out, 0, 0)
+    return np.uint64(bits(bound >= far))
+
+
+@inlined
+def lowest(values: Singles, block: int, row: int, nothing: np.float32) -> Any:
+    """The least of a row of sixteen, where NaN counts as ``nothing``."""
+    lanes = load(values, block, row)
+    return least(choose(lanes == lanes, lanes, nothing))
+
+
+@inlined
+def highest(values: Singles, block: int, row: int, nothing: np.float32) -> Any:
+    """The greatest of a row of sixteen, where NaN counts as ``nothing``."""
+    lanes = load(values, block, row)
+    return greatest(choose(lanes == lanes, lanes, nothing))
 
 
 class Records(NamedTuple):
@@ -67,7 +170,7 @@ class Nearest(NamedTuple):
     spots: Rows
 
 
-class Room(NamedTuple):
+class Workspace(NamedTuple):
     """What a search works in: the nearest so far, the query, and memory that rounds reuse."""
 
     nearest: Nearest
@@ -245,20 +348,17 @@ def far_limit(sieve: Sieve, distance: float) -> np.float32:
 @kernel
 def pack(copies: Singles, order: Rows, blocks: Singles) -> None:
     """Copies, a row each, in some order into blocks of lanes; lanes left over hold NaN."""
-    columns = copies.shape[1]
-    for at in range(len(blocks) // columns):
-        start = at // LANES * LANES * columns + at % LANES
-        for column in range(columns):
+    for at in range(len(blocks) * WIDTH):
+        for column in range(copies.shape[1]):
             value = copies[order[at], column] if at < len(order) else np.float32(np.nan)
-            blocks[start + column * LANES] = value
+            blocks[at // WIDTH, column, at % WIDTH] = value
 
 
 @inner
-def blank(blocks: Singles, columns: int, at: int) -> None:
+def blank(blocks: Singles, at: int) -> None:
     """Take the lane at a position out of its block."""
-    start = at // LANES * LANES * columns + at % LANES
-    for column in range(columns):
-        blocks[start + column * LANES] = np.nan
+    for column in range(blocks.shape[1]):
+        blocks[at // WIDTH, column, at % WIDTH] = np.nan
 
 
 @njit(cache=True)

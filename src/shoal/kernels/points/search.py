@@ -7,43 +7,60 @@ records leave a block, its box is drawn anew, and those above it as far as anyth
 MDAV takes away from outside, so what is left becomes a ball, and from a point on it all boxes on
 the other side have nearly the same furthest corner. The lifted bound (``measure_far_boxes``)
 knows how far the records of a box are from the centre and tells them apart.
+
+The record furthest from the centroid, which moves a little with every group, is found without the
+tree. The outermost spots are listed once by their distance to a reference point, as a *shell*. When
+the centroid has moved by delta since, a spot at distance r is now at most r + delta away: going
+down the list, the search ends where r + delta is less than the best found. When the list ends
+first, or is walked too often, it is made anew about the present centroid.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from math import sqrt
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from shoal.kernels.arrays import Floats, Integers, Rows, Singles
-from shoal.kernels.lanes import first_lane
-from shoal.kernels.points.lanes import (
+from shoal.kernels.lanes import WIDTH, first_lane
+from shoal.kernels.points.records import (
     FAR,
-    LANES,
+    NEVER,
+    NO_LIMIT,
+    Records,
+    Sieve,
+    Workspace,
     aligned,
+    blank,
+    copy_spots,
+    far_limit,
+    free_distances,
     highest,
+    inlined,
     inner,
     kernel,
     lowest,
     measure_far_boxes,
     measure_near_boxes,
     measure_points,
-)
-from shoal.kernels.points.records import (
-    NEVER,
-    NO_LIMIT,
-    Records,
-    Room,
-    Sieve,
-    blank,
-    far_limit,
     near_limit,
     offer,
     pack,
+    sieve_about,
     squared_distance,
+    write_query,
 )
 
 _NOWHERE = np.float32(-np.inf)
+
+
+_SHARE = 16  # one in so many spots is listed
+_LEAST = 1024
+_FRONT, _WALKED, _ENOUGH, _COMPLETE = 0, 1, 2, 3
+_PATIENCE = 4  # blocks that may be walked, per spot, before a new list is cheaper
+_SLACK = 1e-9  # more than square roots and sums of 64-bit values are wrong by
+_FAINT = 1e-150  # more than distances lose by the underflow of their squares
 
 
 class Blocks(NamedTuple):
@@ -58,7 +75,7 @@ class Blocks(NamedTuple):
 def blocks_of(copies: Singles, order: Rows, sieve: Sieve) -> Blocks:
     """Pack copies of all spots in the order of their numbers."""
     spots, columns = copies.shape
-    values = aligned(-(-spots // LANES) * LANES * columns)
+    values = aligned(-(-spots // WIDTH), columns)
     pack(copies, order, values)
     return Blocks(sieve, values, np.array([spots]), np.zeros(1))
 
@@ -76,80 +93,76 @@ class Tree(NamedTuple):
     out: Singles
 
 
-def tree_over(blocks: Blocks, columns: int) -> Tree:
+def tree_over(blocks: Blocks) -> Tree:
     """The tree over blocks of spots in kd order."""
     starts = [0, 0]
-    size = len(blocks.values) // (LANES * columns)
+    size, columns = blocks.values.shape[:2]
     while size > 1 or len(starts) == 2:
-        size = -(-size // LANES)
+        size = -(-size // WIDTH)
         starts.append(starts[-1] + size)
-    nodes = aligned(starts[-1] * LANES * (2 * columns + 1))
-    room = LANES * len(starts)
+    room = WIDTH * len(starts)
     tree = Tree(
-        nodes=nodes,
+        nodes=aligned(starts[-1], 2 * columns + 1),
         starts=np.array(starts),
         bounds=np.empty(room, np.float32),
         levels=np.empty(room, np.int64),
         places=np.empty(room, np.int64),
         visited=np.zeros(2, np.int64),
         centre=np.zeros(columns, np.float32),
-        out=aligned(LANES),
+        out=aligned(1, 1),
     )
-    _draw_all(tree, blocks, columns)
+    _draw_all(tree, blocks)
     return tree
 
 
 @kernel
-def _draw_all(tree: Tree, blocks: Blocks, columns: int) -> None:
+def _draw_all(tree: Tree, blocks: Blocks) -> None:
     nodes, starts = tree.nodes, tree.starts
-    stride = LANES * (2 * columns + 1)
-    children = len(blocks.values) // (LANES * columns)
+    children, columns = len(blocks.values), len(tree.centre)
     for level in range(len(starts) - 2):
         parents = starts[level + 2] - starts[level + 1]
-        for child in range(parents * LANES):
+        for child in range(parents * WIDTH):
             if child < children:
-                _draw(tree, blocks, columns, level, child)
+                _draw(tree, blocks, level, child)
                 continue
-            at = (starts[level + 1] + child // LANES) * stride + child % LANES
+            node, lane = starts[level + 1] + child // WIDTH, child % WIDTH
             for column in range(columns):
-                nodes[at + column * LANES] = FAR
-                nodes[at + (columns + column) * LANES] = -FAR
-            nodes[at + 2 * columns * LANES] = _NOWHERE
+                nodes[node, column, lane] = FAR
+                nodes[node, columns + column, lane] = -FAR
+            nodes[node, 2 * columns, lane] = _NOWHERE
         children = parents
 
 
 @inner
-def _draw(tree: Tree, blocks: Blocks, columns: int, level: int, child: int) -> bool:
+def _draw(tree: Tree, blocks: Blocks, level: int, child: int) -> bool:
     """Draw the box of a child into the node above; gives whether anything changed."""
-    nodes, starts, out = tree.nodes, tree.starts, tree.out
-    stride = LANES * (2 * columns + 1)
+    nodes, starts, out, columns = tree.nodes, tree.starts, tree.out, len(tree.centre)
     if level == 0:
-        source, apart, start = blocks.values, 0, child * LANES * columns
-        measure_points(source, start, columns, tree.centre, NEVER, NO_LIMIT, out)
-        norm = highest(out, 0, _NOWHERE)
+        source, apart, at = blocks.values, 0, child
+        measure_points(source, at, tree.centre, NEVER, NO_LIMIT, out)
+        norm = highest(out, 0, 0, _NOWHERE)
     else:
-        source, apart, start = nodes, columns * LANES, (starts[level] + child) * stride
-        norm = highest(source, start + 2 * columns * LANES, _NOWHERE)
-    at = (starts[level + 1] + child // LANES) * stride + child % LANES
-    changed = nodes[at + 2 * columns * LANES] != norm
-    nodes[at + 2 * columns * LANES] = norm
+        source, apart, at = nodes, columns, starts[level] + child
+        norm = highest(source, at, 2 * columns, _NOWHERE)
+    node, lane = starts[level + 1] + child // WIDTH, child % WIDTH
+    changed = nodes[node, 2 * columns, lane] != norm
+    nodes[node, 2 * columns, lane] = norm
     for column in range(columns):
-        low = lowest(source, start + column * LANES, FAR)
-        high = highest(source, start + column * LANES + apart, -FAR)
-        changed |= nodes[at] != low or nodes[at + columns * LANES] != high
-        nodes[at] = low
-        nodes[at + columns * LANES] = high
-        at += LANES
+        low = lowest(source, at, column, FAR)
+        high = highest(source, at, apart + column, -FAR)
+        changed |= nodes[node, column, lane] != low or nodes[node, columns + column, lane] != high
+        nodes[node, column, lane] = low
+        nodes[node, columns + column, lane] = high
     return changed
 
 
 @inner
-def shrink(tree: Tree, blocks: Blocks, columns: int, block: int) -> None:
+def shrink(tree: Tree, blocks: Blocks, block: int) -> None:
     """Draw the box of a block anew, and those above it as far as they change."""
     for level in range(len(tree.starts) - 2):
-        if not _draw(tree, blocks, columns, level, block):
+        if not _draw(tree, blocks, level, block):
             return
-        block //= LANES
+        block //= WIDTH
 
 
 @inner
@@ -163,147 +176,191 @@ def _push(tree: Tree, waiting: int, base: int, bound: np.float32, level: int, pl
     tree.levels[waiting] = level
 
 
-@inner
-def nearest_in(tree: Tree, blocks: Blocks, records: Records, room: Room, values: Floats) -> int:
-    """Fill the nearest; gives how many these are."""
-    nearest, query, out = room.nearest, room.query, room.out
-    columns = len(values)
-    size = 0
-    near = NO_LIMIT
-    waiting = 1
-    tree.bounds[0], tree.levels[0], tree.places[0] = 0, len(tree.starts) - 2, 0
-    while waiting > 0:
-        waiting -= 1
-        level, place = tree.levels[waiting], tree.places[waiting]
-        # Bounds are kept negative: the last, which is looked at next, is the nearest.
-        if -tree.bounds[waiting] > near:
-            continue
-        if level > 0:
-            tree.visited[1] += 1
-            start = (tree.starts[level] + place) * LANES * (2 * columns + 1)
-            found = measure_near_boxes(tree.nodes, start, columns, query, near, out)
-            base = waiting
-            while found != 0:
-                lane = first_lane(found)
-                found &= found - np.uint64(1)
-                _push(tree, waiting, base, -out[lane], level - 1, place * LANES + lane)
-                waiting += 1
-            continue
-        tree.visited[0] += 1
-        start = place * LANES * columns
-        found = measure_points(blocks.values, start, columns, query, near, NO_LIMIT, out)
-        while found != 0:
-            lane = first_lane(found)
-            found &= found - np.uint64(1)
-            if out[lane] > near:
-                continue
-            candidate = place * LANES + lane
-            distance = squared_distance(records.spots, candidate, values)
+class Search(NamedTuple):
+    """The records and all ways to search them."""
+
+    tree: Tree
+    blocks: Blocks
+    shell: Shell
+    records: Records
+    work: Workspace
+
+
+class _Found(NamedTuple):
+    """What a search has found: how many of the nearest; the furthest; and the limits by these."""
+
+    size: Any  # numbers of numba, all of 64 bits but the limits
+    best: float
+    spot: Any
+    row: Any
+    near: np.float32
+    far: np.float32
+
+
+@inlined
+def _meet_block(search: Search, values: Floats, block: int, found: _Found) -> _Found:
+    """Offer the records of a block that are within the limits, which close in."""
+    blocks, records, work = search.blocks, search.records, search.work
+    size, best, spot, row, near, far = found
+    nearest, out = work.nearest, work.out
+    hits = measure_points(blocks.values, block, work.query, near, far, out)
+    while hits != 0:
+        lane = first_lane(hits)
+        hits &= hits - np.uint64(1)
+        if near < out[0, 0, lane] < far:
+            continue  # the limits have closed in since the block was measured
+        candidate = block * WIDTH + lane
+        distance = squared_distance(records.spots, candidate, values)
+        if out[0, 0, lane] <= near:
             size = offer(records, nearest, size, candidate, distance)
             if size == len(nearest.distances):
                 near = near_limit(blocks.sieve, nearest.distances[0])
-    return size
+        if out[0, 0, lane] >= far:
+            head = np.int64(records.heads[candidate])
+            if distance > best or (distance == best and head < row):
+                best, spot, row = distance, candidate, head
+                far = far_limit(blocks.sieve, best)
+    return _Found(size, best, spot, row, near, far)
 
 
 @inner
-def furthest_in(tree: Tree, blocks: Blocks, records: Records, room: Room, values: Floats) -> int:
-    """The spot furthest from the values, by its lowest row on ties."""
-    query, out = room.query, room.out
-    columns = len(values)
-    lift = blocks.sieve.lift
-    for column in range(columns):
+def search_tree(search: Search, values: Floats, want_furthest: bool) -> tuple[int, int]:
+    """Fill the nearest and give how many these are; or give the furthest spot."""
+    tree, query, out = search.tree, search.work.query, search.work.out
+    sign = np.float32(1 if want_furthest else -1)  # of bounds: the greatest is looked at next
+    lift = search.blocks.sieve.lift
+    for column in range(len(query)):
         lift += query[column] * query[column]
-    best, spot, row = -1.0, -1, -1
-    far = NEVER
+    limit = NEVER if want_furthest else NO_LIMIT
+    found = _Found(np.int64(0), -1.0, np.int64(-1), np.int64(-1), limit, limit)
     waiting = 1
     tree.bounds[0], tree.levels[0], tree.places[0] = NO_LIMIT, len(tree.starts) - 2, 0
     while waiting > 0:
         waiting -= 1
         level, place = tree.levels[waiting], tree.places[waiting]
-        if tree.bounds[waiting] < far:
+        if tree.bounds[waiting] < (found.far if want_furthest else -found.near):
             continue
-        if level > 0:
-            tree.visited[1] += 1
-            start = (tree.starts[level] + place) * LANES * (2 * columns + 1)
-            found = measure_far_boxes(tree.nodes, start, columns, query, np.float32(lift), far, out)
-            base = waiting
-            while found != 0:
-                lane = first_lane(found)
-                found &= found - np.uint64(1)
-                _push(tree, waiting, base, out[lane], level - 1, place * LANES + lane)
-                waiting += 1
+        if level == 0:
+            tree.visited[0] += 1
+            found = _meet_block(search, values, place, found)
             continue
-        tree.visited[0] += 1
-        start = place * LANES * columns
-        found = measure_points(blocks.values, start, columns, query, NEVER, far, out)
-        while found != 0:
-            lane = first_lane(found)
-            found &= found - np.uint64(1)
-            if out[lane] < far:
-                continue
-            candidate = place * LANES + lane
-            distance = squared_distance(records.spots, candidate, values)
-            first = records.heads[candidate]
-            if distance > best or (distance == best and first < row):
-                best, spot, row = distance, candidate, first
-                far = far_limit(blocks.sieve, best)
-    return spot
+        tree.visited[1] += 1
+        node = tree.starts[level] + place
+        if want_furthest:
+            hits = measure_far_boxes(tree.nodes, node, query, np.float32(lift), found.far, out)
+        else:
+            hits = measure_near_boxes(tree.nodes, node, query, found.near, out)
+        base = waiting
+        while hits != 0:
+            lane = first_lane(hits)
+            hits &= hits - np.uint64(1)
+            _push(tree, waiting, base, sign * out[0, 0, lane], level - 1, place * WIDTH + lane)
+            waiting += 1
+    return found.size, found.spot
 
 
 @inner
-def is_there(blocks: Blocks, columns: int, spot: int) -> bool:
+def is_there(blocks: Blocks, spot: int) -> bool:
     """Whether a spot has not left its block yet."""
-    return not np.isnan(blocks.values[spot // LANES * LANES * columns + spot % LANES])
+    return not np.isnan(blocks.values[spot // WIDTH, 0, spot % WIDTH])
 
 
 @inner
-def remove(blocks: Blocks, columns: int, spot: int) -> None:
+def remove(blocks: Blocks, spot: int) -> None:
     """Take a spot out of its block."""
-    blank(blocks.values, columns, spot)
+    blank(blocks.values, spot)
     blocks.filled[0] -= 1
 
 
 @inner
 def scan(
-    blocks: Blocks,
-    records: Records,
-    room: Room,
-    values: Floats,
-    first: int,
-    want_nearest: bool,
-    want_furthest: bool,
+    search: Search, values: Floats, first: int, want_nearest: bool, want_furthest: bool
 ) -> tuple[int, int, int]:
     """Fill the nearest, if wanted; gives how many these are, the furthest spot and its row.
 
     One pass serves both, since the furthest from r is hardly ever among the nearest of r. It goes
     round once from block ``first``: where that is near the query, few others need a closer look.
     """
-    nearest, query, out = room.nearest, room.query, room.out
-    columns = len(values)
-    stride = LANES * columns
-    count = len(blocks.values) // stride
-    size = 0
-    best, spot, row = -1.0, -1, -1
     near = NO_LIMIT if want_nearest else NEVER
     far = NEVER if want_furthest else NO_LIMIT
-    block = first - 1
+    found = _Found(np.int64(0), -1.0, np.int64(-1), np.int64(-1), near, far)
+    count, block = len(search.blocks.values), first - 1
     for _ in range(count):
         block = block + 1 if block + 1 < count else 0
-        found = measure_points(blocks.values, block * stride, columns, query, near, far, out)
+        found = _meet_block(search, values, block, found)
+    return found.size, found.spot, found.row
+
+
+class Shell(NamedTuple):
+    """The outermost spots, furthest first, in blocks of lanes."""
+
+    sieve: Sieve
+    blocks: Singles
+    spots: Rows  # per lane
+    lanes: Rows  # the lane of each spot; -1 if not listed
+    reaches: Floats  # per block: the largest distance to the reference point
+    marks: Integers  # blocks empty at the front, walked, how many may be; whether all are listed
+
+
+def shell_about(records: Records, centroid: Floats, *, complete: bool) -> Shell:
+    """List the outermost of the spots with free records, or all of them."""
+    squares = free_distances(records, centroid)
+    live = int(np.count_nonzero(squares >= 0))
+    size = live if complete else min(live, max(_LEAST, live // _SHARE))
+    spots = np.argpartition(squares, len(squares) - size)[len(squares) - size :].astype(np.int32)
+    spots = spots[np.argsort(-squares[spots])]
+    reaches = np.sqrt(squares[spots])
+    sieve = sieve_about(centroid, float(reaches[0]))
+    blocks = aligned(-(-size // WIDTH), len(centroid))
+    pack(copy_spots(records.spots, spots, sieve), np.arange(size, dtype=np.int32), blocks)
+    lanes = np.full(len(records.spots), -1, np.int32)
+    lanes[spots] = np.arange(size)
+    marks = np.array([0, 0, _PATIENCE * (live + _LEAST), size == live])
+    return Shell(sieve, blocks, spots, lanes, reaches[::WIDTH].copy(), marks)
+
+
+@inner
+def furthest(shell: Shell, records: Records, work: Workspace) -> int:
+    """The spot furthest from the centroid, by its lowest row on ties; -1 if the list ended."""
+    centroid, query, out = work.centroid, work.query, work.out
+    write_query(shell.sieve, centroid, query)
+    moved = 0.0
+    for column in range(len(centroid)):
+        apart = centroid[column] - shell.sieve.centre[column]
+        moved += apart * apart
+    moved = sqrt(moved)
+    best, spot, row = -1.0, -1, -1
+    limit, root = NEVER, -1.0
+    for block in range(shell.marks[_FRONT], len(shell.reaches)):
+        if (shell.reaches[block] + moved) * (1 + _SLACK) + _FAINT < root:
+            return spot
+        shell.marks[_WALKED] += 1
+        found = measure_points(shell.blocks, block, query, NEVER, limit, out)
+        if limit == NEVER and found == 0 and block == shell.marks[_FRONT]:
+            shell.marks[_FRONT] += 1
         while found != 0:
             lane = first_lane(found)
             found &= found - np.uint64(1)
-            if near < out[lane] < far:
-                continue  # the limits have closed in since the block was measured
-            candidate = block * LANES + lane
-            distance = squared_distance(records.spots, candidate, values)
-            if out[lane] <= near:
-                size = offer(records, nearest, size, candidate, distance)
-                if size == len(nearest.distances):
-                    near = near_limit(blocks.sieve, nearest.distances[0])
-            if out[lane] >= far:
-                head = records.heads[candidate]
-                if distance > best or (distance == best and head < row):
-                    best, spot, row = distance, candidate, head
-                    far = far_limit(blocks.sieve, best)
-    return size, spot, row
+            if out[0, 0, lane] < limit:
+                continue
+            candidate = shell.spots[block * WIDTH + lane]
+            distance = squared_distance(records.spots, candidate, centroid)
+            lowest_row = records.heads[candidate]
+            if distance > best or (distance == best and lowest_row < row):
+                best, spot, row = distance, candidate, lowest_row
+                limit, root = far_limit(shell.sieve, best), sqrt(best)
+    return spot if shell.marks[_COMPLETE] else -1
+
+
+@inner
+def is_worn(shell: Shell) -> bool:
+    """Whether walking has cost more than a new list would."""
+    return shell.marks[_WALKED] > shell.marks[_ENOUGH]
+
+
+@inner
+def leave(shell: Shell, spot: int) -> None:
+    """Take a spot without free records out of the list."""
+    if shell.lanes[spot] >= 0:
+        blank(shell.blocks, shell.lanes[spot])
+        shell.lanes[spot] = -1

@@ -27,26 +27,10 @@ Codes = npt.NDArray[np.signedinteger[Any]]
 def ahmad_dey(
     numeric: Floats, codes: Codes, *, original: bool = False, bins: int = 5
 ) -> MixedRecords:
-    """Records under the dissimilarity of Ahmad and Dey.
+    """Records under the dissimilarity of Ahmad and Dey; missing values are NaN or negative codes.
 
-    Parameters
-    ----------
-    numeric : array of shape (records, numeric columns)
-        NaN where a value is missing.
-    codes : array of shape (records, nominal columns)
-        Codes 0, 1, …, and a negative number where a value is missing.
-    original : bool
-        The squared form of the original instead of equation (2) of Senavirathne and Torra.
-    bins : int
-        Into how many bins of equal width a numeric column is cut to compare it with others.
-
-    Examples
-    --------
-    >>> size = np.array([[1.0], [2], [3], [4], [5], [7]])
-    >>> color_shape = np.array([[0, 0], [0, 0], [1, 0], [1, 1], [2, 1], [2, 0]])
-    >>> records = ahmad_dey(size, color_shape, bins=2)
-    >>> (36 * records.measure.weights).round(6)  # 2/3, on values whose range is 6
-    array([0.666667])
+    ``original`` asks for the squared form of the original instead of equation (2) of Senavirathne
+    and Torra. ``bins`` of equal width cut a numeric column to compare it with others.
     """
     cut = [equal_width(column, bins) for column in numeric.T]
     named = [_with_missing_last(column) for column in codes.T]
@@ -76,23 +60,8 @@ def ahmad_dey(
 def ahmad_dey_deltas(codes: Sequence[Codes]) -> list[Floats]:
     """How unlike the codes of each column are: ``deltas[column][a, b]``.
 
-    Parameters
-    ----------
-    codes : sequence of arrays of shape (records,)
-        The codes 0, 1, … of each column, numeric columns cut into bins.
-
-    Returns
-    -------
-    list of square arrays
-        With one row for each code up to the largest of the column. Without another column to
-        compare with, different codes differ by 1.
-
-    Examples
-    --------
-    >>> shape, size = np.array([0, 0, 0, 1, 1, 0]), np.array([0, 0, 0, 1, 1, 1])
-    >>> ahmad_dey_deltas([shape, size])[0]
-    array([[0.  , 0.75],
-           [0.75, 0.  ]])
+    Numeric columns are cut into bins. Without another column to compare with, different codes
+    differ by 1.
     """
     levels = [int(column.max(initial=0)) + 1 for column in codes]
     deltas = []
@@ -120,13 +89,7 @@ def significance(deltas: Floats, binned: Codes) -> float:
 
 
 def equal_width(values: Floats, bins: int) -> Codes:
-    """The bin of each value, of equally wide bins between the extremes; -1 where it is NaN.
-
-    Examples
-    --------
-    >>> equal_width(np.array([1.0, 2, 3, 4, 5, 7, np.nan]), 2).tolist()
-    [0, 0, 0, 1, 1, 1, -1]
-    """
+    """The bin of each value, of equally wide bins between the extremes; -1 where it is NaN."""
     there = ~np.isnan(values)
     binned = np.full(len(values), -1, np.int64)
     present = values[there]

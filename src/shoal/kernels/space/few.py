@@ -20,14 +20,6 @@ class Few:
     Distances are added up in the order in which
     :func:`~shoal.kernels.space.mixed_distance.distances` adds them, and are the same to the last
     bit.
-
-    Examples
-    --------
-    >>> from shoal.kernels.space.mixed_records import gower
-    >>> few = Few(gower(np.array([[1.0], [2.0], [5.0]]), np.array([[0], [1], [-1]])))
-    >>> few.ask(0)
-    >>> few.distances(np.arange(3))
-    array([0.   , 0.625, 1.   ])
     """
 
     def __init__(self, records: MixedRecords) -> None:
@@ -38,7 +30,7 @@ class Few:
     def ask(self, row: int) -> None:
         """Make a record the query."""
         records = self._records
-        self._set_query(self.query, records.measure, records.values, records.codes, row)
+        self._set_query(self.query, records, row)
 
     def distances(self, rows: Integers) -> Floats:
         """How unlike the query is to some rows."""

@@ -20,13 +20,7 @@ _SAMPLE = 32
 
 
 def kd_order(copies: Singles, leaf: int) -> Rows:
-    """The rows of ``copies`` in the order of kd-tree leaves of ``leaf`` rows each.
-
-    Examples
-    --------
-    >>> kd_order(np.array([[5], [1], [4], [2]], np.float32), 2).tolist()
-    [1, 3, 2, 0]
-    """
+    """The rows of ``copies`` in the order of kd-tree leaves of ``leaf`` rows each."""
     order = np.arange(len(copies), dtype=np.int32)
     _cut_all(copies, copies.view(np.uint32), order, np.empty(len(copies), np.uint64), leaf)
     return order

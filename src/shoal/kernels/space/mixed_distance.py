@@ -39,7 +39,7 @@ class Measure(NamedTuple):
     tables: Floats  # of the nominal columns, one after the other; empty where it is 0 or 1
     starts: Integers  # where the table of each nominal column starts
     levels: Integers  # how many codes each nominal column has
-    lonely: Integers  # from which code on no two records have the same; or as many as levels
+    unshared: Integers  # from which code on no two records have the same; or as many as levels
     spans: Codes  # how to find the windows that cover so many codes: see :func:`_greatest`
     bases: Integers  # where spans and windows of each nominal column start, in two rows
     presence: Integers  # of numeric, then nominal columns: its further column, or -1
@@ -75,15 +75,15 @@ def empty_query(measure: Measure, code_type: Any) -> Query:
 
 
 @njit(cache=True, forceinline=True)
-def set_query(query: Query, measure: Measure, values: Floats, codes: Codes, row: int) -> None:
-    """Take the query from ``values[:, row]`` and ``codes[:, row]``."""
+def set_query(query: Query, records: Any, row: int) -> None:
+    """Make one of the records the query."""
     for column in range(len(query.values)):
-        query.values[column] = values[column, row]
+        query.values[column] = records.values[column, row]
     for column in range(len(query.codes)):
-        query.codes[column] = codes[column, row]
+        query.codes[column] = records.codes[column, row]
     for column in range(len(query.has)):
-        at = measure.presence[column]
-        query.has[column] = at < 0 or codes[at, row] != 0
+        at = records.measure.presence[column]
+        query.has[column] = at < 0 or records.codes[at, row] != 0
 
 
 @njit(cache=True, forceinline=True)
@@ -148,7 +148,7 @@ def lower_bounds(
     """What the dissimilarities of the query and the records in 16 boxes do not fall below.
 
     A column that only some records of a box have adds nothing, but counts as shared. Where
-    ``measure.lonely`` is set, a record that the query was taken from is not meant.
+    ``measure.unshared`` is set, a record that the query was taken from is not meant.
     """
     sums, shared = floats(0.0), integers(0)
     numeric = len(query.values)
@@ -173,7 +173,7 @@ def lower_bounds(
             if len(measure.tables) == 0:
                 first = load(code_edges, node, 2 * column)
                 last = load(code_edges, node, 2 * column + 1)
-                if code >= measure.lonely[column]:
+                if code >= measure.unshared[column]:
                     misses = misses + all_have
                 else:
                     misses = misses + (((first > code) | (last < code)) & all_have)

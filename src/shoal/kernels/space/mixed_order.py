@@ -14,7 +14,6 @@ import numpy as np
 from shoal.kernels.arrays import Flags, Floats, Integers
 from shoal.kernels.compile import njit
 from shoal.kernels.lanes import WIDTH
-from shoal.kernels.space.mixed_distance import Codes, Measure
 from shoal.kernels.space.mixed_records import MixedRecords
 
 _FEWEST = WIDTH // 4  # leaves or nodes in a node, unless there are not as many
@@ -29,7 +28,7 @@ def leaf_starts(records: MixedRecords, rows: Integers) -> tuple[Integers, Intege
     rows = rows[order]
     parts = np.append(np.flatnonzero(np.diff(patterns[order], prepend=-1)), len(rows))
     depths = np.zeros(len(rows), np.int64)
-    _halve(records.values, records.codes, records.measure, rows, parts, depths)
+    _halve(records, rows, parts, depths)
     starts = np.flatnonzero(depths)
     return rows, starts, depths[starts]
 
@@ -67,15 +66,9 @@ def _part(depths: Integers, is_start: Flags) -> None:
 
 
 @njit(cache=True)
-def _halve(
-    values: Floats,
-    codes: Codes,
-    measure: Measure,
-    rows: Integers,
-    parts: Integers,
-    depths: Integers,
-) -> None:
+def _halve(records: MixedRecords, rows: Integers, parts: Integers, depths: Integers) -> None:
     """Halve each part until it fits a leaf; where a leaf starts, the depth becomes positive."""
+    values, codes = records.values, records.codes
     room = np.empty(len(rows), np.int64)
     sample = np.empty(2 * _PAIRS)
     waiting = np.empty((3, 64), np.int64)
@@ -88,7 +81,7 @@ def _halve(
             first, last, depth = waiting[0, count], waiting[1, count], waiting[2, count]
             while last - first > WIDTH:
                 cut = (first + last) // 2
-                column = _widest(values, codes, measure, rows, first, last)
+                column = _widest(records, rows, first, last)
                 if 0 <= column < len(values):
                     cut = _sort(values, column, rows, first, last, room, sample)
                 elif column >= 0:
@@ -104,14 +97,13 @@ def _halve(
 
 
 @njit(cache=True)
-def _widest(
-    values: Floats, codes: Codes, measure: Measure, rows: Integers, first: int, last: int
-) -> int:
+def _widest(records: MixedRecords, rows: Integers, first: int, last: int) -> int:
     """The column whose halving brings records together most, nominal ones counted last; or -1.
 
     Halving a numeric column halves the mean difference of two records. Halving a nominal one
     doubles how often two agree, as far as they can: a column of all different codes is no help.
     """
+    values, codes, measure = records.values, records.codes, records.measure
     numeric, half = len(values), (last - first) // 2
     pairs = min(_PAIRS, half)
     widest, most = -1, 0.0

@@ -35,14 +35,8 @@ class MixedRecords(NamedTuple):
 def gower(numeric: Floats, codes: npt.NDArray[Any]) -> MixedRecords:
     """Records under Gower's dissimilarity (1971): the mean over the columns that both have.
 
-    Parameters are those of :func:`mixed_records`. A numeric column adds ``|x - y| / range``, 0
-    where the range is 0; a nominal column adds 1 where the codes differ.
-
-    Examples
-    --------
-    >>> records = gower(np.array([[1.0], [2.0], [5.0]]), np.array([[0], [1], [-1]]))
-    >>> records.measure.weights
-    array([0.25])
+    A numeric column adds ``|x - y| / range``, 0 where the range is 0; a nominal column adds 1 where
+    the codes differ.
     """
     # of values that are there: fmax and fmin pass over those that are missing
     ranges = np.fmax.reduce(numeric, axis=0, initial=-np.inf)
@@ -52,13 +46,7 @@ def gower(numeric: Floats, codes: npt.NDArray[Any]) -> MixedRecords:
 
 
 def squared_euclidean(points: Floats) -> MixedRecords:
-    """Points under the square of Euclidean distance, which orders them as the distance does.
-
-    Examples
-    --------
-    >>> squared_euclidean(np.array([[1.0, 2.0], [4.0, 6.0]])).measure.squared
-    True
-    """
+    """Points under the square of Euclidean distance, which orders them as the distance does."""
     points, none = within_range(points), np.empty((len(points), 0), np.int64)
     return mixed_records(points, none, weights=np.ones(points.shape[1]), squared=True, mean=False)
 
@@ -72,24 +60,13 @@ def mixed_records(
     squared: bool = False,
     mean: bool = True,
 ) -> MixedRecords:
-    """Prepare records of mixed type.
+    """Prepare records of mixed type, by row; missing values are NaN or negative codes.
 
-    Parameters
-    ----------
-    numeric : array of shape (records, numeric columns)
-        NaN where a value is missing.
-    codes : array of shape (records, nominal columns)
-        Codes 0, 1, …, and a negative number where a value is missing.
-    weights : array of shape (numeric columns,)
-        What a difference of 1 (squared: its square) in a numeric column adds.
-    tables : sequence of square arrays, optional
-        What two codes of a nominal column add: symmetric, not negative, 0 for equal codes.
-        Without it, different codes add 1.
-    squared : bool
-        Whether differences of numeric values are squared.
-    mean : bool
-        Whether a sum is divided by the number of columns that both records have, and is 1 where
-        there is none. A missing value adds nothing to the sum.
+    A difference of 1 in a numeric column adds its weight; ``squared`` squares differences first.
+    Two codes of a nominal column add their entry of its table, which is symmetric, not negative,
+    and 0 for equal codes; without tables different codes add 1. A missing value adds nothing.
+    ``mean`` divides a sum by the number of columns that both records have; it is 1 where there is
+    none.
     """
     given = codes.T
     values = np.array(numeric.T, np.float64, order="C")
@@ -129,29 +106,25 @@ def mixed_records(
     return MixedRecords(values, ranks, _patterns(ranks[len(given) :]), ranked, measure)
 
 
-def with_lonely_codes(records: MixedRecords) -> MixedRecords:
+def with_unshared_codes(records: MixedRecords) -> MixedRecords:
     """The same records for searches in which nobody is compared with themselves.
 
     Codes that one record has alone differ from all others. A bound that knows it is tight even
     where a column has a million different values; without it, such a column hides all others.
     """
     measure = records.measure
-    lonely = measure.levels.copy()
+    unshared = measure.levels.copy()
     if len(measure.tables) == 0:
         for column, at in enumerate(measure.presence[len(records.values) :]):
             codes = records.codes[column]
             have = codes if at < 0 else codes[records.codes[at] != 0]
-            counts = np.bincount(have, minlength=int(lonely[column]))
-            lonely[column] = np.count_nonzero(counts > 1)  # ranks go by frequency
-    return records._replace(measure=measure._replace(lonely=lonely))
+            counts = np.bincount(have, minlength=int(unshared[column]))
+            unshared[column] = np.count_nonzero(counts > 1)  # ranks go by frequency
+    return records._replace(measure=measure._replace(unshared=unshared))
 
 
 def _ranked(
-    given: npt.NDArray[Any],
-    has: Sequence[Flags],
-    levels: list[int],
-    spare: int,
-    code_type: Any,
+    given: npt.NDArray[Any], has: Sequence[Flags], levels: list[int], spare: int, code_type: Any
 ) -> tuple[Codes, list[Integers]]:
     """The ranks of the given codes, with some spare rows; and the codes by rank."""
     ranks = np.zeros((len(given) + spare, given.shape[1]), code_type)

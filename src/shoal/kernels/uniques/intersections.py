@@ -14,14 +14,8 @@ def common_members(
 ) -> tuple[Integers, Integers]:
     """How many members chosen sets have in common, ``most`` where there are more, and the first.
 
-    Parameters
-    ----------
-    chosen : array of int64
-        ``chosen[i, family]`` is the set that choice ``i`` takes from each family.
-    starts, members : array of int64
-        Set ``s`` has the members from ``starts[s]`` to below ``starts[s + 1]``, ascending.
-    most : int
-        How far to count.
+    ``chosen[i, family]`` is the set that choice ``i`` takes from each family. Set ``s`` has the
+    members from ``starts[s]`` to below ``starts[s + 1]``, ascending.
     """
     counts = np.zeros(len(chosen), np.int64)
     first = np.full(len(chosen), -1, np.int64)

@@ -89,18 +89,9 @@ def minimal_uniques(
 ) -> MinimalUniques:
     """Find all minimal sets of up to ``size`` columns on which a tuple is alone.
 
-    Parameters
-    ----------
-    codes : array of shape (columns, tuples)
-        Different tuples of codes.
-    single : array of shape (tuples,)
-        Whether only one person has the tuple; else it is never alone, but others meet it.
-    size : int
-        The largest sets to look at, at most as many as there are columns.
-    weights : array of shape (size + 1,)
-        What a set of each size adds to the score.
-    owners : array of shape (tuples,)
-        A number from 0 on: tuples with the same one are of one person only, and do not meet.
+    ``codes`` are different tuples, by column. A tuple is never alone, but met by others, unless it
+    is ``single``: only one person has it. ``weights[k]`` is what a set of k columns adds to the
+    score. Tuples with the same of ``owners`` are of one person only, and do not meet.
     """
     result = MinimalUniques.nothing(codes, size)
     if not single.any():

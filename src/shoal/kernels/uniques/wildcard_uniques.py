@@ -15,12 +15,7 @@ import numpy as np
 from shoal.kernels.arrays import Codes, Flags, Floats
 from shoal.kernels.compile import njit
 from shoal.kernels.grouping import _SALT, _mixed
-from shoal.kernels.uniques.minimal_uniques import (
-    MinimalUniques,
-    by_size,
-    note_minimal,
-    place_of,
-)
+from shoal.kernels.uniques.minimal_uniques import MinimalUniques, by_size, note_minimal, place_of
 
 
 def wildcard_uniques(

@@ -119,8 +119,8 @@ def violating(task: Problem, levels: Mapping[str, int]) -> tuple[Flags, bool]:
     With them go all records of the same persons, where these are taken out as a whole. It cannot
     be otherwise where everybody of a population must be present and some have no record.
     """
+    from shoal.kernels.conditions import counted_once
     from shoal.kernels.lattice.conditions import judged, judged_persons, needs_everyone
-    from shoal.kernels.persons import counted_once
 
     base, asked = task.base, task.demand.conditions
     nodes = (task.coded[name].maps[level] for name, level in levels.items())

@@ -35,8 +35,7 @@ from shoal.table import (
 )
 
 if TYPE_CHECKING:
-    from shoal.kernels.boxes.mondrian_attributes import Attribute
-    from shoal.kernels.boxes.mondrian_boxes import MondrianBoxes
+    from shoal.kernels.boxes.mondrian_boxes import Attribute, MondrianBoxes
 
 
 #: How many steps of the values a cut that cannot be told is blurred by.
@@ -175,7 +174,7 @@ def _lowest(tree: HierarchyCodes, first: Labels, last: Labels) -> Integers:
 
 def axis_of(column: Codes, tree: HierarchyCodes | None) -> Axis:
     """A column in the order of its values or, under a tree, with the values of a node together."""
-    from shoal.kernels.boxes.mondrian_attributes import Attribute, ordered
+    from shoal.kernels.boxes.mondrian_boxes import Attribute, ordered
 
     if tree is None:
         same = np.arange(column.count, dtype=np.int32)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from shoal.kernels.groups.mixed_mdav import MixedMdav, RandomStartMdav
-from shoal.kernels.space.mixed_records import gower, with_lonely_codes
+from shoal.kernels.space.mixed_records import gower, with_unshared_codes
 
 from ..compared import dissimilarities
 
@@ -20,11 +20,11 @@ def mixed(rows, seed):
     return gower(draw.integers(0, 9, (rows, 1)) * 1.0, codes)
 
 
-def test_which_codes_are_lonely():
+def test_which_codes_are_unshared():
     codes = np.array([[0, 0], [0, 1], [1, 2], [2, -1], [2, -1]])
-    records = with_lonely_codes(gower(np.zeros((5, 0)), codes))
-    assert records.measure.lonely.tolist() == [2, 0]
-    assert gower(np.zeros((5, 0)), codes).measure.lonely.tolist() == [3, 3]
+    records = with_unshared_codes(gower(np.zeros((5, 0)), codes))
+    assert records.measure.unshared.tolist() == [2, 0]
+    assert gower(np.zeros((5, 0)), codes).measure.unshared.tolist() == [3, 3]
 
 
 def plain_mdav(gaps, k, permutation):
