@@ -27,7 +27,7 @@ from shoal import Roles, Table, read, tune
 from shoal.study.builtin._tradeoff import TECHNIQUES, Technique
 from shoal.study.tuning import Tuning
 from shoal.study.tuning._judge import Judge
-from shoal.study.tuning._tune import parted
+from shoal.study.tuning._tune import searched_and_held_out
 from shoal.study.tuning._tuning import Goal
 from shoal.table import whole_as_floats
 
@@ -139,7 +139,7 @@ def main(utility: dict[str, Any]) -> None:
     began = time.perf_counter()
     found = tune(table, max_risk=LIMIT, risk=ATTACK, utility_options=utility)
     spent = time.perf_counter() - began
-    seen, unseen = parted(table)
+    seen, unseen = searched_and_held_out(table)
     plan = [dict(step) for step in found.chosen.steps]
     runs = again(plan, seen, unseen, utility)
     show_plan(found, runs, spent)

@@ -17,7 +17,7 @@ from shoal.app.cli import app
 from shoal.study.builtin._tradeoff import TECHNIQUES
 from shoal.study.tuning import Family
 from shoal.study.tuning._judge import Judge
-from shoal.study.tuning._tune import parted
+from shoal.study.tuning._tune import searched_and_held_out
 from shoal.study.tuning._tuning import Goal
 from shoal.table import whole_as_floats
 
@@ -48,7 +48,7 @@ def found(people):
 
 def judged(table, steps, *, seed=1, **attack):
     """Risk, and F1 on the people held out, whatever the risk."""
-    seen, unseen = parted(table)
+    seen, unseen = searched_and_held_out(table)
     utility = ("predictive_performance", {})
     goal = Goal(min_utility=1e-9)  # nobody is beyond hope
     judge = Judge(seen, goal=goal, risk=("distance_linkage", attack), utility=utility)
@@ -70,7 +70,7 @@ def test_the_plan_is_a_combination_whose_risk_holds_on_fresh_seeds(people, found
 def strongest_values(one, people):
     """The values of the grid, and those beyond which a technique changes nothing more."""
     if one.method == "suppress":  # one value for every column that goes next
-        seen, _ = parted(people)
+        seen, _ = searched_and_held_out(people)
         quasi = people.roles.quasi_identifiers
         return [0.0, *{seen.distinct(name) / len(seen) for name in quasi}]
     beyond = {

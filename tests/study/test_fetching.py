@@ -48,7 +48,7 @@ def empty_home(tmp_path, monkeypatch):
 
 def forget():
     """As in another process."""
-    _fetching._fetched.cache_clear()
+    _fetching._why_not_fetched.cache_clear()
     _fetching._UNREACHABLE.clear()
 
 
@@ -198,7 +198,7 @@ def test_without_a_network_a_set_is_said_to_be_missing_and_asked_for_once(openml
         "neither here, nor beside the study, nor in the folder that the environment variable "
         "SHOAL_DATA names; put what is missing there."
     )
-    assert _fetching._fetched.cache_info().misses == 1
+    assert _fetching._why_not_fetched.cache_info().misses == 1
     assert not list((empty_home / "shoal").iterdir())
 
 

@@ -27,8 +27,8 @@ from shoal.study.builtin._mixed_ml import (
     guessed,
     mean,
     notes_of,
-    parted,
     readings_of,
+    table_and_rule,
 )
 from shoal.study.running._runner import run
 
@@ -176,9 +176,14 @@ class TestVerdict:
     def test_other_code_is_compared_on_the_tables_of_both_and_the_k_that_ran(self):
         rows = invented().rows
         linked = "other code: rows linked by distance, part swapped, k = 50"
-        known = [dataclasses.replace(each, table=f"cmc, {parted(each.table)[1]}") for each in rows]
+        known = [
+            dataclasses.replace(each, table=f"cmc, {table_and_rule(each.table)[1]}")
+            for each in rows
+        ]
         foreign = [
-            dataclasses.replace(each, table=f"cardiotocography, {parted(each.table)[1]}", value=1.0)
+            dataclasses.replace(
+                each, table=f"cardiotocography, {table_and_rule(each.table)[1]}", value=1.0
+            )
             for each in rows
         ]
         found = {f.name: f for f in compared(readings_of(Results((*known, *foreign))))}

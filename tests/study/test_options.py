@@ -7,7 +7,7 @@ import pytest
 
 from shoal.errors import InputError
 from shoal.study import Results, Study, TableSource
-from shoal.study._measures import meant
+from shoal.study._measures import concrete_options
 from shoal.study.data import _tables
 from shoal.study.running._runner import run
 
@@ -59,17 +59,17 @@ def test_a_share_that_is_none_is_refused(people_file, share):
 
 def test_words_stand_for_what_the_table_has(people_file):
     mine = source(people_file, held_out=0.3)
-    found = meant({"control": True, "known": "part", "attack": "distance"}, mine)
+    found = concrete_options({"control": True, "known": "part", "attack": "distance"}, mine)
     assert len(found["control"]) == 90
     assert found["known"] == ["height"]
     assert found["attack"] == "distance"
     for plain in ({"known": ["age"], "learner": True}, {"holdout": "yes"}):
-        assert meant(plain, mine) == plain
+        assert concrete_options(plain, mine) == plain
 
 
 def test_what_was_not_held_out_cannot_be_asked_for(people_file):
     with pytest.raises(InputError, match=r"'people'.* give the table a share of its rows"):
-        meant({"holdout": True}, source(people_file))
+        concrete_options({"holdout": True}, source(people_file))
 
 
 def test_a_study_tests_models_and_membership_on_held_out_rows(people_file, tmp_path):

@@ -239,9 +239,9 @@ def test_all_combinations_of_techniques():
             {"method": "round", "base": 5},
         ]
     }
-    from shoal.study._design import expanded
+    from shoal.study._design import variants_of
 
-    names = [variant.name for variant in expanded(given)]
+    names = [variant.name for variant in variants_of(given)]
     assert len(names) == 7
     assert names[-1] == "suppress+top-bottom-code+round"
 

@@ -101,13 +101,13 @@ def test_a_hierarchy_that_changed_is_another_task(tmp_path):
 
 def test_another_version_of_a_learner_is_another_task(people_file, monkeypatch):
     before = set(keys_of(design(people_file)).values())
-    assert "scikit-learn" in naming.libraries()
-    monkeypatch.setattr(naming, "libraries", lambda: {"scikit-learn": "0.1"})
+    assert "scikit-learn" in naming.library_versions()
+    monkeypatch.setattr(naming, "library_versions", lambda: {"scikit-learn": "0.1"})
     assert not before & set(keys_of(design(people_file)).values())
 
 
 def test_texts_that_name_no_file_are_no_files():
-    assert naming.named_files(["x" * 5000, "a\0b", {"k": ["nowhere.csv"]}], None) == {}
+    assert naming.hashes_of_named_files(["x" * 5000, "a\0b", {"k": ["nowhere.csv"]}], None) == {}
 
 
 @pytest.mark.parametrize(

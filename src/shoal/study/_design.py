@@ -187,7 +187,7 @@ class Study:
         for part in ("tables", "variants", "measures"):
             if not given.get(part):
                 raise PlanError(f"A study needs '{part}', a list of one or more.")
-        variants = [variant for entry in given["variants"] for variant in expanded(entry)]
+        variants = [variant for entry in given["variants"] for variant in variants_of(entry)]
         if given.get("baseline", True):
             variants.insert(0, Variant(ORIGINAL, (), ORIGINAL))
         _check_names("variants", [variant.name for variant in variants])
@@ -255,7 +255,7 @@ class _VariantEntry(Parametrized):
     measures: Annotated[tuple[str, ...], NAMES] = ()
 
 
-def expanded(given: Mapping[str, Any]) -> list[Variant]:
+def variants_of(given: Mapping[str, Any]) -> list[Variant]:
     """The variants of one entry: over its grid, or all combinations of its techniques."""
     entry = _VariantEntry.from_params(given, called="variant of a study")
     family = entry.family or entry.name

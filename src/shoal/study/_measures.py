@@ -31,7 +31,7 @@ from shoal.workflow import discover_all_measures
 _TAKE_ROWS = ("control", "holdout")
 
 
-def meant(
+def concrete_options(
     options: Mapping[str, Any], source: TableSource, folder: Path | None = None
 ) -> dict[str, Any]:
     """The options with what the words in them stand for."""
@@ -44,7 +44,7 @@ def meant(
     return out
 
 
-def divided(source: TableSource, folder: Path | None) -> tuple[Table, Table | None]:
+def table_and_rows_aside(source: TableSource, folder: Path | None) -> tuple[Table, Table | None]:
     """A table and what was put aside of it, read once by each worker while it stays the same."""
     return _read(source, folder, source.fingerprint(folder))
 
@@ -55,7 +55,7 @@ def _read(source: TableSource, folder: Path | None, data: str) -> tuple[Table, T
 
 
 def _put_aside(source: TableSource, folder: Path | None) -> Table:
-    found = divided(source, folder)[1]
+    found = table_and_rows_aside(source, folder)[1]
     if found is None:
         raise InputError(
             f"A measure asks for rows that were put aside of the table '{source.name}', and none "
@@ -66,7 +66,7 @@ def _put_aside(source: TableSource, folder: Path | None) -> Table:
 
 @lru_cache(maxsize=64)
 def _identifying(source: TableSource, folder: Path | None, data: str) -> tuple[str, ...]:
-    return tuple(source.identifying(divided(source, folder)[0]))
+    return tuple(source.identifying(table_and_rows_aside(source, folder)[0]))
 
 
 #: The quantiles that are kept of a distribution: enough to draw a violin from.

@@ -77,7 +77,7 @@ def mutual_information_loss(
     most = max(1000, 2 * _CELLS // (len(names) * (len(names) - 1)))
     rows = [sampled_rows(table.row_key, most) for table in (original, masked)]
     coded = [_categories(original, masked, name) for name in names]
-    told = [_told([both[place][rows[place]] for both in coded]) for place in (0, 1)]
+    told = [_mean_information([both[place][rows[place]] for both in coded]) for place in (0, 1)]
     lost, before = told[0] - told[1], float(told[0].mean())
     value = float(lost.mean())
     return Measurement(
@@ -137,7 +137,7 @@ def _into_bins(values: Floats, edges: Floats) -> Integers:
     return np.where(np.isnan(values), len(edges) + 1, bins)
 
 
-def _told(coded: Sequence[Integers]) -> Floats:
+def _mean_information(coded: Sequence[Integers]) -> Floats:
     """For each column the mean of its mutual information with each other one."""
     from shoal.kernels.joint_entropy import mutual_informations
 

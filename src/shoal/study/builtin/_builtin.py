@@ -67,7 +67,9 @@ class BuiltIn:
     elsewhere: OnOtherTables | None = None
 
 
-def judged(study: str, judges: Sequence[Callable[..., Verdict | None]], *given: Any) -> list[Claim]:
+def judge_claims(
+    study: str, judges: Sequence[Callable[..., Verdict | None]], *given: Any
+) -> list[Claim]:
     """The claims of a paper in the order of their judges; one without a verdict is undecided.
 
     The name of a judge, without the underscore, is that of its claim in ``papers.toml``.

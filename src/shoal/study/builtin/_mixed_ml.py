@@ -18,7 +18,7 @@ from shoal.study.builtin._builtin import (
     OnOtherTables,
     Verdict,
     at_most,
-    judged,
+    judge_claims,
     mean_of_known,
     paper,
     with_target,
@@ -131,12 +131,12 @@ def _utilities() -> Iterator[Mapping[str, Any]]:
         yield {**on_others, "name": f1_of(NETWORK, epsilon), "learner": network}
 
 
-def parted(name: str) -> tuple[str, str]:
+def table_and_rule(name: str) -> tuple[str, str]:
     """A table and the choice of columns; all, where a user's own table says nothing.
 
     Examples
     --------
-    >>> parted("cmc, part"), parted("patients, 2020")
+    >>> table_and_rule("cmc, part"), table_and_rule("patients, 2020")
     (('cmc', 'part'), ('patients, 2020', 'all'))
     """
     table, _, rule = name.rpartition(", ")
@@ -155,7 +155,7 @@ def _reading(row: Row) -> Row:
     ``lost`` how much worse than the original it is, ``relative`` the loss over what there is to
     lose, ``precision`` the share of members among those who are taken for members.
     """
-    table, rule = parted(row.table)
+    table, rule = table_and_rule(row.table)
     details = row.facts.get("details") or {}
     base = row.facts.get("baseline")
     blind = math.nan if base is None else float(base)
@@ -448,7 +448,7 @@ def claims_of(readings: Results) -> list[Claim]:
         _better_than_noise,
         _same_dissimilarities,
     )
-    return judged("mixed-ml", judges, readings)
+    return judge_claims("mixed-ml", judges, readings)
 
 
 Line = dict[float, Sequence[float]]

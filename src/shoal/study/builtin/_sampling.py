@@ -18,7 +18,7 @@ from shoal.study.builtin._builtin import (
     OnOtherTables,
     Verdict,
     at_most,
-    judged,
+    judge_claims,
     mean_of_known,
     paper,
     with_target,
@@ -209,7 +209,7 @@ def claims(results: Results) -> list[Claim]:
         _balanced_learns_better,
         _release_tells_the_score,
     )
-    return judged("sampling", judges, results)
+    return judge_claims("sampling", judges, results)
 
 
 def _pre_has_less_risk(results: Results) -> Verdict | None:

@@ -8,9 +8,9 @@ from typing import Any
 
 from shoal.errors import InputError, quoted
 from shoal.study._conclusion import Claim, Conclusion, Finding
-from shoal.study._design import Study, expanded
+from shoal.study._design import Study, variants_of
 from shoal.study._results import Floats, Results
-from shoal.study.builtin._builtin import BuiltIn, OnOtherTables, Verdict, judged, paper
+from shoal.study.builtin._builtin import BuiltIn, OnOtherTables, Verdict, judge_claims, paper
 from shoal.study.data._tables import TableSource
 from shoal.study.figures import Figure, against
 from shoal.table import NUMBERS, Roles
@@ -84,7 +84,7 @@ def _on_tables(study: Study, sources: Sequence[TableSource], preset: str) -> Stu
                 f"those of the table '{source.name}' have more than one value; name others."
             )
         taken.append(replace(source, only=columns, without=(), floats=True))
-        averaged += expanded(_averaged(source.name, columns, _PAPER["presets"][preset]["k"]))
+        averaged += variants_of(_averaged(source.name, columns, _PAPER["presets"][preset]["k"]))
     swapped = [variant for variant in study.variants if not variant.tables]
     return replace(study, tables=tuple(taken), variants=(*averaged, *swapped))
 
@@ -129,7 +129,7 @@ def _tolerance(table: str, method: str, k: int) -> tuple[float, bool]:
 def _claims(means: Means) -> list[Claim]:
     """The paper's conclusions, judged by this run."""
     judges = (_far_less_up_to_100, _best_of_three, _swapping_is_better)
-    return judged("swap-correlations", judges, means)
+    return judge_claims("swap-correlations", judges, means)
 
 
 def _far_less_up_to_100(means: Means) -> Verdict | None:

@@ -20,7 +20,7 @@ from shoal.study.builtin._builtin import (
     OnOtherTables,
     Verdict,
     at_most,
-    judged,
+    judge_claims,
     paper,
     with_target,
 )
@@ -303,7 +303,7 @@ def _findings(found: Found) -> list[Finding]:
 def _claims(mildest: Found, found: Found) -> list[Claim]:
     tables = {table: mine for table, mine in _by_table(mildest).items() if ORIGINAL in mine}
     judges = (_coding, _noise_and_rounding, _less_risk, _no_free_lunch, _nobody_is_found)
-    return [*judged("tradeoff", judges, tables), *judged("tradeoff", (_ties,), found)]
+    return [*judge_claims("tradeoff", judges, tables), *judge_claims("tradeoff", (_ties,), found)]
 
 
 def _coding(tables: dict[str, OfTable]) -> Verdict | None:

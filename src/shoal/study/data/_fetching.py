@@ -158,7 +158,7 @@ class Folktables:
             str(self.year), self.horizon, "person", root_dir=str(survey_folder())
         )
         parts = []
-        with _as_it_was():
+        with _silent_and_unseeded():
             for state in self.states or STATES:
                 self._fetch(folder, state)
                 try:
@@ -201,12 +201,12 @@ def kept_file(wanted: Elsewhere) -> tuple[Path | None, str]:
         return None, f"{wanted.label}, for which scikit-learn's data home cannot be written"
     if kept.is_file():
         return kept, ""
-    reason = _fetched(wanted, kept)
+    reason = _why_not_fetched(wanted, kept)
     return (None, reason) if reason else (kept, "")
 
 
 @lru_cache(maxsize=128)
-def _fetched(wanted: Elsewhere, kept: Path) -> str:
+def _why_not_fetched(wanted: Elsewhere, kept: Path) -> str:
     """Fetch a table; the reason where that fails, which is not tried again by this process."""
     part = kept.with_name(f".{os.getpid()}-{kept.name}")  # complete, or not there
     try:
@@ -240,7 +240,7 @@ def _data_home() -> Path:
 
 
 @contextmanager
-def _as_it_was() -> Iterator[None]:
+def _silent_and_unseeded() -> Iterator[None]:
     """folktables prints what it fetches, and seeds the generator that all of Python shares."""
     state = random.getstate()
     try:

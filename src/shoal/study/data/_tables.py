@@ -196,7 +196,7 @@ class TableSource(Parametrized):
     def fingerprint(self, folder: Path | None = None) -> str:
         """A hash of the data, so that results of other data are not taken for these."""
         file = self.file(folder)
-        return f"scikit-learn:{self.scikit_learn}" if file is None else content_of(file)
+        return f"scikit-learn:{self.scikit_learn}" if file is None else content_hash(file)
 
     def load(self, folder: Path | None = None) -> Table:
         """The table to mask, with its roles."""
@@ -277,7 +277,7 @@ def _name_of(entry: Mapping[str, Any]) -> str:
     return str(entry.get("folktables") or entry.get("scikit_learn"))
 
 
-def content_of(path: Path) -> str:
+def content_hash(path: Path) -> str:
     """The hash of a file, computed once for each state of it."""
     stat = path.stat()
     return _hashed(str(path.resolve()), stat.st_mtime_ns, stat.st_ctime_ns)

@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 from shoal.errors import InputError, ShoalError
 from shoal.parameters import OneOf, checked
 from shoal.study._design import Cell, MeasureSpec, Study
-from shoal.study._measures import divided, meant, study_measures
+from shoal.study._measures import concrete_options, study_measures, table_and_rows_aside
 from shoal.study.data._tables import TableSource
 from shoal.study.running._store import Result, Store, keys_of, task_key
 from shoal.study.running._workers import BACKENDS, on_a_cluster, on_this_machine, retry_broken_pool
@@ -101,7 +101,9 @@ def run(
                 store.write(*results)
             done += len(results)
             if progress:
-                progress(_told(done, total, time.monotonic() - began), done / max(total, 1))
+                progress(
+                    _progress_label(done, total, time.monotonic() - began), done / max(total, 1)
+                )
     found = store.read(keys.values()).values()
     failed = sum(result.status == "failed" for result in found)
     return Run(len(set(keys.values())), len(found) - failed, failed, done, done < total)
@@ -145,7 +147,7 @@ class _Masked:
 
     @classmethod
     def of(cls, cell: Cell, folder: Path | None) -> _Masked:
-        original, _ = divided(cell.table, folder)
+        original, _ = table_and_rows_aside(cell.table, folder)
         masked = cell.variant.plan(cell.seed, folder).apply(original)
         return cls(cell.table, folder, original, *masked)
 
@@ -153,9 +155,9 @@ class _Masked:
         """The options of a measure: words stand for what only the runner has.
 
         ``population = true`` is everybody in the table, sampled or not, as coarse as the release;
-        for the others see :func:`meant`.
+        for the others see :func:`concrete_options`.
         """
-        options = meant(given, self.source, self.folder)
+        options = concrete_options(given, self.source, self.folder)
         if options.get("population") is True:
             if not len(self.table):
                 raise InputError("No record was left, so that there is nothing to measure.")
@@ -284,7 +286,7 @@ def _reason(error: BaseException) -> str:
     return str(error) if isinstance(error, ShoalError) else type(error).__name__
 
 
-def _told(done: int, total: int, seconds: float) -> str:
+def _progress_label(done: int, total: int, seconds: float) -> str:
     """How far a run is, and how long the rest takes if it goes on like this."""
     label = f"{done:,} of {total:,} tasks"
     if not 0 < done < total:

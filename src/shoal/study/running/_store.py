@@ -23,7 +23,7 @@ from typing import Any, Literal
 from shoal import __version__
 from shoal.errors import InputError, PlanError
 from shoal.study._design import Cell, MeasureSpec, Study
-from shoal.study.data._tables import content_of
+from shoal.study.data._tables import content_hash
 from shoal.workflow.release._folder import make_parents
 
 Status = Literal["done", "failed"]
@@ -165,11 +165,11 @@ def task_key(cell: Cell, measure: MeasureSpec, fingerprint: str, folder: Path | 
     steps, options = [dict(step) for step in cell.variant.steps], dict(measure.options)
     parts = {
         "shoal": __version__,
-        "libraries": libraries(),
+        "libraries": library_versions(),
         "data": fingerprint,
         "table": {k: v for k, v in cell.table.to_dict().items() if k not in ("name", "path")},
         "steps": steps,
-        "files": named_files([steps, options], folder),
+        "files": hashes_of_named_files([steps, options], folder),
         "seed": cell.seed,
         "measure": measure.measure,
         "options": options,
@@ -195,7 +195,7 @@ def keys_of(study: Study) -> dict[tuple[str, str, int, str], str]:
 
 
 @cache
-def libraries() -> Mapping[str, str]:
+def library_versions() -> Mapping[str, str]:
     """The versions of the libraries that results depend on, as far as they are here."""
     found = {}
     for name in _LIBRARIES:
@@ -206,7 +206,7 @@ def libraries() -> Mapping[str, str]:
     return found
 
 
-def named_files(value: Any, folder: Path | None) -> dict[str, str]:
+def hashes_of_named_files(value: Any, folder: Path | None) -> dict[str, str]:
     """The hashes of the files that steps or options name: a hierarchy, a population."""
     contents = {text: _content(text, folder) for text in sorted(set(_texts(value)))}
     return {text: content for text, content in contents.items() if content is not None}
@@ -226,7 +226,7 @@ def _content(text: str, folder: Path | None) -> str | None:
     for place in (Path() if folder is None else folder, Path()):
         try:
             if (place / text).is_file():
-                return content_of(place / text)
+                return content_hash(place / text)
         except (OSError, ValueError):  # too long for a name, or with signs that no name has
             continue
     return None

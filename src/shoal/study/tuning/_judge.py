@@ -13,7 +13,14 @@ from typing import Any
 from shoal import __version__
 from shoal.errors import ShoalError
 from shoal.measurement import Measurement
-from shoal.study.running._store import Result, Status, Store, key_of, libraries, named_files
+from shoal.study.running._store import (
+    Result,
+    Status,
+    Store,
+    hashes_of_named_files,
+    key_of,
+    library_versions,
+)
 from shoal.study.tuning._tuning import Goal
 from shoal.table import Table, fingerprint
 from shoal.workflow import Limit, Plan, StepRecord, discover_all_measures
@@ -57,7 +64,7 @@ class Judge:
         self._known: dict[str, Judged] = {}  # a search may propose the same plan again
         self._depends = {
             "shoal": __version__,
-            "libraries": libraries(),
+            "libraries": library_versions(),
             "people": fingerprint(people),
             "risk": risk,
             "utility": utility,
@@ -84,7 +91,7 @@ class Judge:
             {
                 **self._depends,
                 "steps": [dict(step) for step in steps],
-                "files": named_files([steps, self.risk, self.utility], None),
+                "files": hashes_of_named_files([steps, self.risk, self.utility], None),
                 "seed": seed,
                 "with_utility": with_utility,
                 "holdout": None if holdout is None else fingerprint(holdout),

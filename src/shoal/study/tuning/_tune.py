@@ -242,7 +242,7 @@ def tune(
     """
     goal = Goal(max_risk, min_utility)
     _check(table, risk, utility)
-    seen, unseen = parted(table, held_out)
+    seen, unseen = searched_and_held_out(table, held_out)
     asked: dict[str, Any] = {
         "goal": goal,
         "risk": (risk, dict(risk_options or {})),
@@ -265,7 +265,7 @@ def tune(
     return search.recommended(unseen, plan)
 
 
-def parted(table: Table, held_out: float = 0.25) -> tuple[Table, Table]:
+def searched_and_held_out(table: Table, held_out: float = 0.25) -> tuple[Table, Table]:
     """The people of the search, and a share of all whom it never sees; always the same ones."""
     apart = drawn_whole(table, held_out, "held out")
     return table.keep(~apart), table.keep(apart)
