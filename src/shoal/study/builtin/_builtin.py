@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -68,18 +68,12 @@ class BuiltIn:
 
 
 def judge_claims(
-    study: str, judges: Sequence[Callable[..., Verdict | None]], *given: Any
+    study: str, judges: Mapping[str, Callable[[Any], Verdict | None]], given: Any
 ) -> list[Claim]:
-    """The claims of a paper in the order of their judges; one without a verdict is undecided.
-
-    The name of a judge, without the underscore, is that of its claim in ``papers.toml``.
-    """
+    """The claims of a paper, each by its judge; one without a verdict is undecided."""
     texts = paper(study)["claims"]
     undecided = (None, texts["undecided"])
-    return [
-        Claim(texts[judge.__name__.removeprefix("_")], *(judge(*given) or undecided))
-        for judge in judges
-    ]
+    return [Claim(texts[name], *(judge(given) or undecided)) for name, judge in judges.items()]
 
 
 def mean_of_known(values: Iterable[float]) -> float:

@@ -436,18 +436,18 @@ def _same_dissimilarities(readings: Results) -> Verdict | None:
 
 def claims_of(readings: Results) -> list[Claim]:
     """What the paper says, and what is said of it here, held against a run."""
-    judges = (
-        _less_is_guessed,
-        _down_to_blind_guesses,
-        _no_more_than_of_others,
-        _columns_in_place,
-        _links,
-        _membership,
-        _costs_grow,
-        _better_than_generalizing,
-        _better_than_noise,
-        _same_dissimilarities,
-    )
+    judges = {
+        "less_is_guessed": _less_is_guessed,
+        "down_to_blind_guesses": _down_to_blind_guesses,
+        "no_more_than_of_others": _no_more_than_of_others,
+        "columns_in_place": _columns_in_place,
+        "links": _links,
+        "membership": _membership,
+        "costs_grow": _costs_grow,
+        "better_than_generalizing": _better_than_generalizing,
+        "better_than_noise": _better_than_noise,
+        "same_dissimilarities": _same_dissimilarities,
+    }
     return judge_claims("mixed-ml", judges, readings)
 
 

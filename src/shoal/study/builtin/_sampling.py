@@ -199,16 +199,16 @@ def findings(results: Results) -> list[Finding]:
 
 def claims(results: Results) -> list[Claim]:
     """The paper's conclusions and what is easily taken for one, judged by this run."""
-    judges = (
-        _pre_has_less_risk,
-        _every_strategy_fits_before,
-        _stratified_is_bounded,
-        _bound_with_target,
-        _still_k_anonymous,
-        _same_shares,
-        _balanced_learns_better,
-        _release_tells_the_score,
-    )
+    judges = {
+        "pre_has_less_risk": _pre_has_less_risk,
+        "every_strategy_fits_before": _every_strategy_fits_before,
+        "stratified_is_bounded": _stratified_is_bounded,
+        "bound_with_target": _bound_with_target,
+        "still_k_anonymous": _still_k_anonymous,
+        "same_shares": _same_shares,
+        "balanced_learns_better": _balanced_learns_better,
+        "release_tells_the_score": _release_tells_the_score,
+    }
     return judge_claims("sampling", judges, results)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from shoal.errors import InputError, quoted
@@ -128,24 +129,18 @@ def _tolerance(table: str, method: str, k: int) -> tuple[float, bool]:
 
 def _claims(means: Means) -> list[Claim]:
     """The paper's conclusions, judged by this run."""
-    judges = (_far_less_up_to_100, _best_of_three, _swapping_is_better)
+    tests: dict[str, Callable[[float, float, float], bool]] = {
+        "far_less_up_to_100": lambda id_, swap, ranked: 2 * ranked < min(id_, swap),
+        "best_of_three": lambda id_, swap, ranked: ranked < min(id_, swap),
+        "swapping_is_better": lambda id_, swap, ranked: swap < id_,
+    }
+    most = {"far_less_up_to_100": 100}
+    judges = {n: partial(_in_every_case, holds=h, most=most.get(n)) for n, h in tests.items()}
     return judge_claims("swap-correlations", judges, means)
 
 
-def _far_less_up_to_100(means: Means) -> Verdict | None:
-    return _in_every_case(means, lambda id_, swap, ranked: 2 * ranked < min(id_, swap), most=100)
-
-
-def _best_of_three(means: Means) -> Verdict | None:
-    return _in_every_case(means, lambda id_, swap, ranked: ranked < min(id_, swap))
-
-
-def _swapping_is_better(means: Means) -> Verdict | None:
-    return _in_every_case(means, lambda id_, swap, ranked: swap < id_)
-
-
 def _in_every_case(
-    means: Means, holds: Callable[[float, float, float], bool], most: float = float("inf")
+    means: Means, holds: Callable[[float, float, float], bool], most: int | None
 ) -> Verdict | None:
     """Whether the means of the three methods are so on each table, for each k that all have."""
     tables, ks = dict.fromkeys(t for t, _, _ in means), sorted({k for _, _, k in means})
@@ -153,7 +148,7 @@ def _in_every_case(
         (table, k): [means[table, method, k] for method in _METHODS]
         for table in tables
         for k in ks
-        if k <= most and all((table, method, k) in means for method in _METHODS)
+        if (most is None or k <= most) and all((table, method, k) in means for method in _METHODS)
     }
     if not cases:
         return None

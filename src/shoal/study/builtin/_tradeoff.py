@@ -302,8 +302,15 @@ def _findings(found: Found) -> list[Finding]:
 
 def _claims(mildest: Found, found: Found) -> list[Claim]:
     tables = {table: mine for table, mine in _by_table(mildest).items() if ORIGINAL in mine}
-    judges = (_coding, _noise_and_rounding, _less_risk, _no_free_lunch, _nobody_is_found)
-    return [*judge_claims("tradeoff", judges, tables), *judge_claims("tradeoff", (_ties,), found)]
+    judges = {
+        "coding": _coding,
+        "noise_and_rounding": _noise_and_rounding,
+        "less_risk": _less_risk,
+        "no_free_lunch": _no_free_lunch,
+        "nobody_is_found": _nobody_is_found,
+        "ties": lambda _: _ties(found),
+    }
+    return judge_claims("tradeoff", judges, tables)
 
 
 def _coding(tables: dict[str, OfTable]) -> Verdict | None:
