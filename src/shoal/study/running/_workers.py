@@ -1,4 +1,10 @@
-"""Who does the tasks of a study: processes of this machine, or the workers of a cluster."""
+"""Who does the tasks of a study: processes of this machine, or the workers of a cluster.
+
+joblib has backends for Dask and Spark too. Its Dask backend waits for ever when a task has killed
+its workers, and spreads the models inside of a measure over the cluster once more; its Spark
+backend returns no result before all are there, so that a study that is stopped would keep nothing.
+Both clusters can be asked for one task at a time instead, which is all that a study needs.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The columns of two tables as numbers and codes that can be compared."""
+"""The columns of two tables as numbers and codes that can be compared.
+
+A model that learned from intervals and coarser values is asked about people as they come. How a
+value was released is learned from the training persons alone, of whom both records are known.
+"""
 
 from __future__ import annotations
 

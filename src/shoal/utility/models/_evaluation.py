@@ -1,4 +1,8 @@
-"""Folds of persons, and a learner that is trained on some rows and tested on others."""
+"""Folds of persons, and a learner that is trained on some rows and tested on others.
+
+A person who has several rows is on one side with all of them: a model that has seen one of them
+would be asked about somebody it knows.
+"""
 
 from __future__ import annotations
 
