@@ -235,12 +235,14 @@ def test_a_public_half_alone_says_that_it_counts_rows(tmp_path):
 
 
 def test_people_are_held_out_whole():
-    from shoal.study.tuning._tune import parted
+    from shoal.study.tuning._tune import searched_and_held_out
 
     frame = pl.DataFrame(
         {"pid": [n % 60 for n in range(1200)], "age": [n % 40 for n in range(1200)]}
     )
-    seen, apart = parted(sh.Table(frame, Roles(unit="pid", quasi_identifiers=["age"])), 0.25)
+    seen, apart = searched_and_held_out(
+        sh.Table(frame, Roles(unit="pid", quasi_identifiers=["age"])), 0.25
+    )
     assert (seen.person_count, apart.person_count) == (45, 15)
 
 

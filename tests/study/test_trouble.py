@@ -266,10 +266,10 @@ def test_a_long_grid_of_one_family_does_not_come_before_the_others(people_file):
 
 
 def test_progress_tells_how_long_the_rest_takes():
-    assert running._told(0, 10, 5.0) == "0 of 10 tasks"
-    assert running._told(5, 10, 20.0) == "5 of 10 tasks, 20 s left"
-    assert running._told(10, 1_010, 60.0) == "10 of 1,010 tasks, 1 h 40 min left"
-    assert running._told(10, 10, 60.0) == "10 of 10 tasks"
+    assert running._progress_label(0, 10, 5.0) == "0 of 10 tasks"
+    assert running._progress_label(5, 10, 20.0) == "5 of 10 tasks, 20 s left"
+    assert running._progress_label(10, 1_010, 60.0) == "10 of 1,010 tasks, 1 h 40 min left"
+    assert running._progress_label(10, 10, 60.0) == "10 of 10 tasks"
 
 
 def test_a_folder_that_cannot_be_one_is_said_to_be(people_file, tmp_path):
