@@ -219,6 +219,16 @@ def owned_pairs(labels: npt.NDArray[Any], owners: npt.NDArray[Any]) -> tuple[Int
     return pairs // width, pairs % width
 
 
+def once_per_person(weights: Floats, persons: Integers, classes: Classes) -> Floats:
+    """In each class the smallest weight of each person at one row, and 0 at the others."""
+    order = np.lexsort((weights, persons, classes.labels))
+    first = np.ones(len(order), np.bool_)
+    first[1:] = (np.diff(classes.labels[order]) != 0) | (np.diff(persons[order]) != 0)
+    once = np.zeros(len(weights))
+    once[order[first]] = weights[order[first]]
+    return once
+
+
 def counting(classes: Classes, persons: Integers | None) -> Classes:
     """The classes with persons for their sizes."""
     if persons is None:

@@ -23,6 +23,7 @@ from shoal.table._classes import (
     counting,
     form_classes,
     histories,
+    once_per_person,
     owned_pairs,
     weights_by_class,
 )
@@ -37,15 +38,12 @@ from shoal.table.columns._frames import (
     Names,
     Origin,
     check_names,
-    in_type_of,
-    kind_of,
-    plain_floats,
     refuse_beyond_calendar,
     to_polars,
 )
 from shoal.table.storage._formulas import Formulas, running
 from shoal.table.storage._write import schema_of, write_columns
-from shoal.table.suggestion._owners import identifying_columns, repeating_owners
+from shoal.table.suggestion._owners import repeating_owners, undeclared_identifiers
 
 if TYPE_CHECKING:
     from shoal.randomness import SecretStream
@@ -126,9 +124,6 @@ class Table:
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_kept": {}}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-
     # -- what it is
 
     @property
@@ -151,13 +146,9 @@ class Table:
         """The private key of each row: its position in the input. Never publish it."""
         return self._past.row_key
 
-    @property
+    @cached_property
     def columns(self) -> list[str]:
         """The names of the columns."""
-        return self._names
-
-    @cached_property
-    def _names(self) -> Names:
         return Names(self._columns)
 
     def __len__(self) -> int:
@@ -345,12 +336,7 @@ class Table:
 
     def whole(self, rows: Flags) -> Flags:
         """The marked rows with all others of the same persons or households."""
-        together = self.together
-        if together is None:
-            return rows
-        marked = np.zeros(int(together.max(initial=0)) + 1, np.bool_)
-        marked[together[rows]] = True
-        return marked[together]
+        return rows if self.together is None else np.isin(self.together, self.together[rows])
 
     def of_persons(self, values: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
         """The largest value among the rows of each person; the values where each row is one."""
@@ -413,21 +399,10 @@ class Table:
                 "record needs a weight."
             )
         weights = self.column(self.roles.weight).series.cast(pl.Float64).to_numpy()
-        weights = self._once_per_person(weights)
+        if self.has_persons:
+            weights = once_per_person(weights, self.persons, self.classes)
         totals = self.agreement(missing).totals(weights_by_class(self.classes, weights))
         return self.classes.spread(totals)
-
-    def _once_per_person(self, weights: Floats) -> Floats:
-        """In each class the smallest weight of each person at one row, and 0 at the others."""
-        if not self.has_persons:
-            return weights
-        order = np.lexsort((weights, self.persons, self.classes.labels))
-        labels, persons = self.classes.labels[order], self.persons[order]
-        first = np.ones(len(order), np.bool_)
-        first[1:] = (np.diff(labels) != 0) | (np.diff(persons) != 0)
-        once = np.zeros(len(weights))
-        once[order[first]] = weights[order[first]]
-        return once
 
     def class_sizes_in(self, population: Table, missing: Missing = "own") -> Integers:
         """How many persons of ``population`` share the quasi-identifiers of each record."""
@@ -477,7 +452,7 @@ class Table:
 
     def undeclared_identifiers(self) -> dict[str, str]:
         """Columns that would leave although they identify, with the evidence in words."""
-        return identifying_columns(self._columns, self.roles)
+        return undeclared_identifiers(self._columns, self.roles)
 
     def repeating_owners(self) -> dict[tuple[str, ...], int]:
         """Columns that seem to say whose row it is and repeat, though no unit is declared."""
@@ -604,24 +579,12 @@ class Table:
 
     # -- new tables
 
-    def _derive(
-        self,
-        columns: Mapping[str, Column] | None = None,
-        *,
-        roles: Roles | None = None,
-        origin: Origin | None = None,
-        past: Provenance | None = None,
-        kept: dict[tuple[Any, ...], Any] | None = None,
-    ) -> Table:
+    def _derive(self, **changed: Any) -> Table:
         """A table with some parts replaced; with other rows it gets other groupings, ``kept``."""
         table = Table.__new__(Table)
-        vars(table).update(
-            _columns=self._columns if columns is None else dict(columns),
-            _origin=self._origin if origin is None else origin,
-            _roles=self._roles if roles is None else roles,
-            _past=self._past if past is None else past,
-            _kept=self._kept if kept is None else kept,
-        )
+        names = ("_columns", "_origin", "_roles", "_past", "_kept")
+        parts = {name: vars(self)[name] for name in names}
+        vars(table).update(parts | {f"_{name}": part for name, part in changed.items()})
         return table
 
     def _recorded(self, **changed: Any) -> Table:
@@ -633,12 +596,12 @@ class Table:
         columns = {
             name: column.at(rows).counting(past.times) for name, column in self._columns.items()
         }
-        return self._derive(columns, past=past, kept={})
+        return self._derive(columns=columns, past=past, kept={})
 
     def _with_columns(self, changed: Iterable[Column], origin: Origin | None = None) -> Table:
         """New cells in some columns; classes from before sampling are no longer theirs."""
         new = {column.name: column.counting(self.times) for column in changed}
-        table = self._derive({**self._columns, **new}, origin=origin)
+        table = self._derive(columns={**self._columns, **new}, origin=origin or self._origin)
         on_record = () if self.sampling is None else self.sampling.codes
         if any(
             name in on_record
@@ -670,7 +633,7 @@ class Table:
         counts = np.array(times, np.int64)
         counts.flags.writeable = False
         columns = {name: column.counting(counts) for name, column in self._columns.items()}
-        return self._derive(columns, past=replace(self._past, times=counts), kept={})
+        return self._derive(columns=columns, past=replace(self._past, times=counts), kept={})
 
     def with_roles(self, roles: Roles, *, released: bool = False) -> Table:
         """The same data under other roles; a released column may be empty after masking.
@@ -688,15 +651,10 @@ class Table:
 
         With ``keep_equal`` a decimal that equals its new value as a float keeps all its digits.
         """
-        changed = []
-        for name, values in columns.items():
-            old = self.column(name).series
-            new = in_type_of(old, pl.Series(name, values), keep_equal=keep_equal)
-            if old.null_count():
-                empty = pl.Series(name, [None], dtype=new.dtype)
-                new = new.zip_with(old.is_not_null(), empty.new_from_index(0, len(old)))
-            changed.append(Column(plain_floats(new)))
-        return self._with_columns(changed)
+        return self._with_columns(
+            self.column(name).with_numbers(values, keep_equal=keep_equal)
+            for name, values in columns.items()
+        )
 
     def blank(self, cells: Mapping[str, Flags]) -> Table:
         """Make the marked cells of the named columns missing, also in memory."""
@@ -712,7 +670,7 @@ class Table:
         """Without some columns, and without their roles."""
         gone = {self.column(name).name for name in columns}
         left = {name: column for name, column in self._columns.items() if name not in gone}
-        return self._derive(left, roles=self._roles.without(gone))
+        return self._derive(columns=left, roles=self._roles.without(gone))
 
     def with_pseudonyms(self, columns: Sequence[str], stream: SecretStream) -> Table:
         """A first column with a random name for the person of each row.
@@ -725,7 +683,7 @@ class Table:
         order = stream.derive("pseudonyms").permutation(self.person_count)
         named = Column(pseudonyms(self.persons, order).alias(called))
         roles = self._roles.replacing(unit=[called])
-        return self._derive({called: named, **self._columns}, roles=roles)
+        return self._derive(columns={called: named, **self._columns}, roles=roles)
 
     def keep(self, rows: Flags) -> Table:
         """Only the marked rows, in their order."""
@@ -740,7 +698,7 @@ class Table:
         columns = {
             name: column.scrubbed().counting(self.times) for name, column in self._columns.items()
         }
-        return self._derive(columns, origin=self._origin.reduced(columns), kept={})
+        return self._derive(columns=columns, origin=self._origin.reduced(columns), kept={})
 
     def with_cells_of(self, sources: Mapping[str, Integers]) -> Table:
         """The named columns with, in each row, the cell of another row; -1 makes it missing."""
@@ -791,22 +749,6 @@ class Table:
         """
         changed = []
         for name, values in columns.items():
-            new = Column(_in_place_of(self.column(name).series, values))
+            new = self.column(name).filled(values)
             changed.append(new if groups is None else Column(new.codes.at(groups)))
         return self._with_columns(changed)
-
-
-def _in_place_of(old: pl.Series, values: Floats) -> pl.Series:
-    """Numbers as cells of a column; NaN is a missing one."""
-    gaps = pl.Series(np.isnan(values))
-    if kind_of(old.dtype) not in ("integer", "float"):
-        ticks = pl.Series(np.rint(np.nan_to_num(values)).astype(np.int64)).set(gaps, None)
-        return ticks.cast(old.to_physical().dtype).cast(old.dtype).alias(old.name)
-    new = pl.Series(old.name, values).fill_nan(None)
-    if kind_of(old.dtype) == "integer":
-        wide = np.uint64 if old.dtype == pl.UInt64 else np.int64
-        # the largest float below the end of the type: the end itself is not one
-        ends = float(np.iinfo(wide).min), np.nextafter(float(np.iinfo(wide).max), 0)
-        whole = np.clip(np.rint(np.nan_to_num(values)), *ends).astype(wide)
-        new = pl.Series(old.name, whole).set(gaps, None)
-    return plain_floats(in_type_of(old, new))

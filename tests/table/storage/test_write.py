@@ -17,9 +17,8 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from shoal.errors import InputError, ReleaseError
-from shoal.table.columns import _scrub
-from shoal.table.columns._column import Column
-from shoal.table.columns._scrub import scrubbed_column
+from shoal.table.columns import _column
+from shoal.table.columns._column import Column, scrubbed_column
 from shoal.table.storage._formats import FORMATS
 from shoal.table.storage._read import read_frame
 from shoal.table.storage._write import schema_of, write_columns, write_frame
@@ -231,7 +230,7 @@ def test_nothing_of_a_masked_value_is_in_the_file(
 def test_a_scrubbed_frame_holds_only_what_it_shows(
     how: str, few: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_scrub, "_FEW", few)  # texts made anew, or brought through Arrow
+    monkeypatch.setattr(_column, "_FEW", few)  # texts made anew, or brought through Arrow
     frame = masked_frames()[how]
     clean = pl.DataFrame([scrubbed_column(column) for column in frame])
     assert clean.equals(frame.cast({pl.Categorical: pl.String, pl.Enum: pl.String}, strict=False))

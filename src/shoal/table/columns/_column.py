@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -24,9 +24,8 @@ from shoal.table.columns._encode import (
     mostly_differ,
     unordered,
 )
-from shoal.table.columns._frames import Kind, kind_of
+from shoal.table.columns._frames import NUMBERS, Kind, in_type_of, kind_of, plain_floats
 from shoal.table.columns._quantities import scale_name, scale_of
-from shoal.table.columns._scrub import scrubbed_column
 
 
 @dataclass(frozen=True)
@@ -154,7 +153,7 @@ class Column:
     @cached_property
     def numbers(self) -> Numbers:
         """A numeric column as arrays; infinite values are refused."""
-        if self.kind not in ("integer", "float"):
+        if self.kind not in NUMBERS:
             raise InputError(f"Column '{self.name}' is not numeric but {self.kind}.")
         series = self.codes.levels if self._cells is None else self._cells
         if self.kind == "integer":
@@ -256,6 +255,31 @@ class Column:
             return self
         return Column(replace(self.codes, times=times), self._domains.values())
 
+    def with_numbers(self, values: npt.NDArray[Any], *, keep_equal: bool) -> Column:
+        """New numbers in its type, or in a wider one; missing cells stay as they are."""
+        old = self.series
+        new = in_type_of(old, pl.Series(self.name, values), keep_equal=keep_equal)
+        if old.null_count():
+            empty = pl.Series(self.name, [None], dtype=new.dtype)
+            new = new.zip_with(old.is_not_null(), empty.new_from_index(0, len(old)))
+        return Column(plain_floats(new))
+
+    def filled(self, values: Floats) -> Column:
+        """Numbers as cells of such a column, as many as there are; NaN is a missing one."""
+        gaps = pl.Series(np.isnan(values))
+        if self.kind not in NUMBERS:
+            ticks = pl.Series(np.rint(np.nan_to_num(values)).astype(np.int64)).set(gaps, None)
+            physical = self.series.to_physical().dtype
+            return Column(ticks.cast(physical).cast(self.dtype).alias(self.name))
+        new = pl.Series(self.name, values).fill_nan(None)
+        if self.kind == "integer":
+            wide = np.uint64 if self.dtype == pl.UInt64 else np.int64
+            # the largest float below the end of the type: the end itself is not one
+            ends = float(np.iinfo(wide).min), np.nextafter(float(np.iinfo(wide).max), 0)
+            whole = np.clip(np.rint(np.nan_to_num(values)), *ends).astype(wide)
+            new = pl.Series(self.name, whole).set(gaps, None)
+        return Column(plain_floats(in_type_of(self.series, new)))
+
     def scrubbed(self) -> Column:
         """The same cells in new memory that holds nothing else."""
         if self._cells is None:
@@ -348,3 +372,26 @@ def _shared(one: pl.DataType, other: pl.DataType) -> pl.DataType:
         if not any(zoned):
             return pl.Datetime("us")
     return pl.String()
+
+
+_FEW: Final = 1 << 16  # texts that are made anew faster than Arrow is imported
+_NOTHING: Final[dict[type[pl.DataType], Any]] = {pl.String: "", pl.Boolean: False}
+
+
+def scrubbed_column(column: pl.Series) -> pl.Series:
+    """The same values in new buffers that hold nothing else; categories become text."""
+    if isinstance(column.dtype, (pl.Categorical, pl.Enum, pl.Null)):
+        column = column.cast(pl.String)
+    if column.null_count():
+        nothing = pl.lit(_NOTHING.get(column.dtype.base_type(), 0)).cast(column.dtype)
+        value = pl.col("value")  # not its own name, which might be a pattern
+        shown = pl.when(value.is_not_null()).then(value.fill_null(nothing))
+        column = column.to_frame("value").select(shown.alias(column.name)).to_series()
+    if column.dtype == pl.String:
+        if len(column) <= _FEW:
+            return pl.Series(column.name, column.to_list(), dtype=pl.String)
+        # offsets into one buffer: the way through Arrow copies what is shown and nothing else
+        arrow = column.rechunk().to_arrow(compat_level=pl.CompatLevel.oldest())
+        return pl.Series(column.name, arrow, dtype=pl.String)
+    # a slice shares the buffer of the whole; taking every row by its position copies
+    return column.gather(pl.int_range(len(column), eager=True))

@@ -243,23 +243,23 @@ def _huge_integers(column: pl.Series) -> pl.Series:
     return column.cast(pl.String)
 
 
+#: By the name of the type; of any other, those that are whole or have fractions, else text.
+_KINDS: Final[dict[type[pl.DataType], Kind]] = {
+    pl.Boolean: "boolean",
+    pl.Date: "date",
+    pl.Datetime: "datetime",
+    pl.Time: "time",
+    pl.Duration: "duration",
+}
+
+
 def kind_of(dtype: pl.DataType) -> Kind:
     """The kind of a column, in the words that methods use."""
     if dtype.is_integer():
         return "integer"
-    if dtype.is_float() or dtype.is_decimal():
+    if dtype.is_numeric():
         return "float"
-    if dtype == pl.Boolean:
-        return "boolean"
-    if dtype == pl.Date:
-        return "date"
-    if dtype == pl.Datetime:
-        return "datetime"
-    if dtype == pl.Time:
-        return "time"
-    if dtype == pl.Duration:
-        return "duration"
-    return "text"
+    return _KINDS.get(dtype.base_type(), "text")
 
 
 def in_type_of(old: pl.Series, new: pl.Series, *, keep_equal: bool = False) -> pl.Series:
@@ -325,7 +325,8 @@ def _to_pandas(data: pl.DataFrame, types: Mapping[str, Any]) -> Any:
             if present <= set(used):
                 out[name] = out[name].astype(pd.CategoricalDtype(used, ordered=first.ordered))
         elif first == np.dtype(object) and dtype == pl.String:
-            out[name] = out[name].astype(object).where(_present(data[name]), None)
+            there = data[name].alias("").is_not_null().to_numpy()
+            out[name] = out[name].astype(object).where(there, None)
         elif first == np.dtype(object) and dtype == pl.Date:
             out[name] = pd.Series(data[name].to_list(), dtype=object)  # dates, as they came
         elif pd.api.types.is_extension_array_dtype(first) or (
@@ -333,10 +334,6 @@ def _to_pandas(data: pl.DataFrame, types: Mapping[str, Any]) -> Any:
         ):
             out[name] = _cast_if_lossless(out[name], first)
     return out
-
-
-def _present(column: pl.Series) -> Any:
-    return column.alias("").is_not_null().to_numpy()
 
 
 def _cast_if_lossless(series: Any, dtype: Any) -> Any:

@@ -13,7 +13,6 @@ import polars as pl
 from shoal.errors import InputError, PlanError, did_you_mean
 from shoal.table.columns._domain import ROOT
 from shoal.table.hierarchy._codes import HierarchyCodes, codes_of
-from shoal.table.hierarchy._dates import calendar
 from shoal.table.hierarchy._intervals import between, exact_number, grid, quantile_edges
 from shoal.table.hierarchy._listed import (
     Listed,
@@ -23,7 +22,7 @@ from shoal.table.hierarchy._listed import (
     text_of,
     tree_rows,
 )
-from shoal.table.hierarchy._rule import Rule, Suppression, Unseen, prefixes
+from shoal.table.hierarchy._rule import Rule, Suppression, Unseen, calendar, prefixes
 from shoal.table.storage._types import as_text
 
 if TYPE_CHECKING:
@@ -354,7 +353,39 @@ class Hierarchy:
     @classmethod
     def from_plan(cls, value: Any, folder: str | os.PathLike[str] | None = None) -> Hierarchy:
         """A hierarchy from a plan; a path is relative to ``folder``, that of the plan."""
-        return _from_plan(value, folder)
+        if isinstance(value, Hierarchy):
+            return value
+        if isinstance(value, (str, os.PathLike)):
+            read = Hierarchy.from_csv(Path(folder or "") / value)
+            return replace(read, source=os.fspath(value))
+        if not isinstance(value, Mapping):
+            raise PlanError(
+                "A hierarchy in a plan is the path of a file or a table such as "
+                f"{{ intervals = [5, 10] }}; got {type(value).__name__}."
+            )
+        kinds = [name for name in value if name in _KINDS]
+        if len(kinds) != 1:
+            stray = next((str(name) for name in value if name not in _KINDS), "")
+            raise PlanError(
+                f"A hierarchy in a plan names one kind; this one names {len(kinds)}. "
+                f"{did_you_mean(stray, _KINDS)}"
+            )
+        make, options = _KINDS[kinds[0]]
+        for name in value:
+            if name != kinds[0] and name not in options:
+                raise PlanError(
+                    f"A hierarchy of '{kinds[0]}' has no option '{name}'. "
+                    f"{did_you_mean(str(name), (kinds[0], *options))}"
+                )
+        given = {name: option for name, option in value.items() if name != kinds[0]}
+        try:
+            return make(value[kinds[0]], **given)
+        except (TypeError, AttributeError):
+            # a wrong shape of value, worded by Python, which may quote it
+            raise PlanError(
+                f"A hierarchy of '{kinds[0]}' cannot be made of "
+                f"{type(value[kinds[0]]).__name__}; see the page on hierarchies."
+            ) from None
 
 
 #: What each kind is made by, and the options that may stand beside it.
@@ -369,40 +400,3 @@ _KINDS: Final[dict[str, tuple[Callable[..., Hierarchy], tuple[str, ...]]]] = {
     "rows": (Hierarchy.from_rows, ()),
     "suppression": (lambda _: Hierarchy.suppression(), ()),
 }
-
-
-def _from_plan(value: Any, folder: str | os.PathLike[str] | None) -> Hierarchy:
-    """A hierarchy from a path, a table, or one that is a Hierarchy already."""
-    if isinstance(value, Hierarchy):
-        return value
-    if isinstance(value, (str, os.PathLike)):
-        read = Hierarchy.from_csv(Path(folder or "") / value)
-        return replace(read, source=os.fspath(value))
-    if not isinstance(value, Mapping):
-        raise PlanError(
-            "A hierarchy in a plan is the path of a file or a table such as "
-            f"{{ intervals = [5, 10] }}; got {type(value).__name__}."
-        )
-    kinds = [name for name in value if name in _KINDS]
-    if len(kinds) != 1:
-        stray = next((str(name) for name in value if name not in _KINDS), "")
-        raise PlanError(
-            f"A hierarchy in a plan names one kind; this one names {len(kinds)}. "
-            f"{did_you_mean(stray, _KINDS)}"
-        )
-    make, options = _KINDS[kinds[0]]
-    for name in value:
-        if name != kinds[0] and name not in options:
-            raise PlanError(
-                f"A hierarchy of '{kinds[0]}' has no option '{name}'. "
-                f"{did_you_mean(str(name), (kinds[0], *options))}"
-            )
-    given = {name: option for name, option in value.items() if name != kinds[0]}
-    try:
-        return make(value[kinds[0]], **given)
-    except (TypeError, AttributeError):
-        # a wrong shape of value, worded by Python, which may quote it
-        raise PlanError(
-            f"A hierarchy of '{kinds[0]}' cannot be made of "
-            f"{type(value[kinds[0]]).__name__}; see the page on hierarchies."
-        ) from None

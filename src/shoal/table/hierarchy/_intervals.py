@@ -1,4 +1,4 @@
-"""Intervals of equal width, and rounding: both are grids, each level a coarser one."""
+"""Intervals: of equal width and rounding, both grids, or between given edges such as quantiles."""
 
 from __future__ import annotations
 
@@ -42,10 +42,7 @@ class Grid(Rule):
     rounds: bool
 
     kind = "intervals"
-
-    @property
-    def inner_levels(self) -> int:
-        return len(self.widths)
+    per_level = "widths"
 
     def rungs(self, values: pl.Series, unseen: Unseen) -> list[Rung]:
         if not self.widths:
@@ -193,10 +190,7 @@ class Edges(Rule):
     edges: tuple[tuple[Decimal, ...], ...]
 
     kind = "edges"
-
-    @property
-    def inner_levels(self) -> int:
-        return len(self.edges)
+    per_level = "edges"
 
     def rungs(self, values: pl.Series, unseen: Unseen) -> list[Rung]:
         numbers = numbers_of(values)

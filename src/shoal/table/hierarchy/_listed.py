@@ -1,4 +1,4 @@
-"""Hierarchies that list their values: which node stands above each."""
+"""Hierarchies that list their values, and the files that hold them, as ARX has them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from shoal.table.columns._frames import kind_of
 from shoal.table.columns._quantities import bounds_of_values
 from shoal.table.hierarchy._rule import Rule, Rung, Unseen, dense
 from shoal.table.storage._text import load_text
-from shoal.table.storage._types import parse_datetime
+from shoal.table.storage._types import parsed
 
 
 def positions(values: pl.Series, leaves: pl.Series) -> Integers:
@@ -59,14 +59,8 @@ def leaves_as(leaves: pl.Series, dtype: pl.DataType) -> pl.Series:
         spare = floats.set(floats != floats.round(), None).cast(dtype, strict=False)
         return exact.zip_with(exact.is_not_null(), spare)
     if isinstance(dtype, pl.Datetime):
-        return parse_datetime(bare.str.replace(" ", "T", literal=True), dtype)
-    if isinstance(dtype, pl.Date):
-        return bare.str.to_date("%Y-%m-%d", strict=False)
-    if isinstance(dtype, pl.Time):
-        return bare.str.to_time("%H:%M:%S%.f", strict=False)
-    if isinstance(dtype, pl.Duration):
-        return bare.cast(pl.Int64, strict=False).cast(dtype)
-    number = bare.cast(dtype, strict=False)
+        bare = bare.str.replace(" ", "T", literal=True)
+    number = parsed(bare, dtype)
     if not dtype.is_float():
         return number
     number = number.set(number.is_nan() | number.is_infinite(), None)

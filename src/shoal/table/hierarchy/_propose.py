@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,10 +17,9 @@ from shoal.kernels.arrays import Integers
 from shoal.table.columns._domain import ROOT
 from shoal.table.columns._frames import kind_of
 from shoal.table.columns._quantities import numbers_of
-from shoal.table.hierarchy._dates import Dates, calendar
-from shoal.table.hierarchy._intervals import Edges, Grid, grid, quantile_edges
+from shoal.table.hierarchy._intervals import Edges, grid, quantile_edges
 from shoal.table.hierarchy._listed import listed, ordered_rows
-from shoal.table.hierarchy._rule import Prefixes, Rule, Rung, Suppression, prefixes, useful_levels
+from shoal.table.hierarchy._rule import Rule, Rung, Suppression, calendar, prefixes
 from shoal.table.storage._types import as_text
 from shoal.table.suggestion._column_names import known_scales, words_of
 
@@ -86,34 +84,25 @@ def _of_kind(kind: str, values: pl.Series, records: Integers) -> Rule:
     if kind == "frequency":
         return _frequency_rule(as_text(values).to_list(), records)
     if kind == "quantiles":
-        return _useful(quantile_edges(np.repeat(numbers_of(values), records), (8, 4, 2)), values)
+        return quantile_edges(np.repeat(numbers_of(values), records), (8, 4, 2)).useful(values)
     numbers = numbers_of(values)
     if kind == "sizes":
-        return _useful(_by_size(numbers), values)
-    return _useful(grid(_widths(numbers), rounds=kind == "rounding"), values)
+        return _by_size(numbers).useful(values)
+    return grid(_widths(numbers), rounds=kind == "rounding").useful(values)
 
 
 def _prefix_rule(values: pl.Series) -> Rule:
-    whole = kind_of(values.dtype) == "integer"
-    return _pruned_prefixes(values, pad=len(str(values[-1])) if whole else None) or Suppression()
+    """Prefixes of the lengths that join something and leave more than one."""
+    pad = len(str(values[-1])) if kind_of(values.dtype) == "integer" else None
+    longest = pad or int(values.cast(pl.String).str.len_chars().max() or 0)  # type: ignore[arg-type]
+    lengths = range(min(longest, _LONGEST_CODE) - 1, 0, -1)
+    return prefixes(list(lengths), pad=pad).useful(values) if lengths else Suppression()
 
 
 def _date_rule(values: pl.Series) -> Rule:
     """The units that join something and leave more than one."""
     units = {"time": ("hour",), "date": _CALENDAR[2:]}.get(kind_of(values.dtype), _CALENDAR)
-    return _useful(calendar(units), values)
-
-
-def _useful(rule: Edges | Grid | Dates, values: pl.Series) -> Rule:
-    """The same without levels that join nothing or everything."""
-    kept = useful_levels(rule.rungs(values, "refuse"), len(values))
-    if not kept:
-        return Suppression()
-    if isinstance(rule, Grid):
-        return replace(rule, widths=tuple(rule.widths[level] for level in kept))
-    if isinstance(rule, Edges):
-        return Edges(tuple(rule.edges[level] for level in kept))
-    return Dates(tuple(rule.units[level] for level in kept))
+    return calendar(units).useful(values)
 
 
 def _number_rule(values: pl.Series, records: Integers) -> Rule:
@@ -122,8 +111,8 @@ def _number_rule(values: pl.Series, records: Integers) -> Rule:
     if float(widths[-1]) < _WIDEST:
         even = grid(widths)
         if len(numbers) <= _CELLS or not _is_crowded(even.rungs(values, "refuse")[0], records):
-            return _useful(even, values)
-    return _useful(_by_size(numbers), values)
+            return even.useful(values)
+    return _by_size(numbers).useful(values)
 
 
 def _widths(numbers: npt.NDArray[Any]) -> list[Decimal]:
@@ -183,8 +172,8 @@ def _round_up(size: Decimal) -> Decimal:
 def _text_rule(values: pl.Series, records: Integers, *, code: bool) -> Rule:
     """The rule for three or more different texts, each with its number of records."""
     if code:
-        found = _pruned_prefixes(values)
-        if found is not None:
+        found = _prefix_rule(values)
+        if found.inner_levels:
             return found
     if len(values) > max(_MANY, _NEARLY_UNIQUE * int(records.sum())):
         return Suppression()  # listing them would write the column out
@@ -213,17 +202,6 @@ def _is_code(values: pl.Series) -> bool:
         return False
     shapes = values.str.replace_all(r"\d", "0").str.replace_all(r"\p{L}", "a")
     return shapes.n_unique() == 1 and "0" in shapes[0]
-
-
-def _pruned_prefixes(values: pl.Series, pad: int | None = None) -> Prefixes | None:
-    """Prefixes of the lengths that join something and leave more than one."""
-    longest = pad or int(values.cast(pl.String).str.len_chars().max() or 0)  # type: ignore[arg-type]
-    candidates = range(min(longest, _LONGEST_CODE) - 1, 0, -1)
-    if not candidates:
-        return None
-    rungs = prefixes(list(candidates), pad=pad).rungs(values, "refuse")
-    useful = useful_levels(rungs, len(values))
-    return prefixes([candidates[level] for level in useful], pad=pad) if useful else None
 
 
 def _scale_order(texts: Sequence[str]) -> list[str] | None:

@@ -15,8 +15,7 @@ from shoal.table.columns._domain import ROOT, Domain, Interval, Meanings
 from shoal.table.columns._encode import Codes
 from shoal.table.columns._frames import Kind, kind_of
 from shoal.table.columns._quantities import bounds_of_values
-from shoal.table.hierarchy._dates import UNITS, Dates
-from shoal.table.hierarchy._rule import Prefixes, Rung
+from shoal.table.hierarchy._rule import UNITS, Dates, Prefixes, Rung
 from shoal.table.storage._types import as_text
 
 

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
+from uuid import UUID
 
 import polars as pl
 
@@ -171,15 +172,9 @@ def _series(name: str, column: Any) -> pl.Series | None:
 
 def _extension_series(name: str, kind: str, storage: Any) -> pl.Series | None:
     if "uuid" in kind:
-        return _uuid_text(name, storage.to_pylist())
+        octets = (None if value is None else UUID(bytes=value) for value in storage.to_pylist())
+        return pl.Series(name, [one and str(one) for one in octets], dtype=pl.String)
     text = _series(name, storage)
     if text is None or text.dtype != pl.String:
         return None
     return infer_number(text) if "numeric" in kind else text
-
-
-def _uuid_text(name: str, values: Sequence[bytes | None]) -> pl.Series:
-    import uuid
-
-    written = [None if value is None else str(uuid.UUID(bytes=value)) for value in values]
-    return pl.Series(name, written, dtype=pl.String)

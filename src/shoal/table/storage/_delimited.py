@@ -15,7 +15,7 @@ from shoal.table.storage._formulas import Formulas, restored
 from shoal.table.storage._header import check_header, check_names
 from shoal.table.storage._infer import FIRST, first_texts, infer_types
 from shoal.table.storage._records import Shape, sample_rows, shape_of, without_blank_lines
-from shoal.table.storage._text import FileState, Text, load_text, remember_digest
+from shoal.table.storage._text import Text, file_state, load_text, remember_digest
 from shoal.table.storage._types import Fields, check_recorded_names, column_of, in_recorded_type
 
 #: What stands for a missing value in text, where nothing else is said.
@@ -104,7 +104,7 @@ def read_delimited(
         raise ReadError(f"The decimal mark must be '.' or ','; got {decimal!r}.")
     if isinstance(missing_values, str):
         raise ReadError("The missing values must be a list of texts, such as ['NA', '-99'].")
-    state = FileState.of(path)
+    state = file_state(path)
     file = TextFile.open(path, encoding, delimiter, likely)
     if header:
         check_names(file.names, f"'{path}'")  # before a large file is parsed

@@ -50,14 +50,16 @@ def check_header(names: Sequence[str | None], columns: Sequence[Column], called:
     if given and all(re.match(_NUMBER, name.strip()) for name in given):
         suspicious = len(given)
     else:
-        held = [
-            (name, column, _values(column)) for name, column in zip(names, columns, strict=True)
-        ]
-        pairs = [(name, values) for name, _, values in held if name is not None and len(values)]
+        held = zip(names, map(_values, columns), strict=True)
+        pairs = [(name, values) for name, values in held if name is not None and len(values)]
         values = {at for at, pair in enumerate(pairs) if _is_value(*pair)}
         repeated = {at for at, pair in enumerate(pairs) if _repeats(*pair)}
         words = any(held.dtype != pl.String and _is_word(name) for name, held in pairs)
-        texts = sum(_is_repetitive(column) for column in columns)
+        # only a text column that holds a value twice could repeat one in a record above it
+        texts = sum(
+            column.dtype == pl.String and column.distinct < len(column) - column.missing_count
+            for column in columns
+        )
         many = not words and 2 * len(repeated) >= texts
         suspicious = len(values | repeated) if values or many else 0
     if suspicious:
@@ -88,11 +90,6 @@ def _repeats(name: str, values: pl.Series) -> bool:
         return False
     same = values == name
     return bool(same.any()) and not bool(same.all())
-
-
-def _is_repetitive(column: Column) -> bool:
-    """Whether a text column holds a value twice: only there a record would repeat one."""
-    return column.dtype == pl.String and column.distinct < len(column) - column.missing_count
 
 
 def _is_value(name: str, column: pl.Series) -> bool:

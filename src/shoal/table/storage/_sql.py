@@ -175,22 +175,16 @@ class Sqlite:
                 for part, values in zip(parts, zip(*rows, strict=True), strict=True):
                     part.append(_series(values))
         except (sqlite3.Error, sqlite3.Warning) as error:
-            raise QueryFailed(_kind_of(str(error))) from None
+            said = (kind for words, kind in _SQLITE_WORDS if words in str(error))
+            raise QueryFailed(next(said, "data")) from None
         columns = [_column(name, part) for name, part in zip(names, parts, strict=True)]
-        self._refuse_binary(columns)
-        return pl.DataFrame(columns)
-
-    def _refuse_binary(self, columns: list[pl.Series]) -> None:
         binary = [column.name for column in columns if column.dtype == pl.Binary]
         if binary:
             raise ReadError(
                 f"The query on {self._called} gives binary values in {quoted(binary)}; leave them "
                 "out or turn them into text, as with hex(...)."
             )
-
-
-def _kind_of(message: str) -> Failure:
-    return next((kind for words, kind in _SQLITE_WORDS if words in message), "data")
+        return pl.DataFrame(columns)
 
 
 def _series(values: Sequence[Any]) -> pl.Series:

@@ -74,7 +74,8 @@ def load_text(path: Path, encoding: str | None) -> Text:
     encoding that is guessed wrong garbles names without anybody noticing.
     """
     content = _content(path)
-    name = _codec(encoding) if encoding is not None else _marked_encoding(content)
+    marked = (name for mark, name in _MARKS if content[:4].startswith(mark))
+    name = next(marked, "utf-8") if encoding is None else _codec(encoding)
     whole = isinstance(content, mmap.mmap)
     if name in ("utf-8", "utf-8-sig", "ascii"):
         name = name.removesuffix("-sig")
@@ -95,7 +96,10 @@ def _content(path: Path) -> bytes | mmap.mmap:
     compression = COMPRESSIONS.get(path.suffix.lower())
     try:
         if compression is not None:
-            return _decompressed(path, compression)
+            import pyarrow as pa
+
+            with pa.input_stream(str(path), compression=compression) as stream:
+                return bytes(stream.read())
         with path.open("rb") as file:
             if path.stat().st_size == 0:
                 return b""
@@ -103,13 +107,6 @@ def _content(path: Path) -> bytes | mmap.mmap:
     except OSError as error:
         why = error.strerror or f"its {compression} compression is damaged"
         raise ReadError(f"'{path}' cannot be read: {why}.") from None
-
-
-def _decompressed(path: Path, compression: str) -> bytes:
-    import pyarrow as pa
-
-    with pa.input_stream(str(path), compression=compression) as stream:
-        return bytes(stream.read())
 
 
 def _codec(encoding: str) -> str:
@@ -121,11 +118,6 @@ def _codec(encoding: str) -> str:
         raise ReadError(
             f"There is no text encoding '{encoding}'. {did_you_mean(encoding, known)}"
         ) from None
-
-
-def _marked_encoding(content: bytes | mmap.mmap) -> str:
-    head = content[:4]
-    return next((name for mark, name in _MARKS if head.startswith(mark)), "utf-8")
 
 
 def _recoded(path: Path, content: bytes | mmap.mmap, name: str) -> bytes:
@@ -174,21 +166,13 @@ def _from_first_line(text: Text) -> Text:
 # -- the checksum of a file that was read
 
 
-@dataclass(frozen=True)
-class FileState:
+FileState = tuple[int, ...]
+
+
+def file_state(path: Path) -> FileState:
     """What the system says of a file: another state, another content."""
-
-    device: int
-    number: int
-    size: int
-    modified: int
-    changed: int
-
-    @classmethod
-    def of(cls, path: Path) -> FileState:
-        found = path.stat()
-        times = found.st_mtime_ns, found.st_ctime_ns
-        return cls(found.st_dev, found.st_ino, found.st_size, *times)
+    found = path.stat()
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 #: The checksums of the files that were read last.
@@ -197,7 +181,7 @@ _DIGESTS: dict[FileState, str] = {}
 
 def remember_digest(path: Path, state: FileState, digest: str) -> None:
     """Keep the checksum of a file that was read, unless it has changed since it was opened."""
-    if FileState.of(path) == state:
+    if file_state(path) == state:
         _DIGESTS[state] = digest
         while len(_DIGESTS) > _MOST_DIGESTS:
             del _DIGESTS[next(iter(_DIGESTS))]
@@ -205,7 +189,7 @@ def remember_digest(path: Path, state: FileState, digest: str) -> None:
 
 def source_digest(path: Path) -> str:
     """The SHA-256 of a file: the one found when it was read, if it is as it was then."""
-    known = _DIGESTS.get(FileState.of(path))
+    known = _DIGESTS.get(file_state(path))
     if known is not None:
         return known
     with path.open("rb") as file:

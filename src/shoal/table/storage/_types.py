@@ -1,4 +1,4 @@
-"""Column types by name, as a release records them, and columns as texts that say everything."""
+"""Column types by name, as a release records them, and the fields of a file in them."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ _SIMPLE: Final[dict[str, pl.DataType]] = {
         *(pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64),
     )
 }
+_BOOLEANS: Final = {"true": True, "false": False}
 _NAMES: Final = {dtype: name for name, dtype in _SIMPLE.items()}
 _UNITS: Final[dict[str, Literal["ms", "us", "ns"]]] = {"ms": "ms", "us": "us", "ns": "ns"}
 _PARAMETRIC: Final = re.compile(
@@ -96,22 +97,25 @@ def _as_text(column: pl.Series, dtype: pl.DataType) -> pl.Series:
 
 def as_recorded(column: pl.Series, dtype: pl.DataType) -> pl.Series | None:
     """A text column in the type that was recorded for it, or None if a value does not fit."""
+    value = parsed(column, dtype)
+    return value if value.null_count() == column.null_count() else None
+
+
+def parsed(column: pl.Series, dtype: pl.DataType) -> pl.Series:
+    """A text column in a type; null where a text is not written as :func:`as_text` does."""
     if isinstance(dtype, pl.String):
         return column
     if isinstance(dtype, pl.Boolean):
-        known = bool(column.is_in(["true", "false"]).all())
-        return column == "true" if known else None
+        return column.replace_strict(_BOOLEANS, default=None, return_dtype=pl.Boolean)
     if isinstance(dtype, pl.Datetime):
-        value = parse_datetime(column, dtype)
-    elif isinstance(dtype, pl.Duration):
-        value = column.cast(pl.Int64, strict=False).cast(dtype)
-    elif isinstance(dtype, pl.Date):
-        value = column.str.to_date("%Y-%m-%d", strict=False)
-    elif isinstance(dtype, pl.Time):
-        value = column.str.to_time("%H:%M:%S%.f", strict=False)
-    else:
-        value = column.cast(dtype, strict=False)
-    return value if value.null_count() == column.null_count() else None
+        return parse_datetime(column, dtype)
+    if isinstance(dtype, pl.Duration):
+        return column.cast(pl.Int64, strict=False).cast(dtype)
+    if isinstance(dtype, pl.Date):
+        return column.str.to_date("%Y-%m-%d", strict=False)
+    if isinstance(dtype, pl.Time):
+        return column.str.to_time("%H:%M:%S%.f", strict=False)
+    return column.cast(dtype, strict=False)
 
 
 def parse_datetime(column: pl.Series, dtype: pl.Datetime) -> pl.Series:

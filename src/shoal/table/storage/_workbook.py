@@ -14,9 +14,7 @@ import importlib.util
 import io
 import logging
 import re
-import struct
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, Final, Literal
@@ -157,19 +155,6 @@ def _plain(column: pl.Series) -> pl.Series:
 # -- how far a sheet reaches
 
 
-#: What a file that is no workbook, or a broken or encrypted one, may raise.
-_DAMAGED: Final = (
-    OSError,
-    EOFError,
-    LookupError,
-    RuntimeError,  # also of an unknown compression
-    StopIteration,
-    ValueError,
-    ElementTree.ParseError,
-    struct.error,
-    zipfile.BadZipFile,
-    zlib.error,
-)
 _CHUNK: Final = 1 << 20
 _LONGEST_TAG: Final = 1 << 16
 _MOST_EMPTY: Final = 1 << 24  # cells of a rectangle: half a gigabyte
@@ -186,8 +171,8 @@ def check_extent(path: Path, position: int) -> None:
     try:
         with zipfile.ZipFile(path) as archive, archive.open(_part(archive, position)) as sheet:
             rows, columns, cells = extent(iter(lambda: sheet.read(_CHUNK), b""))
-    except _DAMAGED:
-        return  # another format, or damaged: the reader says so
+    except Exception:  # another format, damaged or encrypted: the reader says so
+        return
     if rows * columns > max(_MOST_EMPTY, _SHARE * cells):
         raise ReadError(
             f"Sheet {position + 1} of '{path}' reaches to row {rows:,} and column {columns:,}, but "
@@ -301,9 +286,8 @@ def check_fits(frame: pl.DataFrame) -> None:
             f"{empty} rows have no value in any column, and a workbook does not keep such rows; "
             "write the table as csv or parquet."
         )
-    long = [
-        column.name for column in frame if column.dtype == pl.String and _too_long(column.alias(""))
-    ]
+    texts = (column for column in frame if column.dtype == pl.String)
+    long = [column.name for column in texts if _too_long(column.alias(""))]
     if long:
         raise InputError(
             f"The columns {quoted(long)} have texts of more than {_MAX_UNITS:,} characters, which "
@@ -323,7 +307,7 @@ def _cells(column: pl.Series, sheet: Any) -> tuple[Sequence[Any], Callable[..., 
         return column.to_list(), sheet.write_boolean
     numbers = _numbers(column)
     if numbers is None:
-        return as_text(column).to_list(), _text_writer(sheet)
+        return as_text(column).to_list(), lambda row, at, text, _: sheet.write_string(row, at, text)
     return numbers, sheet.write_number
 
 
@@ -334,12 +318,11 @@ def _numbers(column: pl.Series) -> Sequence[Any] | None:
         exact = bool((column.cast(pl.Int128).abs() <= EXACT_INTEGER).all())
         return column.to_list() if exact else None
     if dtype.is_float():
-        exact = bool(column.is_finite().all())
-        return _floats(column) if exact else None
+        return _floats(column) if bool(column.is_finite().all()) else None
     if isinstance(dtype, pl.Decimal):
         return _floats(column.cast(pl.Float64)) if dtype.precision <= _EXACT_DECIMAL else None
-    if isinstance(dtype, pl.Date):
-        return _days(column)
+    if isinstance(dtype, pl.Date) and not bool((column < _FIRST_DAY).any()):
+        return (column - _DAY_ZERO).dt.total_days().to_list()
     if isinstance(dtype, pl.Datetime) and dtype.time_zone is None:
         return _moments(column)
     return None
@@ -349,12 +332,6 @@ def _floats(column: pl.Series) -> Sequence[Any]:
     return [None if value is None else _Exact(value) for value in column]
 
 
-def _days(column: pl.Series) -> Sequence[Any] | None:
-    if bool((column < _FIRST_DAY).any()):
-        return None
-    return (column - _DAY_ZERO).dt.total_days().to_list()
-
-
 def _moments(column: pl.Series) -> Sequence[Any] | None:
     """Days and their fractions; a workbook is exact to the millisecond."""
     fine = column.cast(pl.Datetime("ms")).cast(column.dtype)
@@ -362,10 +339,3 @@ def _moments(column: pl.Series) -> Sequence[Any] | None:
         return None
     days = (column.cast(pl.Datetime("ms")) - _DAY_ZERO).dt.total_milliseconds() / 86_400_000
     return _floats(days)
-
-
-def _text_writer(sheet: Any) -> Callable[..., Any]:
-    def write(row: int, column: int, text: str, _: Any) -> None:
-        sheet.write_string(row, column, text)
-
-    return write

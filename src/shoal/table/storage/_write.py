@@ -12,9 +12,8 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import InputError, ReleaseError
-from shoal.table.columns._column import Column
+from shoal.table.columns._column import Column, scrubbed_column
 from shoal.table.columns._encode import Codes, decode
-from shoal.table.columns._scrub import scrubbed_column
 from shoal.table.storage._formats import DELIMITER_OF, check_format
 from shoal.table.storage._formulas import Formulas, neutralised
 from shoal.table.storage._records import DELIMITERS
@@ -39,12 +38,10 @@ def write_frame(
     names of people or programs, no times, no categories without a row, and nothing of values that
     were made missing. The same frame gives the same bytes.
     """
-    columns = [Column(_without_categories(series)) for series in frame]
+    categories = (pl.Categorical, pl.Enum)
+    plain = (s.cast(pl.String) if s.dtype in categories else s for s in frame)
+    columns = [Column(series) for series in plain]
     write_columns(columns, path, format=format, formulas=formulas)
-
-
-def _without_categories(series: pl.Series) -> pl.Series:
-    return series.cast(pl.String) if series.dtype in (pl.Categorical, pl.Enum) else series
 
 
 def write_columns(

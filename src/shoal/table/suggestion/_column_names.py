@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
+_CAMEL = re.compile(r"[A-Z]{2,}(?=[A-Z][a-z])|[A-Z]?[^\WA-Z_]+|[A-Z]+")
 _ROW_NUMBER = re.compile(r"unnamed: ?\d+|index|level_0|__index_level_\d+__|rownames?|row_?nr")
 
 
@@ -65,17 +66,14 @@ def words_of(name: str) -> list[str]:
     parts = re.split(r"[^\w]+|_", without_accents(name.replace("ß", "ss")))
     words: list[str] = []
     for part in parts:
-        words += [part] if part.isupper() or part.islower() else _camel(part)
+        whole = part.isupper() or part.islower()
+        words += [part] if whole else _CAMEL.findall(part)
     return [word.casefold() for word in words if word]
 
 
 def without_accents(text: str) -> str:
     """The letters that accents are set on."""
     return "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
-
-
-def _camel(part: str) -> list[str]:
-    return re.findall(r"[A-Z]{2,}(?=[A-Z][a-z])|[A-Z]?[^\WA-Z_]+|[A-Z]+", part)
 
 
 def _says_person_name(words: list[str]) -> bool:
@@ -88,20 +86,14 @@ def _says_person_name(words: list[str]) -> bool:
 def _says_id(words: list[str]) -> bool:
     if _any_of(words, "ids"):
         return True
-    if any(_is_compound_id(word) for word in words):
-        return True
+    for word, ending in itertools.product(words, ("id", "nr", "no", "nummer", "number", "num")):
+        # caseid, utilityid and kundennummer, but not covid or paid
+        if word.endswith(ending) and word.removesuffix(ending) in known("entities"):
+            return True
     beside = itertools.pairwise(words)
     return any(
         first in known("entities") and second in known("numbers") for first, second in beside
     )
-
-
-def _is_compound_id(word: str) -> bool:
-    """``caseid``, ``utilityid`` and ``kundennummer``, but not ``covid`` or ``paid``."""
-    for ending in ("id", "nr", "no", "nummer", "number", "num"):
-        if word.endswith(ending) and word.removesuffix(ending) in known("entities"):
-            return True
-    return False
 
 
 def _weight_hint(words: list[str]) -> str | None:
@@ -146,6 +138,11 @@ def _file() -> dict[str, dict[str, Any]]:
 def known(kind: str) -> frozenset[str]:
     """The words of a kind."""
     return frozenset(_file()["words"][kind].split())
+
+
+def title_of(kind: str) -> str:
+    """A kind of identifier in words."""
+    return str(_file()["titles"][kind])
 
 
 @functools.cache

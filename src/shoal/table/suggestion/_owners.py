@@ -1,4 +1,4 @@
-"""Whose row it is: columns whose repeated values show that a person has several rows."""
+"""Columns that say who it is: whose row, where a person has several, and who would be named."""
 
 from __future__ import annotations
 
@@ -96,7 +96,8 @@ def repeating_owners(
             continue
         if is_household(name) or (evidence is not None and evidence.kind in _OF_ROWS):
             continue
-        if _is_shared(evidence, name):
+        by_nature = hints_of(name).quasi if evidence is None else evidence.kind in _SHARED
+        if by_nature:  # several people have the same: a name, a phone, a postcode
             shared.append(name)
         elif (distinct := repeated([columns[name]])) is not None:
             found[(name,)] = distinct
@@ -112,16 +113,16 @@ def suggested_unit(
     columns: Mapping[str, Column], evidence: dict[str, Evidence], keys: Sequence[str] = ()
 ) -> str | None:
     """The column that says whose row it is; None where each row seems to be a person."""
-    found = {}
-    for name in keys:
-        distinct = repeated([columns[name]])
-        if distinct is not None and not columns[name].missing_count:
-            found[name] = distinct + len(columns[name])
-    for name, why in evidence.items():
-        if why.kind not in (*_SHARED, *_OF_ROWS) and not is_household(name):
-            distinct = repeated([columns[name]])
-            if distinct is not None and not columns[name].missing_count:
-                found.setdefault(name, distinct)
+    found: dict[str, int] = {}
+    others = (
+        name
+        for name, why in evidence.items()
+        if why.kind not in (*_SHARED, *_OF_ROWS) and not is_household(name) and name not in keys
+    )
+    for name in (*keys, *others):
+        distinct = None if columns[name].missing_count else repeated([columns[name]])
+        if distinct is not None:
+            found[name] = distinct + (len(columns[name]) if name in keys else 0)
     return max(found, key=lambda name: found[name]) if found else None
 
 
@@ -138,13 +139,6 @@ def repeated(columns: Sequence[Column]) -> int | None:
     return distinct if distinct < rows else None
 
 
-def _is_shared(evidence: Evidence | None, name: str) -> bool:
-    """Whether several people have the same value by nature: a name, a phone, a postcode."""
-    if evidence is None:
-        return hints_of(name).quasi is not None
-    return evidence.kind in _SHARED
-
-
 def _is_of_people(column: Column) -> bool:
     """Whether a column that no two people share is about them, and not about rows."""
     evidence = looks_like_identifier(column)
@@ -155,8 +149,8 @@ def _is_of_people(column: Column) -> bool:
 _WRITTEN_ALIKE = {pl.String(), pl.Int64(), pl.Int32(), pl.UInt64(), pl.UInt32()}
 
 
-def identifying_columns(columns: Mapping[str, Column], roles: Roles) -> dict[str, str]:
-    """The evidence in words, by column."""
+def undeclared_identifiers(columns: Mapping[str, Column], roles: Roles) -> dict[str, str]:
+    """Columns that would leave although they identify people, with the evidence in words."""
     found = {}
     for name, column in columns.items():
         role = roles.of(name)
@@ -176,19 +170,13 @@ def identifying_columns(columns: Mapping[str, Column], roles: Roles) -> dict[str
 def _copied_identifier(columns: Mapping[str, Column], roles: Roles, column: Column) -> str | None:
     """The identifier that has the same value in most of the rows, if there is one."""
     withheld = [columns[name] for name in roles.withheld]
-    alike = [other for other in withheld if _written_alike(column.dtype, other.dtype)]
-    if not alike or column.codes.count <= 2:
-        return None
-    for other in alike:
+    for other in withheld:
+        types = {column.dtype, other.dtype}
+        numbers = all(dtype.is_numeric() for dtype in types)
+        if not (len(types) == 1 or numbers or types <= _WRITTEN_ALIKE) or column.codes.count <= 2:
+            continue
         one, two = in_one_code(column, other)
         mine, theirs = one[column.codes.codes], two[other.codes.codes]
         if 2 * np.count_nonzero((mine == theirs) & (mine >= 0)) > len(mine):
             return other.name
     return None
-
-
-def _written_alike(one: pl.DataType, other: pl.DataType) -> bool:
-    """Whether columns of these types may hold the same identifier."""
-    types = {one, other}
-    numbers = all(dtype.is_numeric() for dtype in types)
-    return len(types) == 1 or numbers or types <= _WRITTEN_ALIKE

@@ -13,8 +13,8 @@ import numpy as np
 import polars as pl
 
 from shoal.table.columns._column import Column
-from shoal.table.columns._frames import kind_of
-from shoal.table.suggestion._column_names import NameHints, hints_of
+from shoal.table.columns._frames import NUMBERS, kind_of
+from shoal.table.suggestion._column_names import NameHints, hints_of, title_of
 from shoal.table.suggestion._value_patterns import best_pattern
 
 By = Literal["name", "values", "name and values"]
@@ -34,27 +34,6 @@ _DATE = re.compile(
     r"|\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?(?: ?[ap]m)?",
     re.IGNORECASE,
 )
-_TITLES = {
-    "person_name": "name of a person",
-    "email": "e-mail address",
-    "phone": "phone number",
-    "address": "street address",
-    "national_id": "national or official number",
-    "iban": "bank account",
-    "payment_card": "payment card number",
-    "ip_address": "IP address",
-    "mac_address": "hardware (MAC) address",
-    "device": "device number",
-    "vehicle": "vehicle or number plate",
-    "url": "web address",
-    "uuid": "UUID",
-    "handle": "user handle",
-    "hash": "hash or token",
-    "record_id": "identifier of a record or unit",
-    "row_number": "row number",
-    "unique_text": "text that is different on nearly every row",
-    "free_text": "free text",
-}
 
 
 @dataclass(frozen=True)
@@ -105,21 +84,17 @@ def looks_like_identifier(column: Column) -> Evidence | None:
     different (amounts, measurements) pass unless the name says that they are ids.
     """
     if column not in _EVIDENCE:
-        _EVIDENCE[column] = _evidence(column)
+        present = len(column) - column.missing_count
+        may_be = present > 0 and column.kind in ("text", *NUMBERS)
+        if may_be and column.kind == "float" and not column.is_coded:
+            may_be = whole_numbers(column.series)
+        levels = column.codes.levels if may_be else pl.Series()
+        _EVIDENCE[column] = identifier_evidence(levels, present, column.name)
     return _EVIDENCE[column]
 
 
 #: What a column was found to be; it is asked for more than once, and a column does not change.
 _EVIDENCE: WeakKeyDictionary[Column, Evidence | None] = WeakKeyDictionary()
-
-
-def _evidence(column: Column) -> Evidence | None:
-    present = len(column) - column.missing_count
-    if not present or column.kind not in ("text", "integer", "float"):
-        return None
-    if column.kind == "float" and not column.is_coded and not whole_numbers(column.series):
-        return None
-    return identifier_evidence(column.codes.levels, present, column.name)
 
 
 def identifier_evidence(
@@ -172,11 +147,6 @@ def _sample(levels: pl.Series) -> list[str]:
     return [text for text in texts if text]
 
 
-def _few_levels(distinct: int, present: int) -> bool:
-    """A code with few levels names nobody, whatever its form."""
-    return distinct < 500 and distinct < 0.05 * present
-
-
 def _by_form(
     values: Sequence[str], distinct: int, present: int, integers: bool, hints: NameHints
 ) -> Evidence | None:
@@ -185,8 +155,8 @@ def _by_form(
         return None
     pattern, share = found
     named = pattern.kind in hints.identifiers
-    if not (named or pattern.certain) and _few_levels(distinct, present):
-        return None
+    if not (named or pattern.certain) and distinct < min(500, 0.05 * present):
+        return None  # a code with few levels names nobody, whatever its form
     if named and len(values) == 1 and present > 1:
         return None
     return Evidence(pattern.kind, pattern.title, "name and values" if named else "values", share)
@@ -196,17 +166,17 @@ def _by_name(distinct: int, present: int, form: str, hints: NameHints) -> Eviden
     """A name that says identifier, on a column with enough different values to be one."""
     ratio = distinct / present
     if hints.row_number and form == "number" and ratio > 0.9 and distinct > 2:
-        return Evidence("row_number", _TITLES["row_number"], "name and values", ratio)
+        return Evidence("row_number", title_of("row_number"), "name and values", ratio)
     names_people = form == "text" and "person_name" in hints.identifiers
     if names_people and distinct > 2 and (ratio >= 0.2 or distinct >= 500):
-        return Evidence("person_name", _TITLES["person_name"], "name")
+        return Evidence("person_name", title_of("person_name"), "name")
     if form != "date" and hints.says_id:
         many = ratio >= 0.9 if hints.coded else ratio >= 0.5 or (distinct >= 50 and ratio >= 0.05)
         if many and distinct > 2:
-            return Evidence("record_id", _TITLES["record_id"], "name and values", ratio)
+            return Evidence("record_id", title_of("record_id"), "name and values", ratio)
     if form == "text" and distinct > 2 and ratio >= 0.5 and hints.identifiers:
         kind = min(hints.identifiers)
-        return Evidence(kind, _TITLES[kind], "name")
+        return Evidence(kind, title_of(kind), "name")
     return None
 
 
@@ -218,9 +188,9 @@ def _by_uniqueness(
         return None
     words = sorted(text.count(" ") + 1 for text in values)
     if ratio >= 0.3 and words[len(words) // 2] >= 5:
-        return Evidence("free_text", _TITLES["free_text"], "values", ratio)
+        return Evidence("free_text", title_of("free_text"), "values", ratio)
     if ratio >= 0.9 and not hints.quasi:  # the places of a small table differ and name nobody
-        return Evidence("unique_text", _TITLES["unique_text"], "values", ratio)
+        return Evidence("unique_text", title_of("unique_text"), "values", ratio)
     return None
 
 
@@ -234,7 +204,7 @@ def _running_number(levels: pl.Series, present: int) -> Evidence | None:
     one_length = low >= 100_000 and len(str(low)) == len(str(high))
     if not (dense or one_length):
         return None
-    return Evidence("record_id", _TITLES["record_id"], "values", distinct / present)
+    return Evidence("record_id", title_of("record_id"), "values", distinct / present)
 
 
 def _form_of(values: Sequence[str]) -> Literal["number", "date", "text"]:

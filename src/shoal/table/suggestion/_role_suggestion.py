@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -146,14 +147,8 @@ def _column_lines(columns: tuple[ColumnFacts, ...]) -> list[str]:
 
 
 def _set_lines(sets: tuple[ColumnSet, ...]) -> list[str]:
-    shown: dict[int, int] = {}
-    lines = []
-    for found in sets:
-        size = len(found.columns)
-        shown[size] = shown.get(size, 0) + 1
-        if shown[size] <= _SHOWN_SETS:
-            lines.append(f"  {found}")
-    return lines
+    by_size = itertools.groupby(sets, key=lambda found: len(found.columns))
+    return [f"  {found}" for _, some in by_size for found in itertools.islice(some, _SHOWN_SETS)]
 
 
 def _percent(share: float) -> str:

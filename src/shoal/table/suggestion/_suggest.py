@@ -180,7 +180,11 @@ def _by_itself(column: _Column, table: Table) -> None:
     elif facts.evidence is not None:
         column.decide("identifiers", str(facts.evidence))
     elif hints.weight and _is_weight(table.column(column.name).series, hints.weight):
-        column.decide("weight", "sampling weight" + _rounding_hint(facts))
+        column.decide(
+            "weight",
+            "sampling weight"
+            + ("; its exact values tell records apart" * (facts.distinction >= 0.1)),
+        )
     elif hints.weight == "sure":
         column.decide(None, "a sampling weight by its name, but not all its values are positive")
     elif facts.separation == 0 and len(table) > 1:
@@ -208,10 +212,6 @@ def _is_weight(series: pl.Series, hint: str) -> bool:
     if not (low > 0 and high < float("inf")):  # type: ignore[operator]
         return False
     return hint == "sure" or bool(high > 20 * middle)  # type: ignore[operator]
-
-
-def _rounding_hint(facts: ColumnFacts) -> str:
-    return "; its exact values tell records apart" if facts.distinction >= 0.1 else ""
 
 
 def _only_one(role: str, columns: Sequence[_Column]) -> None:
@@ -282,21 +282,18 @@ def _by_sets(
         everything = named and len(found.columns) == compared  # then being in it says nothing
         if found.separation < _WORTH_A_SET or everything:
             continue
+        how = f"in the {'grown' if found.grown else 'best'} set of {len(found.columns)} columns"
         for name in found.columns:
             if not by_name[name].decided:
-                size = len(found.columns)
-                how = "grown set" if found.grown else "best set"
-                by_name[name].decide("quasi_identifiers", f"in the {how} of {size} columns")
+                by_name[name].decide("quasi_identifiers", how)
 
 
 def _rest(columns: Sequence[_Column], compared: set[str]) -> None:
-    for column in columns:
-        if column.decided:
-            continue
-        if column.fractional and column.name not in compared:
-            column.reason = "a measurement that few records have alone"
-        elif column.name in compared:
+    for column in (column for column in columns if not column.decided):
+        if column.name in compared:
             column.reason = "adds little to the best sets of columns"
+        elif column.fractional:
+            column.reason = "a measurement that few records have alone"
         else:
             column.reason = "not among the columns compared in sets"
 
@@ -316,11 +313,8 @@ def _roles(columns: Sequence[_Column]) -> Roles:
 
 def _owners(roles: Roles, columns: Sequence[_Column], table: Table) -> Roles:
     """The roles with the unit and the household, where identifiers repeat."""
-    evidence = {
-        c.name: c.base.evidence
-        for c in columns
-        if c.role == "identifiers" and c.base.evidence is not None
-    }
+    named = [c.base for c in columns if c.role == "identifiers"]
+    evidence = {facts.name: facts.evidence for facts in named if facts.evidence is not None}
     keys = [c.name for c in columns if is_person_key(table.column(c.name))]
     unit = suggested_unit(table._columns, evidence, keys)
     homes = [
