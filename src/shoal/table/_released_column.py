@@ -74,12 +74,11 @@ class ReleasedColumn:
         gap, last = len(self.places), len(self.starts) - 1
         of_run = np.repeat(np.arange(last), np.diff(self.starts))
         blank = np.append(np.arange(last) if wildcard else [self.root][: self.root >= 0], last)
-        more = Runs(
-            blank.astype(np.int64),
-            np.where(blank == last, 0 if wildcard else gap, gap),
-            np.full(len(blank), gap),
+        runs = Runs.of(
+            np.append(of_run, blank.astype(np.int64)),
+            np.append(self.low, np.where(blank == last, 0 if wildcard else gap, gap)),
+            np.append(self.high, np.full(len(blank), gap)),
         )
-        runs = Runs.joined([Runs(of_run, self.low, self.high), more])
         return replace(
             self,
             values=np.where(self.values < 0, gap, self.values),
@@ -169,7 +168,9 @@ def released_column(
     numbers = None
     if cells.kind == "text" and persons.dtype.is_numeric():
         numbers = _numbers(cells.domain(persons.kind))
-    if numbers is not None or _one_kind(persons.dtype, cells.dtype):
+    types = persons.dtype, cells.dtype
+    as_they_are = types[0] == types[1] and persons.kind != "text"
+    if numbers is not None or as_they_are or all(dtype.is_numeric() for dtype in types):
         return _of_values(name, persons, cells, numbers, len(original))
     return _of_labels(name, persons, cells, original, masked)
 
@@ -199,11 +200,6 @@ def _alike(control: pl.Series, original: pl.Series) -> pl.Series:
             "control; read both in the same way."
         )
     return control if kinds[0] == "text" else control.cast(original.dtype)
-
-
-def _one_kind(one: pl.DataType, other: pl.DataType) -> bool:
-    """Whether values of two types are compared as they are."""
-    return (one.is_numeric() and other.is_numeric()) or (one == other and kind_of(one) != "text")
 
 
 def _numbers(domain: Domain) -> Floats | None:
@@ -254,10 +250,11 @@ def _of_labels(
     plain = len(runs.labels) == len(texts) and (runs.low == runs.high).all()
     reading: Reading = "values" if plain and not ordered else "labels"
     if len(unread) and masked.pairs_with(original):
-        runs, reading = (
-            Runs.joined([runs, _paired(labels, values, unread, original, masked)]),
-            "pairs",
-        )
+        of_record = values[masked.rows_in(original)]
+        known = np.isin(labels, unread) & (of_record >= 0)
+        theirs = of_record[known]  # the values of the persons whose records have a text
+        low, high = np.append(runs.low, theirs), np.append(runs.high, theirs)
+        runs, reading = Runs.of(np.append(runs.labels, labels[known]), low, high), "pairs"
     elif len(unread) and len(unread) >= len(texts) - (ROOT in texts):
         reading = "nothing"
     starts = np.searchsorted(runs.labels, np.arange(len(texts) + 1))
@@ -266,15 +263,6 @@ def _of_labels(
     return ReleasedColumn(
         name, values, labels, starts, runs.low, runs.high, places, ordered, reading, root
     )
-
-
-def _paired(
-    labels: Integers, values: Integers, unread: Integers, original: Table, masked: Table
-) -> Runs:
-    """The values of the persons whose records have a text."""
-    of_record = values[masked.rows_in(original)]
-    known = np.isin(labels, unread) & (of_record >= 0)
-    return Runs.of_members(labels[known], of_record[known])
 
 
 def _places(column: Codes, of_original: Integers) -> tuple[Floats, bool]:

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
-from shoal.kernels.arrays import Flags, Floats, Integers
+from shoal.kernels.arrays import Floats, Integers
 from shoal.table.columns._domain import ROOT, Domain, Interval, Meanings
 from shoal.table.columns._encode import Codes
 from shoal.table.columns._frames import Kind, kind_of
@@ -28,22 +27,13 @@ class Runs:
     high: Integers
 
     @classmethod
-    def of_members(cls, labels: npt.ArrayLike, codes: npt.ArrayLike) -> Runs:
-        """The stretches of pairs of a label and one of the codes that it stands for."""
-        pairs = np.unique(np.column_stack([labels, codes]).astype(np.int64), axis=0)
-        breaks = (np.diff(pairs[:, 0]) != 0) | (np.diff(pairs[:, 1]) != 1)
-        first = np.concatenate([[True], breaks])[: len(pairs)]
-        last = np.concatenate([breaks, [True]])[-len(pairs) :] if len(pairs) else first
-        return cls(pairs[first, 0], pairs[first, 1], pairs[last, 1])
-
-    @classmethod
-    def joined(cls, parts: Sequence[Runs]) -> Runs:
-        """All stretches, those of a label together."""
-        labels = np.concatenate([part.labels for part in parts])
-        order = np.argsort(labels, kind="stable")
-        low = np.concatenate([part.low for part in parts])
-        high = np.concatenate([part.high for part in parts])
-        return cls(labels[order], low[order], high[order])
+    def of(cls, labels: Integers, low: Integers, high: Integers) -> Runs:
+        """Stretches in any order: those of a label together, ascending, neighbours as one."""
+        order = np.lexsort((low, labels))
+        labels, low, high = labels[order], low[order], high[order]
+        breaks = (np.diff(labels) != 0) | (low[1:] > high[:-1] + 1)
+        first, last = (np.append(*ends)[: len(labels)] for ends in ((True, breaks), (breaks, True)))
+        return cls(labels[first], low[first], high[last])
 
 
 def runs_of(domain: Domain, column: Codes) -> tuple[Runs, Integers]:
@@ -53,18 +43,17 @@ def runs_of(domain: Domain, column: Codes) -> tuple[Runs, Integers]:
     Units and prefixes are made again from the values by the rules that make them in a hierarchy,
     and compared: no text is taken for what no value gives.
     """
-    values = _Values(column.levels, _named(domain.meanings))
-    items = list(domain.meanings.items())
-    found: list[Runs] = []
-    left = np.arange(len(items), dtype=np.int64)
+    meanings = domain.meanings
+    values = _Values(column.levels, _named(meanings))
+    left = {text: at for at, text in enumerate(meanings)}
+    found: list[tuple[int, int, int]] = []
     for reader in (_itself, _root, _interval, _calendar, _prefix, _set):
-        if len(left) == 0:
-            break
-        runs, read = reader(dict(items[at] for at in left.tolist()), values)
-        found.append(Runs(left[runs.labels], runs.low, runs.high))
-        left = left[~read]
-    nothing = np.zeros(0, np.int64)
-    return Runs.joined([*found, Runs(nothing, nothing, nothing)]), left
+        read = reader({text: meanings[text] for text in left}, values) if left else {}
+        for text, stretches in read.items():
+            at = left.pop(text)
+            found += [(at, low, high) for low, high in stretches]
+    labels, low, high = np.array(found, np.int64).reshape(-1, 3).T
+    return Runs.of(labels, low, high), np.array(list(left.values()), np.int64)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -118,46 +107,34 @@ def _named(meanings: Meanings) -> set[str]:
     return names
 
 
-Reading = tuple[Runs, Flags]
+#: For each text that was read the stretches of codes, both ends included, that it stands for.
+Read = dict[str, list[tuple[int, int]]]
 
 
-def _members(texts: Meanings, pairs: Sequence[tuple[int, int]]) -> Reading:
-    read = np.zeros(len(texts), np.bool_)
-    read[[label for label, _ in pairs]] = True
-    labels, codes = zip(*pairs, strict=True) if pairs else ((), ())
-    return Runs.of_members(labels, codes), read
-
-
-def _itself(texts: Meanings, values: _Values) -> Reading:
+def _itself(texts: Meanings, values: _Values) -> Read:
     known = values.codes
-    return _members(texts, [(at, known[text]) for at, text in enumerate(texts) if text in known])
+    return {text: [(known[text], known[text])] for text in texts if text in known}
 
 
-def _root(texts: Meanings, values: _Values) -> Reading:
-    roots, last = np.array([text == ROOT for text in texts]), len(values.levels) - 1
-    labels = np.flatnonzero(roots) if last >= 0 else np.zeros(0, np.int64)
-    return Runs(labels, np.zeros_like(labels), np.full_like(labels, last)), roots
+def _root(texts: Meanings, values: _Values) -> Read:
+    last = len(values.levels) - 1
+    return {ROOT: [(0, last)] if last >= 0 else []} if ROOT in texts else {}
 
 
-def _interval(texts: Meanings, values: _Values) -> Reading:
-    read, stretches = np.zeros(len(texts), np.bool_), []
-    for at, one in enumerate(texts.values()):
-        if not isinstance(one, Interval):
-            continue
-        low = values.first_code(one.low, one.ends[0], after=one.above_low)
-        high = values.first_code(one.high, one.ends[1], after=not one.below_high)
-        if low is None or high is None:
-            continue
-        read[at] = True
-        if low < high:
-            stretches.append((at, low, high - 1))
-    columns = np.array(stretches, np.int64).reshape(-1, 3).T
-    return Runs(*columns), read
+def _interval(texts: Meanings, values: _Values) -> Read:
+    read: Read = {}
+    for text, one in texts.items():
+        if isinstance(one, Interval):
+            low = values.first_code(one.low, one.ends[0], after=one.above_low)
+            high = values.first_code(one.high, one.ends[1], after=not one.below_high)
+            if low is not None and high is not None:
+                read[text] = [(low, high - 1)] if low < high else []
+    return read
 
 
-def _calendar(texts: Meanings, values: _Values) -> Reading:
+def _calendar(texts: Meanings, values: _Values) -> Read:
     if values.kind not in ("date", "datetime", "time"):
-        return _members(texts, [])
+        return {}
     units = ("minute", "hour") if values.kind == "time" else UNITS
     rungs = [rung for unit in units for rung in Dates((unit,)).rungs(values.levels, "refuse")]
     # an hour is written like its first minute: one unit for all texts says which is meant
@@ -165,10 +142,10 @@ def _calendar(texts: Meanings, values: _Values) -> Reading:
     return _by_rungs(texts, alone[-1:] or rungs)
 
 
-def _prefix(texts: Meanings, values: _Values) -> Reading:
+def _prefix(texts: Meanings, values: _Values) -> Read:
     masked = [text for text in texts if text.endswith(ROOT)]
     if values.kind not in ("text", "integer") or not masked:
-        return _members(texts, [])
+        return {}
     lengths = sorted({len(text.rstrip(ROOT)) for text in masked} - {0}, reverse=True)
     pads: list[int | None] = [None]
     if values.kind == "integer":  # codes that had lost leading zeros
@@ -177,21 +154,22 @@ def _prefix(texts: Meanings, values: _Values) -> Reading:
     return _by_rungs(texts, [one for rule in rules for one in rule.rungs(values.levels, "refuse")])
 
 
-def _by_rungs(texts: Meanings, rungs: Sequence[Rung]) -> Reading:
+def _by_rungs(texts: Meanings, rungs: Sequence[Rung]) -> Read:
     """Texts that are labels of a level: the values under the label. The first level has it."""
-    pairs: list[tuple[int, int]] = []
-    left = {text: at for at, text in enumerate(texts)}
+    read: Read = {}
     for rung in rungs:
-        here = {node: left.pop(text) for node, text in enumerate(rung.labels) if text in left}
-        under = np.flatnonzero(np.isin(rung.nodes, list(here)))
-        pairs += [(here[int(rung.nodes[code])], code) for code in under.tolist()]
-    return _members(texts, pairs)
+        here = {at: one for at, one in enumerate(rung.labels) if one in texts and one not in read}
+        for code in np.flatnonzero(np.isin(rung.nodes, list(here))).tolist():
+            read.setdefault(here[int(rung.nodes[code])], []).append((code, code))
+    return read
 
 
-def _set(texts: Meanings, values: _Values) -> Reading:
+def _set(texts: Meanings, values: _Values) -> Read:
     """``{a, b}``, where every part is a value."""
-    known, pairs = values.codes, []
-    for at, one in enumerate(texts.values()):
-        if isinstance(one, frozenset) and all(part in known for part in one):
-            pairs += [(at, known[part]) for part in one]
-    return _members(texts, pairs)
+    known = values.codes
+    sets = {text: one for text, one in texts.items() if isinstance(one, frozenset)}
+    return {
+        text: [(known[part], known[part]) for part in one]
+        for text, one in sets.items()
+        if all(part in known for part in one)
+    }

@@ -207,24 +207,18 @@ def _of_workbook(path: Path) -> tuple[int, int]:
     with zipfile.ZipFile(path) as parts:
         members = parts.infolist()
         total = sum(member.file_size for member in members)
-        if any(map(_is_bomb, members)):
+        large = (member for member in members if member.file_size > 1 << 20)
+        if any(member.file_size > _RATIO * member.compress_size for member in large):
+            # unpacking it is only there to harm
             raise ReadError(f"'{path.name}' is packed as no workbook is; it was not unpacked.")
         if total > available_memory():
             return 0, total
-        cells = max((_extent(parts, member) for member in members), default=0)
+        cells = 0
+        for member in members:
+            with parts.open(member) as sheet:
+                rows, columns, _ = extent(sheet)
+            cells = max(cells, rows * columns)
     return 0, total + _WORKBOOK_CELL * cells
-
-
-def _extent(parts: zipfile.ZipFile, member: zipfile.ZipInfo) -> int:
-    """The rows times the columns up to the last cell of a part."""
-    with parts.open(member) as sheet:
-        rows, columns, _ = extent(iter(lambda: sheet.read(1 << 20), b""))
-    return rows * columns
-
-
-def _is_bomb(member: zipfile.ZipInfo) -> bool:
-    """Whether a part is packed as no sheet can be, so that unpacking it is only there to harm."""
-    return member.file_size > 1 << 20 and member.file_size > _RATIO * member.compress_size
 
 
 #: Format → the rows of a file, and the bytes that its cells take.

@@ -17,7 +17,7 @@ import re
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO, Final, Literal
+from typing import IO, Any, BinaryIO, Final, Literal
 from xml.etree import ElementTree
 
 import polars as pl
@@ -170,7 +170,7 @@ def check_extent(path: Path, position: int) -> None:
     """ReadError if a sheet of an .xlsx file is a huge rectangle with next to nothing in it."""
     try:
         with zipfile.ZipFile(path) as archive, archive.open(_part(archive, position)) as sheet:
-            rows, columns, cells = extent(iter(lambda: sheet.read(_CHUNK), b""))
+            rows, columns, cells = extent(sheet)
     except Exception:  # another format, damaged or encrypted: the reader says so
         return
     if rows * columns > max(_MOST_EMPTY, _SHARE * cells):
@@ -191,11 +191,11 @@ def _part(archive: zipfile.ZipFile, position: int) -> str:
     return target.lstrip("/") if target.startswith("/") else str(PurePosixPath("xl", target))
 
 
-def extent(chunks: Iterator[bytes]) -> tuple[int, int, int]:
+def extent(sheet: IO[bytes]) -> tuple[int, int, int]:
     """The last row, the last column and the number of cells."""
     rows = columns = cells = begun = in_row = longest = 0
     rest = b""
-    for chunk in chunks:
+    for chunk in iter(lambda: sheet.read(_CHUNK), b""):
         text, mark, rest = (rest[-_LONGEST_TAG:] + chunk).rpartition(b">")  # no tag is cut
         text += mark
         found = _USUAL_CELL.findall(text)

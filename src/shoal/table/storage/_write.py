@@ -153,7 +153,7 @@ def _write_dictionaries(columns: Sequence[Column], file: BinaryIO) -> None:
 
     coded = [column.dtype == pl.String for column in columns]
     cells = [
-        _texts_of(column.codes) if repeats else _scrubbed(column).to_arrow(compat_level=_OLDEST)
+        (_levels(column) if repeats else _scrubbed(column)).to_arrow(compat_level=_OLDEST)
         for column, repeats in zip(columns, coded, strict=True)
     ]
     kinds = [
@@ -177,8 +177,8 @@ def _write_dictionaries(columns: Sequence[Column], file: BinaryIO) -> None:
         raise OSError("the file cannot be written") from None
 
 
-def _texts_of(codes: Codes) -> Any:
-    return scrubbed_column(codes.levels.alias("")).to_arrow(compat_level=_OLDEST)
+def _levels(column: Column) -> pl.Series:
+    return scrubbed_column(column.codes.levels.alias(""))
 
 
 def _numbered(codes: Codes, texts: Any, rows: slice) -> Any:
@@ -199,5 +199,4 @@ def _scrubbed(column: Column) -> pl.Series:
     """The cells in memory that holds nothing else; of texts that repeat only the different ones."""
     if not column.is_coded or column.dtype != pl.String:
         return scrubbed_column(column.series.alias(""))
-    codes = column.codes
-    return decode(replace(codes, levels=scrubbed_column(codes.levels.alias(""))))
+    return decode(replace(column.codes, levels=_levels(column)))

@@ -103,8 +103,10 @@ class RoleSuggestion:
             "",
             *_column_lines(self.columns),
         ]
+        by_size = itertools.groupby(self.sets, key=lambda found: len(found.columns))
+        best = [f"  {one}" for _, some in by_size for one in itertools.islice(some, _SHOWN_SETS)]
         if self.sets:
-            parts += ["", "Columns that tell records apart best", *_set_lines(self.sets)]
+            parts += ["", "Columns that tell records apart best", *best]
         if self.notes:
             parts += ["", *(f"Note: {note}" for note in self.notes)]
         return "\n".join(parts)
@@ -144,11 +146,6 @@ def _column_lines(columns: tuple[ColumnFacts, ...]) -> list[str]:
         ).rstrip()
         for row in [head, *rows]
     ]
-
-
-def _set_lines(sets: tuple[ColumnSet, ...]) -> list[str]:
-    by_size = itertools.groupby(sets, key=lambda found: len(found.columns))
-    return [f"  {found}" for _, some in by_size for found in itertools.islice(some, _SHOWN_SETS)]
 
 
 def _percent(share: float) -> str:
