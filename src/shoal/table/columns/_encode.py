@@ -254,6 +254,9 @@ def _exact_keys(series: pl.Series) -> npt.NDArray[np.uint64]:
     return values.view(np.uint64)
 
 
-def _narrowest(count: int) -> np.dtype[Any]:
+def _narrowest(count: int) -> type[np.unsignedinteger[Any]]:
     """The narrowest type that holds ``count`` codes."""
-    return np.min_scalar_type(max(count - 1, 0))
+    for kind in (np.uint8, np.uint16, np.uint32):
+        if count <= np.iinfo(kind).max + 1:
+            return kind
+    return np.uint64
