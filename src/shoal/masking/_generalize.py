@@ -34,7 +34,7 @@ from shoal.masking.generalization._serving import ServedLevels
 from shoal.masking.grouping._groups_satisfy import Models, PrivacyModels
 from shoal.models import PopulationModel, PrivacyModel, population_of
 from shoal.parameters import ColumnNames, Flag, Integer, OneOf, Real
-from shoal.table import OTHER, Course, Hierarchy, Roles, Table, stacked_table
+from shoal.table import OTHER, Course, Hierarchy, Table, stacked_table
 
 
 @dataclass(kw_only=True)
@@ -298,19 +298,16 @@ class Generalize(Masker):
 
 def _warn_if_not_proved(found: Recoding) -> None:
     if found.lattice and not found.optimal:
+        nodes = found.lattice["lattice"]
+        count = f"{nodes:,.0f}" if nodes < 1e15 else f"{nodes:.2g}"
         warnings.warn(
-            f"The lattice has {_number(found.lattice['lattice'])} combinations of levels, too many "
+            f"The lattice has {count} combinations of levels, too many "
             f"to prove which is best: the best of {found.lattice['visited']:,.0f} was taken, with "
             f"a loss of {found.loss:.4g}, and none can be below {found.lattice['bound']:.4g}. Give "
             "the search more 'seconds', or fewer levels.",
             NotProvedWarning,
             stacklevel=4,
         )
-
-
-def _number(count: float) -> str:
-    """A count with all its digits, unless nobody would read them."""
-    return f"{count:,.0f}" if count < 1e15 else f"{count:.2g}"
 
 
 def _is_one_box(found: Recoding, columns: Sequence[str]) -> bool:
@@ -346,7 +343,8 @@ def _why_nothing_is_left(
         reached = []
         for name, hierarchy in hierarchies.items():
             coarse = hierarchy.generalize(table, name, hierarchy.levels - 2, unseen="top")
-            alone = coarse.with_roles(_with_one(coarse, name))
+            others = [other for other in coarse.roles.quasi_identifiers if other != name]
+            alone = coarse.with_roles(coarse.roles.without(others))
             reached.append(float(model.level(alone)))
         if reached:
             best = max(reached) if model.direction == "higher" else min(reached)
@@ -366,12 +364,6 @@ def _why_nothing_is_left(
         f"{what}{told}; ask for less (a smaller k, a weaker model), allow more records to be "
         "suppressed, or give finer hierarchies."
     )
-
-
-def _with_one(table: Table, name: str) -> Roles:
-    """The roles of a table with one quasi-identifier; the others have none."""
-    others = [other for other in table.roles.quasi_identifiers if other != name]
-    return table.roles.without(others)
 
 
 def _warn_if_distributions_moved(models: Sequence[PrivacyModel], kept: Table) -> None:

@@ -21,6 +21,7 @@ from shoal.risk._classes import mean_of_classes, population_sizes
 from shoal.risk._options import Missing
 from shoal.risk.attacks._success import one_numbering
 from shoal.table import (
+    QUANTITIES,
     Pair,
     ReleasedColumn,
     Roles,
@@ -34,7 +35,7 @@ from shoal.table import (
 )
 
 if TYPE_CHECKING:
-    from shoal.kernels.boxes.predicates import Indexed, Runs
+    pass
 
 
 _HIGH = (0.5, 0.8)
@@ -195,9 +196,6 @@ def _about_target(known: dict[str, Any], highest: float) -> list[str]:
             "with certainty 1."
         )
     return [sentence]
-
-
-_ORDERED = ("integer", "float", "date", "datetime", "time", "duration")
 
 
 @dataclass(frozen=True, eq=False)
@@ -441,7 +439,7 @@ def _became(pair: Pair, name: str) -> Labels | None:
         return None
     became = np.full(values.count, -1, np.int32)
     became[outcomes.values] = outcomes.labels
-    if pair.original.kind(name) in _ORDERED:
+    if pair.original.kind(name) in QUANTITIES:
         became[: len(values.levels)] = _between(became[: len(values.levels)])
     return became
 
@@ -467,7 +465,7 @@ def covered_people(
     people of a class are in it, and where classes overlap, what falls on a person adds up. Last,
     how many people are in no class only because a released name does not say whom it stands for.
     """
-    from shoal.kernels.boxes.predicates import covered_rows, shared_out
+    from shoal.kernels.boxes.predicates import covered_rows, indexed, shared_out
 
     read = [
         _own_covered(released_column(name, original, masked), masked, own, missing)
@@ -476,7 +474,12 @@ def covered_people(
     columns = [column for column in read if column is not None]
     if len(columns) < len(read):
         return None
-    rows, boxes = _people(columns, original), _boxes(columns, masked)
+    labels, runs = one_numbering(columns)
+    # people with equal values, and records with equal cells, once
+    places = np.array([len(column.places) for column in columns])
+    values = np.stack([column.values[original.classes.first_rows] for column in columns])
+    rows = indexed(values, places)
+    boxes = np.ascontiguousarray(labels[:, masked.classes.first_rows].T), runs
     # a record that agrees with others by a wildcard may agree with more than it covers
     records = masked.class_sizes(missing).astype(np.float64)
     # a person with several records is a share of one in each: at least so many are covered
@@ -496,32 +499,12 @@ def _own_covered(
     column: ReleasedColumn, masked: Table, own: Integers, missing: Missing
 ) -> ReleasedColumn | None:
     """The column with missing values, if each record lies in what was released of it."""
-    values = column.values[own]
-    for reading in (column, _of_rounded(column, masked, values)):
-        if reading is None:
-            continue
+    readings = [column]
+    if column.ordered and column.reading == "values" and masked.kind(column.name) == "text":
+        # numbers that became texts of other numbers stand for what lies between their records'
+        readings.append(column.spanned(column.values[own]))
+    for reading in readings:
         whole = reading.with_missing(wildcard=missing == "wildcard")
         if whole.stands_for(whole.labels, whole.values[own]).all():
             return whole
     return None
-
-
-def _of_rounded(column: ReleasedColumn, masked: Table, values: Integers) -> ReleasedColumn | None:
-    """Numbers that became texts of other numbers stand for what lies between their records'."""
-    rounded = column.ordered and column.reading == "values" and masked.kind(column.name) == "text"
-    return column.spanned(values) if rounded else None
-
-
-def _people(columns: list[ReleasedColumn], original: Table) -> Indexed:
-    """The people, those with equal values once."""
-    from shoal.kernels.boxes.predicates import indexed
-
-    first = original.classes.first_rows
-    counts = np.array([len(column.places) for column in columns])
-    return indexed(np.stack([column.values[first] for column in columns]), counts)
-
-
-def _boxes(columns: list[ReleasedColumn], masked: Table) -> tuple[Integers, Runs]:
-    """What was released, records with equal cells once: a label in each column."""
-    labels, runs = one_numbering(columns)
-    return np.ascontiguousarray(labels[:, masked.classes.first_rows].T), runs

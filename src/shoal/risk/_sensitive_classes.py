@@ -13,9 +13,8 @@ from shoal.measurement import Measurement, measure
 from shoal.parameters import Tree
 from shoal.risk._classes import check_records, one_value_for_all
 from shoal.risk._options import Closeness, ColumnName, Count, Missing
-from shoal.table import Hierarchy, Roles, Table, owned_pairs
+from shoal.table import QUANTITIES, Hierarchy, Roles, Table, owned_pairs
 
-_IN_ORDER = ("integer", "float", "date", "datetime", "time", "duration")
 #: Sums of shares are rounded; a distance that is above its bound by less is not above it.
 _HAIR = 1e-9
 #: Values × different records that are counted at most with wildcards: some tens of seconds.
@@ -136,7 +135,7 @@ def similarity(
         raise InputError("A hierarchy is of one sensitive column; name it as 'column'.")
     alike = {}
     for name in names:
-        ordered = hierarchy is None and table.kind(name) in _IN_ORDER
+        ordered = hierarchy is None and table.kind(name) in QUANTITIES
         if hierarchy is not None:
             places = _nodes(table, name, hierarchy, int(level))
         elif ordered:

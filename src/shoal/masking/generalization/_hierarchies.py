@@ -10,10 +10,7 @@ from typing import Any, ClassVar
 
 from shoal.errors import InputError, did_you_mean, quoted
 from shoal.parameters import Integer
-from shoal.table import Hierarchy, HierarchyCodes, Table
-
-#: Columns of these kinds have an order that Mondrian can cut without a hierarchy.
-ORDERED_KINDS = ("integer", "float", "date", "datetime", "time", "duration")
+from shoal.table import QUANTITIES, Hierarchy, HierarchyCodes, Table
 
 
 @dataclass(frozen=True)
@@ -101,6 +98,6 @@ def hierarchies_for(
     proposed = tuple(
         name
         for name in columns
-        if name not in named and not (ordered and table.kind(name) in ORDERED_KINDS)
+        if name not in named and not (ordered and table.kind(name) in QUANTITIES)
     )
     return named | {name: Hierarchy.propose(table, name) for name in proposed}, proposed

@@ -84,11 +84,6 @@ def one_over_width(numbers: Floats) -> float:
     return 0.5 / half if half > 0 else 0.0
 
 
-def _bounds(tree: HierarchyCodes, level: int) -> Floats:
-    ends = tree.bounds(level)
-    return np.full((tree.nodes(level), 2), np.nan) if ends is None else ends
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Spans:
     """The different stretches of one column that boxes have.
@@ -120,7 +115,9 @@ class Spans:
             return cls(texts, scale, single, nodes=nodes)
         numbers = [scale_of_level(tree, level).numbers for level in range(tree.levels)]
         scale = Scale(tuple(texts), np.array([numbers[i][j] for i, j in places]), numeric=True)
-        ends = np.array([_bounds(tree, level)[node] for level, node in places])
+        bounds = [tree.bounds(level) for level in range(tree.levels)]
+        nothing = (np.nan, np.nan)
+        ends = np.array([nothing if (of := bounds[i]) is None else of[j] for i, j in places])
         return cls(texts, scale, single, ends, unit=one_over_width(ends), nodes=nodes)
 
     def distances(self, table: Table, column: str, hierarchy: Hierarchy | None) -> Floats:
@@ -237,11 +234,15 @@ class ServedBoxes:
         row, chosen = _once_for_each(rows.labels, *self.pairs(table, hierarchies, first))
         table = table.reorder(row)
         count, of_box = self.classes
-        stretch = np.where(chosen[:, None] < 0, -1, self.boxes[_one_of(of_box, count)[chosen]])
+        box_of = np.empty(count, np.int64)  # any of each class
+        box_of[of_box] = np.arange(len(of_box))
+        stretch = np.where(chosen[:, None] < 0, -1, self.boxes[box_of[chosen]])
         for name in self.changed:
+            texts, outside = self.spans[name].texts, "outside"
+            while outside in texts:
+                outside += "."
             place = list(self.spans).index(name)
-            shown = [*self.spans[name].texts, _unlike(self.spans[name].texts)]
-            table = table.with_labels(name, shown, stretch[:, place] % len(shown))
+            table = table.with_labels(name, [*texts, outside], stretch[:, place] % (len(texts) + 1))
         return table
 
     @cached_property
@@ -304,21 +305,6 @@ def _once_for_each(
     rows = np.repeat(np.arange(len(labels)), times)
     turns = np.arange(len(rows)) - np.repeat(np.cumsum(times) - times, times)
     return rows, classes[(np.cumsum(counts) - counts)[labels[rows]] + turns]
-
-
-def _one_of(of_box: Integers, count: int) -> Integers:
-    """A box of each class."""
-    boxes = np.empty(count, np.int64)
-    boxes[of_box] = np.arange(len(of_box))
-    return boxes
-
-
-def _unlike(texts: list[str | None]) -> str:
-    """A text that is none of these."""
-    text = "outside"
-    while text in texts:
-        text += "."
-    return text
 
 
 def _flat(tables: list[npt.NDArray[Any]]) -> tuple[npt.NDArray[Any], Integers, Integers]:

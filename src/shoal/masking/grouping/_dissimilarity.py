@@ -11,15 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InputError, quoted
-from shoal.kernels.arrays import Floats, Integers
-from shoal.table import Table
+from shoal.kernels.arrays import Floats
+from shoal.table import NUMBERS, Table, signed_codes
 
 if TYPE_CHECKING:
     from shoal.kernels.space.mixed_records import MixedRecords
 
 
 DISSIMILARITIES = ("euclidean", "gower", "ahmad-dey", "ahmad-dey-squared")
-_NUMERIC = ("integer", "float")
 _LEVELS = 2_000  # of a category: Ahmad and Dey compare each two of them, column by column
 _BINS = 5  # Ahmad and Dey leave the number open; five bins of equal width
 _FAR = 400  # powers of two from 1: beyond, squares and their sums may overflow or vanish
@@ -62,12 +61,12 @@ def space_of(
     """
     if dissimilarity == "euclidean":
         return Space(len(table), points=_points(table, columns, standardize))
-    numeric = [name for name in columns if table.kind(name) in _NUMERIC]
+    numeric = [name for name in columns if table.kind(name) in NUMBERS]
     nominal = [name for name in columns if name not in numeric]
     if dissimilarity != "gower":
         _check_levels(table, nominal)
     values = _matrix([_with_gaps(table, name) for name in numeric], len(table))
-    codes = _matrix([_codes(table, name) for name in nominal], len(table))
+    codes = _matrix([signed_codes(table.codes(name)) for name in nominal], len(table))
     return Space(len(table), mixed=_mixed(values, codes, dissimilarity))
 
 
@@ -94,7 +93,7 @@ def _mixed(values: Floats, codes: npt.NDArray[Any], dissimilarity: str) -> Mixed
 
 
 def _points(table: Table, columns: Sequence[str], standardize: bool) -> Floats:
-    others = [name for name in columns if table.kind(name) not in _NUMERIC]
+    others = [name for name in columns if table.kind(name) not in NUMBERS]
     if others:
         raise InputError(
             f"Euclidean distance compares numbers, but {quoted(others)} is not numeric; choose "
@@ -147,14 +146,6 @@ def _about_one(values: Floats) -> Floats:
         return values
     # a product with a power of two is as exact, and faster, where that is itself a number
     return values * 2.0**power if abs(power) < 1000 else np.ldexp(values, power)
-
-
-def _codes(table: Table, name: str) -> Integers:
-    column = table.codes(name)
-    codes = column.codes.astype(np.int64)
-    if column.missing is not None:
-        codes[codes == column.missing] = -1
-    return codes
 
 
 def _matrix(columns: Sequence[npt.NDArray[Any]], rows: int) -> npt.NDArray[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -40,6 +40,11 @@ from shoal.risk.linkage._right_links import (
 from shoal.risk.linkage._similarity_linkage import similarity_links
 from shoal.table import Table, owned_pairs
 
+_LINKAGES: dict[str, Callable[..., Links]] = {
+    "distance": distance_links,
+    "probabilistic": probabilistic_links,
+    "similarity": similarity_links,
+}
 _ATTACKS = ("model", "distance", "probabilistic", "similarity", "rank-matching")
 Attack = Annotated[str, OneOf(_ATTACKS)]
 
@@ -188,8 +193,8 @@ def _linked(
     # raises where a coarser column cannot be mapped
     told = about_coarser(hint for hint in intruder.released if coded_column(hint, people).coarser)
     each = replace(intruder, persons=intruder.persons[secrets.of], own=intruder.own[secrets.of])
-    right = label_chances(each, secrets.labels, labels.records, linkage=cast(Linkage, attack))
-    return _Guessed(intruder, secrets.summed(right), blind, facts, told)
+    links = _LINKAGES[attack](each, secrets.labels, labels.records)
+    return _Guessed(intruder, secrets.summed(links.chances), blind, facts, told)
 
 
 def _by_model(
@@ -243,7 +248,12 @@ def _by_ranks(intruder: Intruder, name: str) -> _Guessed:
 
 
 def _attack_measurement(found: dict[str, _Guessed], attack: Attack, records: int) -> Measurement:
-    worst = max(found, key=lambda name: _how_bad(found[name]))
+
+    def how_bad(name: str) -> tuple[bool, float, float]:
+        # one that was not released is never the worst of several
+        return found[name].facts["released"], found[name].lift, found[name].accuracy
+
+    worst = max(found, key=how_bad)
     guessed = found[worst]
     rate = guessed.rate
     original, masked = guessed.intruder.original, guessed.intruder.masked
@@ -270,11 +280,6 @@ def _attack_measurement(found: dict[str, _Guessed], attack: Attack, records: int
         },
         warnings=tuple(warnings),
     )
-
-
-def _how_bad(guessed: _Guessed) -> tuple[bool, float, float]:
-    """What a secret is judged by; one that was not released is never the worst of several."""
-    return guessed.facts["released"], guessed.lift, guessed.accuracy
 
 
 def _facts(guessed: _Guessed) -> dict[str, Any]:
@@ -352,33 +357,3 @@ def _secrets(original: Table, secret: Sequence[str] | None) -> list[str]:
     if absent:
         raise InputError(f"The original has no column {quoted(absent)} that could be a secret.")
     return list(dict.fromkeys(secret))
-
-
-Linkage = Literal["distance", "probabilistic", "similarity"]
-
-_LINKAGES: dict[str, Callable[..., Links]] = {
-    "distance": distance_links,
-    "probabilistic": probabilistic_links,
-    "similarity": similarity_links,
-}
-
-
-def label_chances(
-    intruder: Intruder,
-    person_labels: Integers,
-    record_labels: Integers,
-    *,
-    linkage: Linkage = "distance",
-    **options: Any,
-) -> Floats:
-    """For each person the chance that the best-matching masked record has the person's label.
-
-    The record is drawn uniformly among those that match best. Where labels are rows this is
-    record linkage; where they are values of a secret, it is attribute disclosure by linkage.
-    """
-    if linkage not in _LINKAGES:
-        raise InputError(
-            "The linkage must be 'distance', 'probabilistic' or 'similarity'; got "
-            f"{linkage!r} instead."
-        )
-    return _LINKAGES[linkage](intruder, person_labels, record_labels, **options).chances

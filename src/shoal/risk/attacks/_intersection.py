@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from shoal.errors import InputError, quoted
-from shoal.kernels.arrays import Flags, Floats, Integers
+from shoal.kernels.arrays import Flags, Integers
 from shoal.measurement import Measurement
 from shoal.parameters import Fits, Integer, OneOf, checked
 from shoal.risk._classes import one_value_for_all
 from shoal.risk._options import ColumnName
-from shoal.table import Table, owned_pairs, stacked_table
-
-Scalar = TypeVar("Scalar", bound=np.generic)
+from shoal.table import NUMBERS, Table, owned_pairs, stacked_table
 
 IntersectionAttack = Annotated[Literal["records", "values"], OneOf(("records", "values"))]
 
@@ -85,46 +82,47 @@ def intersection(
     (2, 2, 1.0)
     """
     _check_releases(releases, original)
-    seen = _persons(releases)
+    seen = _records_in_all(releases)
     names = _secrets(releases, secret, needed=attack == "values")
     least = max(2, min(one.classes.k for one in releases)) if k is None else int(k)
-    crowds = _crowds(seen)
-    alone = [seen.sizes(place) for place in range(len(releases))]
+
+    def share(marked: Flags) -> float:
+        return float(seen.first.of_persons(marked).mean())
+
+    # who is in the same class in every release
+    labels = np.unique(seen.classes, axis=1, return_inverse=True)[1].ravel()
+    crowds = np.bincount(owned_pairs(labels, seen.first.persons)[0])[labels]
     exposed = crowds < least
-    persons = seen.of_persons
-    singles = [float(persons(sizes < least).mean()) for sizes in alone]
+    alone = zip(releases, seen.classes, strict=True)
+    singles = [share(release.classes.sizes[labels] < least) for release, labels in alone]
     details: dict[str, Any] = {
-        "persons": seen.person_count,
+        "persons": seen.first.person_count,
         "releases": len(releases),
         "k": least,
         "k_of_releases": [release.classes.k for release in releases],
         "smallest_crowd": int(crowds.min()),
-        "average_crowd": float(-persons(-crowds).mean()),
-        "below_k": float(persons(exposed).mean()),
-        "alone": float(persons(crowds == 1).mean()),
+        "average_crowd": float(-seen.first.of_persons(-crowds).mean()),
+        "below_k": share(exposed),
+        "alone": share(crowds == 1),
     }
     if names:
-        told = {name: _disclosed(seen, releases, name) for name in names}
-        details["value_is_certain"] = {
-            name: float(persons(one[0]).mean()) for name, one in told.items()
-        }
+        told = [_disclosed(seen, releases, name) for name in names]
+        certain = [share(together) for together, _ in told]
+        details["value_is_certain"] = dict(zip(names, certain, strict=True))
         if attack == "values":
-            exposed = np.logical_or.reduce([together for together, _ in told.values()])
-            singles = [
-                float(
-                    persons(
-                        np.logical_or.reduce([apart[place] for _, apart in told.values()])
-                    ).mean()
-                )
-                for place in range(len(releases))
-            ]
+            exposed = np.logical_or.reduce([together for together, _ in told])
+            of_releases = zip(*(apart for _, apart in told), strict=True)
+            singles = [share(np.logical_or.reduce(apart)) for apart in of_releases]
+    table = releases[0] if original is None else original
+    rows, per_record = table.rows_of_keys(seen.keys), np.full(len(table), np.nan)
+    per_record[rows[rows >= 0]] = exposed[rows >= 0]
     return Measurement(
         "intersection",
-        float(persons(exposed).mean()),
+        share(exposed),
         baseline=max(singles),
-        per_record=_per_record(seen, exposed, releases[0] if original is None else original),
+        per_record=per_record,
         details=details | {"attack": attack, "single_releases": singles},
-        warnings=_warnings(seen, releases, details),
+        warnings=_warnings(seen, releases, least),
     )
 
 
@@ -136,20 +134,6 @@ class RecordsInAll:
     keys: Integers
     rows: Integers  # [release, person]
     classes: Integers  # [release, person]
-    counts: tuple[Integers, ...]  # for each release the sizes of its classes
-
-    @property
-    def person_count(self) -> int:
-        """The number of persons, who may have several records."""
-        return self.first.person_count
-
-    def of_persons(self, values: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
-        """The largest value among the records of each person."""
-        return self.first.of_persons(values)
-
-    def sizes(self, release: int) -> Integers:
-        """The size of the class of each person in a release."""
-        return self.counts[release][self.classes[release]]
 
 
 def _check_releases(releases: Any, original: Any) -> None:
@@ -166,18 +150,14 @@ def _check_releases(releases: Any, original: Any) -> None:
         raise InputError(f"{bare} of the releases have no quasi-identifiers; declare them.")
 
 
-def _persons(releases: Sequence[Table]) -> RecordsInAll:
+def _records_in_all(releases: Sequence[Table]) -> RecordsInAll:
     keys = reduce(np.intersect1d, [release.row_key for release in releases])
     if len(keys) == 0:
         raise InputError("Nobody is in all of the releases, so there is nothing to intersect.")
-    rows = []
-    for release in releases:
-        order = np.argsort(release.row_key)
-        rows.append(order[np.searchsorted(release.row_key[order], keys)])
+    rows = np.stack([release.rows_of_keys(keys) for release in releases])
     labels = [one.classes.labels[at] for one, at in zip(releases, rows, strict=True)]
-    counts = tuple(release.classes.sizes for release in releases)
     first = releases[0].reorder(rows[0])
-    return RecordsInAll(first, keys, np.stack(rows), np.stack(labels).astype(np.int64), counts)
+    return RecordsInAll(first, keys, rows, np.stack(labels).astype(np.int64))
 
 
 def _secrets(releases: Sequence[Table], secret: Any, *, needed: bool) -> tuple[str, ...]:
@@ -193,26 +173,14 @@ def _secrets(releases: Sequence[Table], secret: Any, *, needed: bool) -> tuple[s
             "No sensitive column is in all of the releases; name one as 'secret', or choose the "
             "attack 'records'."
         )
-    mixed = [name for name in names if len({_terms(one, name) for one in releases}) > 1]
+    kinds = {name: {release.kind(name) for release in releases} for name in names}
+    mixed = [name for name in names if len(kinds[name]) > 1 and not kinds[name] <= set(NUMBERS)]
     if mixed and needed:
         raise InputError(
             f"Column {quoted(mixed)} is text in some of the releases and not in others, so that "
             "its values cannot be compared; choose the attack 'records'."
         )
     return tuple(name for name in names if name not in mixed)
-
-
-def _terms(release: Table, name: str) -> str:
-    kind = release.kind(name)
-    return "number" if kind in ("integer", "float") else kind
-
-
-def _crowds(seen: RecordsInAll) -> Integers:
-    """How many persons are in the same class as each one, in every release."""
-    labels = np.unique(seen.classes, axis=1, return_inverse=True)[1].ravel()
-    same, _ = owned_pairs(labels, seen.first.persons)
-    crowds: Integers = np.bincount(same)[labels].astype(np.int64)
-    return crowds
 
 
 def _disclosed(
@@ -222,7 +190,8 @@ def _disclosed(
     from shoal.kernels.uniques.intersections import common_members
 
     stacked = reduce(lambda above, below: stacked_table(above, below, [name]), releases)
-    codes = np.split(stacked.codes(name).codes.astype(np.int64), _ends(releases))
+    ends = np.cumsum([len(release) for release in releases])[:-1]
+    codes = np.split(stacked.codes(name).codes.astype(np.int64), ends)
     first, starts, members = 0, [np.zeros(1, np.int64)], []
     chosen = np.empty(seen.classes.shape[::-1], np.int64)
     own = np.stack([one[rows] for one, rows in zip(codes, seen.rows, strict=True)])
@@ -247,22 +216,7 @@ def _disclosed(
     return together, apart
 
 
-def _ends(releases: Sequence[Table]) -> Integers:
-    """Where the rows of each release but the last end, in one pile."""
-    return np.cumsum([len(release) for release in releases])[:-1].astype(np.int64)
-
-
-def _per_record(seen: RecordsInAll, exposed: Flags, table: Table) -> Floats:
-    found = np.full(len(table), np.nan)
-    at = np.searchsorted(seen.keys, table.row_key).clip(0, len(seen.keys) - 1)
-    there = seen.keys[at] == table.row_key
-    found[there] = exposed[at[there]]
-    return found
-
-
-def _warnings(
-    seen: RecordsInAll, releases: Sequence[Table], details: dict[str, Any]
-) -> tuple[str, ...]:
+def _warnings(seen: RecordsInAll, releases: Sequence[Table], k: int) -> tuple[str, ...]:
     said = []
     left = max(len(release) for release in releases) - len(seen.keys)
     if left:
@@ -275,6 +229,6 @@ def _warnings(
             "Values were swapped in a release: its classes are of the released values, so that a "
             "person is not always in the class that somebody looks for."
         )
-    if details["k"] == 1:
+    if k == 1:
         said.append("No crowd falls below k = 1, so that nobody is exposed by it; give a larger k.")
     return tuple(said)

@@ -20,11 +20,16 @@ from shoal.risk._options import Known
 from shoal.risk.attacks._success import check_control
 from shoal.risk.linkage._intruder import Intruder, drawn_persons, intruder_of, known_columns
 from shoal.risk.linkage._right_links import clusters_if_repeated
-from shoal.table import Table, read_labels_of, stacked_codes, stacked_table, usual_partners
+from shoal.table import (
+    NUMBERS,
+    QUANTITIES,
+    Table,
+    read_labels_of,
+    stacked_codes,
+    stacked_table,
+    usual_partners,
+)
 
-#: Kinds whose values have an order that means something.
-_ORDERED = ("integer", "float", "date", "datetime", "time", "duration")
-_NUMBERS = ("integer", "float")
 #: A number or date with more different values than this is right within a tolerance.
 MOST_CLASSES = 20
 
@@ -101,7 +106,7 @@ def coded_column(name: str, people: MembersAndControl, *, exactly: bool = True) 
     nothing says which record is whose, labels are read.
     """
     before, after = people.table.kind(name), people.masked.kind(name)
-    ordered = (before == after and before in _ORDERED) or {before, after} <= set(_NUMBERS)
+    ordered = (before == after and before in QUANTITIES) or {before, after} <= set(NUMBERS)
     both = stacked_codes(name, people.table, people.masked)
     known, records = both[: len(people.own)], both[len(people.own) :]
     if ordered or _has_all(known[: people.members], records):
@@ -133,7 +138,7 @@ def _usual_labels(name: str, people: MembersAndControl, records: Integers) -> In
     taught = people.own >= 0
     values, found = usual_partners(codes[taught], records[people.own[taught]])
     at = np.maximum(np.searchsorted(values, codes, side="right") - 1, 0)
-    comparable = np.full(len(codes), people.table.kind(name) in _ORDERED)
+    comparable = np.full(len(codes), people.table.kind(name) in QUANTITIES)
     if column.missing is not None:
         comparable &= codes != column.missing
     return np.where(comparable | (values[at] == codes), found[at], -1)
@@ -346,7 +351,7 @@ def _own_guesses(
 
 
 def _numbered(persons: Integers) -> Integers:
-    """The persons numbered by their first record, which does not hang on the order of rows."""
+    """The persons numbered by their first record, which does not depend on the order of rows."""
     _, first, same = np.unique(persons, return_index=True, return_inverse=True)
     place = np.empty(len(first), np.int64)
     place[np.argsort(first)] = np.arange(len(first))

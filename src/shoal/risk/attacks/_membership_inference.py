@@ -180,7 +180,8 @@ def _records(people: MembersAndControl, hints: Sequence[str], rows: Integers) ->
     for name in hints:
         if is_quantity(name, people.table, people.masked):
             column = stacked_numbers(name, people.table, people.masked)
-            span = np.ptp(present) if len(present := _present(column[: people.members])) else 0.0
+            members = column[: people.members]
+            span = np.nanmax(members) - np.nanmin(members) if not np.isnan(members).all() else 0.0
             weights.append(1.0 / span if span > 0 else 0.0)
             values.append(column[taken])
         else:
@@ -192,10 +193,6 @@ def _records(people: MembersAndControl, hints: Sequence[str], rows: Integers) ->
         np.array(codes, np.int64).reshape(len(codes), len(taken)).T,
         weights=np.array(weights, np.float64),
     )
-
-
-def _present(values: Floats) -> Floats:
-    return values[~np.isnan(values)]
 
 
 def _confidence(

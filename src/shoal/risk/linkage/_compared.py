@@ -13,6 +13,8 @@ import numpy.typing as npt
 from shoal.kernels.arrays import Flags, Floats, Integers
 from shoal.risk.linkage._intruder import Intruder
 from shoal.table import (
+    NUMBERS,
+    QUANTITIES,
     Listed,
     Table,
     read_labels_of,
@@ -27,19 +29,17 @@ if TYPE_CHECKING:
 #: So many persons are compared with all records, unless the caller wants more: ± 2 percent at 0.2.
 SCORED_SAMPLE = 2_000
 
-_NUMERIC = ("integer", "float")
-_QUANTITIES = ("date", "datetime", "time", "duration")
-
 
 def is_numeric(name: str, original: Table, masked: Table) -> bool:
     """Whether a column is of finite numbers in both tables; infinite ones have no distance."""
     both = original.column(name), masked.column(name)
-    return all(column.kind in _NUMERIC and column.is_finite for column in both)
+    return all(column.kind in NUMBERS and column.is_finite for column in both)
 
 
 def is_quantity(name: str, original: Table, masked: Table) -> bool:
     """Whether it is of finite numbers, or of dates, times or durations, in both tables."""
-    if original.kind(name) in _QUANTITIES and masked.kind(name) in _QUANTITIES:
+    times = set(QUANTITIES) - set(NUMBERS)
+    if {original.kind(name), masked.kind(name)} <= times:
         return scale_name(original.codes(name)) == scale_name(masked.codes(name))
     return is_numeric(name, original, masked)
 
@@ -168,7 +168,8 @@ def compared(intruder: Intruder, values: Sequence[str] = ()) -> Compared:
         for name in names
     ]
     numbers = [known_numbers(intruder, name) for name in values]
-    keys = [side.records for side in sides] + [_value_codes(side.records) for side in numbers]
+    keys = [side.records for side in sides]
+    keys += [np.unique(side.records, return_inverse=True)[1] for side in numbers]  # NaN is a value
     # different cells may be read alike
     alike, first = numbered_tuples(keys, intruder.crowds.count)
     tuples = alike[intruder.crowds.labels]
@@ -215,11 +216,6 @@ def best_scores(
     while found.advance() < len(both.sizes):
         pass  # in portions, so that ctrl-C stops it
     return found
-
-
-def _value_codes(values: Floats) -> Integers:
-    _, codes = np.unique(values, return_inverse=True)  # NaN is one value
-    return codes.astype(np.int64)
 
 
 def _by_column(columns: Sequence[npt.NDArray[Any]], dtype: Any, rows: int) -> npt.NDArray[Any]:
