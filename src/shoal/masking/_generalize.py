@@ -25,13 +25,12 @@ from shoal.masking.generalization._demand import (
     check_blindness,
     crowd_of,
     demand_of,
-    models_of,
 )
 from shoal.masking.generalization._hierarchies import Hierarchies, Levels, hierarchies_for
 from shoal.masking.generalization._recoding import TOP, Recoding, Scale, layers_of
 from shoal.masking.generalization._search import ALGORITHMS, search
 from shoal.masking.generalization._serving import ServedLevels
-from shoal.masking.grouping._groups_satisfy import Models, PrivacyModels
+from shoal.masking.grouping._groups_satisfy import Models, PrivacyModels, models_of
 from shoal.models import PopulationModel, PrivacyModel, population_of
 from shoal.parameters import ColumnNames, Flag, Integer, OneOf, Real
 from shoal.table import OTHER, Course, Hierarchy, Table, stacked_table

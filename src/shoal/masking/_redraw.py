@@ -11,7 +11,7 @@ import numpy as np
 from shoal.errors import InputError, RequirementNotMet, quoted
 from shoal.kernels.arrays import Flags, Floats, Integers
 from shoal.masking._base import Masker, StepLog
-from shoal.masking.grouping._groups_satisfy import Models, PrivacyModels
+from shoal.masking.grouping._groups_satisfy import Models, PrivacyModels, models_of
 from shoal.models import PrivacyModel
 from shoal.parameters import Secret
 from shoal.randomness import SecretStream
@@ -88,7 +88,7 @@ class Redraw(Masker):
 
     def _mask(self, table: Table, columns: Sequence[str], log: StepLog) -> Table:
         stream = self._stream(table, log)
-        given = self.models if isinstance(self.models, list) else [self.models]
+        given = models_of(self.models)
         secrets = list(table.roles.sensitive)
         if not secrets:
             raise InputError(

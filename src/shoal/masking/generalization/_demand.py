@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from shoal.errors import InputError, ParameterError, RequirementNotMet, UnreachableLevel, quoted
 from shoal.kernels.arrays import Integers, Labels
+from shoal.masking.grouping._groups_satisfy import models_of
 from shoal.models import (
     DifferentialPrivacy,
     KAnonymity,
@@ -121,11 +122,6 @@ class Demand:
     ) -> bool:
         """Whether classes of these sizes (or pairs of class and person) do, taken together."""
         return all(asked(sizes, classes, persons) for asked in self.of_partition)
-
-
-def models_of(models: PrivacyModel | Sequence[PrivacyModel] | None) -> list[PrivacyModel]:
-    """None, one or several models as a list."""
-    return [] if models is None else [models] if isinstance(models, PrivacyModel) else [*models]
 
 
 def demand_of(

@@ -37,14 +37,19 @@ class PrivacyModels:
     def read(self, value: Any) -> Any:
         """Models from plain data; what is neither a table nor a list of tables is left as it is."""
         if isinstance(value, Mapping):
-            models = _models_of(value)
+            models = _models_in(value)
             return models[0] if len(models) == 1 else models
         if isinstance(value, list) and all(isinstance(item, Mapping) for item in value):
-            return [model for item in value for model in _models_of(item)]
+            return [model for item in value for model in _models_in(item)]
         return value
 
 
-def _models_of(given: Mapping[str, Any]) -> list[PrivacyModel]:
+def models_of(models: PrivacyModel | Sequence[PrivacyModel] | None) -> list[PrivacyModel]:
+    """None, one or several models as a list."""
+    return [] if models is None else [models] if isinstance(models, PrivacyModel) else [*models]
+
+
+def _models_in(given: Mapping[str, Any]) -> list[PrivacyModel]:
     known = discover_models()
     models = []
     for name, value in given.items():
@@ -60,7 +65,7 @@ def _models_of(given: Mapping[str, Any]) -> list[PrivacyModel]:
     return models
 
 
-class Demand:
+class GroupDemand:
     """What groups of records of different persons must satisfy, as the kernels take it."""
 
     def __init__(self, conditions: Conditions, codes: Labels) -> None:
@@ -70,9 +75,9 @@ class Demand:
         self.codes = codes
         self.sensitive: Sensitive = sensitive_of(codes)
 
-    def at(self, rows: Integers) -> Demand:
+    def at(self, rows: Integers) -> GroupDemand:
         """The same for some of the records."""
-        return Demand(self.conditions, self.codes[:, rows])
+        return GroupDemand(self.conditions, self.codes[:, rows])
 
     @property
     def holds(self) -> bool:
@@ -86,37 +91,36 @@ class Demand:
         return bool(holds(self.conditions, size, size, counts))
 
 
-def demand_of(models: Models | None, table: Table, k: int) -> Demand | None:
+def group_demand(models: Models | None, table: Table, k: int) -> GroupDemand | None:
     """The models as conditions on groups of at least k; refused where all as one fail them."""
     if models is None:
         return None
     from shoal.models import conditions_of
 
-    given = models if isinstance(models, list) else [models]
+    given = models_of(models)
     for model in given:
         _check_kind(model, table)
         model.check(table)
         _check_whole(model, table)
     conditions, codes = conditions_of(given, table.each_row_a_person(), smallest=k)
     # groups are compared with the values of all persons
-    return Demand(conditions._replace(shares=conditions_of(given, table)[0].shares), codes)
+    return GroupDemand(conditions._replace(shares=conditions_of(given, table)[0].shares), codes)
 
 
-def demand_of_persons(
+def group_demand_of_persons(
     models: Models | None, table: Table, k: int, *, crowd: int
 ) -> tuple[Conditions, Labels]:
     """The same in persons; a group has ``crowd`` times as many records as any person in it."""
     from shoal.models import KAnonymity, conditions_of
 
-    given = [] if models is None else models if isinstance(models, list) else [models]
-    conditions, codes = conditions_of([*given, KAnonymity(k)], table)
+    conditions, codes = conditions_of([*models_of(models), KAnonymity(k)], table)
     return conditions._replace(persons=conditions.persons._replace(crowd=crowd)), codes
 
 
 def masked_and_asked(models: Models | None, table: Table, columns: Sequence[str]) -> list[str]:
     """The columns that the models are about and that a method gives one value per group."""
-    given = [] if models is None else models if isinstance(models, list) else [models]
-    asked = {condition.column for model in given for condition in model.conditions(table)}
+    conditions = [model.conditions(table) for model in models_of(models)]
+    asked = {condition.column for each in conditions for condition in each}
     return [name for name in columns if name in asked]
 
 

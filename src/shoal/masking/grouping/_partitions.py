@@ -14,7 +14,12 @@ from shoal.errors import InputError
 from shoal.kernels.arrays import Floats, Integers, Labels
 from shoal.masking._base import StepLog
 from shoal.masking.grouping._dissimilarity import Space, space_of
-from shoal.masking.grouping._groups_satisfy import Demand, Models, demand_of, demand_of_persons
+from shoal.masking.grouping._groups_satisfy import (
+    GroupDemand,
+    Models,
+    group_demand,
+    group_demand_of_persons,
+)
 from shoal.masking.grouping._layers import groups_of_persons
 from shoal.models import counted
 from shoal.randomness import SecretStream
@@ -148,7 +153,7 @@ def form_groups(
 ) -> Labels:
     """Put records into groups of at least k persons; ``even``: nobody has more than 1/k of one."""
     check_size(settings.k, table)
-    demand = demand_of(settings.groups_satisfy, table, settings.k)
+    demand = group_demand(settings.groups_satisfy, table, settings.k)
 
     def form(rows: Integers, layer: int, layers: int) -> Labels | None:
         part, asked = table, demand
@@ -164,7 +169,7 @@ def form_groups(
         assert labels is not None  # the demand was checked
         return labels
     space = space_of(table, columns, settings.dissimilarity, standardize=settings.standardize)
-    asked = demand_of_persons(
+    asked = group_demand_of_persons(
         settings.groups_satisfy, table, settings.k, crowd=settings.k if even else 1
     )
     return groups_of_persons(table, columns, settings.k, space, asked, form)
@@ -174,7 +179,7 @@ def _formed(
     table: Table,
     columns: Sequence[str],
     settings: Grouping,
-    demand: Demand | None,
+    demand: GroupDemand | None,
     stream: SecretStream,
     log: StepLog,
     seconds: float,
@@ -306,7 +311,7 @@ def rank_groups(table: Table, name: str, k: int) -> Labels:
     ranks = table.codes(name).codes.astype(np.float64)
     if table.person_count == len(table):
         return _rank_labels(ranks, k)
-    asked = demand_of_persons(None, table, k, crowd=k)
+    asked = group_demand_of_persons(None, table, k, crowd=k)
     space = Space(len(table), points=ranks[:, None])
     return groups_of_persons(
         table, [name], k, space, asked, lambda rows, *_: _rank_labels(ranks[rows], k)
@@ -318,7 +323,7 @@ def _refined(
     labels: Labels,
     k: int,
     seconds: float,
-    demand: Demand | None,
+    demand: GroupDemand | None,
     stream: SecretStream,
     log: StepLog,
 ) -> Labels:
@@ -335,7 +340,7 @@ def _refined(
     return work.labels
 
 
-def _local_search(space: Space, labels: Labels, k: int, demand: Demand | None) -> Search:
+def _local_search(space: Space, labels: Labels, k: int, demand: GroupDemand | None) -> Search:
     """On squared distances to centres where that suffices, which is faster; else on pairs."""
     if space.points is not None and demand is None:
         from shoal.kernels.refine.refine import Refinement

@@ -31,11 +31,11 @@ from shoal.risk.linkage._intruder import SAMPLE, Intruder, one_row_each
 from shoal.risk.linkage._probabilistic_linkage import probabilistic_links
 from shoal.risk.linkage._right_links import (
     Links,
+    Rate,
     about_coarser,
     about_renamed,
     about_sampled,
     right_links,
-    wilson,
 )
 from shoal.risk.linkage._similarity_linkage import similarity_links
 from shoal.table import Table, owned_pairs
@@ -221,12 +221,12 @@ def _by_model(
     facts |= {"learnt_from": len(taught), "own_accuracy": model.own_accuracy}
     right, of_others = found[: len(intruder.persons)], found[len(intruder.persons) :]
     if len(others):
-        share = float(of_others.mean())
+        rate = Rate.of(of_others)
         facts["control"] = {
             "persons": len(others),
-            "accuracy": share,
-            "interval": list(wilson(share, len(others))),
-            "above_control": _above(float(right.mean()), share),
+            "accuracy": rate.share,
+            "interval": list(rate.interval),
+            "above_control": _above(float(right.mean()), rate.share),
         }
     return _Guessed(intruder, right, blind, facts, (*told, *model.warnings))
 

@@ -12,7 +12,6 @@ from shoal.measurement import Measurement, measure
 from shoal.risk._options import Control, Count, Draw, Names
 from shoal.risk.attacks._success import (
     SAMPLE,
-    Rate,
     ReleasedRegions,
     attack_measurement,
     check_tables,
@@ -23,7 +22,7 @@ from shoal.risk.attacks._success import (
     rows_to_attack,
 )
 from shoal.risk.linkage._intruder import known_columns
-from shoal.risk.linkage._right_links import about_sampled
+from shoal.risk.linkage._right_links import Rate, about_sampled
 from shoal.table import Table
 
 

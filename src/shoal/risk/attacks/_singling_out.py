@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 
 from shoal.errors import InputError
-from shoal.kernels.arrays import Flags, Floats, Integers
+from shoal.kernels.arrays import Flags, Integers
 from shoal.measurement import Measurement, measure
 from shoal.parameters import Integer, OneOf
 from shoal.randomness import SecretStream
 from shoal.risk._options import Control, Count, Draw, Known
 from shoal.risk.attacks._success import (
-    Rate,
     attack_measurement,
     check_tables,
     nothing_found,
@@ -24,7 +23,7 @@ from shoal.risk.attacks._success import (
     readable_columns,
 )
 from shoal.risk.linkage._intruder import drawn_rows, known_columns, persons_of_records
-from shoal.risk.linkage._right_links import clusters_if_repeated, independent_trials
+from shoal.risk.linkage._right_links import Rate, clusters_if_repeated
 from shoal.table import ReleasedColumn, Table, owned_pairs
 
 if TYPE_CHECKING:
@@ -255,8 +254,8 @@ def _multivariate(
         own = original.persons[space.persons[found.clip(0)]] == owners
         facts["isolated_by_own_record"] = int((own & (found >= 0)).sum())
     return AttackRates(
-        _rate(found >= 0, alike.astype(np.int64), *persons),
-        _rate(blind),
+        Rate.of(found >= 0, alike.astype(np.int64), *persons),
+        Rate.of(blind),
         _control_rate(space, columns, predicates),
         facts,
     )
@@ -288,7 +287,7 @@ def _univariate(
         right = int(own.sum()) / max(isolated, 1)
         control = replace(control, share=control.share * right)
     return AttackRates(
-        _rate(own),
+        Rate.of(own),
         Rate(float(chance.mean())),
         control,
         {"attacks": len(rarest), "isolated": isolated, "isolated_by_own_record": int(own.sum())},
@@ -308,12 +307,7 @@ def _have(
     return np.isin(labels * width + original.persons[rows], held)
 
 
-def _rate(hits: Flags, *together: Integers) -> Rate:
-    outcomes: Floats = hits.astype(np.float64)
-    return Rate(float(outcomes.mean()), independent_trials(outcomes, *together))
-
-
 def _control_rate(space: PredicateSpace, columns: Integers, labels: Integers) -> Rate | None:
     if space.outside is None:
         return None
-    return _rate(space.isolated(space.outside, columns, labels) >= 0)
+    return Rate.of(space.isolated(space.outside, columns, labels) >= 0)

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.errors import InputError, quoted
-from shoal.kernels.arrays import Floats, Integers
+from shoal.kernels.arrays import Integers
 from shoal.measurement import Measurement
 from shoal.randomness import SecretStream
 from shoal.risk.linkage._intruder import PUBLIC_KEY, drawn_rows
-from shoal.risk.linkage._right_links import about_renamed, wilson
+from shoal.risk.linkage._right_links import Rate, about_renamed
 from shoal.table import Classes, ReleasedColumn, Table, released_column, shared_persons
 
 if TYPE_CHECKING:
@@ -28,26 +28,6 @@ WITHOUT_CONTROL = (
 )
 #: So many persons are attacked at most, unless the caller wants more: ± 2 percent.
 SAMPLE = 2_000
-
-
-@dataclass(frozen=True)
-class Rate:
-    """A share of successes and the trials that it was seen in; infinite where it is known."""
-
-    share: float
-    trials: float = math.inf
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """The 95 % interval (Wilson)."""
-        return (
-            (self.share, self.share) if math.isinf(self.trials) else wilson(self.share, self.trials)
-        )
-
-    @classmethod
-    def of(cls, successes: Floats) -> Rate:
-        """The mean chance of success, each a trial."""
-        return cls(float(successes.mean()), float(len(successes)))
 
 
 def risk_above(attack: Rate, baseline: Rate) -> tuple[float, tuple[float, float]]:

@@ -16,7 +16,7 @@ from shoal.kernels.arrays import Floats, Integers
 from shoal.measurement import Measurement
 from shoal.risk._classes import one_value_for_all
 from shoal.risk.linkage._compared import is_quantity
-from shoal.risk.linkage._right_links import clusters_if_repeated, independent_trials, wilson
+from shoal.risk.linkage._right_links import Rate, clusters_if_repeated
 from shoal.table import Exchange, Table, stacked_codes, stacked_numbers
 
 _LEARNT_FROM = 20_000  # records at most: enough for a line, and never a matrix of the table
@@ -70,13 +70,11 @@ def rank_matching(
     overlap = np.minimum(ends, last[owned]) - np.maximum(begins, first[owned])
     choices = (ends - begins) * (last[owned] - first[owned])
     chances = np.where(there, np.maximum(overlap, 0) / choices, 0.0)
-    value = float(chances.mean())
+    rate = Rate.of(chances, groups, *clusters_if_repeated(masked.persons))
     return Measurement(
         "rank_matching",
-        value,
-        interval=wilson(
-            value, independent_trials(chances, groups, *clusters_if_repeated(masked.persons))
-        ),
+        rate.share,
+        interval=rate.interval,
         baseline=float((1.0 / np.bincount(groups)[groups]).mean()),
         per_record=chances,
         details={"persons": len(masked), "secret": secret, "known": list(known)},
@@ -174,11 +172,11 @@ def own_values(masked: Table, exchanges: Sequence[Exchange]) -> Measurement:
     starts = np.cumsum([0, *(int(labels.max()) + 1 for labels in groups)])[:-1]
     draws = np.concatenate([labels + start for labels, start in zip(groups, starts, strict=True)])
     together = [np.tile(persons, len(followed)) for persons in clusters_if_repeated(masked.persons)]
-    value = float(own.mean())
+    rate = Rate.of(own, draws, *together)
     return Measurement(
         "own_values",
-        value,
-        interval=wilson(value, independent_trials(own.astype(np.float64), draws, *together)),
+        rate.share,
+        interval=rate.interval,
         baseline=float(_blind_shares(masked, groups).mean()),
         details={"persons": masked.person_count, "trials": len(own)},
     )

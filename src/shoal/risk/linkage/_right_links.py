@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from shoal.errors import quoted
 from shoal.kernels.arrays import Floats, Integers
@@ -55,6 +56,26 @@ def independent_trials(outcomes: Floats, *clusterings: Integers | None) -> float
             together = float((np.bincount(labels, weights=off) ** 2).sum())
             trials = min(trials, len(outcomes) / max(1.0, together / alone))
     return trials
+
+
+@dataclass(frozen=True)
+class Rate:
+    """A share of successes and the trials that it was seen in; infinite where it is known."""
+
+    share: float
+    trials: float = math.inf
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval (Wilson)."""
+        known = math.isinf(self.trials)
+        return (self.share, self.share) if known else wilson(self.share, self.trials)
+
+    @classmethod
+    def of(cls, successes: npt.NDArray[Any], *together: Integers) -> Rate:
+        """The mean chance of success, each a trial; fewer where some go together."""
+        outcomes = successes.astype(np.float64)
+        return cls(float(outcomes.mean()), independent_trials(outcomes, *together))
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,33 +163,33 @@ def right_links(name: str, intruder: Intruder, links: Links) -> Measurement:
     per_record = np.full(len(intruder.original), np.nan)
     per_record[intruder.persons] = links.chances
     together = _together(intruder)
-    value, interval = _rate(links.chances, *together)
+    rate = Rate.of(links.chances, *together)
     # whoever picks any record for any person: most persons of a small sample have none
     blind = 1.0 / max(intruder.original.person_count, intruder.masked.person_count)
     warnings = [*links.warnings, *about_renamed(intruder.original, intruder.masked, intruder.known)]
     there = intruder.there
-    of_released = interval if there.all() else (0.0, 0.0)
+    of_released = rate if there.all() else Rate(0.0)
     facts: dict[str, Any] = {}
     if not there.all():
         facts["released_persons"] = int(there.sum())
         facts["of_released"] = None
         if there.any():
-            chances = links.chances[there]
-            share, of_released = _rate(chances, *(clusters[there] for clusters in together))
-            facts["of_released"] = share
+            clusters = (numbers[there] for numbers in together)
+            of_released = Rate.of(links.chances[there], *clusters)
+            facts["of_released"] = of_released.share
         warnings.append(_about_the_released(intruder, facts["of_released"]))
-    if interval[0] <= blind:
+    if rate.interval[0] <= blind:
         warnings.append("The links are no better than blind guessing.")
     bound = bound_of(intruder)
-    if bound is not None and of_released[0] > 1 / bound.k:
+    if bound is not None and of_released.interval[0] > 1 / bound.k:
         warnings.append(
             f"The links are right more often than 1 in {bound.k}, which is what the masked table "
             f"promises by its {bound.by}."
         )
     return Measurement(
         name,
-        value,
-        interval=interval,
+        rate.share,
+        interval=rate.interval,
         baseline=blind,
         per_record=per_record,
         details={
@@ -181,11 +202,6 @@ def right_links(name: str, intruder: Intruder, links: Links) -> Measurement:
         },
         warnings=tuple(warnings),
     )
-
-
-def _rate(chances: Floats, *together: Integers) -> tuple[float, tuple[float, float]]:
-    share = float(chances.mean())
-    return share, wilson(share, independent_trials(chances, *together))
 
 
 def _about_the_released(intruder: Intruder, share: float | None) -> str:
