@@ -13,6 +13,7 @@ import pytest
 from shoal import KAnonymity, Limit, Plan, Roles, Round, Suppress, Table, protect, verify
 from shoal.errors import InputError, ReleaseError, VerificationFailed
 from shoal.workflow import Check, Verification
+from shoal.workflow.release._verify import _all_differ
 
 from .samples import COLUMNS, ROLES, people, plan, thorough_plan
 
@@ -219,6 +220,14 @@ def test_risks_of_records_that_were_changed(out):
 def test_keys_that_name_a_row_twice(out):
     edited_records(out, row_key=pl.Series([0] * 24))
     assert not verify(out).holds
+
+
+@pytest.mark.parametrize("step", [1, 3, 2**50])
+def test_a_key_that_comes_twice_is_found_however_far_keys_lie_apart(step):
+    keys = step * np.arange(-8, 9)
+    assert _all_differ(keys[::-1])
+    assert not _all_differ(np.append(keys, step * 3))
+    assert _all_differ(keys[:0])
 
 
 def test_keys_that_name_no_row(out):

@@ -14,7 +14,7 @@ from shoal.measurement import Measurement, measure
 from shoal.parameters import Real, checked
 from shoal.risk._classes import check_records, mean_of_classes
 from shoal.risk._options import Count, Fraction, Missing
-from shoal.table import Classes, Table
+from shoal.table import Classes, Table, exact_total
 
 if TYPE_CHECKING:
     from shoal.kernels.uniques.minimal_uniques import MinimalUniques
@@ -53,7 +53,7 @@ class SpecialUniques:
 
     def column_shares(self) -> dict[str, float]:
         """The share of the scores of all records in which each column takes part."""
-        total = math.fsum(self.by_class.scores * self.classes.rows)
+        total = exact_total(self.by_class.scores, self.classes.rows)
         sums = self.classes.rows @ self.by_class.contributions
         return {
             name: float(part / total) if total > 0 else 0.0
@@ -181,14 +181,14 @@ def suda(
     (0.2, {'1': 1})
     """
     found = special_uniques(table, size=size, missing=missing)
-    unique = found.smallest > 0
+    unique = found.classes.spread(found.by_class.smallest > 0)
     persons = table.of_persons(unique)
     details: dict[str, Any] = {
         "size": int(size),
         "records": int(persons.sum()),
         "sets": {str(k): int(count) for k, count in enumerate(found.found, 1)},
-        "highest_score": float(found.scores.max()),
-        "mean_score": mean_of_classes(table, found.scores),
+        "highest_score": float(found.by_class.scores.max()),
+        "mean_score": _mean_score(table, found),
         "columns": found.column_shares(),
     }
     if sampling_fraction is not None:
@@ -198,6 +198,13 @@ def suda(
     return Measurement(
         "suda", float(persons.mean()), per_record=unique.astype(np.float64), details=details
     )
+
+
+def _mean_score(table: Table, found: SpecialUniques) -> float:
+    """The mean over persons; of classes and not of their records where each is a person."""
+    if table.has_persons:
+        return mean_of_classes(table, found.scores)
+    return exact_total(found.by_class.scores, found.classes.rows) / table.person_count
 
 
 def dis_scores(table: Table, found: SpecialUniques, sampling_fraction: float) -> Floats:

@@ -124,7 +124,7 @@ def records_as_parquet(
     file: BinaryIO, columns: Mapping[str, npt.NDArray[Any] | Sequence[Any]]
 ) -> None:
     """Write columns of one type each: facts of the private half, or results of a study."""
-    pl.DataFrame(dict(columns)).write_parquet(file)
+    pl.DataFrame(dict(columns)).write_parquet(file, compression="snappy", statistics=False)
 
 
 def read_records(path: str | os.PathLike[str]) -> dict[str, npt.NDArray[Any]]:

@@ -6,13 +6,36 @@ import base64
 import hashlib
 import itertools
 import re
+import sys
 
+import jinja2
 import numpy as np
 import pytest
+
+from shoal.workflow.report import _render
 
 from .pages import Page
 
 pytestmark = pytest.mark.filterwarnings("ignore::shoal.errors.ShoalWarning")
+
+
+def test_a_template_is_compiled_once(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    monkeypatch.setattr(_render, "_COMPILED", tmp_path)
+    compiled: list[str] = []
+    compile_it = jinja2.Environment.compile
+
+    def compiling(self, source, name, *others):
+        compiled.append(name)
+        return compile_it(self, source, name, *others)
+
+    monkeypatch.setattr(jinja2.Environment, "compile", compiling)
+    for _ in range(2):
+        _render._environment.__wrapped__().get_template("release.html.j2")
+    assert compiled == ["release.html.j2"]
+    monkeypatch.setattr(_render, "_COMPILED", tmp_path / "not there")  # so nothing can be kept
+    _render._environment.__wrapped__().get_template("release.html.j2")
+    assert len(compiled) == 2
 
 
 class TestOnePage:

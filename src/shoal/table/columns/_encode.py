@@ -115,7 +115,7 @@ class Codes:
             return taken
         levels = self.levels.filter(pl.Series(used[: len(self.levels)]))
         count = int(used.sum())
-        narrow = (np.cumsum(used) - 1).astype(_narrowest(count))
+        narrow = (np.cumsum(used) - 1).astype(narrowest(count))
         return Codes(narrow[taken.codes], levels, len(levels) if len(levels) < count else None)
 
     def __repr__(self) -> str:
@@ -140,7 +140,7 @@ def encode(series: pl.Series) -> Codes:
     # labels are numbered by first appearance: where each row has its own, its place is its label
     distinct = series if count == len(series) else series.gather(first_rows(labels, count))
     order = distinct.arg_sort(nulls_last=True).to_numpy()
-    code_of_label = np.empty(count, _narrowest(count))
+    code_of_label = np.empty(count, narrowest(count))
     code_of_label[order] = np.arange(count, dtype=code_of_label.dtype)
     levels = distinct.gather(order[: count - min(1, series.null_count())]).alias(name)
     return Codes(code_of_label[labels], levels, len(levels) if len(levels) < count else None)
@@ -160,7 +160,7 @@ def _sorted_codes(series: pl.Series, name: str) -> Codes:
     order = np.argsort(values)
     ascending = values[order]
     first = np.append(True, ascending[1:] != ascending[:-1])
-    codes = np.empty(len(values), _narrowest(int(first.sum())))
+    codes = np.empty(len(values), narrowest(int(first.sum())))
     codes[order] = np.cumsum(first, dtype=np.uint64) - np.uint64(1)
     return Codes(codes, series.gather(order[first]).alias(name))
 
@@ -191,7 +191,7 @@ def unordered(series: pl.Series) -> Labels:
 
     rows = len(series)
     if mostly_differ(series) and all_differ(_exact_keys(series)):
-        return Labels(series.name, np.arange(rows, dtype=_narrowest(rows)), rows)
+        return Labels(series.name, np.arange(rows, dtype=narrowest(rows)), rows)
     return Labels(series.name, *_labels(series.alias("")))
 
 
@@ -254,7 +254,7 @@ def _exact_keys(series: pl.Series) -> npt.NDArray[np.uint64]:
     return values.view(np.uint64)
 
 
-def _narrowest(count: int) -> type[np.unsignedinteger[Any]]:
+def narrowest(count: int) -> type[np.unsignedinteger[Any]]:
     """The narrowest type that holds ``count`` codes."""
     for kind in (np.uint8, np.uint16, np.uint32):
         if count <= np.iinfo(kind).max + 1:

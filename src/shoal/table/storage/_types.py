@@ -6,14 +6,13 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
-import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from shoal.errors import InputError, ReadError, quoted
 from shoal.kernels.arrays import Integers
 from shoal.table.columns._column import Column
-from shoal.table.columns._encode import encode
+from shoal.table.columns._encode import encode, narrowest
 from shoal.table.columns._frames import plain_floats
 
 _SIMPLE: Final[dict[str, pl.DataType]] = {
@@ -169,7 +168,10 @@ class Fields:
         #: How many fields have each text; None where the texts are as they come.
         self.counts: Integers | None = None
         if labels is not None:
-            self.counts = np.bincount(labels, minlength=len(texts))
+            from shoal.kernels.grouping import counts_of
+
+            self.labels = labels.astype(narrowest(len(texts)), copy=False)
+            self.counts = counts_of(self.labels, len(texts))
 
     @classmethod
     def of(cls, cells: pl.Series) -> Fields:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import sys
 import unicodedata
+from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,8 +15,10 @@ from shoal.workflow._plan import minimality_in_words
 from shoal.workflow.report import _words
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
+    from jinja2 import BytecodeCache, Environment
+    from jinja2.bccache import Bucket
 
+_COMPILED = Path(__file__).with_name("__pycache__")
 _LONGEST_NAME = 80
 _ROLES = {"quasi_identifiers": "quasi-identifier"}
 
@@ -30,12 +34,28 @@ def render(template: str, **facts: Any) -> str:
     return page.render(script=Markup(script), script_digest=digest, **facts)
 
 
+def _compiled_templates() -> BytecodeCache:
+    """Templates that were compiled are kept beside the modules, as Python keeps those."""
+    import jinja2
+
+    class Compiled(jinja2.FileSystemBytecodeCache):
+        def dump_bytecode(self, bucket: Bucket) -> None:
+            if not sys.dont_write_bytecode:
+                with suppress(OSError):  # a folder that takes no files
+                    super().dump_bytecode(bucket)
+
+    source = Path(__file__).read_bytes() + jinja2.__version__.encode()
+    made_by = hashlib.sha256(source).hexdigest()[:16]
+    return Compiled(str(_COMPILED), f"template-{made_by}-%s.{sys.implementation.cache_tag}")
+
+
 @cache
 def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
         loader=PackageLoader("shoal.workflow.report"),
+        bytecode_cache=_compiled_templates(),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
