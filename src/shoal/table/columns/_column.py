@@ -143,7 +143,7 @@ class Column:
         if not self.dtype.is_float():
             return True
         cells = self.series if self.is_continuous else self.codes.levels
-        return not cells.is_infinite().any()
+        return not np.isinf(cells.to_numpy()).any()
 
     @property
     def kind(self) -> Kind:
@@ -182,9 +182,10 @@ class Column:
     @cached_property
     def present(self) -> Flags:
         """Where there is a value."""
-        if self._cells is None:
-            missing = self.codes.missing
-            found = np.ones(len(self), np.bool_) if missing is None else self.codes.codes != missing
+        if not self.missing_count:
+            found = np.ones(len(self), np.bool_)
+        elif self._cells is None:
+            found = self.codes.codes != self.codes.missing
         else:
             found = self._cells.is_not_null().to_numpy()
         found.flags.writeable = False
@@ -240,7 +241,7 @@ class Column:
             return Column(self.codes.at(rows), self._domains.values())
         if rows.dtype == np.bool_:
             return Column(self.series.filter(pl.Series(rows)))
-        return Column(self.series.gather(rows))
+        return Column(self.series[rows])
 
     def taken_from(self, rows: Integers) -> Column:
         """In each row the cell of another row; -1 makes it missing."""
@@ -302,7 +303,7 @@ class Column:
             mine, theirs = in_one_code(self, other)
             before = other.codes.codes if rows is None else other.codes.codes[rows]
             return mine[self.codes.codes] != theirs[before]
-        old = other.series if rows is None else other.series.gather(rows)
+        old = other.series if rows is None else other.series[rows]
         old, new = comparable(old, self.series)
         return old.ne_missing(new).to_numpy()
 
@@ -394,4 +395,4 @@ def scrubbed_column(column: pl.Series) -> pl.Series:
         arrow = column.rechunk().to_arrow(compat_level=pl.CompatLevel.oldest())
         return pl.Series(column.name, arrow, dtype=pl.String)
     # a slice shares the buffer of the whole; taking every row by its position copies
-    return column.gather(pl.int_range(len(column), eager=True))
+    return column[pl.int_range(len(column), eager=True)]

@@ -229,6 +229,10 @@ def plain_floats(column: pl.Series) -> pl.Series:
     """
     if not column.dtype.is_float():
         return column
+    if not column.null_count():
+        values = column.to_numpy()
+        if not np.isnan(values).any() and not np.signbit(values[values == 0]).any():
+            return column
     bare = column.alias("").fill_nan(None)  # polars reads a name like ^a$ as a pattern
     zeros = bare == 0
     return (bare.set(zeros, 0.0) if zeros.any() else bare).alias(column.name)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
+import numpy as np
 import polars as pl
 
 #: What is done with texts that a spreadsheet would run.
@@ -31,6 +32,8 @@ _MARK: Final = "\0"  # in no text that a text file can hold
 def running(column: pl.Series) -> pl.Series:
     """Where a text would run as a formula."""
     if not _may_begin(column):
+        if not column.null_count():
+            return pl.Series(column.name, np.zeros(len(column), np.bool_))
         return column.is_null().replace_strict({False: False, True: None})
     runs = _marked(column).str.contains(f"{_CELL}{_BLANKS}{_SIGN}")
     return runs | column.str.contains(f"^{_BREAK}")

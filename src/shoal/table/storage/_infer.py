@@ -47,7 +47,11 @@ def infer_types(
 
 def first_texts(column: pl.Series) -> pl.Series:
     """The first texts of a column: most readings fail on a few of them, and cheaply there."""
-    return column.alias("").head(FIRST).drop_nulls().head(_SAMPLE)  # a name may be a pattern
+    return _without_gaps(column.alias("").head(FIRST)).head(_SAMPLE)  # a name may be a pattern
+
+
+def _without_gaps(column: pl.Series) -> pl.Series:
+    return column.drop_nulls() if column.null_count() else column
 
 
 def infer_dates(column: pl.Series) -> pl.Series:
@@ -68,7 +72,7 @@ def _first_that_fits(
     name, column = column.name, column.alias("")  # polars reads a name such as ^a$ as a pattern
     if column.null_count() == len(column):
         return column.alias(name)
-    sample, trimmed = sample.alias("").drop_nulls(), None
+    sample, trimmed = _without_gaps(sample.alias("")), None
     if len(sample) and _MAY_BE_READ.match(sample[0]) is None:
         return column.alias(name)
     if bool(sample.str.contains("^ | $").any()):

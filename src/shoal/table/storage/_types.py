@@ -195,7 +195,7 @@ class Fields:
         """The first of them as text, in the order of the file."""
         if self.labels is None:
             return self.texts.head(count).cast(pl.String)
-        return self.texts.gather(self.labels[:count]).cast(pl.String)
+        return self.texts[self.labels[:count]].cast(pl.String)
 
 
 def column_of(name: str, values: pl.Series, labels: npt.NDArray[Any] | None) -> Column:
