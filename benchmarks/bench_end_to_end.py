@@ -111,9 +111,7 @@ WORKS = (
 def run(command: list[str], **environment: str) -> Run:
     """Run a process to its end; what its children took is in."""
     paths = [str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]
-    # an installation has its bytecode, so a checkout may keep its own
-    known = os.environ | {"PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": ""}
-    known |= environment
+    known = os.environ | {"PYTHONPATH": os.pathsep.join(paths)} | environment
     known.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its byte code
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
         child = subprocess.Popen(command, stdout=out, stderr=errors, env=known)
