@@ -105,30 +105,14 @@ class DisclosureWarning(ShoalWarning):
 
 
 def quoted(names: Iterable[object], limit: int = 12) -> str:
-    """Column names for a message: quoted, comma separated, shortened after ``limit``.
-
-    Examples
-    --------
-    >>> quoted(["age", "zip"])
-    "'age', 'zip'"
-    >>> quoted(["a", "b", "c"], limit=2)
-    "'a', 'b' and 1 more"
-    """
+    """Column names for a message: quoted, comma separated, shortened after ``limit``."""
     listed = [f"'{name}'" for name in names]
     shown = ", ".join(listed[:limit]) or "none"
     return shown if len(listed) <= limit else f"{shown} and {len(listed) - limit} more"
 
 
 def did_you_mean(given: str, known: Iterable[str]) -> str:
-    """A hint with the nearest known name, or all of them when none is near.
-
-    Examples
-    --------
-    >>> did_you_mean("epsilom", ["epsilon", "columns"])
-    "Did you mean 'epsilon'?"
-    >>> did_you_mean("x", ["epsilon", "columns"])
-    "Known are 'epsilon', 'columns'."
-    """
+    """A hint with the nearest known name, or all of them when none is near."""
     names = list(known)
     near = difflib.get_close_matches(given, names, n=1, cutoff=0.6)
     return f"Did you mean '{near[0]}'?" if near else f"Known are {quoted(names, limit=40)}."

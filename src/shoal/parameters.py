@@ -258,15 +258,7 @@ class Parameter:
 
 
 def parameters_of(declaring: type | Callable[..., Any]) -> tuple[Parameter, ...]:
-    """The declared parameters of a method or model, or the options of a measure, in order.
-
-    Examples
-    --------
-    >>> from typing import Annotated
-    >>> def share(table, *, k: Annotated[int, Integer(minimum=2)] = 5): ...
-    >>> [(parameter.name, parameter.default) for parameter in parameters_of(share)]
-    [('k', 5)]
-    """
+    """The declared parameters of a method or model, or the options of a measure, in order."""
     return _declared(declaring)
 
 
@@ -294,17 +286,7 @@ def _declared(declaring: Any) -> tuple[Parameter, ...]:
 
 
 def checked(function: F) -> F:
-    """Check the declared options of a function before each call.
-
-    Examples
-    --------
-    >>> from typing import Annotated
-    >>> @checked
-    ... def share(table, *, k: Annotated[int, Integer(minimum=2)] = 5):
-    ...     return 1 / k
-    >>> share("a table", k=4)
-    0.25
-    """
+    """Check the declared options of a function before each call."""
 
     @functools.wraps(function)
     def call(*given: Any, **options: Any) -> Any:

@@ -13,8 +13,7 @@ from shoal.app.cli.output import ui
 from shoal.app.cli.output._progress import Working
 
 if TYPE_CHECKING:
-    from shoal.table import Table
-    from shoal.workflow import Assessment, Release, Verification
+    from shoal.workflow import Release, StepRecord
 
 
 @command("""
@@ -43,16 +42,26 @@ def demo(
     out = Path(os.path.abspath(out))
     check_place(out, force=force)
     plan = Plan.load(PLAN)
+    step = _silent if as_json else _step
     if not as_json:
         ui.heading("The whole job on a small table of invented people")
     with Working("Reading the data"):
         people = read(PEOPLE, roles=plan.roles)
-    if not as_json:
-        _tell_table(people, PEOPLE)
+    roles, columns = people.roles, ui.count(len(people.columns), "column")
+    step("1. Read the table", f"{PEOPLE.name}: {ui.count(len(people), 'record')}, {columns}")
+    step(
+        "2. Declare who is who",
+        f"identifiers (taken out):          {ui.listed(roles.identifiers)}",
+        f"quasi-identifiers (to be masked): {ui.listed(roles.quasi_identifiers)}",
+        f"sensitive (nobody should learn):  {ui.listed(roles.sensitive)}",
+    )
     with Working("Measuring") as working:
-        exposure = assess(people, progress=working)
-    if not as_json:
-        _tell_exposure(exposure)
+        classes = assess(people, progress=working).classes
+    step(
+        "3. Measure how exposed they are",
+        f"k = {classes.k}: {classes.uniques:,} of {ui.count(len(people), 'record')} "
+        f"({ui.percent(classes.uniques / len(people))}) are alone with their quasi-identifiers.",
+    )
     with Working("Masking") as working:
         release = protect(people, plan, progress=working)
         release.save(out, format="csv", force=force, source=PEOPLE, progress=working)
@@ -60,56 +69,8 @@ def demo(
     if as_json:
         ui.print_json({**release_facts(release, out), "verified": found.holds})
         return
-    _tell_release(release, PLAN)
-    _tell_checks(found)
-    show_before_and_after(release.before, release.after)
-    _conclude(release, out)
-
-
-def _step(title: str, *lines: str) -> None:
-    from rich.padding import Padding
-
-    out = ui.console()
-    out.print()
-    out.print(title, style="bold")
-    for line in lines:
-        ui.show(Padding(line, (0, 0, 0, 3)))
-
-
-def _tell_table(people: Table, path: Path) -> None:
-    roles, columns = people.roles, ui.count(len(people.columns), "column")
-    _step("1. Read the table", f"{path.name}: {ui.count(len(people), 'record')}, {columns}")
-    _step(
-        "2. Declare who is who",
-        f"identifiers (taken out):          {ui.listed(roles.identifiers)}",
-        f"quasi-identifiers (to be masked): {ui.listed(roles.quasi_identifiers)}",
-        f"sensitive (nobody should learn):  {ui.listed(roles.sensitive)}",
-    )
-
-
-def _tell_exposure(exposure: Assessment) -> None:
-    classes, rows = exposure.classes, exposure.rows
-    _step(
-        "3. Measure how exposed they are",
-        f"k = {classes.k}: {classes.uniques:,} of {ui.count(rows, 'record')} "
-        f"({ui.percent(classes.uniques / rows)}) are alone with their quasi-identifiers.",
-    )
-
-
-def _tell_release(release: Release, plan: Path) -> None:
-    lines = []
-    for step in release.steps:
-        settings = ", ".join(
-            f"{name} = {value}" for name, value in step.parameters.items() if name != "columns"
-        )
-        done = ui.listed(step.touched) if step.touched else "no column"
-        if step.removed_columns:
-            done += " (taken out)"
-        if step.removed:
-            done = f"{ui.count(step.removed, 'record')} taken out"
-        lines.append(f"{step.method} ({settings}): {done}")
-    _step(f"4. Mask by the plan {ui.printable(plan.name)}", *lines)
-    _step(
+    step(f"4. Mask by the plan {ui.printable(PLAN.name)}", *map(_done_by, release.steps))
+    step(
         "5. Check what the plan requires, by code that did not mask",
         *(
             f"{claim.key} = {claim.requirement.threshold:g}: measured {claim.measured:g}, "
@@ -117,12 +78,33 @@ def _tell_release(release: Release, plan: Path) -> None:
             for claim in release.claims
         ),
     )
-
-
-def _tell_checks(found: Verification) -> None:
     passed = sum(check.status == "passed" for check in found.checks)
     told = f"{passed} of {ui.count(len(found.checks), 'check')} passed"
-    _step("6. Write the release, and verify it from its files", told)
+    step("6. Write the release, and verify it from its files", told)
+    show_before_and_after(release.before, release.after)
+    _conclude(release, out)
+
+
+def _step(title: str, *lines: str) -> None:
+    from rich.padding import Padding
+
+    ui.heading(title)
+    for line in lines:
+        ui.show(Padding(line, (0, 0, 0, 3)))
+
+
+def _silent(title: str, *lines: str) -> None:
+    """For JSON and nothing else."""
+
+
+def _done_by(step: StepRecord) -> str:
+    given = (f"{name} = {value}" for name, value in step.parameters.items() if name != "columns")
+    done = ui.listed(step.touched) if step.touched else "no column"
+    if step.removed_columns:
+        done += " (taken out)"
+    if step.removed:
+        done = f"{ui.count(step.removed, 'record')} taken out"
+    return f"{step.method} ({', '.join(given)}): {done}"
 
 
 def _conclude(release: Release, out: Path) -> None:

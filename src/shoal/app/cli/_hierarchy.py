@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from shoal.app.cli._options import AsJson, Data, Force, Reading, check_new, command, write_whole
 from shoal.app.cli.output import ui
@@ -16,16 +16,9 @@ from shoal.errors import InputError
 if TYPE_CHECKING:
     from shoal.table import Hierarchy, HierarchyCodes, Table
 
-FOLDER: Final = "hierarchies"
-_ABOUT: Final = """\
-
-# How values become coarser, proposed from the data: level by level up to *. Edit at will. Paths
-# are relative to this file. A file lists values of the table: keep it as private as the table.
-[steps.hierarchies]
-"""
-_ORDERED: Final = """\
-# Mondrian cuts numbers and dates where it needs to; the other algorithms can use these.
-"""
+FOLDER = "hierarchies"
+_SHOWN = 8
+_LABELS = 4
 
 
 @dataclass(frozen=True)
@@ -36,25 +29,9 @@ class ProposedHierarchies:
     written: tuple[Path, ...] = ()
     kept: tuple[Path, ...] = ()
 
-    def text(self, table: Table) -> str:
-        """The lines below a step that generalizes by Mondrian."""
-        ordered = [n for n in self.in_plan if table.kind(n) not in ("text", "boolean")]
-        lines = [f"{in_plan(n, v)}\n" for n, v in self.in_plan.items() if n not in ordered]
-        if ordered:
-            lines += [_ORDERED, *(f"# {in_plan(n, self.in_plan[n])}\n" for n in ordered)]
-        return f"{_ABOUT}{''.join(lines)}"
-
 
 def in_plan(column: str, value: str | Mapping[str, Any]) -> str:
-    """A hierarchy as a line of TOML.
-
-    Examples
-    --------
-    >>> in_plan("age", {"intervals": [5, 10]})
-    'age = { intervals = [5, 10] }'
-    >>> in_plan("home town", "hierarchies/home_town.csv")
-    '"home town" = "hierarchies/home_town.csv"'
-    """
+    """A hierarchy as a line of TOML."""
     import tomlkit
 
     key = tomlkit.key(column).as_string()
@@ -113,10 +90,6 @@ def _file_names(columns: Iterable[str]) -> dict[str, str]:
         taken.add(name.lower())
         names[column] = f"{name}.csv"
     return names
-
-
-_SHOWN = 8
-_LABELS = 4
 
 
 @command("""

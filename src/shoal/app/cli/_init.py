@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from shoal.app.cli._hierarchy import ProposedHierarchies, propose_hierarchies
+from shoal.app.cli._hierarchy import ProposedHierarchies, in_plan, propose_hierarchies
 from shoal.app.cli._options import (
     AsJson,
     Data,
@@ -25,6 +24,8 @@ from shoal.errors import InputError
 
 if TYPE_CHECKING:
     from shoal.table import Roles, Table
+
+_WIDEST = 88
 
 
 @command("""
@@ -79,7 +80,7 @@ def _show(plan: FirstPlan, out: Path) -> None:
     if plan.roles.to_dict():
         ui.roles(plan.roles.to_dict())
     ui.say()
-    if plan.runs:
+    if plan.roles.quasi_identifiers:
         ui.say(
             "As it is, the plan makes values coarser until nobody stands in a crowd of fewer than "
             f"{ui.count(plan.k, 'person' if plan.roles.unit else 'record')}; no record is taken "
@@ -106,100 +107,45 @@ def _show_hierarchies(hierarchies: ProposedHierarchies) -> None:
 
 @dataclass(frozen=True)
 class FirstPlan:
-    """The text of a plan and the hierarchies beside it.
-
-    ``runs`` is false where there is no quasi-identifier, so that the plan cannot run yet.
-    """
+    """The text of a plan and the hierarchies beside it."""
 
     text: str
     roles: Roles
     k: int
     hierarchies: ProposedHierarchies
 
-    @property
-    def runs(self) -> bool:
-        return bool(self.roles.quasi_identifiers)
-
 
 def first_plan(table: Table, roles: Roles, path: Path, *, k: int = 5) -> FirstPlan:
     """A plan that runs as it is; hierarchies that list values are written beside ``path``."""
+    from jinja2 import Environment
+
     if len(table) < 2:
         raise InputError(f"A plan needs a table of 2 records or more; this one has {len(table)}.")
     k = min(k, len(table))
-    hierarchies = propose_hierarchies(table, roles.quasi_identifiers, path)
-    return FirstPlan(_plan_text(table, roles, k, hierarchies), roles, k, hierarchies)
+    found = propose_hierarchies(table, roles.quasi_identifiers, path)
+    lines = {column: in_plan(column, value) for column, value in found.in_plan.items()}
+    numbers = [column for column in lines if table.kind(column) not in ("text", "boolean")]
+    plain_text = Environment(trim_blocks=True, keep_trailing_newline=True, autoescape=False)
+    template = Path(__file__).with_name("plan.toml.j2").read_text(encoding="utf-8")
+    text = plain_text.from_string(template).render(
+        roles={"quasi_identifiers": [], **roles.to_dict()},
+        others=[name for name in table.columns if roles.of(name) is None],
+        hierarchies=[line for column, line in lines.items() if column not in numbers],
+        of_numbers=[lines[column] for column in numbers],
+        assignment=_assignment,
+        k=k,
+    )
+    return FirstPlan(text, roles, k, found)
 
 
-_WIDEST: Final = 88
-
-_HEAD: Final = """\
-# A first plan, written by 'shoal init'. It is a guess: check the roles, then the steps.
-# 'shoal methods' explains every method, 'shoal assess DATA --plan THIS' the exposure now.
-# Rows are shuffled in the release; keep_order = true (up here) would leave them in place.
-"""
-_ROLES: Final = """\
-# Who is who. A column in no list leaves as it is; one that looks like an identifier must be
-# under identifiers, or under insensitive if it may leave.
-[roles]
-"""
-_ABOUT_ROLES: Final = {
-    "identifiers": "name a person by themselves: taken out of every release",
-    "quasi_identifiers": "what an intruder may know: masked, and counted for k",
-    "sensitive": "what nobody should learn about a person",
-    "insensitive": "may leave as they are",
-    "weight": "how many people of the population a record stands for",
-    "target": "what a model is to predict",
-    "unit": 'whose row it is: k counts these persons; "row" says that each row is a person',
-    "household": "who lives together: sampled and suppressed as a whole",
-}
-_STEP: Final = """\
-# Values become coarser until nobody stands in a crowd of fewer than {k}; no record is lost.
-# "mondrian" gives every record the smallest box that is safe, "local" does so with hierarchies
-# alone, "full-domain" finds the best single level for each column.
-[[steps]]
-method = "generalize"
-algorithm = "mondrian"
-k = {k}
-"""
-_REQUIRE: Final = """\
-# What must hold after masking, checked by other code than masks; else nothing is written.
-# Further limits: max_<measure> or min_<measure>, as listed by 'shoal methods'.
-[require]
-k_anonymity = {k}  # nobody stands in a crowd of fewer than {k}
-"""
-
-
-def _plan_text(table: Table, roles: Roles, k: int, hierarchies: ProposedHierarchies) -> str:
-    """The plan as TOML with a remark on every part."""
-    others = [name for name in table.columns if roles.of(name) is None]
-    parts = [_HEAD, _roles_text(roles, others), _REQUIRE.format(k=k)]
-    if roles.quasi_identifiers:
-        parts.insert(2, _STEP.format(k=k) + hierarchies.text(table))
-    return "\n".join(parts)
-
-
-def _roles_text(roles: Roles, others: Sequence[str]) -> str:
-    given: dict[str, Any] = {"quasi_identifiers": [], **roles.to_dict()}
-    lines = [
-        f"# {about}\n{role} = {_value(given[role], role)}\n"
-        for role, about in _ABOUT_ROLES.items()
-        if role in given
-    ]
-    if others:
-        listed = f"insensitive = {_value(list(others), 'insensitive')}"
-        lines.append("# in no list; take the marks away if they may leave as they are\n")
-        lines += [f"# {line}\n" for line in listed.splitlines()]
-    return _ROLES + "".join(lines)
-
-
-def _value(value: Any, name: str) -> str:
-    """A value in TOML; a list that is too long for a line, one item per line."""
+def _assignment(name: str, value: Any) -> str:
+    """A line of TOML; a list that is too long for a line, one item per line."""
     import tomlkit
 
     if not isinstance(value, list):
-        return tomlkit.item(value).as_string()
+        return f"{name} = {tomlkit.item(value).as_string()}"
     items = [tomlkit.item(item).as_string() for item in value]
-    line = f"[{', '.join(items)}]"
-    if len(name) + 3 + len(line) <= _WIDEST:
+    line = f"{name} = [{', '.join(items)}]"
+    if len(line) <= _WIDEST:
         return line
-    return "[\n" + "".join(f"    {item},\n" for item in items) + "]"
+    return f"{name} = [\n" + "".join(f"    {item},\n" for item in items) + "]"

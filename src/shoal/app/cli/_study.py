@@ -131,13 +131,7 @@ def _own_tables(paths: list[Path] | None, said: dict[str, Any]) -> list[TableSou
 
 
 def seconds_of(budget: str | None) -> float | None:
-    """A time as people write it, in seconds.
-
-    Examples
-    --------
-    >>> seconds_of("2h"), seconds_of("90s"), seconds_of(None)
-    (7200.0, 90.0, None)
-    """
+    """A time as people write it, in seconds."""
     if budget is None:
         return None
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd])", budget.strip())

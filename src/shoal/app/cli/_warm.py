@@ -11,6 +11,7 @@ from shoal.app.cli.output._progress import Working
 from shoal.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
+    from shoal.kernels.compile import Compiling
     from shoal.table import Table
 
 _PARTITIONS = ("mdav-random", "v-mdav", "mu-approx", "mondrian")
@@ -43,37 +44,34 @@ def warm(
     for name in methods or ():
         if name not in known:
             raise InputError(f"There is no method '{name}'. {did_you_mean(name, known)}")
-    found: list[dict[str, Any]] = []
+    compiled: list[dict[str, Any]] = []
     with Compiling() as total, Working("Compiling") as working, always_compiled():
         people = _people()
-        for name in ["measures", *known]:
-            if methods and name not in methods:
-                continue
-            working(f"Compiling: {name}", (len(found) + 0.5) / (len(known) + 1))
-            with Compiling() as compiling, warnings.catch_warnings():
+        for name in [n for n in known if n in methods] if methods else ["measures", *known]:
+            working(f"Compiling: {name}", (len(compiled) + 0.5) / (len(known) + 1))
+            with Compiling() as found, warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 if name == "measures":
                     _measure(people)
                 else:
                     _mask(people, name)
-            found.append(
-                {"for": name, "kernels": compiling.kernels, "seconds": round(compiling.seconds, 1)}
-            )
+            compiled.append({"for": name, **_facts(found)})
             if not as_json:
-                done = "nothing to compile"
-                if compiling.kernels:
-                    done = f"{ui.count(compiling.kernels, 'kernel')} in {compiling.seconds:.1f} s"
+                done = f"{ui.count(found.kernels, 'kernel')} in {found.seconds:.1f} s"
+                done = done if found.kernels else "nothing to compile"
                 ui.console().print(f"  {name:<18}{done}")
     if as_json:
-        ui.print_json(
-            {"kernels": total.kernels, "seconds": round(total.seconds, 1), "compiled": found}
-        )
+        ui.print_json({**_facts(total), "compiled": compiled})
     elif total.kernels:
         ui.say(
             f"Compiled {ui.count(total.kernels, 'kernel')} in {total.seconds:.0f} s, and kept them."
         )
     else:
         ui.say("Everything was compiled before.")
+
+
+def _facts(found: Compiling) -> dict[str, Any]:
+    return {"kernels": found.kernels, "seconds": round(found.seconds, 1)}
 
 
 def _people() -> Table:

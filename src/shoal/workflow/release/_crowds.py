@@ -18,38 +18,20 @@ _FEWEST_STEPS = 10
 
 
 def share_step(rows: int) -> int | None:
-    """The step of percents in which shares of so many records may be told; None for not at all.
-
-    Examples
-    --------
-    >>> share_step(5_000), share_step(400), share_step(50)
-    (1, 3, None)
-    """
+    """The step of percents in which shares of so many records may be told; None for not at all."""
     if rows < SMALLEST_CROWD * _FEWEST_STEPS:
         return None
     return max(1, math.ceil(100 * SMALLEST_CROWD / rows))
 
 
 def crowded_percent(share: float, rows: int) -> float | None:
-    """A share of ``rows`` records in percent, in steps of at least a crowd; None for untold.
-
-    Examples
-    --------
-    >>> crowded_percent(0.1234, 400), crowded_percent(0.5, 50)
-    (12.0, None)
-    """
+    """A share of ``rows`` records in percent, in steps of at least a crowd; None for untold."""
     step = share_step(rows)
     return None if step is None else float(min(100, step * round(100 * share / step)))
 
 
 def crowded_count(count: int) -> int | str:
-    """A count that may be published: few people are only called few.
-
-    Examples
-    --------
-    >>> crowded_count(0), crowded_count(3), crowded_count(12)
-    (0, 'fewer than 10', 12)
-    """
+    """A count that may be published: few people are only called few."""
     return f"fewer than {SMALLEST_CROWD}" if 0 < count < SMALLEST_CROWD else count
 
 
@@ -62,11 +44,6 @@ def crowded_removals(
     total (:func:`crowded_total`): a sample takes out a known share, and a limit bounds what is
     suppressed, so that the total would tell the rest. Where ``persons`` lost these records, few of
     them are few, however many records they had.
-
-    Examples
-    --------
-    >>> crowded_removals([12, 3, 0])
-    ['some', 'some', 0]
     """
     removing = [count for count in counts if count]
     few_persons = persons is not None and any(0 < count < SMALLEST_CROWD for count in persons)
@@ -77,11 +54,5 @@ def crowded_removals(
 
 
 def crowded_total(counts: Sequence[int], persons: Sequence[int] | None = None) -> int | str:
-    """How many records all steps together took out, where that gives no small count away.
-
-    Examples
-    --------
-    >>> crowded_total([12, 3, 0]), crowded_total([12, 30]), crowded_total([0, 4])
-    ('some', 42, 'fewer than 10')
-    """
+    """How many records all steps together took out, where that gives no small count away."""
     return SOME if SOME in crowded_removals(counts, persons) else crowded_count(sum(counts))

@@ -26,11 +26,6 @@ class Working:
 
     It is the ``progress`` of the workflow's functions. They count every phase from 0 again, so
     each phase gets half of what is left of the bar: it never goes back and never ends too early.
-
-    Examples
-    --------
-    >>> with Working("Reading") as working:
-    ...     working("Masking: round", 0.5)
     """
 
     def __init__(self, label: str) -> None:
