@@ -127,11 +127,9 @@ def show_release(release: Release, out: Path) -> None:
         (
             (
                 step.method,
-                ui.listed(
-                    f"{n} (removed)" if n in step.removed_columns else n for n in step.touched
-                ),
-                ui.number(step.removed),
-                ui.listed(f"{name}: {why}" for name, why in step.skipped.items()),
+                [f"{n} (removed)" if n in step.removed_columns else n for n in step.touched],
+                float(step.removed),
+                [f"{name}: {why}" for name, why in step.skipped.items()],
             )
             for step in release.steps
         ),
@@ -142,20 +140,15 @@ def show_release(release: Release, out: Path) -> None:
     for found in minimalities_of(release.steps):
         ui.say(minimality_in_words(found))
     ui.heading("Written")
+    persons = release.after.classes.persons
+    whose = "" if persons is None else f", of {ui.count(persons, 'person')},"
     ui.say(
-        f"{ui.count(len(release.masked), 'record')} of {release.rows_before:,}"
-        f"{_of_persons(release)} in "
+        f"{ui.count(len(release.masked), 'record')} of {release.rows_before:,}{whose} in "
         f"{ui.count(len(release.masked.columns), 'column')}, "
         + ("in their first order." if release.plan.keep_order else "in a new order.")
     )
     ui.say(f"{ui.printable(out / 'public')}: to give away. Its report.html says what was done.")
     ui.say(f"{ui.printable(out / 'private')}: to keep. Whoever has it can undo the masking.")
-
-
-def _of_persons(release: Release) -> str:
-    """Whose records they are, where a person has several."""
-    persons = release.after.classes.persons
-    return "" if persons is None else f", of {ui.count(persons, 'person')},"
 
 
 def _show_formulas(masked: Table, formulas: Formulas) -> None:
@@ -182,14 +175,8 @@ def show_before_and_after(before: Assessment, after: Assessment) -> None:
     for name in (name for group in groups for name in group.names):
         found, earlier = after.measurements[name], before.measurements.get(name)
         start = earlier.value if earlier is not None else found.baseline
-        rows.append(
-            (
-                infos[name].title,
-                "-" if start is None else ui.number(start),
-                ui.number(found.value),
-                found.direction,
-            )
-        )
+        start = None if start is None else float(start)
+        rows.append((infos[name].title, start, float(found.value), found.direction))
     ui.table(("measure", "before", "after", "better"), rows, numeric=(1, 2))
     if after.swapping is not None:
         ui.say(NOT_BY_CROWDS)
@@ -211,13 +198,8 @@ def show_claims(release: Release) -> None:
     ui.table(
         ("requirement", "required", "measured", "holds"),
         (
-            (
-                claim.key,
-                ui.number(float(claim.requirement.threshold)),
-                ui.number(claim.measured),
-                _holding(claim),
-            )
-            for claim in release.claims
+            (c.key, float(c.requirement.threshold), float(c.measured), _holding(c))
+            for c in release.claims
         ),
         numeric=(1, 2),
     )

@@ -54,10 +54,7 @@ def _show(suggestion: RoleSuggestion) -> None:
     shown = [facts for facts in columns if facts.role] if len(columns) > _MOST_SHOWN else columns
     ui.table(
         ("column", "role", "because"),
-        (
-            (facts.name, (facts.role or "-").replace("_", "-"), facts.reason or "-")
-            for facts in shown
-        ),
+        ((facts.name, _word(facts.role), facts.reason or None) for facts in shown),
         whole=(0, 1),
     )
     if len(shown) < len(columns):
@@ -85,6 +82,10 @@ def _show(suggestion: RoleSuggestion) -> None:
         ui.say(f"Note: {remark}")
 
 
+def _word(role: str | None) -> str | None:
+    return role.replace("_", "-") if role else None
+
+
 def _say_without_role(columns: Sequence[ColumnFacts]) -> None:
     """How many columns of a wide table have no role, and why; not one line for each."""
     reasons = Counter(facts.reason or "-" for facts in columns if not facts.role)
@@ -101,13 +102,8 @@ def _show_sets(suggestion: RoleSuggestion) -> None:
         size = len(found.columns)
         shown[size] = shown.get(size, 0) + 1
         if size > 1 and shown[size] <= _PER_SIZE:
-            rows.append(
-                (
-                    ui.listed(found.columns),
-                    ui.percent(found.distinction),
-                    ui.percent(found.separation),
-                )
-            )
+            shares = (ui.percent(found.distinction), ui.percent(found.separation))
+            rows.append((found.columns, *shares))
     if rows:
         ui.heading("Sets of columns that tell records apart best")
         ui.table(("columns", "distinction", "separation"), rows, numeric=(1, 2))

@@ -145,9 +145,8 @@ def _list(as_json: bool) -> None:
 
     known = built_in_studies()
     if as_json:
-        facts = [
-            {"name": s.name, "title": s.title, "reference": s.reference} for s in known.values()
-        ]
+        told = ("name", "title", "reference")
+        facts = [{part: getattr(study, part) for part in told} for study in known.values()]
         ui.print_json({"studies": facts})
         return
     ui.heading("Built-in studies")
@@ -166,13 +165,7 @@ def _report(facts: dict[str, Any], folder: Path, as_json: bool) -> None:
         ui.table(
             ("number", "published", "measured", "tolerance", "within"),
             (
-                (
-                    row["name"],
-                    _cell(row["published"]),
-                    _cell(row["measured"]),
-                    _tolerance(row),
-                    _outcome(row["within_tolerance"]),
-                )
+                (row["name"], row["published"], row["measured"], _tolerance(row), _outcome(row))
                 for row in facts["verdict"]
             ),
             numeric=(1, 2, 3),
@@ -184,8 +177,8 @@ def _report(facts: dict[str, Any], folder: Path, as_json: bool) -> None:
         ui.say()
         ui.say(one["sentence"])
         if one["rows"]:
-            shown = ([_cell(value) for value in row] for row in one["rows"][:_MOST_SHOWN])
-            ui.table(one["columns"], shown, numeric=range(1, len(one["columns"])))
+            shown, columns = one["rows"][:_MOST_SHOWN], one["columns"]
+            ui.table(columns, shown, numeric=range(1, len(columns)))
     ui.say()
     ui.say(facts["sentence"], style="bold")
     for reason, times in facts["failures"].items():
@@ -197,19 +190,14 @@ def _report(facts: dict[str, Any], folder: Path, as_json: bool) -> None:
     ui.note(f"The report is at {ui.printable(folder / 'report.html')}.")
 
 
-def _cell(value: Any) -> str:
-    if value is None:
-        return "-"
-    return ui.number(value) if isinstance(value, float) else str(value)
-
-
 def _tolerance(row: dict[str, Any]) -> str:
     if row["tolerance_is"] == "absolute":
         return f"± {row['tolerance']:.2g}"
     return f"± {100 * row['tolerance']:.0f} %"
 
 
-def _outcome(within: bool | None) -> Any:
+def _outcome(row: dict[str, Any]) -> Any:
+    within = row["within_tolerance"]
     if within is None:
-        return "-"
+        return None
     return ui.styled("yes", "green") if within else ui.styled("no", "red")

@@ -141,12 +141,7 @@ def _show(found: Tuning) -> None:
 def _show_plans(plans: Sequence[Tried], found: Tuning) -> None:
     chosen = found.chosen.steps
     rows = [
-        (
-            one.label,
-            ui.number(one.risk),
-            ui.number(one.utility),
-            "chosen" if one.steps == chosen else "",
-        )
+        (one.label, float(one.risk), float(one.utility), "chosen" if one.steps == chosen else "")
         for one in plans
     ]
     ui.table(("plan", "risk", "utility", ""), rows, numeric=(1, 2))

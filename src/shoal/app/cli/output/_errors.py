@@ -9,10 +9,10 @@ import sys
 import threading
 import traceback
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final, NoReturn, TextIO
+from typing import Any, Final, NoReturn
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -27,13 +27,8 @@ _SWALLOWED: Final = 1.0  # seconds after which work that still goes on is interr
 
 # The options that reading calls by their Python names, and what they are called here.
 _OPTIONS: Final = {
-    "format": "--input-format",
-    "missing_values": "--missing-value",
-    **{
-        name: f"--{name}"
-        for name in ("delimiter", "encoding", "decimal", "sheet", "query", "header")
-    },
-}
+    name: f"--{name}" for name in ("delimiter", "encoding", "decimal", "sheet", "query", "header")
+} | {"format": "--input-format", "missing_values": "--missing-value"}
 _PYTHON_OPTION: Final = re.compile(
     rf"\b(?P<named>{'|'.join(_OPTIONS)})=(?:'(?P<value>[^']*)')?"
     rf"|'(?P<quoted>{'|'.join(_OPTIONS)})'"
@@ -126,21 +121,13 @@ class Command(_WithExamples, TyperCommand):
 class Group(_WithExamples, TyperGroup):
     """The commands, with every failure turned into one sentence and an exit code."""
 
-    def main(
-        self,
-        args: Sequence[str] | None = None,
-        prog_name: str | None = None,
-        complete_var: str | None = None,
-        standalone_mode: bool = True,
-        windows_expand_args: bool = True,
-        **extra: Any,
-    ) -> NoReturn:
+    def main(self, *args: Any, **settings: Any) -> NoReturn:
         """Run and leave with an exit code."""
         for stream in (sys.stdout, sys.stderr):
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="replace")  # a terminal that lacks a sign shows a '?'
         try:
-            code = super().main(args, prog_name, complete_var, False, windows_expand_args, **extra)
+            code = super().main(*args, **{**settings, "standalone_mode": False})
         except (Exception, KeyboardInterrupt) as cause:
             code = failure(cause, debug=False)
         if code == STOPPED:  # told here, since typer may have caught it first
@@ -254,12 +241,7 @@ def warnings_as_lines(*, debug: bool) -> Iterator[None]:
     waiting: list[str] = []
 
     def show(
-        message: Warning | str,
-        category: type[Warning],
-        filename: str,
-        lineno: int,
-        file: TextIO | None = None,
-        line: str | None = None,
+        message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: object
     ) -> None:
         text = str(message)
         if text in told:
@@ -268,7 +250,7 @@ def warnings_as_lines(*, debug: bool) -> Iterator[None]:
         if issubclass(category, NothingLeftWarning):
             waiting.append(text)
         elif issubclass(category, ShoalWarning):
-            _tell_warning(text)
+            tell(f"shoal: warning: {printable(text)}", style="yellow")
         elif debug:
             print(f"{filename}:{lineno}: {category.__name__}: {text}", file=sys.stderr)
 
@@ -284,8 +266,4 @@ def warnings_as_lines(*, debug: bool) -> Iterator[None]:
         finally:
             for text in waiting:
                 if text not in reason:
-                    _tell_warning(text)
-
-
-def _tell_warning(text: str) -> None:
-    tell(f"shoal: warning: {printable(text)}", style="yellow")
+                    tell(f"shoal: warning: {printable(text)}", style="yellow")

@@ -84,7 +84,10 @@ def table(
     numeric: Sequence[int] = (),
     whole: Sequence[int] = (0,),
 ) -> None:
-    """A table that folds long cells and loses none; ``whole`` columns are not folded at spaces."""
+    """A table that folds long cells and loses none; ``whole`` columns are not folded at spaces.
+
+    A cell may be a text, a number, names in a list, or None.
+    """
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -105,17 +108,22 @@ def table(
             min_width=min(20, 2 + len(name)) if position in whole else None,
         )
     for row in rows:
-        made.add_row(*(cell if isinstance(cell, Text) else printable(cell) for cell in row))
+        made.add_row(*(cell if isinstance(cell, Text) else _in_a_cell(cell) for cell in row))
     show(made)
+
+
+def _in_a_cell(value: object) -> str:
+    """A dash for what is not there, a number for people, names in a row."""
+    if isinstance(value, float):
+        return number(value)
+    if isinstance(value, (tuple, list)):
+        return listed(value)
+    return "-" if value is None else printable(value)
 
 
 def roles(roles: Mapping[str, Any]) -> None:
     """Which columns play which part."""
-    rows = [
-        (role.replace("_", "-"), listed([names] if isinstance(names, str) else names))
-        for role, names in roles.items()
-    ]
-    table(("role", "columns"), rows)
+    table(("role", "columns"), ((role.replace("_", "-"), names) for role, names in roles.items()))
 
 
 def show(thing: RenderableType) -> None:
