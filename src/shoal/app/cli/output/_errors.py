@@ -241,7 +241,12 @@ def warnings_as_lines(*, debug: bool) -> Iterator[None]:
     waiting: list[str] = []
 
     def show(
-        message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: object
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        *_: object,
+        **__: object,
     ) -> None:
         text = str(message)
         if text in told:
