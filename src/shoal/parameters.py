@@ -17,24 +17,41 @@ import functools
 import inspect
 import math
 import numbers
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, Self, TypeVar, cast, get_args, get_type_hints
+from typing import Any, ClassVar, Self, TypeVar, cast, get_args, get_type_hints
 
 from shoal.errors import ParameterError, did_you_mean
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Constraint(Protocol):
+class Constraint(ABC):
     """What a declared parameter accepts, in code and in words."""
 
-    def accepts(self, value: Any) -> bool: ...
-    def describe(self) -> str: ...
+    words: str
+    #: Whether a value must stay out of everything public.
+    private: bool = False
+    #: Whether a plan can hold a value: a table is none.
+    in_plan: bool = True
+    #: Turns what a plan holds into what the method takes.
+    read: Callable[[Any], Any] | None = None
+
+    @abstractmethod
+    def accepts(self, value: Any) -> bool:
+        """Whether a value is within the declared range."""
+
+    def describe(self) -> str:
+        return self.words
+
+    def relocate(self, value: Any, folder: Any) -> Any:
+        """A value as a plan holds it, with paths relative to the plan's folder made good."""
+        return value
 
 
 @dataclass(frozen=True)
-class Integer:
+class Integer(Constraint):
     """A whole number, at least ``minimum``."""
 
     minimum: int
@@ -48,7 +65,7 @@ class Integer:
 
 
 @dataclass(frozen=True)
-class Real:
+class Real(Constraint):
     """A finite number above ``above`` (or at least ``minimum``), up to ``maximum`` or ``below``."""
 
     above: float | None = None
@@ -78,7 +95,7 @@ class Real:
 
 
 @dataclass(frozen=True)
-class OneOf:
+class OneOf(Constraint):
     """One of the named choices."""
 
     choices: tuple[str, ...]
@@ -91,40 +108,38 @@ class OneOf:
 
 
 @dataclass(frozen=True)
-class Flag:
+class Flag(Constraint):
     """True or false."""
+
+    words = "true or false"
 
     def accepts(self, value: Any) -> bool:
         return isinstance(value, bool)
 
-    def describe(self) -> str:
-        return "true or false"
-
 
 @dataclass(frozen=True)
-class Text:
+class Text(Constraint):
     """A text that is not empty."""
+
+    words = "a text that is not empty"
 
     def accepts(self, value: Any) -> bool:
         return isinstance(value, str) and bool(value.strip())
-
-    def describe(self) -> str:
-        return "a text that is not empty"
 
 
 @dataclass(frozen=True)
 class Condition(Text):
     """A condition over the cells of a row, as in SQL: private, since it may quote a cell."""
 
-    private: ClassVar[bool] = True
-
-    def describe(self) -> str:
-        return "a condition as in SQL"
+    words = "a condition as in SQL"
+    private = True
 
 
 @dataclass(frozen=True)
-class ColumnNames:
+class ColumnNames(Constraint):
     """A list of different column names, at least one."""
+
+    words = "a list of different column names"
 
     def accepts(self, value: Any) -> bool:
         return (
@@ -135,52 +150,43 @@ class ColumnNames:
             and len(set(value)) == len(value)
         )
 
-    def describe(self) -> str:
-        return "a list of different column names"
-
 
 @dataclass(frozen=True)
-class Population:
+class Population(Constraint):
     """A table of the population, or the path of its file; a plan holds the path alone."""
 
-    private: ClassVar[bool] = True
+    words = "a table or the path of its file"
+    private = True
 
     def accepts(self, value: Any) -> bool:
         return Text().accepts(value) or callable(getattr(value, "class_sizes_in", None))
 
-    def describe(self) -> str:
-        return "a table or the path of its file"
-
 
 @dataclass(frozen=True)
-class Tree:
+class Tree(Constraint):
     """A hierarchy of values: an object that numbers the nodes above them, or the path of one."""
 
+    words = "a hierarchy or the path of its file"
     #: A path names folders of a machine, and a list of values may name people.
-    private: ClassVar[bool] = True
+    private = True
 
     def accepts(self, value: Any) -> bool:
         return Text().accepts(value) or callable(getattr(value, "codes", None))
 
-    def describe(self) -> str:
-        return "a hierarchy or the path of its file"
-
 
 @dataclass(frozen=True)
-class Secret:
+class Secret(Constraint):
     """A seed for repeatable tests: never in anything public, since it undoes the masking."""
 
-    private: ClassVar[bool] = True
+    words = "an integer ≥ 0, or None for the operating system's entropy"
+    private = True
 
     def accepts(self, value: Any) -> bool:
         return Integer(minimum=0).accepts(value)
 
-    def describe(self) -> str:
-        return "an integer ≥ 0, or None for the operating system's entropy"
-
 
 @dataclass(frozen=True)
-class Fits:
+class Fits(Constraint):
     """What one test accepts, with the words for it; a plan may not be able to hold it.
 
     ``read`` turns what a plan or a study's file holds into what is meant.
@@ -194,21 +200,16 @@ class Fits:
     def accepts(self, value: Any) -> bool:
         return self.test(value)
 
-    def describe(self) -> str:
-        return self.words
-
 
 @dataclass(frozen=True)
-class Anything:
+class Anything(Constraint):
     """An option that a measure checks itself."""
 
     in_plan: bool = True
+    words = ""
 
     def accepts(self, value: Any) -> bool:
         return True
-
-    def describe(self) -> str:
-        return ""
 
 
 @dataclass(frozen=True)
@@ -228,12 +229,12 @@ class Parameter:
     @property
     def private(self) -> bool:
         """Whether the value must stay out of everything public."""
-        return getattr(self.constraint, "private", False)
+        return self.constraint.private
 
     @property
     def in_plan(self) -> bool:
         """Whether a plan can hold a value: a table is none."""
-        return getattr(self.constraint, "in_plan", True)
+        return self.constraint.in_plan
 
     def check(self, value: Any, of: str) -> None:
         """Raise ParameterError for a value outside the declared range; ``of`` says whose it is."""
@@ -248,13 +249,7 @@ class Parameter:
 
     def read(self, value: Any) -> Any:
         """A value as a plan holds it, turned into what the method takes."""
-        reader = getattr(self.constraint, "read", None)
-        return value if reader is None else reader(value)
-
-    def relocated(self, value: Any, folder: Any) -> Any:
-        """A value as a plan holds it, with paths relative to the plan's folder made good."""
-        relocate = getattr(self.constraint, "relocate", None)
-        return value if relocate is None else relocate(value, folder)
+        return value if self.constraint.read is None else self.constraint.read(value)
 
 
 def parameters_of(declaring: type | Callable[..., Any]) -> tuple[Parameter, ...]:

@@ -297,7 +297,7 @@ def _step_from(entry: Mapping[str, Any], folder: Path | None) -> Masker:
     given = {name: value for name, value in entry.items() if name != "method"}
     for parameter in parameters_of(methods[method]) if folder is not None else ():
         if parameter.name in given:
-            given[parameter.name] = parameter.relocated(given[parameter.name], folder)
+            given[parameter.name] = parameter.constraint.relocate(given[parameter.name], folder)
     return methods[method].from_plan(given)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -156,8 +156,14 @@ def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Re
     claims = told_claims(
         claims, crowded_total([r.removed for r in records], [r.losing for r in records])
     )
-    _warn_if_untouched(records, table)
-    _warn_about_columns_left_in_place(masked, records)
+    touched = {name for record in records for name in record.touched}
+    if not any(r.removed for r in records) and not touched & {*table.roles.quasi_identifiers}:
+        warnings.warn(
+            "The plan changed no quasi-identifier; all are released unchanged.",
+            UnprotectedColumnWarning,
+            stacklevel=2,
+        )
+    _warn_about_columns_left_in_place(masked, touched)
     if not plan.keep_order:
         order = SecretStream.from_state(None).derive("row-order").permutation(len(masked))
         masked = masked.reorder(order)
@@ -226,7 +232,13 @@ def _checked(table: Table, plan: Plan) -> Table:
     for requirement in plan.require:
         if isinstance(requirement, PrivacyModel):
             requirement.check(table)
-    _refuse_undeclared_identifiers(table)
+    undeclared = table.undeclared_identifiers()
+    if undeclared:
+        listed = "; ".join(f"'{name}' ({reason})" for name, reason in undeclared.items())
+        raise RolesError(
+            f"Columns look like identifiers and would be released as they are: {listed}. Name "
+            "them under 'identifiers', or under 'insensitive' if they may leave."
+        )
     refuse_unknown_owners(table)
     if plan.pseudonyms and not table.has_persons:
         raise RolesError(
@@ -234,16 +246,6 @@ def _checked(table: Table, plan: Plan) -> Table:
             'name no unit; declare unit = "..." or leave pseudonyms out.'
         )
     return table
-
-
-def _refuse_undeclared_identifiers(table: Table) -> None:
-    found = table.undeclared_identifiers()
-    if found:
-        listed = "; ".join(f"'{name}' ({reason})" for name, reason in found.items())
-        raise RolesError(
-            f"Columns look like identifiers and would be released as they are: {listed}. Name "
-            "them under 'identifiers', or under 'insensitive' if they may leave."
-        )
 
 
 def refuse_unknown_owners(table: Table) -> None:
@@ -272,19 +274,7 @@ def _warn_if_histories_stand_out(masked: Table, claims: tuple[Claim, ...]) -> No
         )
 
 
-def _warn_if_untouched(records: list[StepRecord], table: Table) -> None:
-    touched = {name for record in records for name in record.touched}
-    removed = sum(record.removed for record in records)
-    if not removed and not touched & set(table.roles.quasi_identifiers):
-        warnings.warn(
-            "The plan changed no quasi-identifier: they leave exactly as they came.",
-            UnprotectedColumnWarning,
-            stacklevel=3,
-        )
-
-
-def _warn_about_columns_left_in_place(masked: Table, records: list[StepRecord]) -> None:
-    touched = {name for record in records for name in record.touched}
+def _warn_about_columns_left_in_place(masked: Table, touched: Container[str]) -> None:
     left = [
         name
         for name in masked.columns

@@ -66,7 +66,7 @@ class Limit:
                 f"There is no measure '{self.measure}'. {did_you_mean(self.measure, known)}"
             )
         bounds = [b for b in (self.at_most, self.at_least) if b is not None]
-        if len(bounds) != 1 or not _is_number(bounds[0]):
+        if len(bounds) != 1 or not Real().accepts(bounds[0]):
             raise ParameterError(
                 f"A limit of '{self.measure}' takes one number, as at_most or as at_least."
             )
@@ -77,7 +77,7 @@ class Limit:
         self.info.check_names(self.options, in_plan=True)
         for name, value in self.options.items():
             names = isinstance(value, list) and all(isinstance(one, str) for one in value)
-            if not isinstance(value, (str, bool)) and not names and not _is_number(value):
+            if not isinstance(value, (str, bool)) and not names and not Real().accepts(value):
                 raise ParameterError(
                     f"The option '{name}' of a limit of '{self.measure}' must be a number, a text "
                     f"or a list of texts, so that a plan can hold it; got {type(value).__name__}."
@@ -311,7 +311,7 @@ def requirement_from(key: str, value: Any) -> Requirement:
     models, measures = discover_models(), discover_all_measures()
     if key in models:
         model = models[key]
-        given = value if isinstance(value, Mapping) else {_first_parameter(model): value}
+        given = value if isinstance(value, Mapping) else {parameters_of(model)[0].name: value}
         return model.from_params(given, called=f"requirement '{key}'")
     bound, _, measure = key.partition("_")
     measure = _MEASURE_NAMES.get(measure, measure)
@@ -327,11 +327,3 @@ def requirement_from(key: str, value: Any) -> Requirement:
         raise PlanError(f"There is no requirement '{key}'. Did you mean '{said}'?")
     known = [*models, *(f"max_{m}" for m in spoken), *(f"min_{m}" for m in spoken)]
     raise PlanError(f"There is no requirement '{key}'. {did_you_mean(key, known)}")
-
-
-def _first_parameter(model: type[PrivacyModel]) -> str:
-    return parameters_of(model)[0].name
-
-
-def _is_number(value: Any) -> bool:
-    return Real().accepts(value)

@@ -6,19 +6,20 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from shoal.errors import InputError, did_you_mean, quoted
-from shoal.parameters import Integer
+from shoal.parameters import Constraint, Integer
 from shoal.table import QUANTITIES, Hierarchy, HierarchyCodes, Table
 
 
 @dataclass(frozen=True)
-class Hierarchies:
+class Hierarchies(Constraint):
     """A hierarchy for some columns: a Hierarchy, the path of a file, or the kind of one."""
 
+    words = "a table of columns with their hierarchies"
     #: A path names folders of a machine, and a list of values may name people.
-    private: ClassVar[bool] = True
+    private = True
 
     def accepts(self, value: Any) -> bool:
         return (
@@ -28,9 +29,6 @@ class Hierarchies:
                 isinstance(one, (Hierarchy, str, os.PathLike, Mapping)) for one in value.values()
             )
         )
-
-    def describe(self) -> str:
-        return "a table of columns with their hierarchies"
 
     def read(self, value: Any) -> Any:
         """Hierarchies from plain data."""
@@ -49,8 +47,10 @@ class Hierarchies:
 
 
 @dataclass(frozen=True)
-class Levels:
+class Levels(Constraint):
     """A level for each column."""
+
+    words = "a table of columns with their levels, each an integer ≥ 0"
 
     def accepts(self, value: Any) -> bool:
         return (
@@ -59,9 +59,6 @@ class Levels:
             and all(isinstance(name, str) for name in value)
             and all(Integer(minimum=0).accepts(level) for level in value.values())
         )
-
-    def describe(self) -> str:
-        return "a table of columns with their levels, each an integer ≥ 0"
 
 
 def fixed_levels(

@@ -11,7 +11,7 @@ import numpy as np
 from shoal.errors import InputError, ParameterError, did_you_mean
 from shoal.kernels.arrays import Integers, Labels
 from shoal.models import PrivacyModel, counted, discover_models
-from shoal.parameters import parameters_of
+from shoal.parameters import Constraint, parameters_of
 from shoal.table import Roles, Table
 
 if TYPE_CHECKING:
@@ -24,15 +24,14 @@ _OF_A_POPULATION = ("in_population", "presence")
 
 
 @dataclass(frozen=True)
-class PrivacyModels:
+class PrivacyModels(Constraint):
     """A privacy model, or a list of them; in a plan a table as under ``[require]``."""
+
+    words = "a privacy model or a list of them, for example LDiversity(2)"
 
     def accepts(self, value: Any) -> bool:
         given = value if isinstance(value, list) else [value]
         return len(given) > 0 and all(isinstance(model, PrivacyModel) for model in given)
-
-    def describe(self) -> str:
-        return "a privacy model or a list of them, for example LDiversity(2)"
 
     def read(self, value: Any) -> Any:
         """Models from plain data; what is neither a table nor a list of tables is left as it is."""

@@ -91,16 +91,17 @@ def _profile(original: Table, masked: Table, name: str) -> ColumnProfile:
         return ColumnProfile(name, role, kind, "removed", None, (), False)
     changed = masked.changed_count(name, original)
     numeric = kind in ("integer", "float") and masked.kind(name) in ("integer", "float")
+    bars_of = _numeric_bars if numeric else _value_bars
     if not changed:
         # the original is not shown beside it: with a few records taken out, the difference
         # of two otherwise equal pictures would be those records
-        bars = _numeric_bars(None, masked, name) if numeric else _value_bars(None, masked, name)
+        bars = bars_of(None, masked, name)
         return ColumnProfile(name, role, kind, "unchanged", 0.0, bars, numeric)
     share = crowded_percent(changed / len(masked), len(masked))
     if not numeric and (released := _released_intervals(original, masked, name)) is not None:
         bars = _interval_bars(original, masked, name, *released)
         return ColumnProfile(name, role, kind, "changed", share, bars, True, intervals=True)
-    bars = _numeric_bars(original, masked, name) if numeric else _value_bars(original, masked, name)
+    bars = bars_of(original, masked, name)
     return ColumnProfile(name, role, kind, "changed", share, bars, numeric)
 
 
@@ -177,19 +178,13 @@ def _bars_between(
     spans = _crowded_spans(before if before is not None else np.full(len(after), SMALLEST_CROWD))
     ranges = [(float(edges[first]), float(edges[last + 1])) for first, last in spans]
     labels = [f"{_number(low)} to {_number(high)}" for low, high in ranges]
-    counts = (None if before is None else _sums(before, spans), _sums(after, spans))
-    missing = (
-        None if original is None else original.missing_count(name),
-        masked.missing_count(name),
-    )
+    old = None if before is None else _sums(before, spans)
+    new = _sums(after, spans)
     silent = 0 if masked.kind(name) != "text" else masked.value_counts(name).get(ROOT, 0)
     if silent:
-        labels = [*labels, ROOT]
-        counts = (
-            None if counts[0] is None else np.append(counts[0], 0),
-            np.append(counts[1], silent),
-        )
-    bars = _with_missing(labels, counts, missing, original, masked)
+        labels.append(ROOT)
+        old, new = None if old is None else np.append(old, 0), np.append(new, silent)
+    bars = _with_missing(labels, old, new, original, masked, name)
     placed = [
         replace(bar, low=low, high=high)
         for bar, (low, high) in zip(bars, ranges, strict=False)  # bars without a range may follow
@@ -216,29 +211,26 @@ def _value_bars(original: Table | None, masked: Table, name: str) -> tuple[Bar, 
         labels.append("all other values")
         after.append(others_after)
         old.append(others_before if others_before >= SMALLEST_CROWD else 0)
-    counts = (None if original is None else np.array(old), np.array(after))
-    missing = (
-        None if original is None else original.missing_count(name),
-        masked.missing_count(name),
-    )
-    return _with_missing(labels, counts, missing, original, masked)
+    counted = None if original is None else np.array(old)
+    return _with_missing(labels, counted, np.array(after), original, masked, name)
 
 
 def _with_missing(
     labels: list[str],
-    counts: tuple[npt.NDArray[Any] | None, npt.NDArray[Any]],
-    missing: tuple[int | None, int],
+    before: npt.NDArray[Any] | None,
+    after: npt.NDArray[Any],
     original: Table | None,
     masked: Table,
+    name: str,
 ) -> tuple[Bar, ...]:
-    before, after = counts
-    crowd = (missing[0] or 0) if (missing[0] or 0) >= SMALLEST_CROWD else 0
-    if missing[1] or crowd:
+    crowd = 0 if original is None else original.missing_count(name)
+    crowd = crowd if crowd >= SMALLEST_CROWD else 0
+    missing = masked.missing_count(name)
+    if missing or crowd:
         labels = [*labels, "missing"]
-        after = np.append(after, missing[1])
+        after = np.append(after, missing)
         before = None if before is None else np.append(before, crowd)
-    rows = 0 if original is None else len(original)
-    return _bars(labels, before, after, rows, len(masked))
+    return _bars(labels, before, after, 0 if original is None else len(original), len(masked))
 
 
 def _crowded_spans(counts: npt.NDArray[Any]) -> list[tuple[int, int]]:

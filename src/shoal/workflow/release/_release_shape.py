@@ -117,20 +117,8 @@ def _share(value: Any) -> bool:
     return _number(value) and 0 <= value <= 1
 
 
-def _flag(value: Any) -> bool:
-    return isinstance(value, bool)
-
-
-def _text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _table(value: Any) -> bool:
-    return isinstance(value, dict)
-
-
-def _anything(value: Any) -> bool:
-    return True
+def _is(kind: type) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, kind)
 
 
 def _maybe(shape: Shape) -> Callable[[Any], bool]:
@@ -153,11 +141,6 @@ def _day(value: Any) -> bool:
         return False
 
 
-def _told_count(value: Any) -> bool:
-    """A count of people, or the words for one that may not be told."""
-    return _count(value) or _few(value)
-
-
 def _table_of(shape: Shape) -> Callable[[Any], bool]:
     return lambda value: (
         isinstance(value, dict) and all(_misfit(v, shape, "") is None for v in value.values())
@@ -168,6 +151,15 @@ def _version(value: Any) -> bool:
     return _whole(value) and value == FORMAT_VERSION
 
 
+def _told_count(value: Any) -> bool:
+    """A count of people, or the words for one that may not be told."""
+    return _count(value) or _few(value)
+
+
+_flag: Final = _is(bool)
+_text: Final = _is(str)
+_table: Final = _is(dict)
+_anything: Final = _is(object)
 _few: Final = _written(r"some|(fewer than|more than|at least|at most|about) \d+")
 _origin: Final = _among("entropy", "seed", "key")
 _sha256: Final = _written("[0-9a-f]{64}")

@@ -16,14 +16,6 @@ from shoal.workflow.report._scales import marks_of, violin
 if TYPE_CHECKING:
     from shoal.workflow._assessment import Assessment
 
-#: What each attack on several releases finds out.
-_MEANINGS = {
-    "records": "Records can be followed from release to release: the share of persons who are "
-    "left with fewer others than the smallest crowd of any release.",
-    "values": "They cannot: the share of persons for whom all releases together leave one "
-    "sensitive value, which is theirs.",
-}
-
 
 def assessment_page(assessment: Assessment) -> str:
     """All facts of an assessment as one HTML file that loads nothing; not for the public."""
@@ -99,7 +91,7 @@ def _side(assessment: Assessment, side: str) -> list[dict[str, Any]]:
 def _together(assessment: Assessment) -> list[dict[str, Any]]:
     """What earlier releases add, in the shape of a group of measures."""
     measures = [
-        _shown(found, ATTACKS[attack], _MEANINGS[attack], found.warnings)
+        _shown(found, ATTACKS[attack], _words.WORDS["attacks"][attack], found.warnings)
         for attack, found in assessment.together.items()
     ]
     return [{"title": "Together with earlier releases", "measures": measures}] if measures else []

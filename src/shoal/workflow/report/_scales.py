@@ -30,22 +30,6 @@ _BINS, _POINTS = 512, 160
 _NARROWEST, _WIDEST = 0.008, 0.04
 _MOST_TICKS = 4
 
-_TITLES = {
-    "journalist_risk": (
-        "Journalist risk, 1/F",
-        "Chance to find a record for whoever does not know that the person is in the table, by the "
-        "F people who look like it",
-    ),
-    "certainty": (
-        "Certainty, f/F",
-        "How sure it is that a person is in the table, by the f of F people who are",
-    ),
-    "prosecutor_risk": (
-        "Prosecutor risk, 1/f",
-        "Chance to find a record for whoever knows that the person is in the table, by the f "
-        "records that look like it",
-    ),
-}
 _QUANTILES = {
     0.0: "lowest",
     0.25: "a quarter of the records at most",
@@ -88,9 +72,11 @@ def violin(distribution: RiskDistribution) -> Violin:
     values, counts = distribution.counted
     shares = 1 + np.log10(values) / decades if chances else values
     fraction = distribution.fraction
+    title, what = _words.WORDS["violins"][distribution.measure]
     rows = [(name, _said(quantiles[q], chances)) for q, name in _QUANTILES.items()]
     return Violin(
-        *_TITLES[distribution.measure],
+        title,
+        what,
         _outline(shares, counts.astype(np.float64)),
         (place(quantiles[0.25]), place(quantiles[0.75])),
         place(quantiles[0.5]),

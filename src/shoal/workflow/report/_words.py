@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 SPACE = "\u00a0"  # keeps a number and its unit on one line
+WORDS = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
 
 
 def number(value: float) -> str:
@@ -48,80 +51,27 @@ def first_line(docstring: str | None) -> str:
 
 def step_title(method: str) -> str:
     """The name of a method as people say it."""
-    titles = {
-        "generalize": "Generalization",
-        "top_bottom_code": "Top and bottom coding",
-        "add_noise": "Noise",
-    }
-    return titles.get(method, method.replace("_", " ").capitalize())
+    return str(WORDS["titles"].get(method, method.replace("_", " ").capitalize()))
 
 
 def step_in_words(method: str, parameters: Mapping[str, Any]) -> str:
     """What a step did, with its parameters, in one or two sentences."""
     if method == "generalize":
-        return _generalized_in_words(parameters)
-    rule = method if method != "suppress" else f"suppress {_suppression_rule(parameters)}"
+        known = WORDS["generalize"]
+        sentence = known.get(parameters.get("algorithm"), known["full-domain"])
+        asked = [f"at least {number(parameters['k'])} people"] if "k" in parameters else []
+        asked += ["what the models ask"] if "models" in parameters else []
+        return f"{sentence} Every crowd has {' and '.join(asked)}."
+    if method == "suppress":  # the rule that is not told is a condition
+        sentences, rules = WORDS["suppress"], ("max_distinct", "min_count", "min_class_size")
+        told = [rule for rule in rules if rule in parameters]
+        rule = told[0] if told else str(parameters.get("target", "cells"))
+    else:
+        sentences, rule = WORDS["steps"], method
     try:
-        return _SENTENCES[rule].format_map(_shown(parameters))
+        return str(sentences[rule].format_map(_shown(parameters)))
     except KeyError:  # a method that has no sentence of its own here
         return _other_step_in_words(method, parameters)
-
-
-_SENTENCES = {
-    "suppress max_distinct": (
-        "Columns that are nearly unique were taken out: those with more different values than "
-        "{max_distinct} times the number of records."
-    ),
-    "suppress min_count": (
-        "Rare cells were made missing: values that occur fewer than {min_count} times in their "
-        "column."
-    ),
-    "suppress min_class_size": (
-        "Records in a crowd of fewer than {min_class_size} (equal in every quasi-identifier) were "
-        "taken out."
-    ),
-    "suppress records": (
-        "Records were taken out by a condition that stays with the publisher, since it may quote "
-        "a value."
-    ),
-    "suppress cells": (
-        "Cells were made missing by a condition that stays with the publisher, since it may quote "
-        "a value."
-    ),
-    "top_bottom_code": (
-        "Extreme numbers were drawn in: what lay more than {fence} interquartile ranges beyond the "
-        "middle half of the values became the most extreme value inside, or a round number next to "
-        "it where that is one record's."
-    ),
-    "add_noise": (
-        "Random Laplace noise was added to each number. Its scale is the range of the column among "
-        f"records with the same nominal quasi-identifiers, divided by epsilon{SPACE}={SPACE}"
-        "{epsilon}."
-    ),
-    "round": "Numbers were rounded to the nearest multiple of {base}.",
-    "swap": (
-        "Within groups of at least {k} similar records values were exchanged at random: each is "
-        "that of somebody in the group, nobody can tell whose."
-    ),
-    "rank_swap": (
-        "Each value was exchanged with one of a near rank, at most {percent}\u00a0% of the records "
-        "away."
-    ),
-    "microaggregate": (
-        "Records were put into groups of at least {k} similar ones, and each group got one value: "
-        "the mean of numbers and dates, the most frequent of others. What too few of a group have "
-        "is missing for all of it."
-    ),
-    "pram": (
-        "Some cells were drawn anew at random from the values of their column; each kept its own "
-        "with a probability of at least {keep}."
-    ),
-    "sample": "A share of {fraction} of the records was drawn at random; the others stayed behind.",
-    "recode": (
-        "Whole numbers were put into ranges {magnitude} standard deviations wide, each named by "
-        "its lower limit."
-    ),
-}
 
 
 def suppressed_in_words(facts: Mapping[str, Any]) -> str:
@@ -135,28 +85,6 @@ def suppressed_in_words(facts: Mapping[str, Any]) -> str:
         "Records whose crowd stayed too small are in the release with * in every column to "
         f"generalize, their sensitive values {secrets}. Together they are one crowd."
     )
-
-
-def _generalized_in_words(parameters: Mapping[str, Any]) -> str:
-    """What a generalization did."""
-    sentence = {
-        "mondrian": "Records were put into boxes, each as small as was safe; a box is an interval "
-        "of every ordered column and a group of the values of every other one.",
-        "local": "In each crowd values became coarser just as far as its records differ.",
-    }.get(
-        parameters.get("algorithm", "full-domain"),
-        "The values of each column became coarser, all of them to the same level.",
-    )
-    asked = [f"at least {number(parameters['k'])} people"] if "k" in parameters else []
-    asked += ["what the models ask"] if "models" in parameters else []
-    return f"{sentence} Every crowd has {' and '.join(asked)}."
-
-
-def _suppression_rule(parameters: Mapping[str, Any]) -> str:
-    """The rule of a suppression; the one that is not told is a condition."""
-    rules = ("max_distinct", "min_count", "min_class_size")
-    told = [rule for rule in rules if rule in parameters]
-    return told[0] if told else str(parameters.get("target", "cells"))
 
 
 def _other_step_in_words(method: str, parameters: Mapping[str, Any]) -> str:
