@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from shoal.app.cli import _sign
+from shoal.app.cli import _verify
 
 KEYGEN = shutil.which("ssh-keygen")
 pytestmark = pytest.mark.skipif(KEYGEN is None, reason="ssh-keygen is not installed")
@@ -104,8 +104,8 @@ def test_a_passphrase_is_asked_for_on_a_terminal(shoal, release, encrypted, monk
         asked.append(prompt)
         return PASSPHRASE
 
-    monkeypatch.setattr(_sign.getpass, "getpass", answer)
-    monkeypatch.setattr(_sign, "_has_terminal", lambda: True)
+    monkeypatch.setattr(_verify.getpass, "getpass", answer)
+    monkeypatch.setattr(_verify, "_has_terminal", lambda: True)
     assert shoal("sign", "release", "--key", encrypted).exit_code == 0
     assert len(asked) == 1
 

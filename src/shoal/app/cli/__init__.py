@@ -15,10 +15,9 @@ from shoal.app.cli._init import init
 from shoal.app.cli._methods import methods
 from shoal.app.cli._protect import protect
 from shoal.app.cli._roles import roles
-from shoal.app.cli._sign import sign
 from shoal.app.cli._study import study
 from shoal.app.cli._tune import tune
-from shoal.app.cli._verify import verify
+from shoal.app.cli._verify import sign, verify
 from shoal.app.cli._warm import warm
 from shoal.app.cli.output._errors import STOPPING, Command, Group
 
