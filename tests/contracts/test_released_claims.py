@@ -17,7 +17,7 @@ from shoal.errors import ShoalWarning
 from shoal.models import LDiversity
 from shoal.table import FORMATS
 from shoal.workflow import discover_all_measures
-from shoal.workflow.release._release import public_facts
+from shoal.workflow.release._release import public_facts, written_file
 
 from ..fuzz.public_half import read_public
 from ..fuzz.recount import MEASURES, MODELS, NOT_PUBLIC, recount
@@ -120,7 +120,7 @@ def published(release, folder, format):
     folder.mkdir()
     data = folder / f"data.{format}"
     release.masked.write(data, format=format)
-    facts = public_facts(release, data_file=data, format=format)
+    facts = public_facts(release, written_file(release, data, format))
     (folder / "release.json").write_text(json.dumps(facts), "utf-8")
     return folder
 

@@ -21,15 +21,15 @@ from .registry import MASKERS
 _NAMES = ["age", "city", "ill"]
 
 
-def _records(persons: bool) -> Table:
-    """Four hundred records with few combinations, some missing; rows of a person lie apart."""
+def _records(persons: bool, count: int = 400) -> Table:
+    """Records with few combinations, some missing; rows of a person lie apart."""
     draw = np.random.default_rng(7)
     frame = pl.DataFrame(
         {
-            "who": draw.integers(0, 90, 400),
-            "age": draw.choice([23, 31, 31, 44, 58], 400),
-            "city": draw.choice(["Bern", "Jena", "Jena", "Graz"], 400),
-            "ill": draw.choice(["flu", "flu", "gout", "asthma"], 400),
+            "who": draw.integers(0, 90, count),
+            "age": draw.choice([23, 31, 31, 44, 58], count),
+            "city": draw.choice(["Bern", "Jena", "Jena", "Graz"], count),
+            "ill": draw.choice(["flu", "flu", "gout", "asthma"], count),
         }
     ).with_columns(pl.when(pl.col("who") % 7 == 0).then(None).otherwise("age").alias("age"))
     frame = frame if persons else frame.drop("who")
@@ -46,9 +46,13 @@ def _tally(table: Table) -> Table:
     return Table(counted.drop("times"), table.roles).tallied(counted["times"].to_numpy())
 
 
-@pytest.fixture(params=[False, True], ids=["records", "persons"], scope="module")
+@pytest.fixture(
+    params=[(False, 400), (False, 40), (True, 400)],
+    ids=["records", "few records", "persons"],
+    scope="module",
+)
 def both(request: pytest.FixtureRequest) -> tuple[Table, Table]:
-    table = _records(request.param)
+    table = _records(*request.param)
     tally = _tally(table)
     assert len(tally) < len(table) == tally.records
     return table, tally

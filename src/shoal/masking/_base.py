@@ -53,6 +53,7 @@ class StepLog:
     public: dict[str, Any] = field(default_factory=dict)
     progress: Progress | None = None
     place: int = 0
+    stream: SecretStream | None = None
 
     def compare(self, columns: Iterable[str], masked: Table, table: Table) -> None:
         """Note of each column whether a cell of it was changed."""
@@ -94,12 +95,18 @@ class Masker(Parametrized, ABC):
     facts_: Mapping[str, Any]
 
     def fit_transform(
-        self, table: Table, *, progress: Progress | None = None, place: int = 0
+        self,
+        table: Table,
+        *,
+        progress: Progress | None = None,
+        place: int = 0,
+        stream: SecretStream | None = None,
     ) -> Table:
         """Mask a table; the order of the rows stays, the given table is not changed.
 
         A long step calls ``progress`` with what it does and the share that is done. ``place`` is
-        the step's place in a plan: under one seed, two places draw different numbers.
+        the step's place in a plan: under one seed, two places draw different numbers. An engine
+        gives each chunk of a table its own ``stream``.
         """
         self.check_parameters()
         if not isinstance(table, Table):
@@ -127,7 +134,7 @@ class Masker(Parametrized, ABC):
                 f"{type(self).__name__} names the identifier {quoted(forbidden)}; identifiers "
                 "are removed from a release, so there is nothing to mask."
             )
-        log = StepLog(progress=progress, place=place)
+        log = StepLog(progress=progress, place=place, stream=stream)
         masked = self._mask(table, columns, log)
         masked = masked.on_course(self._course(table.course, log))
         self.touched_ = tuple(log.touched)
@@ -192,6 +199,8 @@ class Masker(Parametrized, ABC):
         the table of next month. Whoever has two results of the same draws can take the draws
         away, so the stream of a seed depends on all of these.
         """
+        if log.stream is not None:
+            return log.stream
         seed: int | None = getattr(self, "random_state", None)
         stream = SecretStream.from_state(seed, stacklevel=5)
         if seed is not None:

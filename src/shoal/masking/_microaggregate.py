@@ -106,7 +106,7 @@ class Microaggregate(Masker):
                 f"'groups_satisfy' is about {quoted(asked)}, of which a group has one value after "
                 "microaggregation; leave it out of the columns to mask."
             )
-        stream = SecretStream.from_state(None)
+        stream = log.stream or SecretStream.from_state(None)
         least = max(self.k, _FEWEST)
         smallest = max(self.k, min(least, table.person_count))
         self.groups_ = form_groups(table, columns, replace(self, k=smallest), stream, log)

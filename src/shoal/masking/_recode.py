@@ -61,6 +61,7 @@ class Recode(NumericMasker):
     summary = "recodes whole numbers into ranges of a share of the standard deviation"
     reference = "Carvalho et al. 2022"
     kinds = ("integer",)
+    by_counts = True
 
     def _prepare(self, table: Table, log: StepLog) -> Table:
         self.ranges_: dict[str, tuple[int, int]] = {}
@@ -68,7 +69,7 @@ class Recode(NumericMasker):
 
     def _map(self, name: str, numbers: Numbers, prepared: Any) -> npt.NDArray[Any] | str:
         values = numbers.values[numbers.present]
-        spread = float(np.std(values.astype(np.float64), ddof=1)) if len(values) > 1 else 0.0
+        spread = _spread(values.astype(np.float64), prepared.times, numbers.present)
         width = int(min(spread * self.magnitude, np.iinfo(np.int64).max))
         if width == 0:
             return "its spread is below one unit"
@@ -89,6 +90,17 @@ class Recode(NumericMasker):
         masked = super()._mask(table, columns, log)
         self.ranges_ = {name: self.ranges_[name] for name in log.touched}
         return masked
+
+
+def _spread(values: npt.NDArray[np.float64], times: Any, present: npt.NDArray[np.bool_]) -> float:
+    """The standard deviation; a value may stand for several records."""
+    if times is None:
+        return float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+    weights = times[present].astype(np.float64)
+    if weights.sum() < 2:
+        return 0.0
+    squares = (values - np.average(values, weights=weights)) ** 2
+    return float(np.sqrt((squares * weights).sum() / (weights.sum() - 1)))
 
 
 def _to_ranges(values: npt.NDArray[Any], lowest: int, width: int) -> npt.NDArray[Any]:

@@ -91,7 +91,7 @@ class Sample(Masker):
         drawn, member = self._drawn_together(table)
         hashes = stream.keyed_hash(drawn, self.method)
         if self.strategy == "bernoulli":
-            chosen = hashes < np.uint64(int(_exact(self.fraction) * 2**64))
+            chosen = hashes < np.uint64(int(exact_fraction(self.fraction) * 2**64))
         elif self.strategy == "random":
             chosen = np.zeros(len(drawn), np.bool_)
             chosen[np.argsort(hashes, kind="stable")[: self._quota(len(drawn))]] = True
@@ -124,7 +124,7 @@ class Sample(Masker):
 
     def _quota(self, size: int) -> int:
         """How many of so many stay; exact, since a rounded product can be off by one."""
-        return int(_exact(self.fraction) * size)
+        return int(exact_fraction(self.fraction) * size)
 
     def _of_classes(self, table: Table, hashes: Hashes) -> Flags:
         classes = table.classes
@@ -162,6 +162,6 @@ class Sample(Masker):
         return table.roles.target
 
 
-def _exact(fraction: float) -> Fraction:
+def exact_fraction(fraction: float) -> Fraction:
     """The fraction as it is written: 0.1 is a tenth, not the double next to it."""
     return Fraction(repr(float(fraction)))

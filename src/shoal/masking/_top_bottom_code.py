@@ -69,6 +69,7 @@ class TopBottomCode(NumericMasker):
     summary = "draws extreme numbers in to the whiskers of Tukey's fences"
     reference = "Carvalho et al. 2022; Tukey 1977"
     keeps_equal = True
+    by_counts = True
 
     def _prepare(self, table: Table, log: StepLog) -> Table:
         self.caps_: dict[str, tuple[Any, Any]] = {}
@@ -77,7 +78,7 @@ class TopBottomCode(NumericMasker):
     def _map(self, name: str, numbers: Numbers, prepared: Any) -> npt.NDArray[Any] | str:
         values = numbers.values[numbers.present]
         with np.errstate(over="ignore", invalid="ignore"):  # infinite fences: nothing is outside
-            first, third = np.percentile(values, [25, 75])
+            first, third = _quartiles(values, prepared.times, numbers.present)
             reach = self.fence * (third - first)
             inside = values[(values >= first - reach) & (values <= third + reach)]
         if third == first:
@@ -102,6 +103,20 @@ class TopBottomCode(NumericMasker):
         masked = super()._mask(table, columns, log)
         self.caps_ = {name: self.caps_[name] for name in log.touched}
         return masked
+
+
+def _quartiles(values: npt.NDArray[Any], times: Any, present: npt.NDArray[np.bool_]) -> Any:
+    """The quartiles as numpy has them; a value may stand for several records."""
+    if times is None:
+        return np.percentile(values, [25, 75])
+    order = np.argsort(values, kind="stable")
+    last = np.cumsum(times[present][order])
+    places = np.array([0.25, 0.75]) * (last[-1] - 1)
+    low, high = (
+        values[order][np.searchsorted(last, np.clip(at, 0, last[-1] - 1), side="right")]
+        for at in (np.floor(places), np.floor(places) + 1)
+    )
+    return low + (high.astype(np.float64) - low) * (places - np.floor(places))
 
 
 def _rounded(

@@ -26,6 +26,7 @@ _MOST_WORK = 20_000_000
     direction="lower",
     limits=(0, 1),
     sensitive=True,
+    by_counts=True,
 )
 def homogeneity(
     table: Table, *, column: ColumnName = None, missing: Missing = "own"
@@ -83,6 +84,7 @@ def homogeneity(
     direction="lower",
     limits=(0, 1),
     sensitive=True,
+    by_counts=True,
 )
 def similarity(
     table: Table,
@@ -225,13 +227,14 @@ def _sensitive(table: Table, column: str | None, title: str) -> tuple[str, ...]:
 def _exposed(name: str, table: Table, marks: Mapping[str, Flags], **details: Any) -> Measurement:
     """The share of persons with a record that is marked in at least one column."""
     exposed = np.logical_or.reduce(list(marks.values()))
+    count = table.person_count
     return Measurement(
         name,
-        float(table.of_persons(exposed).mean()),
+        float(table.total(exposed) / count),
         per_record=exposed.astype(np.float64),
         details={
-            "records": int(table.of_persons(exposed).sum()),
-            "columns": {c: float(table.of_persons(marked).mean()) for c, marked in marks.items()},
+            "records": int(table.total(exposed)),
+            "columns": {c: float(table.total(marked) / count) for c, marked in marks.items()},
             **details,
         },
     )

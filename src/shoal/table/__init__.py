@@ -64,7 +64,7 @@ from shoal.table.hierarchy._rule import Unseen
 from shoal.table.storage._formats import DELIMITER_OF, FORMATS
 from shoal.table.storage._formulas import Formulas
 from shoal.table.storage._read import read
-from shoal.table.storage._size import check_file_size
+from shoal.table.storage._size import available_memory, check_file_size
 from shoal.table.storage._text import source_digest
 from shoal.table.suggestion._suggest import RoleSuggestion, identifying_columns, suggest_roles
 
@@ -98,6 +98,7 @@ __all__ = [
     "Sampling",
     "Table",
     "Unseen",
+    "available_memory",
     "check_file_size",
     "check_reading",
     "counted_values",

@@ -454,9 +454,15 @@ class Table:
         """Columns that would leave although they identify, with the evidence in words."""
         return undeclared_identifiers(self._columns, self.roles)
 
-    def repeating_owners(self) -> dict[tuple[str, ...], int]:
-        """Columns that seem to say whose row it is and repeat, though no unit is declared."""
-        return repeating_owners(self._columns, len(self), self.roles)
+    def repeating_owners(
+        self, repeats: Callable[[Sequence[str]], int | None] | None = None
+    ) -> dict[tuple[str, ...], int]:
+        """Columns that seem to say whose row it is and repeat, though no unit is declared.
+
+        Where the table is only a sample, ``repeats`` counts in all rows how many values some
+        columns have together, if they repeat.
+        """
+        return repeating_owners(self._columns, len(self), self.roles, repeats)
 
     # -- what is on record about the rows: never publish it
 

@@ -15,6 +15,7 @@ from shoal.workflow._assessment import (
 )
 from shoal.workflow._leaks import Leak, Swapping
 from shoal.workflow._plan import (
+    EngineSettings,
     Plan,
     StepRecord,
     minimalities_of,
@@ -35,6 +36,7 @@ __all__ = [
     "Check",
     "Claim",
     "ClassFacts",
+    "EngineSettings",
     "Leak",
     "Limit",
     "MeasureGroup",

@@ -118,7 +118,9 @@ def assess(
     return _exposed_together(assessment, table, others, original) if others else assessment
 
 
-def assess_release(table: Table, original: Table, progress: Progress | None = None) -> Assessment:
+def assess_release(
+    table: Table, original: Table | None, progress: Progress | None = None
+) -> Assessment:
     """What a release says of itself, before and after masking: what is quick on any table.
 
     ``assess`` measures everything; it is there for whoever decides on a release.
@@ -216,7 +218,7 @@ class _Run:
             linking = linking_columns(self.original, self.table, by_quasi)
             notes += [one.sentence for one in linking if one.columns not in told]
         return Assessment(
-            rows=len(self.table),
+            rows=self.table.records,
             columns=len(self.table.columns),
             roles=self.table.roles.to_dict(),
             missing=missing,
@@ -258,6 +260,8 @@ class _Run:
         homes = info.name == "household_risk" and table.households is not None
         if (info.name == "individual_risk" or homes) and not estimable:
             return "give a sampling fraction or a weight column"
+        if table.times is not None and not info.by_counts:
+            return "it needs single records, and an engine counts combinations"
         if info.needs_original and original is None:
             return "it compares with the original; give that too, as original (--original)"
         if info.sensitive and not declared.sensitive:

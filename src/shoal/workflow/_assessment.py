@@ -364,7 +364,7 @@ def class_facts(table: Table, missing: Missing = "own") -> ClassFacts:
     for low, high in pairwise(limits):
         label = str(low) if high - low == 1 else f"{low}-{high - 1}"
         label = f"{low}+" if low == SIZE_LIMITS[-1] else label
-        by_size[label] = int(((sizes >= low) & (sizes < high)).sum())
+        by_size[label] = table.records_at((sizes >= low) & (sizes < high))
     persons = {}
     if table.has_persons:
         persons = {
@@ -375,7 +375,7 @@ def class_facts(table: Table, missing: Missing = "own") -> ClassFacts:
     return ClassFacts(
         count=table.classes.count,
         k=int(sizes.min()),
-        uniques=int(table.of_persons(sizes == 1).sum()),
+        uniques=int(table.total(sizes == 1)),
         average=float(table.classes.sizes.mean()) if table.classes.count else 0.0,
         largest=int(sizes.max()),
         records_by_size=by_size,

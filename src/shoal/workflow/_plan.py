@@ -26,7 +26,7 @@ from shoal.workflow.release._crowds import crowded_percent
 
 #: What a plan switches on, before its first table.
 _SWITCHES = ("keep_order", "accept_seed", "pseudonyms")
-_PARTS = (*_SWITCHES, "roles", "steps", "require")
+_PARTS = (*_SWITCHES, "roles", "steps", "require", "engine")
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,42 @@ class StepRecord:
     fitted: Masker | None = field(default=None, repr=False, compare=False)
 
 
+@dataclass(frozen=True)
+class EngineSettings:
+    """How an engine runs a plan on a table that does not fit memory: ``[engine]`` of a plan.
+
+    Parameters
+    ----------
+    memory_limit : str, optional
+        What DuckDB may hold in memory, as ``"2GB"``; the rest is spilled to disk.
+    temporary : str, optional
+        The folder for what is spilled; on a cluster, one that all workers reach.
+    master : str, optional
+        The cluster of Spark, as ``"spark://host:7077"``.
+    """
+
+    memory_limit: str | None = None
+    temporary: str | None = None
+    master: str | None = None
+
+    @classmethod
+    def from_dict(cls, given: Any) -> EngineSettings:
+        """From a plan; what is not known is refused."""
+        if not isinstance(given, Mapping):
+            raise PlanError("'engine' must be a table: write it under [engine].")
+        for name, value in given.items():
+            if name not in cls.__dataclass_fields__:
+                known = did_you_mean(str(name), cls.__dataclass_fields__)
+                raise PlanError(f"[engine] has no entry '{name}'. {known}")
+            if not isinstance(value, str):
+                raise PlanError(f"The entry '{name}' of [engine] must be a text; got {value!r}.")
+        return cls(**given)
+
+    def to_dict(self) -> dict[str, str]:
+        """What is set, as in a plan."""
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+
 class Plan:
     """What is done to a table, and what must hold afterwards.
 
@@ -69,6 +105,9 @@ class Plan:
     pseudonyms : bool
         Release the unit as random names, made for this release only, so that a reader can tell
         which rows are of one person. Without it the unit does not leave.
+
+    engine : EngineSettings, optional
+        How an engine runs the plan on a table that does not fit memory.
 
     Examples
     --------
@@ -95,6 +134,7 @@ class Plan:
         keep_order: bool = False,
         accept_seed: bool = False,
         pseudonyms: bool = False,
+        engine: EngineSettings | None = None,
     ) -> None:
         for called, given in (("steps", steps), ("require", require)):
             if isinstance(given, str) or not isinstance(given, Iterable):
@@ -108,6 +148,7 @@ class Plan:
         self.keep_order = keep_order
         self.accept_seed = accept_seed
         self.pseudonyms = pseudonyms
+        self.engine = EngineSettings() if engine is None else engine
         self._check()
 
     def _check(self) -> None:
@@ -130,6 +171,11 @@ class Plan:
                     "is private and which a plan cannot hold; save it and give the path of its "
                     "file."
                 )
+        if not isinstance(self.engine, EngineSettings):
+            raise PlanError(
+                f"'engine' must be a shoal.workflow.EngineSettings; got "
+                f"{type(self.engine).__name__}."
+            )
         if self.roles is not None and not isinstance(self.roles, Roles):
             raise PlanError(f"The roles of a plan are a Roles; got {type(self.roles).__name__}.")
         for switch in _SWITCHES:
@@ -209,7 +255,7 @@ class Plan:
             ]
         if self.require:
             out["require"] = plain(requirements_to_dict(self.require))
-        return out
+        return out | ({"engine": told} if (told := self.engine.to_dict()) else {})
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any], *, folder: Path | None = None) -> Plan:
@@ -233,6 +279,7 @@ class Plan:
             [_step_from(step, folder) for step in steps],
             require=requirements_from_dict(require),
             roles=None if roles is None else Roles.from_dict(roles),
+            engine=EngineSettings.from_dict(given.get("engine", {})),
             **{switch: given.get(switch, False) for switch in _SWITCHES},
         )
 

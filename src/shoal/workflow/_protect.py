@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import warnings
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -248,12 +248,20 @@ def _checked(table: Table, plan: Plan) -> Table:
     return table
 
 
-def refuse_unknown_owners(table: Table) -> None:
-    """Raise RolesError where a person seems to have several rows and nobody says whose they are."""
-    for names, distinct in table.repeating_owners().items():
+def refuse_unknown_owners(
+    table: Table,
+    repeats: Callable[[Sequence[str]], int | None] | None = None,
+    rows: int | None = None,
+) -> None:
+    """Raise RolesError where a person seems to have several rows and nobody says whose they are.
+
+    Where the table is a sample of so many ``rows``, ``repeats`` counts in all of them.
+    """
+    for names, distinct in table.repeating_owners(repeats).items():
         example = f'"{names[0]}"' if len(names) == 1 else str(list(names)).replace("'", '"')
         raise RolesError(
-            f"A person seems to have several rows: the {len(table):,} rows carry {distinct:,} "
+            f"A person seems to have several rows: the {rows or len(table):,} rows carry "
+            f"{distinct:,} "
             f"different values of {quoted(names)}, which k would not count. Declare unit = "
             f'{example} in the roles, so that persons are counted, or unit = "row" if each row '
             "is a person all the same."

@@ -23,7 +23,7 @@ from shoal import (
     TopBottomCode,
     protect,
 )
-from shoal.workflow.release._release import public_facts
+from shoal.workflow.release._release import public_facts, written_file
 from shoal.workflow.report import release_page
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
@@ -73,7 +73,7 @@ class Page(HTMLParser):
 def facts_of(release: Release, tmp_path: Path) -> dict[str, Any]:
     data = tmp_path / "data.csv"
     release.masked.write(data, format="csv")
-    return public_facts(release, data_file=data, format="csv")
+    return public_facts(release, written_file(release, data, "csv"))
 
 
 def page_of(table: Table, plan: Plan, tmp_path: Path) -> str:

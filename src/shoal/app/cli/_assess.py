@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from shoal.app.cli._options import (
     AsJson,
     Declared,
+    Engine,
     Names,
     Reading,
     check_page,
@@ -68,6 +69,8 @@ def assess(
     threshold: float = 0.2,
     missing: Literal["own", "wildcard"] = "own",
     html: Path | None = None,
+    engine: Engine = "auto",
+    memory_limit: str | None = None,
     as_json: AsJson = False,
 ) -> None:
     """Measure how exposed a table is and, against its original, what masking cost.
@@ -90,6 +93,9 @@ def assess(
     missing: Whether a missing value is a value of its own, or agrees with every value as the
         statistics offices count.
     html FILE: Write the facts as a page, too.
+    engine: Where the table is counted: in memory (or local), or on duckdb or spark, which measure
+        what follows from classes. With auto the size of DATA decides.
+    memory_limit SIZE: What DuckDB may hold in memory, as 2GB; the rest is spilled to disk.
 
     Roles (a plan, or column names separated by commas)
     ---------------------------------------------------
@@ -112,42 +118,54 @@ def assess(
         may be repeated.
     control DATA: People of the same kind who are not in the table, to compare attacks with.
     """
-    from shoal.workflow import assess
+    from shoal.engines import assess_source
+    from shoal.workflow import EngineSettings, assess
 
     check_page(html)
     if measure and everything:
         raise InputError("The measures are given twice, by --measure and by --all; give one.")
     options = measure_options(option)
     declared = Declared(plan, quasi, sensitive, identifiers, target, unit, household)
+    settings = EngineSettings(memory_limit=memory_limit)
+    chosen = reading.engine_for(data, engine, settings)
+    others = (original, population, control, sampling_fraction, known, measure, option, earlier)
     with Working("Reading the data") as working:
-        if Path(data).is_dir():
-            if same_order:
+        if chosen != "memory":
+            if any(others) or everything or same_order:
                 raise InputError(
-                    "The private half of a release pairs its rows, which were shuffled; leave "
-                    "out --same-order."
+                    f"On the engine '{chosen}' an assessment takes roles and nothing else; leave "
+                    "the other options out, or give --engine memory."
                 )
-            loaded, before = read_released(reading, data, original, declared)
+            found = assess_source(data, declared.roles, chosen, settings)
         else:
-            loaded, before = read_tables(
-                reading, data, original, declared, population, control, same_order=same_order
+            if Path(data).is_dir():
+                if same_order:
+                    raise InputError(
+                        "The private half of a release pairs its rows, which were shuffled; leave "
+                        "out --same-order."
+                    )
+                loaded, before = read_released(reading, data, original, declared)
+            else:
+                loaded, before = read_tables(
+                    reading, data, original, declared, population, control, same_order=same_order
+                )
+            whole = loaded if before is None else before
+            found = assess(
+                loaded,
+                original=before,
+                population=None if population is None else reading.read_other(population),
+                control=None
+                if control is None
+                else _masked_as(reading.read_other(control), whole.roles),
+                sampling_fraction=sampling_fraction,
+                threshold=threshold,
+                missing=missing,
+                known=known_columns(known, whole.columns),
+                measures="all" if everything else split_names(measure, ()) or None,
+                options=options or None,
+                earlier=read_earlier(reading, earlier, before, declared) if earlier else (),
+                progress=working,
             )
-        whole = loaded if before is None else before
-        found = assess(
-            loaded,
-            original=before,
-            population=None if population is None else reading.read_other(population),
-            control=None
-            if control is None
-            else _masked_as(reading.read_other(control), whole.roles),
-            sampling_fraction=sampling_fraction,
-            threshold=threshold,
-            missing=missing,
-            known=known_columns(known, whole.columns),
-            measures="all" if everything else split_names(measure, ()) or None,
-            options=options or None,
-            earlier=read_earlier(reading, earlier, before, declared) if earlier else (),
-            progress=working,
-        )
         refuse_unless_measured(options, found)
         if html is not None:
             working("Writing the page", 0.0)
@@ -173,9 +191,9 @@ def read_tables(
     if original is None:
         if same_order:
             raise InputError("--same-order is about two tables; give the other one as --original.")
-        return loaded.with_roles(declared.roles(loaded)), None
+        return loaded.with_roles(declared.roles(loaded.columns)), None
     before = reading.read_other(original)
-    before = before.with_roles(declared.roles(before))
+    before = before.with_roles(declared.roles(before.columns))
     if same_order and len(loaded) != len(before):
         raise InputError(
             f"--same-order pairs row by row, but the table has {len(loaded):,} rows and the "

@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
 import typer
 
@@ -19,6 +19,7 @@ from shoal.errors import InputError, PlanError, ReadError, RolesError
 
 if TYPE_CHECKING:
     from shoal.table import Roles, Table
+    from shoal.workflow import EngineSettings
 
 _SECTION = re.compile(r"^(\S.*)\n-{3,}\n", re.MULTILINE)
 #: A line of a section; a long one goes on below, indented.
@@ -45,6 +46,7 @@ ReleaseFolder = Annotated[
 AsJson = Annotated[
     bool, typer.Option("--json", metavar="", help="Print JSON and nothing else on stdout.")
 ]
+Engine = Literal["auto", "memory", "local", "duckdb", "spark"]
 Force = Annotated[
     bool, typer.Option("--force", metavar="", help="Replace what an earlier run has written.")
 ]
@@ -153,6 +155,23 @@ class Reading:
         names = _fitting(source)
         return read(source, **{n: v for n, v in self._given().items() if n in names})
 
+    def engine_for(self, source: str, engine: str, settings: EngineSettings) -> str:
+        """The engine for DATA; says on the terminal which one was chosen, if not memory."""
+        from shoal.app.cli.output import ui
+        from shoal.engines import chosen_engine
+
+        chosen, why = chosen_engine(source, engine, settings)
+        if chosen == "memory" or (is_database(source) and engine == "auto"):
+            return "memory"
+        given = self.words()
+        if given:
+            raise InputError(
+                f"The engine '{chosen}' finds out by itself how to read; leave out {given[0]}, or "
+                "give --engine memory."
+            )
+        ui.note(f"Engine: {chosen}, since {why}.")
+        return chosen
+
     def output_format(self, source: str) -> str:
         """The format of a release: that of the data, Parquet for a database."""
         from shoal.table import FORMATS
@@ -246,8 +265,8 @@ class Declared:
     unit: Names = None
     household: Names = None
 
-    def roles(self, table: Table) -> Roles:
-        """The roles of a table that has none yet."""
+    def roles(self, columns: Sequence[str]) -> Roles:
+        """The roles of a table with these columns that has none yet."""
         from shoal.table import Roles
 
         if self.plan is not None:
@@ -257,7 +276,6 @@ class Declared:
                 "No quasi-identifiers are given: name the columns that an intruder may know with "
                 "--quasi a,b or give a --plan; 'shoal roles DATA' suggests some."
             )
-        columns = table.columns
         roles = Roles(
             identifiers=split_names(self.identifiers, columns),
             quasi_identifiers=split_names(self.quasi, columns),
@@ -270,7 +288,7 @@ class Declared:
     def over(self, roles: Roles, table: Table) -> Roles:
         """The roles that a release records, unless the call gives others."""
         given = self.plan is not None or self._names_some
-        return self.roles(table) if given else self._with_target(roles)
+        return self.roles(table.columns) if given else self._with_target(roles)
 
     @property
     def _names_some(self) -> bool:

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from shoal.app.cli._options import AsJson, Data, Force, Reading, command, is_database, shown_source
+from shoal.app.cli._options import (
+    AsJson,
+    Data,
+    Engine,
+    Force,
+    Reading,
+    command,
+    is_database,
+    shown_source,
+)
 from shoal.app.cli.output import ui
 from shoal.app.cli.output._progress import Working
 from shoal.app.cli.output._show_assessment import NOT_BY_CROWDS
@@ -34,7 +43,7 @@ def protect(
     ] = None,
     formulas: Literal["neutralise", "keep"] = "neutralise",
     force: Force = False,
-    engine: Literal["local"] = "local",
+    engine: Engine = "auto",
     as_json: AsJson = False,
 ) -> None:
     """Apply a plan, verify what it requires, and write the release.
@@ -49,25 +58,35 @@ def protect(
     format FORMAT: The format of the released data: csv, tsv, parquet, arrow or xlsx.
     formulas: In csv and tsv: put an apostrophe before texts and column names that a spreadsheet
         would run as formulas, or keep them as they are.
-    engine: Where the plan runs: on this machine.
+    engine: Where the plan runs: in memory (or local), or on duckdb or spark, which write the
+        release in parts. With auto the size of DATA decides.
     """
     from shoal.table import DELIMITER_OF
     from shoal.table.storage._formats import check_format
     from shoal.workflow import Plan, protect
 
+    loaded = Plan.load(plan)
+    chosen = reading.engine_for(data, engine, loaded.engine)
     written = check_format(format) if format else reading.output_format(data)
     check_place(out, force=force)
-    loaded = Plan.load(plan)
+    release: Release
     with Working("Reading the data") as working:
-        original = reading.read(data)
-        release = protect(original, loaded, progress=working.if_watched)
-        source = None if is_database(data) else data
+        if chosen == "memory":
+            release = protect(reading.read(data), loaded, progress=working.if_watched)
+        else:
+            from shoal.engines import protect_source
+
+            written = check_format(format) if format else "parquet"
+            beside = Path(os.path.abspath(out)).parent
+            release = protect_source(
+                data, loaded, chosen, beside=beside, progress=working.if_watched
+            )
         folder = release.save(
             out,
             format=written,
             force=force,
             formulas=formulas,
-            source=source,
+            source=None if is_database(data) else data,
             progress=working.if_watched,
         )
     if as_json:
@@ -77,9 +96,8 @@ def protect(
     if written in DELIMITER_OF:
         _show_formulas(release.masked, formulas)
     ui.heading("Next: check the release again, from its files")
-    ui.command_line(
-        "shoal verify", shlex.quote(str(out)), "--original", *shown_source(data, reading)
-    )
+    against = ("--original", *shown_source(data, reading)) if chosen == "memory" else ()
+    ui.command_line("shoal verify", shlex.quote(str(out)), *against)
 
 
 def check_place(out: Path, *, force: bool) -> None:

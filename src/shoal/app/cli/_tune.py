@@ -81,7 +81,7 @@ def tune(
         check_new(out / "plan.toml", force=force)
     with resumable(), Working("Reading the data") as working:
         loaded = reading.read(data)
-        roles = Declared(plan, target=target).roles(loaded)
+        roles = Declared(plan, target=target).roles(loaded.columns)
         found = tune(
             loaded.with_roles(roles),
             max_risk=max_risk,

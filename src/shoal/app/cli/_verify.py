@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from shoal.app.cli._options import AsJson, Reading, ReleaseFolder, command, is_database
+from shoal.app.cli._options import AsJson, Engine, Reading, ReleaseFolder, command, is_database
 from shoal.app.cli.output import ui
 from shoal.app.cli.output._progress import Working
 from shoal.errors import InputError
@@ -32,6 +32,8 @@ def verify(
     reading: Reading,
     original: str | None = None,
     signer: str | None = None,
+    engine: Engine = "auto",
+    memory_limit: str | None = None,
     as_json: AsJson = False,
 ) -> None:
     """Check a release again, from its files alone, by other code than made it.
@@ -46,14 +48,28 @@ def verify(
         half is needed too.
     signer KEY: Who must have signed: a public key file of SSH, a file of allowed signers, or the
         line of a key.
+    engine: What counts a release in parts: duckdb unless spark is named.
+    memory_limit SIZE: What DuckDB may hold in memory, as 2GB; the rest is spilled to disk.
     """
-    from shoal.workflow import verify
+    from shoal.engines import is_in_parts, verify
+    from shoal.workflow import EngineSettings
 
+    if original is not None and is_in_parts(folder):
+        raise InputError(
+            "A release in parts is verified without its original; leave out --original."
+        )
     with Working("Reading the release") as working:
         before = None if original is None else reading.read(original)
         working("Checking the release", 0.2)
         source = None if original is None or is_database(original) else original
-        found = verify(folder, original=before, source=source, signer=signer)
+        found = verify(
+            folder,
+            original=before,
+            source=source,
+            signer=signer,
+            engine=engine,
+            settings=EngineSettings(memory_limit=memory_limit),
+        )
     if as_json:
         ui.print_json({"release": folder, **found.to_dict()})
     else:

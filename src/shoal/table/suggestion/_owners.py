@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import polars as pl
@@ -61,14 +61,19 @@ def _joined(name: str) -> str:
 
 
 def repeating_owners(
-    columns: Mapping[str, Column], rows: int, roles: Roles
+    columns: Mapping[str, Column],
+    rows: int,
+    roles: Roles,
+    repeats: Callable[[Sequence[str]], int | None] | None = None,
 ) -> dict[tuple[str, ...], int]:
     """Columns that seem to say whose row it is, and repeat, with the number of their values.
 
     Nothing where the roles name a unit, or say that each row is a person. Declared identifiers
     are looked at, and columns that may leave but look like a person's key. What people share, as
-    names, phones and postcodes, is looked at together.
+    names, phones and postcodes, is looked at together. Where ``columns`` are only some rows of
+    many, ``repeats`` counts all of them.
     """
+    count = repeats or (lambda names: repeated([columns[name] for name in names]))
     if rows < _FEWEST:
         return {}
     keys = [
@@ -77,10 +82,10 @@ def repeating_owners(
         if name not in roles.quasi_identifiers and is_person_key(column)
     ]
     found: dict[tuple[str, ...], int] = {
-        (name,): distinct for name in keys if (distinct := repeated([columns[name]])) is not None
+        (name,): distinct for name in keys if (distinct := count([name])) is not None
     }
     if roles.unit_columns:  # which is finer than another key of persons
-        persons = form_classes((columns[name].codes for name in roles.unit_columns), rows).count
+        persons = count(roles.unit_columns) or rows
         return {names: distinct for names, distinct in found.items() if distinct < persons}
     if roles.unit:
         return {}
@@ -99,12 +104,12 @@ def repeating_owners(
         by_nature = hints_of(name).quasi if evidence is None else evidence.kind in _SHARED
         if by_nature:  # several people have the same: a name, a phone, a postcode
             shared.append(name)
-        elif (distinct := repeated([columns[name]])) is not None:
+        elif (distinct := count([name])) is not None:
             found[(name,)] = distinct
     if shared and not found:
         also = [name for name in roles.identifiers if name not in shared]
         of_people = [name for name in also if _is_of_people(columns[name])]
-        if (distinct := repeated([columns[name] for name in (*shared, *of_people)])) is not None:
+        if (distinct := count([*shared, *of_people])) is not None:
             found[tuple(shared)] = distinct
     return found
 

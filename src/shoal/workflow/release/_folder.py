@@ -46,7 +46,7 @@ def complete_or_absent(target: Path, *, replace: bool) -> Iterator[Path]:
     with contextlib.ExitStack() as stack:
         try:
             make_parents(target)
-            partial = stack.enter_context(_workshop(target.parent)) / "folder"
+            partial = stack.enter_context(workshop(target.parent)) / "folder"
             partial.mkdir(mode=0o700)
         except OSError as cause:
             why = cause.strerror or "the system refuses it"
@@ -64,8 +64,8 @@ def complete_files(folder: Path, *, private: bool = True) -> Iterator[Path]:
     Only their owner may read private files. Others get the mode that the user's settings give to
     new files, but nobody else may write to them.
     """
-    with _workshop(folder) as workshop:
-        aside = workshop / "files"
+    with workshop(folder) as room:
+        aside = room / "files"
         aside.mkdir(mode=0o700)
         yield aside
         for root, _, names in os.walk(aside, topdown=False):
@@ -135,23 +135,23 @@ def _exchange(new: Path, old: Path) -> None:
 
 
 @contextlib.contextmanager
-def _workshop(parent: Path) -> Iterator[Path]:
+def workshop(parent: Path) -> Iterator[Path]:
     """A private folder inside ``parent`` that is gone when the block ends, however it ends."""
     if fcntl is None:  # without locks nobody can tell what is left over
         with tempfile.TemporaryDirectory(prefix=WORKSHOP, dir=parent) as folder:
             yield Path(folder)
         return
     _clear_leftovers(parent)
-    workshop, *held = _open_workshop(parent)
+    room, *held = _opened(parent)
     try:
-        yield workshop
+        yield room
     finally:
-        _to_the_end(lambda: _remove(workshop, held[0]))
+        _to_the_end(lambda: _remove(room, held[0]))
         for descriptor in held:
             os.close(descriptor)
 
 
-def _open_workshop(parent: Path) -> tuple[Path, int, int]:
+def _opened(parent: Path) -> tuple[Path, int, int]:
     """A new folder, a descriptor of it, and one of the lock in it, which this process holds."""
     while True:
         workshop = parent / f"{WORKSHOP}{secrets.token_hex(8)}"

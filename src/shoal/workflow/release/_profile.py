@@ -66,11 +66,12 @@ def class_size_profile(original: Table, masked: Table) -> tuple[Bar, ...]:
     ] + [f"{SIZE_LIMITS[-1]}+"]
     spans = _crowded_spans(before)
     first, end = spans[-1]
-    last = max(int(np.flatnonzero(before)[-1]), first) if len(original) else end
+    last = max(int(np.flatnonzero(before)[-1]), first) if original.records else end
     # nobody lives beyond: that tells no value of anybody, and one wide bar would tell nothing
     spans[-1:] = [(first, last), *((empty, empty) for empty in range(last + 1, end + 1))]
     joined = [_joined_size_label(labels[first : last + 1]) for first, last in spans]
-    return _bars(joined, _sums(before, spans), _sums(after, spans), len(original), len(masked))
+    sums = _sums(before, spans), _sums(after, spans)
+    return _bars(joined, *sums, original.records, masked.records)
 
 
 def _records_by_size(classes: Classes) -> npt.NDArray[np.float64]:
@@ -82,22 +83,28 @@ def _records_by_size(classes: Classes) -> npt.NDArray[np.float64]:
 def column_profiles(original: Table, masked: Table) -> list[ColumnProfile]:
     """What happened to each column of the original but the identifiers."""
     names = [n for n in original.columns if n not in original.roles.withheld]
-    return [_profile(original, masked, name) for name in names]
+    changed = {n: masked.changed_count(n, original) for n in names if n in masked.columns}
+    return [
+        column_profile(original, masked, name, changed.get(name, 0) / masked.records)
+        for name in names
+    ]
 
 
-def _profile(original: Table, masked: Table, name: str) -> ColumnProfile:
+def column_profile(
+    original: Table, masked: Table | None, name: str, changed: float | None
+) -> ColumnProfile:
+    """What happened to one column, of which a share of the cells changed; None if unknown."""
     role, kind = original.roles.of(name), original.kind(name)
-    if name not in masked.columns:
+    if masked is None or name not in masked.columns:
         return ColumnProfile(name, role, kind, "removed", None, (), False)
-    changed = masked.changed_count(name, original)
     numeric = kind in ("integer", "float") and masked.kind(name) in ("integer", "float")
     bars_of = _numeric_bars if numeric else _value_bars
-    if not changed:
+    if changed == 0:
         # the original is not shown beside it: with a few records taken out, the difference
         # of two otherwise equal pictures would be those records
         bars = bars_of(None, masked, name)
         return ColumnProfile(name, role, kind, "unchanged", 0.0, bars, numeric)
-    share = crowded_percent(changed / len(masked), len(masked))
+    share = None if changed is None else crowded_percent(changed, masked.records)
     if not numeric and (released := _released_intervals(original, masked, name)) is not None:
         bars = _interval_bars(original, masked, name, *released)
         return ColumnProfile(name, role, kind, "changed", share, bars, True, intervals=True)
@@ -230,7 +237,8 @@ def _with_missing(
         labels = [*labels, "missing"]
         after = np.append(after, missing)
         before = None if before is None else np.append(before, crowd)
-    return _bars(labels, before, after, 0 if original is None else len(original), len(masked))
+    rows = 0 if original is None else original.records
+    return _bars(labels, before, after, rows, masked.records)
 
 
 def _crowded_spans(counts: npt.NDArray[Any]) -> list[tuple[int, int]]:

@@ -6,7 +6,7 @@ import hashlib
 import io
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -119,13 +119,26 @@ def _holds_current_folder(target: Path) -> bool:
 def _write_public(
     release: Release, folder: Path, format: str, formulas: Formulas, tell: Progress
 ) -> None:
-    from shoal.workflow.report import release_page
-
     folder.mkdir(mode=0o755)
     data = folder / f"data.{format}"
     release.masked.write(data, format=format, formulas=formulas)
     tell("Writing the report", 0.3)
-    facts = public_facts(release, data_file=data, format=format, formulas=formulas)
+    write_facts(release, folder, written_file(release, data, format, formulas))
+
+
+def written_file(
+    release: Release, data: Path, format: str, formulas: Formulas = "neutralise"
+) -> dict[str, Any]:
+    """What ``release.json`` says of the file of the data."""
+    told = _formulas(release.masked, formulas) if format in DELIMITER_OF else None
+    return {"file": data.name, "format": format, "sha256": _digest(data), "formulas": told}
+
+
+def write_facts(release: Release, folder: Path, written: Mapping[str, Any]) -> None:
+    """Write the report and ``release.json`` beside the data, with what was written of these."""
+    from shoal.workflow.report import release_page
+
+    facts = public_facts(release, written)
     report = folder / "report.html"
     report.write_text(release_page(release, facts), encoding="utf-8")
     facts["report"] = {"file": report.name, "sha256": _digest(report)}
@@ -134,9 +147,7 @@ def _write_public(
     )
 
 
-def public_facts(
-    release: Release, *, data_file: Path, format: str, formulas: Formulas = "neutralise"
-) -> dict[str, Any]:
+def public_facts(release: Release, written: Mapping[str, Any]) -> dict[str, Any]:
     """The content of ``release.json``: nothing in it comes from a single original record."""
     from shoal import __version__
 
@@ -149,13 +160,10 @@ def public_facts(
         "shoal": __version__,
         "created": datetime.now(UTC).date().isoformat(),
         "data": {
-            "file": data_file.name,
-            "format": format,
-            "sha256": _digest(data_file),
+            **written,
             "rows": len(masked),
             "persons": masked.person_count if masked.has_persons else None,
             "shuffled": not release.plan.keep_order,
-            "formulas": _formulas(masked, formulas) if format in DELIMITER_OF else None,
             "columns": [
                 {"name": name, "type": kind, "role": masked.roles.of(name)}
                 for name, kind in masked.schema.items()
@@ -236,19 +244,27 @@ def _write_private(
     write_private(folder / "records.parquet", records)
     sampling = _write_sampling(masked.sampling, folder / SAMPLING_FILE)
     unchanged = release.after.measurements.get("unchanged_records")
-    audit = {
-        "format_version": FORMAT_VERSION,
-        "warning": "Whoever has this half can link the release to the original. Keep it apart.",
+    more = {
         "source_sha256": None if source is None else source_digest(Path(source)),
         "release_sha256": facts_digest,
         "records_sha256": hashlib.sha256(records).hexdigest(),
         "sampling": sampling,
-        "rows_before": release.rows_before,
-        "identifiers": list(release.removed_identifiers),
         "exchanges": [
             {"columns": list(e.columns), "randomness": e.origin} for e in masked.exchanges
         ],
         "unchanged_records": None if unchanged is None else unchanged.details["records"],
+    }
+    write_audit(release, folder, more)
+
+
+def write_audit(release: Release, folder: Path, more: Mapping[str, Any]) -> None:
+    """Write what the private half says of a release."""
+    audit = {
+        "format_version": FORMAT_VERSION,
+        "warning": "Whoever has this half can link the release to the original. Keep it apart.",
+        "rows_before": release.rows_before,
+        "identifiers": list(release.removed_identifiers),
+        **more,
         **release.audit,
     }
     text = json.dumps(audit, indent=2, ensure_ascii=False) + "\n"

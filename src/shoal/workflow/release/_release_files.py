@@ -187,13 +187,14 @@ def untouched_columns(facts: Mapping[str, Any], masked: Table) -> list[str]:
 
 def read_facts(place: Place) -> dict[str, Any]:
     """What ``release.json`` says; ReleaseError where it is not as Shoal writes it."""
-    facts = _read_json(place.public / "release.json", _LARGEST_FACTS)
+    facts = read_json(place.public / "release.json", _LARGEST_FACTS)
     if isinstance(facts, dict) and facts.get("format_version") != FORMAT_VERSION:
         raise ReleaseError("release.json is of a version that this Shoal does not know")
     return check_shape(facts, FACTS, "release.json")
 
 
-def _read_json(path: Path, largest: int) -> Any:
+def read_json(path: Path, largest: int = _LARGEST_AUDIT) -> Any:
+    """What a file of JSON says; ReleaseError where it is damaged, a link or too large."""
     try:
         return parse_json(read_plain(path, largest=largest))
     except (ValueError, RecursionError):
@@ -237,7 +238,7 @@ class Audit:
     @classmethod
     def read(cls, private: Path) -> Audit:
         """ReleaseError where the audit is not as Shoal writes it."""
-        facts = _read_json(private / "audit.json", _LARGEST_AUDIT)
+        facts = read_json(private / "audit.json", _LARGEST_AUDIT)
         return cls(private, check_shape(facts, AUDIT, "audit.json"))
 
     @cached_property

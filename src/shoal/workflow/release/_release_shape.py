@@ -121,6 +121,10 @@ def _is(kind: type) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, kind)
 
 
+def _nothing(value: Any) -> bool:
+    return value is None
+
+
 def _maybe(shape: Shape) -> Callable[[Any], bool]:
     return lambda value: value is None or _misfit(value, shape, "") is None
 
@@ -224,6 +228,24 @@ FACTS: Final = {
     "report": {"file": _among("report.html"), "sha256": _sha256},
 }
 
+_PART: Final = {"file": _written(r"part-\d{5}\.parquet"), "rows": _count, "sha256": _sha256}
+MOST_PARTS: Final = 100_000
+
+#: ``release.json`` of a release in parts.
+FACTS_IN_PARTS: Final = FACTS | {
+    "data": {
+        "file": _among("data"),
+        "format": _among("parquet"),
+        "sha256": _sha256,
+        "parts": [_PART, MOST_PARTS],
+        "formulas": _nothing,
+        "rows": _count,
+        "persons": _maybe(_count),
+        "shuffled": _flag,
+        "columns": [_COLUMN, MOST_COLUMNS],
+    }
+}
+
 #: ``audit.json``, as far as it is used: it is private, and may have more to remember.
 AUDIT: Final = {
     "format_version": _version,
@@ -247,5 +269,22 @@ AUDIT: Final = {
         "smallest": _maybe(_count),
         "*": None,
     },
+    "*": None,
+}
+
+#: ``audit.json`` of a release in parts.
+AUDIT_IN_PARTS: Final = {
+    "format_version": _version,
+    "warning": _text,
+    "source": [{"name": _text, "bytes": _count}],
+    "release_sha256": _sha256,
+    "parts": [_PART, MOST_PARTS],
+    "rows_before": _count,
+    "identifiers": [_text],
+    "engine": _text,
+    "plan": _table,
+    "roles": _table,
+    "steps": [_table],
+    "requirements": [_anything],
     "*": None,
 }

@@ -84,17 +84,27 @@ def verify(
         All checks; ``holds`` says whether nothing failed.
     """
     _check_call(original, source)
-    signers = None if signer is None else read_signers(signer)
+    if signer is not None:
+        read_signers(signer)  # what is wrong with it is said before the long work
     place = Place.of(Path(folder))
-    checks = Checks(check_release(place, original=original, source=source).checks)
-    signed_by = None
+    return with_signature(
+        place.root, check_release(place, original=original, source=source), signer
+    )
+
+
+def with_signature(
+    folder: Path, found: Verification, signer: str | os.PathLike[str] | None
+) -> Verification:
+    """The checks of a release, with that of its signature where it has or needs one."""
+    signers = None if signer is None else read_signers(signer)
+    place, checks, signed_by = Place.of(folder), Checks(found.checks), None
     if any(check.name == PLAIN for check in checks):
         return Verification(tuple(checks))  # a link: what it leads to is not opened
     if signers is not None or os.path.lexists(place.public / SIGNATURE_FILE):
-        found = checks.read(SIGNATURE, lambda: check_signature(place, signers))
-        if found is not None:
-            checks.run(SIGNATURE, lambda: found[0])
-            signed_by = found[1]
+        signature = checks.read(SIGNATURE, lambda: check_signature(place, signers))
+        if signature is not None:
+            checks.run(SIGNATURE, lambda: signature[0])
+            signed_by = signature[1]
     return Verification(tuple(checks), signed_by)
 
 

@@ -1,0 +1,252 @@
+"""Tables larger than memory: the same plan on DuckDB and on Spark.
+
+An engine counts, and what needs only counts gives what memory gives. ``protect``, ``assess`` and
+``verify`` here take a table as before, or a path, a relation of DuckDB, a lazy frame of polars or
+a frame of Spark.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+from shoal.engines._engine import Engine, roles_on
+from shoal.engines._protect import LargeRelease, LargeTable
+from shoal.errors import InputError, RolesError, quoted
+from shoal.masking import Progress
+from shoal.table import Roles, Table, available_memory, read
+from shoal.workflow import Assessment, EngineSettings, Plan, Release, Verification
+from shoal.workflow import assess as assess_in_memory
+from shoal.workflow import protect as protect_in_memory
+from shoal.workflow import verify as verify_in_memory
+
+__all__ = [
+    "ENGINES",
+    "EngineName",
+    "LargeRelease",
+    "LargeTable",
+    "assess",
+    "assess_source",
+    "chosen_engine",
+    "is_in_parts",
+    "protect",
+    "protect_source",
+    "verify",
+]
+
+EngineName = Literal["auto", "memory", "local", "duckdb", "spark"]
+ENGINES = ("auto", "memory", "local", "duckdb", "spark")
+
+#: A table in memory takes about so many times the bytes of its file.
+_GROWTH = {".parquet": 8, ".pq": 8, ".csv": 3, ".tsv": 3, ".gz": 15}
+
+
+def protect(
+    table: Any,
+    plan: Plan,
+    *,
+    engine: EngineName = "auto",
+    progress: Progress | None = None,
+) -> Release:
+    """Mask a table by a plan and verify what the plan requires, or raise RequirementNotMet.
+
+    Identifiers are taken out first, the steps are applied in order, every requirement is measured
+    on the result by code that did not take part in the masking, and the rows are shuffled.
+
+    Parameters
+    ----------
+    table : Table, path, duckdb relation, polars LazyFrame or Spark DataFrame
+        The original. A Table has its roles, or the plan has them; anything else is not read into
+        memory: the plan names the roles, and an engine does the work.
+    plan : Plan
+        Steps and requirements.
+    engine : {"auto", "memory", "duckdb", "spark"}
+        Where the plan runs. ``"auto"`` takes memory for a Table, Spark for its frames, and DuckDB
+        for everything else that does not fit memory.
+    progress : callable, optional
+        Called with what is being done and the share that is done.
+
+    Returns
+    -------
+    Release
+        The masked table with its claims; ``release.save("out/")`` writes it.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import KAnonymity, Plan, Roles, Round, Table
+    >>> frame = pl.DataFrame({"name": ["Ann", "Bo", "Cy", "Di"], "age": [31, 32, 58, 61]})
+    >>> table = Table(frame, Roles(identifiers=["name"], quasi_identifiers=["age"]))
+    >>> release = protect(table, Plan([Round(base=20)], require=[KAnonymity(2)]))
+    >>> sorted(release.masked.frame["age"])
+    [40, 40, 60, 60]
+    """
+    if isinstance(table, Table) or not isinstance(plan, Plan):
+        return protect_in_memory(table, plan, progress=progress)
+    chosen, _ = chosen_engine(table, engine, plan.engine)
+    if chosen == "memory":
+        return protect_in_memory(_in_memory(table), plan, progress=progress)
+    return protect_source(table, plan, chosen, progress=progress)
+
+
+def protect_source(
+    source: Any,
+    plan: Plan,
+    engine: str,
+    *,
+    beside: Path | None = None,
+    progress: Progress | None = None,
+) -> LargeRelease:
+    """Protect rows on an engine that was chosen; its workshop lies beside a place."""
+    from shoal.engines._protect import finish, protect_on
+
+    with contextlib.ExitStack() as stack:
+        workshop = stack.enter_context(_workshop(plan.engine, beside))
+        running = stack.enter_context(_started(engine, plan.engine, workshop, source))
+        closing = contextlib.ExitStack()
+        release = protect_on(running, source, plan, workshop, closing, progress)
+        closing.push(stack.pop_all())
+    finish(release)
+    return release
+
+
+def assess(
+    table: Any, *, engine: EngineName = "auto", roles: Roles | None = None, **options: Any
+) -> Assessment:
+    """Measure how exposed a table is and, against its original, what masking cost.
+
+    A Table is assessed in memory, by every measure that applies: see :func:`shoal.workflow.assess`
+    for its options. Anything else is counted by an engine, and needs ``roles``.
+    """
+    if isinstance(table, Table):
+        return assess_in_memory(table, **options)
+    chosen, _ = chosen_engine(table, engine, EngineSettings())
+    if chosen == "memory":
+        return assess_in_memory(_in_memory(table, roles), **options)
+    if options:
+        raise InputError(
+            f"On an engine an assessment takes no {quoted(options)}; use the engine 'memory'."
+        )
+    if roles is None or not roles.quasi_identifiers:
+        raise RolesError(
+            "No quasi-identifiers are declared, so nothing can be said about risk; name the "
+            "columns that an intruder may know."
+        )
+    return assess_source(table, lambda columns: roles, chosen, EngineSettings())
+
+
+def assess_source(
+    source: Any,
+    roles_of: Callable[[Sequence[str]], Roles],
+    engine: str,
+    settings: EngineSettings,
+) -> Assessment:
+    """Assess rows on an engine that was chosen: all that follows from classes."""
+    from shoal.workflow._assess import assess_release
+
+    with _workshop(settings, None) as folder, _started(engine, settings, folder, source) as running:
+        rows = running.source(source)
+        roles = roles_of(rows.columns)
+        absent = [name for _, name in roles.items() if name not in rows.columns]
+        if absent:
+            raise RolesError(f"The source has no column {quoted(absent)}, which the roles name.")
+        names = [*roles.quasi_identifiers, *roles.sensitive, *roles.unit_columns]
+        found = assess_release(rows.tally(names, roles_on(roles, names)), None)
+        return replace(found, columns=len(rows.columns))
+
+
+def verify(
+    folder: str | os.PathLike[str],
+    *,
+    original: Table | None = None,
+    source: str | os.PathLike[str] | None = None,
+    signer: str | os.PathLike[str] | None = None,
+    engine: EngineName = "auto",
+    settings: EngineSettings | None = None,
+) -> Verification:
+    """Check a release again from its files.
+
+    See :func:`shoal.workflow.verify`. A release in parts is counted by an engine: DuckDB unless
+    another one is named.
+    """
+    from shoal.engines._verify import verify_in_parts
+    from shoal.workflow.release._verify import with_signature
+
+    if not is_in_parts(folder):
+        return verify_in_memory(folder, original=original, source=source, signer=signer)
+    chosen = "duckdb" if engine in ("auto", "memory", "local") else engine
+    given = settings or EngineSettings()
+    with _workshop(given, None) as workshop, _started(chosen, given, workshop, None) as running:
+        return with_signature(Path(folder), verify_in_parts(folder, running), signer)
+
+
+def is_in_parts(folder: str | os.PathLike[str]) -> bool:
+    """Whether a folder is a release in parts."""
+    place = Path(folder)
+    found = [half / "data" for half in (place / "public", place)]
+    return any(path.is_dir() and not path.is_symlink() for path in found)
+
+
+def chosen_engine(source: Any, engine: str, settings: EngineSettings) -> tuple[str, str]:
+    """The engine for a source, and why; its size is looked at, and nothing is read."""
+    if engine not in ENGINES:
+        raise InputError(f"There is no engine '{engine}'; known are {', '.join(ENGINES)}.")
+    if engine in ("memory", "local"):
+        return "memory", "it was asked for"
+    if engine != "auto":
+        return engine, "it was asked for"
+    if type(source).__module__.startswith("pyspark"):
+        return "spark", "the table is a frame of Spark"
+    if settings.master is not None:
+        return "spark", "the plan names a cluster"
+    if not isinstance(source, (str, os.PathLike)):
+        return "duckdb", "the table is not in memory"
+    path = Path(source)
+    if path.is_dir():
+        if any(os.path.lexists(path / name) for name in ("release.json", "public")):
+            return "memory", "the folder is a release"
+        return "duckdb", "the source is a folder of files"
+    if not path.is_file():
+        return "memory", "the source is a database"
+    needed = path.stat().st_size * _GROWTH.get(path.suffix.lower(), 1)
+    free = available_memory()
+    if needed > free and path.suffix.lower() in _GROWTH:
+        return "duckdb", f"it needs about {_size(needed)}, and {_size(free)} of memory are free"
+    return "memory", f"it needs about {_size(needed)}, and {_size(free)} of memory are free"
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e9:.1f} GB" if count >= 1e8 else f"{max(1, round(count / 1e6))} MB"
+
+
+def _in_memory(source: Any, roles: Roles | None = None) -> Table:
+    if isinstance(source, (str, os.PathLike)):
+        return read(source, roles=roles)
+    return Table(source.collect() if hasattr(source, "collect") else source, roles)
+
+
+@contextlib.contextmanager
+def _workshop(settings: EngineSettings, beside: Path | None) -> Iterator[Path]:
+    """A private folder that is gone when the block ends, and whose leftovers are cleared."""
+    from shoal.workflow.release._folder import make_parents, workshop
+
+    parent = Path(settings.temporary) if settings.temporary else beside
+    parent = Path(tempfile.gettempdir()) if parent is None else parent
+    make_parents(parent / "x")
+    with workshop(parent) as folder:
+        yield folder
+
+
+def _started(engine: str, settings: EngineSettings, workshop: Path, source: Any) -> Engine:
+    if engine == "duckdb":
+        from shoal.engines._duckdb import DuckDb
+
+        return DuckDb(settings, workshop)
+    from shoal.engines._spark import Spark
+
+    return Spark(settings, workshop, getattr(source, "sparkSession", None))

@@ -1,0 +1,121 @@
+"""Chunks of similar rows: a tree of cuts at quantiles of a sample.
+
+At each node the column with the widest range among the rows of the node is cut at its median. Rows
+chosen at random would lose much more than chunks of neighbours do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from shoal.engines._engine import HIDDEN
+from shoal.kernels.arrays import Floats, Integers
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Rows whose column is at most a number go to one side; a side below 0 is a chunk."""
+
+    column: int
+    number: float
+    sides: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Cuts of some columns; ``levels`` are the values of those that are not numbers."""
+
+    columns: tuple[str, ...]
+    levels: dict[str, pl.Series]
+    cuts: tuple[Cut, ...]
+
+    def chunks(self, frame: pl.DataFrame) -> Integers:
+        """The chunk of each row."""
+        at = np.zeros(frame.height, np.int64)
+        if not self.cuts:
+            return at
+        places = [_places(frame[name], self.levels.get(name)) for name in self.columns]
+        for node, cut in enumerate(self.cuts):
+            here = at == node
+            if here.any():
+                low, high = cut.sides
+                at[here] = np.where(places[cut.column][here] <= cut.number, low, high)
+        return -at - 1
+
+
+@dataclass(frozen=True)
+class ChunkOf:
+    """Add the number of the chunk of each row."""
+
+    tree: Tree
+
+    def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
+        return frame.with_columns(pl.Series(HIDDEN + "chunk", self.tree.chunks(frame)))
+
+
+def cuts_of(sample: pl.DataFrame, columns: Sequence[str], total: int, *, chunk: int) -> Tree:
+    """Cuts such that about ``chunk`` of the ``total`` rows are in each chunk.
+
+    A chunk has at least half as many, as far as the sample tells; where a column has no value
+    to cut at, it stays whole.
+    """
+    levels = {
+        name: sample[name].drop_nulls().unique().sort()
+        for name in columns
+        if not (sample.schema[name].is_numeric() or sample.schema[name].is_temporal())
+    }
+    places = np.column_stack([_places(sample[name], levels.get(name)) for name in columns])
+    spans = np.ptp(places, axis=0) if len(places) else np.ones(len(columns))
+    scaled = places / np.where(spans > 0, spans, 1.0)
+    smallest = max(1, int(len(places) * chunk / max(total, 1)))
+    cuts: list[Cut | None] = []
+    chunks = 0
+
+    def grow(rows: Integers) -> int:
+        nonlocal chunks
+        found = _best(scaled[rows]) if len(rows) >= 2 * smallest else None
+        if found is None:
+            chunks += 1
+            return -chunks
+        column, below = found
+        node = len(cuts)
+        cuts.append(None)
+        number = float(places[rows[below], column].max())
+        cuts[node] = Cut(column, number, (grow(rows[below]), grow(rows[~below])))
+        return node
+
+    grow(np.arange(len(places)))
+    return Tree(tuple(columns), levels, tuple(cut for cut in cuts if cut is not None))
+
+
+def _best(scaled: Floats) -> tuple[int, npt.NDArray[np.bool_]] | None:
+    """The column with the widest range that can be cut at its median, and who is below."""
+    for column in np.argsort(-np.ptp(scaled, axis=0), kind="stable").tolist():
+        values = scaled[:, column]
+        if np.ptp(values) == 0:
+            return None
+        middle = np.median(values)
+        below = values <= middle
+        if below.all():
+            below = values < middle
+        if min(below.sum(), (~below).sum()) * 4 >= len(values):
+            return column, below
+    return None
+
+
+def _places(cells: pl.Series, levels: pl.Series | None) -> Floats:
+    """Cells as numbers: dates by their ticks, texts by their rank; missing ones come first."""
+    if levels is None:
+        numbers = cells.to_physical().cast(pl.Float64).to_numpy()
+    else:
+        ranks = pl.Series(np.arange(len(levels), dtype=np.float64))
+        numbers = cells.replace_strict(
+            levels, ranks, default=None, return_dtype=pl.Float64
+        ).to_numpy()
+    lowest = np.nanmin(numbers, initial=np.inf)
+    return np.where(np.isnan(numbers), min(lowest, 0.0) - 1.0, numbers)

@@ -1,0 +1,484 @@
+"""DuckDB: tables larger than memory on one machine.
+
+What does not fit the limit of memory is spilled to files in a private folder, encrypted with a key
+that only the process knows. A process that is killed leaves files that nobody can read; the next
+one that writes into the same folder removes them. With DuckDB's extension ``httpfs`` OpenSSL
+encrypts, else DuckDB's own cipher, whose keys come from a weaker source of randomness.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from shoal.engines._engine import (
+    _TIMES,
+    HIDDEN,
+    PART,
+    ROW,
+    Engine,
+    Function,
+    Rows,
+    check_names,
+    refuse_too_many,
+)
+from shoal.engines._parts import Shards, write_frame
+from shoal.errors import InputError, MissingExtra, ReadError
+from shoal.kernels.arrays import Integers
+from shoal.randomness import SecretStream
+from shoal.workflow import EngineSettings
+
+#: Text columns with at most so many values are counted by number.
+_MOST_LEVELS = 100_000
+
+
+class DuckDb(Engine):
+    """An engine on one machine, out of core."""
+
+    name = "duckdb"
+
+    def __init__(self, settings: EngineSettings, private: Path) -> None:
+        try:
+            import duckdb
+        except ImportError:
+            raise MissingExtra("The engine 'duckdb'", "sql") from None
+        self._private = private
+        self._duckdb = duckdb
+        self._names = itertools.count()
+        self.database = duckdb.connect(":memory:")
+        spill = private / "spill"
+        spill.mkdir(mode=0o700, exist_ok=True)
+        self._set("temp_directory", str(spill))
+        self._encrypt()
+        if settings.memory_limit is not None:
+            self._set("memory_limit", settings.memory_limit)
+            # half is for DuckDB, half for the combinations and rows that Python holds
+            limit = self.query("SELECT current_setting('memory_limit') AS text")["text"][0]
+            number, unit = limit.split()
+            self._set("memory_limit", f"{float(number) / 2:.2f} {unit}")
+        self._set("threads", str(os.cpu_count() or 1))
+        self.database.execute("SET preserve_insertion_order = true")
+        self.database.execute("SET enable_progress_bar = false")
+
+    def _set(self, name: str, value: str) -> None:
+        try:
+            self.database.execute(f"SET {name} = '{value.replace(chr(39), chr(39) * 2)}'")
+        except self._duckdb.Error:
+            raise InputError(
+                f"DuckDB does not take '{value}' as its {name.replace('_', ' ')}; write it as "
+                "'2GB' or '500MB'."
+            ) from None
+
+    def _encrypt(self) -> None:
+        """Encrypt what is spilled; by OpenSSL where DuckDB's extension for it is installed."""
+        with contextlib.suppress(self._duckdb.Error):
+            self.database.execute("SET autoinstall_known_extensions = false")
+            self.database.execute("LOAD httpfs")
+            self.database.execute("SET temp_file_encryption = true")
+            return
+        self.database.execute("SET force_mbedtls_unsafe = 'true'")
+        self.database.execute("SET temp_file_encryption = true")
+
+    # -- questions
+
+    def query(self, text: str) -> pl.DataFrame:
+        with _in_words():
+            found = pl.from_arrow(self.database.sql(text).to_arrow_table())
+        assert isinstance(found, pl.DataFrame)
+        return found
+
+    def quote(self, name: str) -> str:
+        return '"' + name.replace('"', '""') + '"'
+
+    def view(self, text: str) -> str:
+        name = self._fresh()
+        with _in_words():
+            self.database.execute(f"CREATE VIEW {name} AS {text}")
+        return name
+
+    def _fresh(self) -> str:
+        return f"shoal_{next(self._names)}"
+
+    def counted(self, rows: Rows, columns: Sequence[str]) -> pl.DataFrame:
+        """Count by numbers where a column of text has few values: that takes less memory."""
+        if rows.before is not None:
+            return self._summed(rows, columns)
+        shown, made, kinds = [], [], dict(rows.kinds(columns))
+        for name in columns:
+            quoted = self.quote(name)
+            values = self._few_values(rows, quoted) if kinds[name] == pl.String else None
+            if values is None:
+                shown.append(quoted)
+                continue
+            made.append(self._numbering(values))
+            kinds[name] = pl.Enum(values)
+            shown.append(f"CAST({quoted} AS {made[-1]}) AS {quoted}")
+        listed = ", ".join([*shown, f"count(*) AS {_TIMES}"])
+        found = self._grouped(f"SELECT {listed} FROM {rows.name} GROUP BY ALL", columns)
+        found = found.cast(pl.Schema(kinds))
+        for kind in made:
+            self.database.execute(f"DROP TYPE {kind}")
+        return found
+
+    def _grouped(self, text: str, columns: Sequence[str]) -> pl.DataFrame:
+        """The answer to a grouping, fetched only where it fits."""
+        name = self._fresh()
+        with _in_words():
+            self.database.execute(f"CREATE TABLE {name} AS {text}")
+        refuse_too_many(int(self.query(f"SELECT count(*) AS n FROM {name}")["n"][0]), columns)
+        found = self.query(f"SELECT * FROM {name}")
+        self.database.execute(f"DROP TABLE {name}")
+        return found
+
+    def _few_values(self, rows: Rows, quoted: str) -> pl.Series | None:
+        """The values of a column of text in their order, where they are few."""
+        found = self.query(
+            f"SELECT DISTINCT {quoted} AS value FROM {rows.name} "
+            f"WHERE {quoted} IS NOT NULL LIMIT {_MOST_LEVELS + 1}"
+        )["value"]
+        return found.sort() if 0 < len(found) <= _MOST_LEVELS else None
+
+    def _numbering(self, values: pl.Series) -> str:
+        """A type whose values are texts, held as numbers."""
+        kind, offered = self._fresh(), self._fresh()
+        self.database.register(offered, values.alias("value").to_frame().to_arrow())
+        self.database.execute(f"CREATE TYPE {kind} AS ENUM (SELECT value FROM {offered})")
+        self.database.unregister(offered)
+        return kind
+
+    def _summed(self, rows: Rows, columns: Sequence[str]) -> pl.DataFrame:
+        """Count what functions make of the rows, while they make it."""
+        times = pl.len().cast(pl.Int64).alias(_TIMES)
+        counts = (
+            frame.group_by(columns).agg(times) if columns else frame.select(times)
+            for frame in self._frames(rows)
+        )
+        name = self._kept_table(counts, {**rows.kinds(columns), _TIMES: pl.Int64()})
+        listed = ", ".join(
+            [*(self.quote(n) for n in columns), f"sum({_TIMES})::BIGINT AS {_TIMES}"]
+        )
+        group = " GROUP BY ALL" if columns else ""
+        found = self._grouped(f"SELECT {listed} FROM {name}{group}", columns)
+        found = found.cast(rows.kinds(columns))
+        self.database.execute(f"DROP TABLE {name}")
+        return found.drop_nulls(_TIMES)
+
+    def settled(self, rows: Rows, columns: Sequence[str]) -> Rows:
+        if rows.before is None:
+            return rows
+        kinds = rows.kinds(columns)
+        frames = (frame.select(columns) for frame in self._frames(rows))
+        return Rows(self, self._kept_table(frames, kinds), kinds)
+
+    def collected(self, rows: Rows) -> pl.DataFrame:
+        frames = list(self._frames(rows))
+        if frames:
+            return pl.concat(frames)
+        return pl.DataFrame(schema={ROW: pl.Int64(), **rows.schema, **rows.hidden})
+
+    # -- rows
+
+    def source(self, given: Any) -> Rows:
+        """A file or folder of Parquet, a CSV file, a table of a DuckDB file, or a relation."""
+        if isinstance(given, (str, os.PathLike)):
+            return self._rows_of_path(Path(given))
+        name, offered = self._fresh(), self._fresh()
+        with _in_words():
+            self.database.register(offered, _reader_of(given))
+            self._fill(
+                name,
+                self.database.sql(f"SELECT row_number() OVER () - 1 AS {ROW}, * FROM {offered}"),
+            )
+            self.database.unregister(offered)
+        return self._described(name)
+
+    def _rows_of_path(self, path: Path) -> Rows:
+        if path.is_dir() or path.suffix.lower() in (".parquet", ".pq"):
+            files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
+            if not files:
+                raise ReadError(f"There is no file of Parquet in '{path}'.")
+            return self.read(files, base=path)
+        if path.suffix.lower() in (".csv", ".tsv", ".gz"):
+            return self._rows_of_text(path)
+        raise ReadError(
+            f"The engine 'duckdb' reads Parquet, CSV and tables of DuckDB, not '{path.name}'; "
+            "convert it to Parquet first."
+        )
+
+    def read(self, files: Sequence[Path], base: Path | None = None) -> Rows:
+        """Files of Parquet; the key of a row is its place in its file, below that of the file."""
+        listed = ", ".join("'" + str(f).replace("'", "''") + "'" for f in files)
+        hive = base is not None and base.is_dir() and any("=" in str(f.parent) for f in files)
+        options = f"union_by_name = {len(files) > 1}, hive_partitioning = {hive}".lower()
+        import pyarrow.parquet as pq
+
+        name = self._fresh()
+        with _in_words():
+            check_names(pq.read_schema(files[0]).names)
+            self.database.execute(
+                f"CREATE VIEW {name} AS "
+                f"SELECT ((file_index << 40) + file_row_number)::BIGINT AS {ROW}, * "
+                f"FROM read_parquet([{listed}], {options})"
+            )
+        return self._described(name)
+
+    def _rows_of_text(self, path: Path) -> Rows:
+        """A file of text: the types are those that reading it whole would find."""
+        from shoal.engines._text import typed_columns
+
+        name, raw = self._fresh(), self._fresh()
+        quoted = "'" + str(path).replace("'", "''") + "'"
+        head, columns = typed_columns(path, self._private)
+        options = (
+            f"all_varchar = true, header = true, delim = '{head.delimiter}', quote = '\"', "
+            "escape = '\"', strict_mode = true, null_padding = false, nullstr = ["
+            + ", ".join(f"'{one}'" for one in head.missing)
+            + "]"
+        )
+        with _in_words():
+            self._fill(
+                raw,
+                self.database.sql(
+                    f"SELECT row_number() OVER () - 1 AS {ROW}, * "
+                    f"FROM read_csv({quoted}, {options})"
+                ),
+            )
+            kinds = {n: k for n, k in columns.items() if not self._misfits(raw, n, k)}
+            shown = [f"{self._cast(n, kinds.get(n))} AS {self.quote(n)}" for n in columns]
+            self.database.execute(
+                f"CREATE VIEW {name} AS SELECT {', '.join([ROW, *shown])} FROM {raw}"
+            )
+        return self._described(name)
+
+    def _cast(self, name: str, kind: str | None) -> str:
+        return self.quote(name) if kind is None else f"TRY_CAST({self.quote(name)} AS {kind})"
+
+    def _misfits(self, raw: str, name: str, kind: str | None) -> int:
+        """How many texts are not of the type that the first ones are of."""
+        if kind is None:
+            return 0
+        text = self.quote(name)
+        padded = f" OR regexp_matches({text}, '^[+-]?0[0-9]')" if kind != "BOOLEAN" else ""
+        found = self.query(
+            f"SELECT count(*) AS n FROM {raw} WHERE {text} IS NOT NULL AND "
+            f"(TRY_CAST({text} AS {kind}) IS NULL{padded})"
+        )
+        return int(found["n"][0])
+
+    def _fill(self, name: str, relation: Any) -> None:
+        """Keep rows; what does not fit memory is spilled, encrypted."""
+        relation.create(name)
+
+    def _described(self, name: str) -> Rows:
+        """The rows under a name, with values in one spelling: −0.0 is 0.0, and NaN is missing."""
+        sample = self.query(f"SELECT * FROM {name} LIMIT 0")
+        check_names([n for n in sample.columns if n != ROW])
+        shown, schema, plain = [ROW], {}, True
+        for column, kind in sample.drop(ROW).schema.items():
+            quoted = self.quote(column)
+            if kind.is_nested() or kind == pl.Binary or kind == pl.Object:
+                raise InputError(
+                    f"Column '{column}' holds {kind}; a table has numbers, texts, dates and times."
+                )
+            if kind.is_float():
+                plain = False
+                shown.append(
+                    f"CASE WHEN isnan({quoted}) THEN NULL ELSE {quoted} + 0.0 END AS {quoted}"
+                )
+            elif isinstance(kind, (pl.Categorical, pl.Enum)):
+                plain, kind = False, pl.String()
+                shown.append(f"CAST({quoted} AS VARCHAR) AS {quoted}")
+            else:
+                shown.append(quoted)
+            schema[column] = kind
+        if plain:
+            return Rows(self, name, schema)
+        view = self._fresh()
+        self.database.execute(f"CREATE VIEW {view} AS SELECT {', '.join(shown)} FROM {name}")
+        return Rows(self, view, schema)
+
+    def _frames(self, rows: Rows) -> Iterator[pl.DataFrame]:
+        """The rows as frames; those of one part are together, in the order of their keys."""
+        names = [ROW, *rows.schema, *rows.hidden]
+        if rows.before is not None and rows.function is not None:
+            for frame in self._frames(rows.before):
+                made = rows.function(frame)
+                if made.height:
+                    yield made.select(names)
+            return
+        held: pl.DataFrame | None = None
+        for frame in self._batches(f"SELECT {self._listed(names)} FROM {rows.name}"):
+            frame = frame.cast(rows.kinds(names[1:]))
+            whole = frame if held is None else pl.concat([held, frame])
+            number = whole[ROW] // PART
+            done = number != number[-1]
+            if done.any():
+                yield from _parts(whole.filter(done))
+            held = whole.filter(~done)
+        if held is not None:
+            yield from _parts(held)
+
+    def _batches(self, text: str) -> Iterator[pl.DataFrame]:
+        """The answer to a question, some rows at a time."""
+        cursor = self.database.cursor()
+        with _in_words():
+            for batch in cursor.sql(text).to_arrow_reader(PART):
+                frame = pl.from_arrow(batch)
+                assert isinstance(frame, pl.DataFrame)
+                if frame.height:
+                    yield frame
+
+    def _listed(self, names: Sequence[str]) -> str:
+        return ", ".join(map(self.quote, names))
+
+    def mapped(
+        self,
+        rows: Rows,
+        function: Function,
+        schema: Mapping[str, pl.DataType],
+        *,
+        hidden: Mapping[str, pl.DataType] | None = None,
+        whole_parts: bool = False,
+    ) -> Rows:
+        """The function is applied when the rows are asked for."""
+        return Rows(self, "", dict(schema), dict(hidden or {}), before=rows, function=function)
+
+    def _kept_table(self, frames: Iterator[pl.DataFrame], kinds: Mapping[str, pl.DataType]) -> str:
+        """Keep frames as a table; what does not fit memory is spilled, encrypted."""
+        import pyarrow
+
+        schema = pl.DataFrame(schema=dict(kinds)).to_arrow().schema
+        batches = (
+            batch
+            for frame in frames
+            for batch in frame.select(list(kinds)).to_arrow().cast(schema).to_batches()
+        )
+        name, offered = self._fresh(), self._fresh()
+        reader = pyarrow.RecordBatchReader.from_batches(schema, batches)
+        with _in_words():
+            self.database.register(offered, reader)
+            self.database.execute(f"CREATE TABLE {name} AS SELECT * FROM {offered}")
+            self.database.unregister(offered)
+        return name
+
+    def chunked(
+        self,
+        rows: Rows,
+        chunk_of: Function,
+        function: Function,
+        schema: Mapping[str, pl.DataType],
+        hidden: Mapping[str, pl.DataType],
+    ) -> Rows:
+        chunk = HIDDEN + "chunk"
+        kinds = {ROW: pl.Int64(), **rows.schema, **rows.hidden, chunk: pl.Int64()}
+        cut = self._kept_table(map(chunk_of, self._frames(rows)), kinds)
+        made = map(function, self._chunks(cut, chunk, kinds))
+        found = self._kept_table(made, {ROW: pl.Int64(), **schema, **hidden})
+        self.database.execute(f"DROP TABLE {cut}")
+        view = self._fresh()  # in the order of the keys again, as parts need them
+        self.database.execute(f"CREATE VIEW {view} AS SELECT * FROM {found} ORDER BY {ROW}")
+        return Rows(self, view, dict(schema), dict(hidden))
+
+    def _chunks(
+        self, table: str, chunk: str, kinds: Mapping[str, pl.DataType]
+    ) -> Iterator[pl.DataFrame]:
+        held: pl.DataFrame | None = None
+        ordered = f"SELECT * FROM {table} ORDER BY {self.quote(chunk)}, {ROW}"
+        for frame in self._batches(ordered):
+            frame = frame.cast(pl.Schema(kinds))
+            held = frame if held is None else pl.concat([held, frame])
+            done = held[chunk] != held[chunk][-1]
+            if done.any():
+                yield from held.filter(done).partition_by(chunk, maintain_order=True)
+                held = held.filter(~done)
+        if held is not None:
+            yield held
+
+    def picked(self, rows: Rows, keys: Integers) -> pl.DataFrame:
+        offered = self._fresh()
+        self.database.register(offered, pl.DataFrame({"key": keys}).to_arrow())
+        found = self.query(
+            f"SELECT {self._listed([ROW, *rows.schema])} FROM {rows.name} "
+            f"WHERE {ROW} IN (SELECT key FROM {offered})"
+        )
+        self.database.unregister(offered)
+        return found.cast(rows.kinds(rows.columns))
+
+    # -- a release
+
+    def write(self, rows: Rows, place: Path, order: SecretStream, parts: int) -> None:
+        shards = Shards(self._private / "shards", parts, order)
+        for frame in self._frames(rows):
+            shards.add(frame)
+        for number, frame in enumerate(shards.drain()):
+            write_frame(frame, list(rows.schema), place, number)
+
+    def given_back(self, files: Sequence[Path]) -> Any:
+        listed = ", ".join("'" + str(f).replace("'", "''") + "'" for f in files)
+        return self._duckdb.sql(f"SELECT * FROM read_parquet([{listed}])")
+
+    def close(self) -> None:
+        self.database.close()
+
+
+def _parts(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """The rows part by part."""
+    number = frame[ROW] // PART
+    if number[0] == number[-1]:
+        yield frame
+        return
+    marked = frame.with_columns(number.alias(HIDDEN + "part"))
+    for part in marked.partition_by(HIDDEN + "part", maintain_order=True):
+        yield part.drop(HIDDEN + "part")
+
+
+def _reader_of(given: Any) -> Any:
+    """A relation or a lazy frame, batch by batch."""
+    import duckdb
+    import pyarrow
+
+    if isinstance(given, duckdb.DuckDBPyRelation):
+        return given.to_arrow_reader(PART)
+    if isinstance(given, pl.LazyFrame):
+        schema = given.collect_schema().to_frame().to_arrow().schema
+        batches = (
+            batch
+            for frame in given.collect_batches(maintain_order=True)
+            for batch in frame.to_arrow().cast(schema).to_batches()
+        )
+        return pyarrow.RecordBatchReader.from_batches(schema, batches)
+    raise InputError(
+        f"The engine 'duckdb' takes a path, a relation of DuckDB or a LazyFrame of polars; got "
+        f"{type(given).__name__}."
+    )
+
+
+@contextlib.contextmanager
+def _in_words() -> Iterator[None]:
+    """What DuckDB raises, in a sentence that quotes no cell."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.OutOfMemoryException:
+        raise InputError(
+            "DuckDB needs more memory than its limit; raise 'memory_limit', or free space where "
+            "'temporary' is. Nothing was written."
+        ) from None
+    except duckdb.IOException as error:
+        full = "No space left" in str(error)
+        raise ReadError(
+            "The disk is full where DuckDB spills; free space there, or give another folder as "
+            "'temporary'. Nothing was written."
+            if full
+            else "DuckDB cannot read the source: a file is missing, damaged or of another format."
+        ) from None
+    except duckdb.Error as error:
+        kind = type(error).__name__
+        raise ReadError(f"DuckDB could not do its part ({kind}). Nothing was written.") from None

@@ -1,0 +1,288 @@
+"""What an engine offers: rows that it holds, counted, sampled, mapped and written part by part.
+
+An engine counts combinations, so everything that needs only counts gives what memory gives. What
+changes rows is a function of some rows of a frame. It gets them in the order of their keys, and a
+function that draws random numbers gets all rows of a part, so that a part that is done again, by
+whomever, draws the same numbers.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import polars as pl
+
+from shoal.errors import InputError, quoted
+from shoal.kernels.arrays import Integers
+from shoal.randomness import SecretStream
+from shoal.table import Codes, Column, Roles, Table
+
+#: The private key of each row. It never reaches the public half of a release.
+ROW = "__shoal_row"
+#: So many keys follow each other in a part, and so many rows at most are in a function's hands.
+PART = 1 << 17
+#: What a column is called that a step leaves for the private half: of which group, from which row.
+HIDDEN = "__shoal_"
+
+#: Rows as a frame, with their keys, as another frame.
+Function = Callable[[pl.DataFrame], pl.DataFrame]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows that an engine holds under a name; a step gives new ones.
+
+    ``schema`` are the columns that a release could have, ``hidden`` those that stay private: whose
+    row it is, and what steps leave for the private half.
+    """
+
+    engine: Engine
+    name: str
+    schema: Mapping[str, pl.DataType]
+    hidden: Mapping[str, pl.DataType] = field(default_factory=dict)
+    #: Where an engine applies functions only when rows are asked for: what they are applied to.
+    before: Rows | None = None
+    function: Function | None = None
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self.schema)
+
+    def count(self) -> int:
+        """The number of rows."""
+        return int(self.engine.counted(self, [])[_TIMES].sum())
+
+    def repeats(self, columns: Sequence[str]) -> int | None:
+        """How many different values some columns have together, where they repeat; else None."""
+        present = " AND ".join(f"{self.engine.quote(name)} IS NOT NULL" for name in columns)
+        here = f"FROM {self.name} WHERE {present}"
+        found = self.engine.query(
+            f"SELECT (SELECT count(*) {here}) AS n, count(*) AS d FROM "
+            f"(SELECT DISTINCT {self._listed(columns)} {here})"
+        )
+        return int(found["d"][0]) if found["d"][0] < found["n"][0] else None
+
+    def tally(self, columns: Sequence[str], roles: Roles) -> Table:
+        """The combinations of some columns, each with how many rows have it."""
+        counted = self.engine.counted(self, columns)
+        cells = [_coded(series) for series in counted.drop(_TIMES)]
+        return Table.of_columns(cells, roles).tallied(counted[_TIMES].to_numpy())
+
+    def crowds(self, columns: Sequence[str]) -> Table:
+        """The sizes of the classes of some columns, and nothing else of them."""
+        rows = self.engine.settled(self, columns)
+        names = rows._listed(columns)
+        refuse_too_many(
+            int(
+                self.engine.query(
+                    f"SELECT count(*) AS n FROM (SELECT DISTINCT {names} FROM {rows.name})"
+                )["n"][0]
+            ),
+            [],
+        )
+        found = self.engine.query(f"SELECT count(*) AS n FROM {rows.name} GROUP BY {names}")["n"]
+        numbers = pl.DataFrame({"class": np.arange(len(found), dtype=np.int32)})
+        return Table(numbers, Roles(quasi_identifiers=["class"])).tallied(found.to_numpy())
+
+    def kinds(self, columns: Sequence[str]) -> pl.Schema:
+        """The types of some columns, released or hidden."""
+        known = {**self.hidden, **self.schema}
+        return pl.Schema({name: known[name] for name in columns})
+
+    def hide(self, columns: Sequence[str]) -> Rows:
+        """The rows with some columns kept for the private half only."""
+        hidden = {**self.hidden, **self.kinds([n for n in columns if n in self.schema])}
+        return replace(self.drop(columns), hidden=hidden)
+
+    def drop(self, columns: Sequence[str]) -> Rows:
+        """The rows without some columns."""
+        kept = {name: kind for name, kind in self.schema.items() if name not in columns}
+        return replace(self, schema=kept)
+
+    def _listed(self, columns: Sequence[str]) -> str:
+        return ", ".join(self.engine.quote(name) for name in columns)
+
+
+def _coded(series: pl.Series) -> Column:
+    """A column that was counted; texts that an engine counted by number are not looked up."""
+    if not isinstance(series.dtype, pl.Enum):
+        return Column(series)
+    levels = pl.Series(series.name, series.dtype.categories, dtype=pl.String)
+    missing = len(levels) if series.null_count() else None
+    codes = series.to_physical().cast(pl.UInt32).fill_null(len(levels)).to_numpy()
+    return Column(Codes(codes, levels, missing))
+
+
+_TIMES = "__shoal_times"
+#: So many combinations fit a driver of a few gigabytes.
+MOST_COMBINATIONS = 20_000_000
+
+
+class TooManyCombinations(InputError):
+    """Combinations do not fit the memory of the driver."""
+
+
+def refuse_too_many(combinations: int, columns: Sequence[str]) -> None:
+    """Raise TooManyCombinations where combinations do not fit the memory of the driver."""
+    if combinations > MOST_COMBINATIONS:
+        raise TooManyCombinations(
+            f"The columns {quoted(columns)} have {combinations:,} different combinations, and at "
+            f"most {MOST_COMBINATIONS:,} fit the memory of this machine; round or recode some of "
+            "them in a step before. Nothing was written."
+        )
+
+
+class Engine(ABC):
+    """Where rows are that do not fit memory, and what can be done with them there."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def query(self, text: str) -> pl.DataFrame:
+        """A small answer to a question in SQL."""
+
+    @abstractmethod
+    def view(self, text: str) -> str:
+        """A name for the answer to a question in SQL, which is asked when it is needed."""
+
+    @abstractmethod
+    def quote(self, name: str) -> str:
+        """The name of a column as SQL has it."""
+
+    @abstractmethod
+    def source(self, given: Any) -> Rows:
+        """The rows of a path, a frame or a relation, with keys that stay what they are."""
+
+    @abstractmethod
+    def mapped(
+        self,
+        rows: Rows,
+        function: Function,
+        schema: Mapping[str, pl.DataType],
+        *,
+        hidden: Mapping[str, pl.DataType] | None = None,
+        whole_parts: bool = False,
+    ) -> Rows:
+        """What a function makes of the rows."""
+
+    @abstractmethod
+    def chunked(
+        self,
+        rows: Rows,
+        chunk_of: Function,
+        function: Function,
+        schema: Mapping[str, pl.DataType],
+        hidden: Mapping[str, pl.DataType],
+    ) -> Rows:
+        """What a function makes of all rows of each chunk; ``chunk_of`` adds their numbers."""
+
+    @abstractmethod
+    def write(self, rows: Rows, place: Path, order: SecretStream, parts: int) -> None:
+        """Write the rows as files of Parquet into ``place``, each row where its key's hash says.
+
+        The columns of the release go to ``place/public``, the key and what is hidden to
+        ``place/private``, in the same order.
+        """
+
+    @abstractmethod
+    def read(self, files: Sequence[Path]) -> Rows:
+        """Rows that were written as files of Parquet."""
+
+    @abstractmethod
+    def given_back(self, files: Sequence[Path]) -> Any:
+        """Files of a release as what came in: a relation, a frame of a cluster, a path."""
+
+    @abstractmethod
+    def picked(self, rows: Rows, keys: Integers) -> pl.DataFrame:
+        """The rows with some keys, which are few, as a frame."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let everything go, and remove what was spilled."""
+
+    def counted(self, rows: Rows, columns: Sequence[str]) -> pl.DataFrame:
+        """The combinations of some columns with the number of rows that have each."""
+        names = rows._listed(columns)
+        head, group = (f"{names}, ", f" GROUP BY {names}") if columns else ("", "")
+        found = self.query(f"SELECT {head}count(*) AS {_TIMES} FROM {rows.name}{group}")
+        return found.cast(rows.kinds(columns))
+
+    def beside(self, rows: Rows, others: Rows, columns: Sequence[str]) -> Rows:
+        """The rows with some columns of others that have the same keys."""
+        more = ", ".join(f"b.{self.quote(name)}" for name in columns)
+        name = self.view(
+            f"SELECT a.*, {more} FROM {rows.name} AS a JOIN {others.name} AS b ON a.{ROW} = b.{ROW}"
+        )
+        return Rows(self, name, rows.schema, {**rows.hidden, **others.kinds(columns)})
+
+    def settled(self, rows: Rows, columns: Sequence[str]) -> Rows:
+        """The rows as SQL can ask about them, at least with some columns."""
+        return rows
+
+    def ranges(self, rows: Rows, by: Sequence[str], column: str) -> pl.DataFrame:
+        """The lowest and the highest value of a column among rows with equal ``by``."""
+        rows = self.settled(rows, [*by, column])
+        names, value = rows._listed(by), self.quote(column)
+        group, head = (f" GROUP BY {names}", f"{names}, ") if by else ("", "")
+        return self.query(
+            f"SELECT {head}min({value}) AS low, max({value}) AS high FROM {rows.name}{group}"
+        )
+
+    def sample(self, rows: Rows, number: int, order: SecretStream, total: int) -> pl.DataFrame:
+        """About so many rows, those with the least keyed hashes, with their keys."""
+        from shoal.engines._functions import Below
+
+        share = 1 << 64 if number >= total else int((1 << 64) * (number / total))
+        drawn = self.mapped(rows, Below(order.key_hex, share), rows.schema, hidden=rows.hidden)
+        return self.collected(drawn).sort(ROW)
+
+    def collected(self, rows: Rows) -> pl.DataFrame:
+        """Few rows as a frame, with their keys."""
+        names = [*rows.schema, *rows.hidden]
+        listed = ", ".join([ROW, *(self.quote(name) for name in names)])
+        return self.query(f"SELECT {listed} FROM {rows.name}").cast(rows.kinds(names))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def roles_on(roles: Roles, columns: Sequence[str]) -> Roles:
+    """The roles of some columns."""
+    return roles.without({name for _, name in roles.items()} - set(columns))
+
+
+def as_table(frame: pl.DataFrame, roles: Roles) -> Table:
+    """Rows of an engine as a table of their own, with their keys."""
+    shown = frame.drop([name for name in frame.columns if name.startswith(HIDDEN)])
+    table = Table(shown, roles_on(roles, shown.columns))
+    return table.on_record(np.array(frame[ROW].to_numpy(), np.int64), ())
+
+
+def as_frame(table: Table) -> pl.DataFrame:
+    """The rows of a table with their keys, as an engine takes them."""
+    frame: pl.DataFrame = table.frame
+    return frame.with_columns(pl.Series(ROW, np.array(table.row_key)))
+
+
+def check_names(columns: Sequence[str]) -> None:
+    """Raise InputError where a column has a name that rows of an engine need themselves."""
+    taken = [name for name in columns if name.startswith(HIDDEN)]
+    if taken:
+        raise InputError(
+            f"A column is called '{taken[0]}'; names that begin with '{HIDDEN}' are reserved here. "
+            "Give it another name."
+        )
+    folded = [name.casefold() for name in columns]
+    if len(set(folded)) < len(folded):
+        raise InputError(
+            "Two columns have names that differ only in upper and lower case, which DuckDB and "
+            "Spark take for one. Give them other names, or use the engine 'memory'."
+        )

@@ -1,0 +1,328 @@
+"""Functions that change rows wherever an engine has them: what a step found out, applied.
+
+They are sent to the workers of a cluster, so each is plain data that can be pickled. A key among
+it is a secret of the release: it travels to the workers and is written nowhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from shoal.engines._engine import HIDDEN, PART, ROW, as_frame, as_table
+from shoal.errors import RequirementNotMet
+from shoal.kernels.arrays import Integers
+from shoal.masking import Masker
+from shoal.randomness import SecretStream, laplace_grid
+from shoal.table import Roles, Table
+
+_ROOM = 1 << 62
+
+
+@dataclass(frozen=True)
+class Below:
+    """Keep the rows whose keyed hash is below a bound, with all rows of the same owner."""
+
+    key: str
+    bound: int
+    by: str = ROW
+
+    def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
+        hashes = SecretStream.from_key_hex(self.key).keyed_hash(frame[self.by].to_numpy(), "sample")
+        if self.bound >= 1 << 64:
+            return frame
+        return frame.filter(pl.Series(hashes < np.uint64(self.bound)))
+
+
+@dataclass(frozen=True)
+class Hashed:
+    """The hash of each key as a signed number, in the same order."""
+
+    key: str
+
+    def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
+        hashes = SecretStream.from_key_hex(self.key).keyed_hash(frame[ROW].to_numpy(), "sample")
+        signed = (hashes ^ np.uint64(1 << 63)).view(np.int64)
+        return frame.select(pl.col(ROW), pl.Series(HIDDEN + "place", signed))
+
+
+class Levels:
+    """The values of a column that were counted, and the code of each."""
+
+    def __init__(self, table: Table, name: str) -> None:
+        column = table.codes(name)
+        self.name, self.count, self.missing = name, len(column.levels) + 1, len(column.levels)
+        self.codes = np.where(
+            column.codes == (-1 if column.missing is None else column.missing),
+            self.missing,
+            column.codes.astype(np.int64),
+        )
+        self.values = column.levels
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "codes": None}
+
+    def of(self, cells: pl.Series) -> Integers:
+        """The code of each cell; a value that was not counted is an error."""
+        values = self.values
+        if not values.dtype.is_nested() and values.dtype.is_numeric():
+            known = values.to_numpy()
+            given = cells.cast(values.dtype).fill_null(values[0] if len(values) else 0).to_numpy()
+            found = np.searchsorted(known, given)
+            wrong = len(known) == 0 or (known[np.minimum(found, len(known) - 1)] != given).any()
+            codes = np.where(cells.is_null().to_numpy(), self.missing, found).astype(np.int64)
+            if wrong and (cells.len() > cells.null_count()):
+                raise _uncounted(self.name)
+            return codes
+        numbers = pl.Series(np.arange(len(values), dtype=np.int64))
+        coded = cells.cast(values.dtype).replace_strict(
+            values, numbers, default=None, return_dtype=pl.Int64
+        )
+        if coded.null_count() != cells.null_count():
+            raise _uncounted(self.name)
+        return coded.fill_null(self.missing).to_numpy()
+
+
+def _uncounted(name: str) -> RequirementNotMet:
+    return RequirementNotMet(
+        f"Column '{name}' has a value now that was not there when it was counted: the source "
+        "changed while it was read. Nothing was written."
+    )
+
+
+class Keys:
+    """Numbers for combinations of columns: equal where the combinations are."""
+
+    def __init__(self, table: Table, columns: Sequence[str]) -> None:
+        self.levels = [Levels(table, name) for name in columns]
+        self._stages: dict[int, Integers] = {}
+        numbers, room = np.zeros(len(table), np.int64), 1
+        for place, levels in enumerate(self.levels):
+            if room * levels.count >= _ROOM:
+                self._stages[place] = np.unique(numbers)
+                numbers = np.searchsorted(self._stages[place], numbers)
+                room = len(self._stages[place])
+            numbers = numbers * levels.count + levels.codes
+            room *= levels.count
+        self.known, self.first, self.of_row = np.unique(
+            numbers, return_index=True, return_inverse=True
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "of_row": None}
+
+    def of(self, frame: pl.DataFrame) -> Integers:
+        """Which of the known combinations each row has."""
+        numbers = np.zeros(frame.height, np.int64)
+        for place, levels in enumerate(self.levels):
+            if place in self._stages:
+                numbers = _found(self._stages[place], numbers, levels.name)
+            numbers = numbers * levels.count + levels.of(frame[levels.name])
+        return _found(self.known, numbers, self.levels[-1].name if self.levels else "")
+
+
+def _found(known: Integers, numbers: Integers, name: str) -> Integers:
+    places = np.minimum(np.searchsorted(known, numbers), len(known) - 1)
+    if (known[places] != numbers).any():
+        raise _uncounted(name)
+    return places
+
+
+class ByCombination:
+    """Give each row what became of its combination, or take it out.
+
+    Parameters
+    ----------
+    tally, masked : Table
+        The combinations before and after a step; those that are gone were taken out.
+    columns : list of str
+        The columns that decide.
+    touched : list of str
+        The columns that changed.
+    """
+
+    def __init__(
+        self, tally: Table, masked: Table, columns: Sequence[str], touched: Sequence[str]
+    ) -> None:
+        self.keys = Keys(tally, columns)
+        row = masked.rows_of_keys(tally.row_key)
+        self.row = np.full(len(self.keys.known), -1)
+        np.maximum.at(self.row, self.keys.of_row, row)  # one that is left, if any is
+        self.dropped = [name for name in touched if name not in masked.columns]
+        shown = [name for name in touched if name in masked.columns]
+        self.cells = {
+            name: (masked.codes(name).codes, masked.codes(name).levels)
+            for name in shown
+            if name in columns
+        }
+        self.blank = {
+            name: self._blanked(tally, masked, row, name) for name in shown if name not in columns
+        }
+        #: The owners whose rows are taken out as a whole, and the columns that name them.
+        self.gone: pl.DataFrame | None = None
+
+    def _blanked(self, tally: Table, masked: Table, row: Integers, name: str) -> Any:
+        here = row >= 0
+        emptied = np.zeros(len(tally), np.bool_)
+        emptied[here] = tally.present(name)[here] & ~masked.present(name)[row[here]]
+        found = np.zeros(len(self.keys.known), np.bool_)
+        found[self.keys.of_row[emptied]] = True
+        return found
+
+    def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
+        combination = self.keys.of(frame)
+        row = self.row[combination]
+        new = []
+        for name, (codes, levels) in self.cells.items():
+            new.append(_taken(levels, codes, row).alias(name))
+        for name, blank in self.blank.items():
+            kept = pl.Series(~blank[combination])
+            new.append(pl.select(pl.when(kept).then(frame[name])).to_series().alias(name))
+        frame = frame.with_columns(new).drop(self.dropped)
+        frame = frame.filter(pl.Series(row >= 0))
+        if self.gone is None:
+            return frame
+        owners = self.gone.columns
+        return frame.join(self.gone, on=owners, how="anti", nulls_equal=True, maintain_order="left")
+
+
+def _taken(levels: pl.Series, codes: npt.NDArray[Any], row: Integers) -> pl.Series:
+    """The value of the code of some rows; missing where the code is beyond the levels."""
+    place = codes[np.maximum(row, 0)].astype(np.int64)
+    inside = np.minimum(place, max(len(levels) - 1, 0))
+    if not len(levels):
+        return pl.Series([None], dtype=levels.dtype).new_from_index(0, len(row))
+    taken = levels.gather(inside)
+    if (place >= len(levels)).any():
+        present = pl.Series(place < len(levels))
+        taken = pl.select(pl.when(present).then(taken)).to_series()
+    return taken
+
+
+@dataclass(frozen=True)
+class Served:
+    """Map each row by itself, as a step that was fitted does."""
+
+    step: Masker
+    roles: Roles
+
+    def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
+        hidden = [name for name in frame.columns if name.startswith(HIDDEN)]
+        masked = self.step.transform(as_table(frame, self.roles))
+        out: pl.DataFrame = masked.frame
+        return out.with_columns(frame[name] for name in hidden)
+
+
+@dataclass(frozen=True)
+class Emptied:
+    """Take out rows for which a condition holds, each by itself."""
+
+    where: str
+    roles: Roles
+
+    def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
+        return frame.filter(pl.Series(~as_table(frame, self.roles).matching(self.where)))
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Add Laplace noise to the rows of whole parts, by the range of their class."""
+
+    key: str
+    method: str
+    epsilon: float
+    by: tuple[str, ...]
+    #: For each column the range of each class, and the lowest and highest value of all.
+    ranges: Mapping[str, tuple[pl.DataFrame, float, float]]
+
+    def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
+        stream = SecretStream.from_key_hex(self.key)
+        tiny = np.finfo(np.float64).tiny
+        new = []
+        for name, (ranges, low, high) in self.ranges.items():
+            if self.by:
+                beside = frame.select(self.by).join(
+                    ranges, on=self.by, how="left", nulls_equal=True, maintain_order="left"
+                )
+                widths = (beside["high"] - beside["low"]).fill_null(0.0).to_numpy()
+            else:
+                widths = np.full(frame.height, high - low)
+            scales = np.maximum(np.where(widths > 0, widths, high - low) / self.epsilon, tiny)
+            least = self._least(ranges, high - low)
+            grid = laplace_grid([low, high], [least, (high - low) / self.epsilon])
+            present = frame[name].is_not_null().to_numpy()
+            cells = frame[name].cast(pl.Float64).fill_null(0.0).to_numpy().copy()
+            part = str(int(frame[ROW][0]) // PART)
+            own = stream.derive(self.method, name, part)
+            cells[present] = own.laplace_on_grid(cells[present], scales[present], grid=grid)
+            new.append(pl.Series(name, cells).set(pl.Series(~present), None))
+        return frame.with_columns(new)
+
+    def _least(self, ranges: pl.DataFrame, whole: float) -> float:
+        widths = (ranges["high"] - ranges["low"]).drop_nulls()
+        widths = widths.filter(widths > 0)
+        least = float(widths.min()) if len(widths) else whole  # type: ignore[arg-type]
+        return max(least / self.epsilon, np.finfo(np.float64).tiny)
+
+
+@dataclass(frozen=True)
+class Redrawn:
+    """Keep a category with a probability, else draw one by how often each occurs."""
+
+    key: str
+    method: str
+    keep: float
+    #: For each column its values and how many records have each.
+    counts: Mapping[str, tuple[pl.Series, Integers]]
+
+    def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
+        stream = SecretStream.from_key_hex(self.key)
+        part = str(int(frame[ROW][0]) // PART)
+        new = []
+        for name, (values, counts) in self.counts.items():
+            own = stream.derive(self.method, name, part)
+            bounds = np.cumsum(counts)
+            places = own.integers_below(np.full(frame.height, bounds[-1]))
+            drawn = values.gather(np.searchsorted(bounds, places, side="right"))
+            anew = pl.Series(own.uniform(frame.height) >= self.keep) & frame[name].is_not_null()
+            new.append(pl.select(pl.when(anew).then(drawn).otherwise(frame[name])).to_series())
+        return frame.with_columns(s.alias(n) for s, n in zip(new, self.counts, strict=True))
+
+
+@dataclass(frozen=True)
+class InChunk:
+    """Run a step on all rows of a chunk, with random numbers of its own."""
+
+    step: Masker
+    roles: Roles
+    key: str
+    number: int
+
+    def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
+        import copy
+        import warnings
+
+        from shoal.errors import ShoalWarning
+
+        chunk = HIDDEN + "chunk"
+        frame = frame.sort(ROW)
+        whole = SecretStream.from_key_hex(self.key, origin="entropy")
+        stream = whole.derive("chunk", str(frame[chunk][0]))
+        hidden = [n for n in frame.columns if n.startswith(HIDDEN) and n not in (ROW, chunk)]
+        table = as_table(frame, self.roles)
+        step = copy.copy(self.step)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ShoalWarning)
+            masked = step.fit_transform(table, stream=stream)
+        out = as_frame(masked).with_columns(frame[name] for name in hidden)
+        first = f"{HIDDEN}{self.number}_"
+        more = [pl.Series(first + "chunk", frame[chunk])]
+        for place, exchange in enumerate(masked.exchanges):
+            more.append(pl.Series(f"{first}group_{place}", exchange.groups.astype(np.int64)))
+            more.append(pl.Series(f"{first}source_{place}", exchange.source))
+        return out.with_columns(more)

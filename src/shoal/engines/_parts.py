@@ -1,0 +1,142 @@
+"""Rows without an order, in parts: each row goes where the secret hash of its key says.
+
+Rows are dealt out to shards first, in encrypted files, and each shard is then put in the order of
+its hashes. So no more than a part is in memory, and nobody can tell from the place of a row where
+it came from.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import secrets
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from shoal.engines._engine import HIDDEN, ROW
+from shoal.engines._functions import Keys
+from shoal.kernels.arrays import Integers
+from shoal.randomness import SecretStream
+from shoal.table import Table
+
+#: About so many rows are in a part.
+ROWS_OF_A_PART = 1_000_000
+_PLACE = HIDDEN + "place"
+#: What the name of a column of the private half begins with that says whose row it is.
+OWNER = "unit: "
+#: A shard is written when so many bytes of it are waiting.
+_WAITING = 4 << 20
+_NONCE = 16
+
+
+def parts_for(rows: int) -> int:
+    """Into how many parts so many rows go."""
+    return max(1, -(-rows // ROWS_OF_A_PART))
+
+
+def part_name(number: int) -> str:
+    """What a part is called: its number says nothing about what is in it."""
+    return f"part-{number:05d}.parquet"
+
+
+class Shards:
+    """Rows dealt out by their hashes to files that only this process can read."""
+
+    def __init__(self, folder: Path, count: int, order: SecretStream) -> None:
+        folder.mkdir(mode=0o700)
+        self._folder, self._count, self._order = folder, count, order
+        self._key = secrets.token_bytes(32)
+        self._waiting: list[list[pl.DataFrame]] = [[] for _ in range(count)]
+        self._bytes = [0] * count
+
+    def add(self, frame: pl.DataFrame) -> None:
+        """Deal out some rows."""
+        hashes = self._order.keyed_hash(frame[ROW].to_numpy(), "row-order").astype(np.uint64)
+        shard = (hashes >> np.uint64(32)) * np.uint64(self._count) >> np.uint64(32)
+        placed = frame.with_columns(pl.Series(_PLACE, hashes), pl.Series(HIDDEN + "shard", shard))
+        for (number,), part in placed.partition_by(
+            HIDDEN + "shard", as_dict=True, include_key=False
+        ).items():
+            self._waiting[number].append(part)
+            self._bytes[number] += int(part.estimated_size())
+            if self._bytes[number] > _WAITING:
+                self._flush(number)
+
+    def _flush(self, number: int) -> None:
+        if not self._waiting[number]:
+            return
+        content = io.BytesIO()
+        pl.concat(self._waiting[number]).write_ipc(content, compression="lz4")
+        sealed = self._crypted(content.getvalue(), nonce := secrets.token_bytes(_NONCE))
+        descriptor = os.open(
+            self._folder / str(number), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600
+        )
+        with os.fdopen(descriptor, "ab") as file:
+            file.write(len(sealed).to_bytes(8, "little") + nonce + sealed)
+        self._waiting[number], self._bytes[number] = [], 0
+
+    def _crypted(self, content: bytes, nonce: bytes) -> bytes:
+        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
+
+        cipher = Cipher(algorithms.ChaCha20(self._key, nonce), mode=None)
+        return cipher.encryptor().update(content)
+
+    def drain(self) -> Iterator[pl.DataFrame]:
+        """Each shard in the order of its hashes; its file is removed first."""
+        for number in range(self._count):
+            self._flush(number)
+            frames = list(self._read(self._folder / str(number)))
+            if frames:
+                yield pl.concat(frames).sort(_PLACE).drop(_PLACE)
+        self._folder.rmdir()
+
+    def _read(self, path: Path) -> Iterator[pl.DataFrame]:
+        if not path.exists():
+            return
+        with path.open("rb") as file:
+            while length := file.read(8):
+                nonce = file.read(_NONCE)
+                content = self._crypted(file.read(int.from_bytes(length, "little")), nonce)
+                yield pl.read_ipc(io.BytesIO(content))
+        path.unlink()
+
+
+def write_frame(frame: pl.DataFrame, columns: Sequence[str], place: Path, number: int) -> None:
+    """Write a part: what is released, and apart from it what is private."""
+    private = frame.select(
+        pl.col(name).alias(private_name(name)) for name in frame.columns if name not in columns
+    )
+    for half, shown in (("public", frame.select(columns)), ("private", private)):
+        folder = place / half
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        Table(shown).write(folder / part_name(number), format="parquet")
+
+
+def private_name(column: str) -> str:
+    """What a column is called in the private half: the key of a row, its group, its owner."""
+    if column == ROW:
+        return "row_key"
+    return column.removeprefix(HIDDEN) if column.startswith(HIDDEN) else OWNER + column
+
+
+def finish_private(
+    public: Path, private: Path, place: Path, sizes: Sizes, columns: Sequence[str]
+) -> None:
+    """Write the private half of a part with the size of each record's class."""
+    here = sizes(pl.read_parquet(public, columns=list(columns)))
+    risks = [pl.Series("class_size", here), pl.Series("prosecutor_risk", 1.0 / here)]
+    Table(pl.read_parquet(private).with_columns(risks)).write(place, format="parquet")
+
+
+class Sizes:
+    """The size of the class of each row, from the counts of what was written."""
+
+    def __init__(self, tally: Table) -> None:
+        self._keys = Keys(tally, tally.roles.quasi_identifiers)
+        self._sizes = tally.class_sizes()[self._keys.first]
+
+    def __call__(self, frame: pl.DataFrame) -> Integers:
+        return self._sizes[self._keys.of(frame)]

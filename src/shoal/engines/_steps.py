@@ -1,0 +1,382 @@
+"""How each step of a plan runs on an engine: by counts, by value, or in chunks.
+
+By counts, the step works on the combinations of the columns it looks at, and each row then gets
+what became of its combination: that is what memory finds. By value, what the step learns is
+learned from counts, and each row is mapped by itself. In chunks, the step runs as in memory on
+about a hundred thousand similar rows at a time, and what it promises holds in each chunk.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from shoal.engines._chunks import ChunkOf, cuts_of
+from shoal.engines._engine import HIDDEN, PART, Rows, roles_on
+from shoal.engines._functions import (
+    Below,
+    ByCombination,
+    Emptied,
+    Hashed,
+    InChunk,
+    Noise,
+    Redrawn,
+    Served,
+)
+from shoal.errors import InputError
+from shoal.kernels.arrays import Integers
+from shoal.masking import (
+    AddNoise,
+    Generalize,
+    Masker,
+    Microaggregate,
+    Pram,
+    RankSwap,
+    Recode,
+    Round,
+    Sample,
+    Secrets,
+    Suppress,
+    Swap,
+    TopBottomCode,
+)
+from shoal.masking._sample import exact_fraction
+from shoal.randomness import SecretStream
+from shoal.table import Roles, Table
+from shoal.workflow import StepRecord
+from shoal.workflow._require import plain
+
+#: So many rows are in a chunk: the kernels are quick with them, and little is lost at the cuts.
+CHUNK = 100_000
+_SAMPLED = 200_000
+
+
+@dataclass
+class Course:
+    """Rows on their way through a plan: where they are, and what is known of them."""
+
+    rows: Rows
+    roles: Roles
+    total: int
+    records: list[StepRecord] = field(default_factory=list)
+
+    def tally(self, columns: Sequence[str]) -> Table:
+        """The combinations of some columns, with whose they are where a person has several."""
+        unit = [n for n in self.roles.unit_columns if n not in columns]
+        names = [*columns, *unit]
+        return self.rows.tally(names, roles_on(self.roles, names))
+
+
+def check_steps(steps: Sequence[Masker], roles: Roles) -> None:
+    """Raise InputError, before anything starts, for a step that cannot run on an engine."""
+    for number, step in enumerate(steps, start=1):
+        if getattr(step, "random_state", None) is not None:
+            raise InputError(
+                f"Step {number} ('{step.method}') has a 'random_state'; on an engine every draw "
+                "comes from the operating system. Leave it out."
+            )
+        if _way(step) is None:
+            raise InputError(
+                f"Step {number} ('{step.method}') cannot run on an engine: {_why_not(step)}. Use "
+                "the engine 'memory', or leave the step out."
+            )
+        if roles.household:
+            raise InputError(
+                "Households are kept together in memory only; leave 'household' out of the roles, "
+                "or use the engine 'memory'."
+            )
+        if roles.unit_columns and _way(step) in (_by_chunks, _by_redrawing):
+            raise InputError(
+                f"Step {number} ('{step.method}') forms groups of persons in memory only; with a "
+                "unit use the engine 'memory'."
+            )
+
+
+def run_step(step: Masker, course: Course) -> None:
+    """Apply a step to the rows of a course."""
+    way = _way(step)
+    assert way is not None
+    way(copy.copy(step), course)
+
+
+_Way = Callable[[Any, Course], None]
+
+
+def _way(step: Masker) -> _Way | None:
+    if isinstance(step, Generalize) and step.by_counts:
+        return _by_counts
+    if isinstance(step, Suppress):
+        if step.where is not None:
+            return _by_condition if step.target == "records" or step.whole else _by_value
+        return _by_counts
+    if isinstance(step, (Round, Recode, TopBottomCode)):
+        return _by_value
+    if isinstance(step, AddNoise):
+        return _by_noise
+    if isinstance(step, Pram):
+        return _by_redrawing
+    if isinstance(step, Sample) and step.strategy in ("random", "bernoulli"):
+        return _by_sampling
+    if isinstance(step, (Microaggregate, RankSwap)):
+        return _by_chunks
+    if isinstance(step, Swap) and not step.informed:
+        return _by_chunks
+    return None
+
+
+def _why_not(step: Masker) -> str:
+    if isinstance(step, Generalize):
+        return "relaxed cuts and models of a population look at single records"
+    if isinstance(step, Sample):
+        return f"the strategy '{step.strategy}' orders the records of each class one by one"
+    if isinstance(step, Swap):
+        return "swapping for informed intruders takes one column after the other over all records"
+    return "it looks at all records at once"
+
+
+# -- by counts
+
+
+def _by_counts(step: Generalize | Suppress, course: Course) -> None:
+    columns = _decided_by(step, course)
+    tally = course.tally(columns)
+    masked = step.fit_transform(tally)
+    keys = [name for name in columns if name in _keys_of(step, course)]
+    function = ByCombination(tally, masked, keys, step.touched_)
+    if tally.has_persons and len(masked) < len(tally):
+        function.gone = _gone_owners(tally, masked, course)
+    schema = {n: k for n, k in course.rows.schema.items() if n not in step.removed_columns_}
+    schema |= {n: _kind(masked, n) for n in step.touched_ if n in masked.columns}
+    course.rows = course.rows.engine.mapped(
+        course.rows, function, schema, hidden=course.rows.hidden
+    )
+    course.total -= step.removed_
+    course.roles = course.roles.without(step.removed_columns_)
+    _record(step, course)
+
+
+def _kind(masked: Table, name: str) -> pl.DataType:
+    kind: pl.DataType = masked.column(name).dtype
+    return kind
+
+
+def _keys_of(step: Generalize | Suppress, course: Course) -> Sequence[str]:
+    """The columns that decide what becomes of a row."""
+    if step.columns is not None:
+        return step.columns
+    return course.roles.quasi_identifiers
+
+
+def _decided_by(step: Generalize | Suppress, course: Course) -> list[str]:
+    """The columns that a step looks at: those it changes, and those that its models ask about."""
+    names = dict.fromkeys(_keys_of(step, course))
+    if isinstance(step, Generalize) and (step.models is not None or step.suppressed == "kept"):
+        names |= dict.fromkeys(course.roles.sensitive)
+    if isinstance(step, Generalize):
+        names |= dict.fromkeys(course.roles.quasi_identifiers)
+    return list(names)
+
+
+def _gone_owners(tally: Table, masked: Table, course: Course) -> pl.DataFrame:
+    """The owners who have no row left."""
+    names = list(course.roles.unit_columns)
+    left = tally.persons[tally.rows_of_keys(masked.row_key)]
+    gone = ~np.isin(tally.persons, left)
+    frame: pl.DataFrame = tally.frame
+    return frame.filter(pl.Series(gone)).select(names).unique()
+
+
+# -- by value
+
+
+def _by_value(step: Masker, course: Course) -> None:
+    """Learn from the counts of each column by itself, then map each row."""
+    named: Sequence[str] | None = getattr(step, "columns", None)
+    columns = list(course.roles.quasi_identifiers if named is None else named)
+    touched: list[str] = []
+    skipped: dict[str, str] = {}
+    fitted: list[Masker] = []
+    if isinstance(step, Suppress):
+        fitted = [step]
+        step.touched_, step.skipped_, step.removed_columns_ = tuple(columns), {}, ()
+        touched = columns
+    else:
+        for name in columns:
+            one = copy.copy(step)
+            one.set_params(columns=[name])
+            tally = course.rows.tally([name], roles_on(course.roles, [name]))
+            one.fit_transform(tally)
+            touched += one.touched_
+            skipped |= one.skipped_
+            if one.touched_:
+                fitted.append(one)
+    for one in fitted:
+        one = one.without_records()
+        function = Served(one, course.roles)
+        course.rows = course.rows.engine.mapped(
+            course.rows, function, course.rows.schema, hidden=course.rows.hidden
+        )
+    _record(step, course, touched=touched, skipped=skipped)
+
+
+def _by_condition(step: Suppress, course: Course) -> None:
+    """Take out the records for which a condition holds, and with them those of their persons."""
+    assert step.where is not None
+    if step.target != "records":
+        _by_value(step, course)
+        return
+    if step.whole and course.roles.unit_columns:
+        raise InputError(
+            "A condition that takes out persons as a whole runs in memory only; say whole = false, "
+            "or use the engine 'memory'."
+        )
+    function = Emptied(step.where, course.roles)
+    course.rows = course.rows.engine.mapped(
+        course.rows, function, course.rows.schema, hidden=course.rows.hidden
+    )
+    before, course.total = course.total, course.rows.count()
+    _record(step, course, removed=before - course.total)
+
+
+def _by_noise(step: AddNoise, course: Course) -> None:
+    rows, stream = course.rows, SecretStream.from_state(None)
+    named = step.columns or course.roles.quasi_identifiers
+    by = tuple(
+        n for n in course.roles.quasi_identifiers if rows.schema[n] in (pl.String, pl.Boolean)
+    )
+    ranges: dict[str, tuple[pl.DataFrame, float, float]] = {}
+    skipped: dict[str, str] = {}
+    for name in named:
+        if not rows.schema[name].is_float():
+            skipped[name] = f"{rows.schema[name]}, not float"
+            continue
+        found = rows.engine.ranges(rows, by, name)
+        low, high = found["low"].min(), found["high"].max()
+        if low is None or low == high:
+            skipped[name] = "all values are equal" if low is not None else "no value present"
+            continue
+        ranges[name] = (found.cast(_of(rows, by)), float(low), float(high))  # type: ignore[arg-type]
+    if ranges:
+        function = Noise(stream.key_hex, step.method, step.epsilon, by, ranges)
+        schema = {**rows.schema, **dict.fromkeys(ranges, pl.Float64())}
+        course.rows = rows.engine.mapped(
+            rows, function, schema, hidden=rows.hidden, whole_parts=True
+        )
+    secrets = {"key": stream.key_hex, "randomness": stream.origin, "part": PART}
+    _record(step, course, touched=list(ranges), skipped=skipped, secrets=secrets)
+
+
+def _of(rows: Rows, names: Sequence[str]) -> dict[str, pl.DataType]:
+    return {name: rows.schema[name] for name in names}
+
+
+def _by_redrawing(step: Pram, course: Course) -> None:
+    rows, stream = course.rows, SecretStream.from_state(None)
+    counts: dict[str, tuple[pl.Series, Integers]] = {}
+    skipped: dict[str, str] = {}
+    for name in step.columns or course.roles.quasi_identifiers:
+        if rows.schema[name] not in (pl.String, pl.Boolean):
+            skipped[name] = f"{rows.schema[name]}, not text or boolean"
+            continue
+        codes = rows.tally([name], roles_on(course.roles, [name])).codes(name)
+        if len(codes.levels):
+            counts[name] = (codes.levels, codes.counts[: len(codes.levels)])
+        else:
+            skipped[name] = "no value present"
+    if counts:
+        function = Redrawn(stream.key_hex, step.method, step.keep, counts)
+        course.rows = rows.engine.mapped(
+            rows, function, rows.schema, hidden=rows.hidden, whole_parts=True
+        )
+    secrets = {"key": stream.key_hex, "randomness": stream.origin, "part": PART}
+    _record(step, course, touched=list(counts), skipped=skipped, secrets=secrets)
+
+
+def _by_sampling(step: Sample, course: Course) -> None:
+    """Keep the rows with the least keyed hashes: a share of them, or an exact number."""
+    if course.roles.unit_columns and step.whole:
+        raise InputError(
+            "A sample of whole persons is drawn in memory only; say whole = false, or use the "
+            "engine 'memory'."
+        )
+    rows, stream = course.rows, SecretStream.from_state(None)
+    share = exact_fraction(step.fraction)
+    bound = int(share * 2**64)
+    if step.strategy == "random":
+        bound = _bound_of(rows, stream, int(share * course.total))
+    function = Below(stream.key_hex, bound)
+    course.rows = rows.engine.mapped(rows, function, rows.schema, hidden=rows.hidden)
+    before, course.total = course.total, course.rows.count()
+    secrets = {"key": stream.key_hex, "randomness": stream.origin}
+    _record(step, course, removed=before - course.total, secrets=secrets)
+
+
+def _bound_of(rows: Rows, stream: SecretStream, wanted: int) -> int:
+    """The hash below which so many keys lie."""
+    engine, place = rows.engine, HIDDEN + "place"
+    bare = replace(rows, schema={}, hidden={})
+    hashed = engine.mapped(bare, Hashed(stream.key_hex), {}, hidden={place: pl.Int64()})
+    placed = engine.settled(hashed, [place])
+    found = engine.query(
+        f"SELECT {place} AS h FROM {placed.name} ORDER BY h LIMIT 1 OFFSET {wanted}"
+    )
+    return int(found["h"][0]) + (1 << 63) if len(found) else 1 << 64
+
+
+# -- in chunks
+
+
+def _by_chunks(step: Masker, course: Course) -> None:
+    """Cut the rows by a tree that was made from a sample, and mask each chunk by itself."""
+    rows, stream = course.rows, SecretStream.from_state(None)
+    named: Sequence[str] | None = getattr(step, "columns", None)
+    columns = list(course.roles.quasi_identifiers if named is None else named)
+    sample = rows.engine.sample(rows, _SAMPLED, stream.derive("chunks"), course.total)
+    smallest = 2 * int(getattr(step, "k", 2))
+    tree = cuts_of(sample, columns, course.total, chunk=max(CHUNK, 4 * smallest))
+    number = len(course.records)
+    function = InChunk(step, course.roles, stream.key_hex, number)
+    hidden = {**rows.hidden, f"{HIDDEN}{number}_chunk": pl.Int64()}
+    if isinstance(step, Swap):
+        blocks = 1 if step.blocks == "joint" else len(columns)
+        if blocks > 1:
+            raise InputError(
+                "Blocks by mutual information are found over all records; swap jointly, or use "
+                "the engine 'memory'."
+            )
+        hidden |= {f"{HIDDEN}{number}_{what}_0": pl.Int64() for what in ("group", "source")}
+    course.rows = rows.engine.chunked(rows, ChunkOf(tree), function, rows.schema, hidden)
+    secrets = {"key": stream.key_hex, "randomness": stream.origin, "chunks": len(tree.cuts) + 1}
+    _record(step, course, touched=columns, secrets=secrets, facts={"chunks": len(tree.cuts) + 1})
+
+
+def _record(
+    step: Masker,
+    course: Course,
+    *,
+    touched: Sequence[str] | None = None,
+    skipped: Mapping[str, str] | None = None,
+    removed: int | None = None,
+    secrets: Mapping[str, Any] | None = None,
+    facts: Mapping[str, Any] | None = None,
+) -> None:
+    """What the step did, as a plan records it in memory."""
+    gone = step.removed_ if removed is None and hasattr(step, "removed_") else removed or 0
+    course.records.append(
+        StepRecord(
+            step.method,
+            plain(step.changed_params(public=True), public=True),
+            touched=tuple(getattr(step, "touched_", ()) if touched is None else touched),
+            skipped=dict(getattr(step, "skipped_", {}) if skipped is None else skipped),
+            removed_columns=tuple(getattr(step, "removed_columns_", ())),
+            removed=gone,
+            losing=getattr(step, "losing_", gone) if removed is None else gone,
+            private=Secrets({**getattr(step, "audit_", {}), **(secrets or {})}),
+            facts=dict(getattr(step, "facts_", {})) | dict(facts or {}),
+        )
+    )

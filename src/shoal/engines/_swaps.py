@@ -1,0 +1,61 @@
+"""What a swap in chunks promises, from the groups and sources that it left in the private half."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from shoal.engines._engine import Rows
+from shoal.models import PrivacyModel
+from shoal.table import Roles, Table
+from shoal.workflow import Claim
+
+
+def swap_claim(
+    model: PrivacyModel, private: Rows, steps: Sequence[Any], roles: Roles, after: Table
+) -> Claim:
+    """The claim that a link is right 1 in k times: by the smallest group, or the smallest class.
+
+    A swap counts where it is the only one of its kind, covers every quasi-identifier and is the
+    last step that touched them.
+    """
+    level = max(after.classes.k, swapped_crowd(private, steps, roles.quasi_identifiers))
+    sentence = (
+        f"{model.title} with k = {model.threshold} asks for groups of at least {model.threshold} "
+        f"records that exchanged their values; the smallest has {level}"
+    )
+    return Claim(model, level, bool(model.accepts(level)), sentence, after.records)
+
+
+def swapped_crowd(private: Rows, steps: Sequence[Any], protected: Sequence[str]) -> int:
+    """The size of the smallest group that exchanged the protected columns; 1 if none did."""
+    touching = [
+        (number, step) for number, step in enumerate(steps) if set(_touched(step)) & set(protected)
+    ]
+    if not touching or _method(touching[-1][1]) != "swap":
+        return 1
+    number, step = touching[-1]
+    chunk, group, source = (f"{number}_{what}" for what in ("chunk", "group_0", "source_0"))
+    if not set(protected) <= set(_touched(step)) or group not in private.schema:
+        return 1
+    quote, query = private.engine.quote, private.engine.query
+    chunk, group, source = map(quote, (chunk, group, source))
+    found = query(
+        f"SELECT min(n) AS k, sum(n - d) AS twice FROM (SELECT count(*) AS n, "
+        f"count(DISTINCT {source}) AS d FROM {private.name} GROUP BY {chunk}, {group})"
+    )
+    strays = query(
+        f"SELECT count(*) AS n FROM {private.name} AS a LEFT JOIN {private.name} AS b "
+        f"ON a.{source} = b.row_key AND a.{chunk} = b.{chunk} AND a.{group} = b.{group} "
+        "WHERE b.row_key IS NULL"
+    )
+    whole = int(found["twice"][0]) == 0 and int(strays["n"][0]) == 0
+    return int(found["k"][0]) if whole else 1
+
+
+def _touched(step: Any) -> Sequence[str]:
+    return step["columns"] if isinstance(step, dict) else step.touched
+
+
+def _method(step: Any) -> str:
+    return str(step["method"] if isinstance(step, dict) else step.method)

@@ -1,0 +1,276 @@
+"""Checking a release in parts again, from its files alone, by code that did not mask."""
+
+from __future__ import annotations
+
+import functools
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from shoal.engines._engine import ROW, Engine, Rows, roles_on
+from shoal.engines._parts import OWNER
+from shoal.engines._release import digest_of_parts
+from shoal.engines._swaps import swapped_crowd
+from shoal.errors import ReleaseError
+from shoal.models import discover_models
+from shoal.table import Roles, Table
+from shoal.workflow import Verification
+from shoal.workflow._require import discover_all_measures
+from shoal.workflow.release._release import PUBLIC_MEASURES
+from shoal.workflow.release._release_files import Place, digest_of, is_plain, read_json
+from shoal.workflow.release._release_shape import AUDIT_IN_PARTS, FACTS_IN_PARTS, check_shape
+from shoal.workflow.release._signature import SIGNATURE_FILE
+from shoal.workflow.release._stated_claims import UNOWNED, check_claim, close
+from shoal.workflow.release._verification import AUTHENTICITY, CLAIM, Checks
+
+Outcome = tuple[bool | None, str]
+
+
+def verify_in_parts(folder: str | os.PathLike[str], engine: Engine) -> Verification:
+    """All checks of a release in parts; whatever is wrong is a check that failed."""
+    place, checks = Place.of(Path(folder)), Checks()
+    facts = checks.read("release.json", lambda: _facts(place))
+    if facts is None:
+        return Verification(tuple(checks))
+    public = place.public / "data"
+    checks.run("no other files", lambda: _only_known(place, facts))
+    whole = checks.run("data unchanged", lambda: _unchanged(public, facts["data"]))
+    report = facts["report"]
+    checks.run(
+        "report unchanged",
+        lambda: (digest_of(place.public / report["file"]) == report["sha256"], "its checksum"),
+    )
+    audit = None
+    if place.private is None:
+        untold = "only the private half tells whether a claim was removed or weakened"
+        checks.run(AUTHENTICITY, lambda: (None, untold))
+    else:
+        audit = checks.read(AUTHENTICITY, lambda: PartsAudit.read(place))
+        if audit is not None:
+            checks.run(AUTHENTICITY, lambda: audit.matches(place, facts))
+    if whole:
+        _check_data(place, facts, audit, engine, checks)
+    return Verification(tuple(checks))
+
+
+class PartsAudit:
+    """What the private half of a release in parts says."""
+
+    def __init__(self, folder: Path, facts: Mapping[str, Any]) -> None:
+        self.folder, self.facts = folder, facts
+
+    @classmethod
+    def read(cls, place: Place) -> PartsAudit:
+        assert place.private is not None
+        said = read_json(place.private / "audit.json")
+        return cls(place.private, check_shape(said, AUDIT_IN_PARTS, "audit.json"))
+
+    def matches(self, place: Place, facts: Mapping[str, Any]) -> Outcome:
+        """Whether it is about this release."""
+        said = self.facts
+        if digest_of(place.public / "release.json") != said["release_sha256"]:
+            return False, "release.json was changed"
+        for part in said["parts"]:
+            if digest_of(self.folder / "records" / part["file"]) != part["sha256"]:
+                return False, f"{part['file']} of the private half was changed"
+        counts = (
+            (len(said["requirements"]), len(facts["claims"])),
+            (len(said["steps"]), len(facts["methods"])),
+            (len(said["identifiers"]), facts["identifiers_removed"]),
+            ([p["rows"] for p in said["parts"]], [p["rows"] for p in facts["data"]["parts"]]),
+        )
+        same = all(one == other for one, other in counts)
+        return same, "release.json and every part of the private half are the ones written"
+
+
+def _facts(place: Place) -> dict[str, Any]:
+    return check_shape(read_json(place.public / "release.json"), FACTS_IN_PARTS, "release.json")
+
+
+def _only_known(place: Place, facts: Mapping[str, Any]) -> Outcome:
+    parts = {part["file"] for part in facts["data"]["parts"]}
+    known: dict[Path, set[str]] = {
+        place.public: {"release.json", "data", facts["report"]["file"], SIGNATURE_FILE},
+        place.public / "data": parts,
+    }
+    if place.root != place.public:
+        known[place.root] = {"public", "private"}
+    if place.private is not None:
+        known |= {place.private: {"audit.json", "records"}, place.private / "records": parts}
+    others = odd = 0
+    for folder, names in known.items():
+        if not os.path.lexists(folder) or not is_plain(folder, stat.S_ISDIR):
+            return False, "a folder of the release is a link, or missing"
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                others += entry.name not in names
+                odd += entry.is_symlink()
+    return not others and not odd, f"{others} files that the release does not record"
+
+
+def _unchanged(folder: Path, data: Mapping[str, Any]) -> Outcome:
+    import pyarrow.parquet as pq
+
+    if digest_of_parts(data["parts"]) != data["sha256"]:
+        return False, "the checksum over all parts is another"
+    rows = 0
+    for part in data["parts"]:
+        path = folder / part["file"]
+        if not os.path.lexists(path) or not is_plain(path, stat.S_ISREG):
+            return False, f"{part['file']} is missing"
+        if digest_of(path) != part["sha256"]:
+            return False, f"{part['file']} was changed"
+        rows += (found := pq.read_metadata(path).num_rows)
+        if found != part["rows"]:
+            return False, f"{part['file']} has another number of rows"
+    return rows == data["rows"], f"{len(data['parts'])} parts with {rows:,} rows"
+
+
+def _check_data(
+    place: Place,
+    facts: Mapping[str, Any],
+    audit: PartsAudit | None,
+    engine: Engine,
+    checks: Checks,
+) -> None:
+    written = checks.read("columns and rows", lambda: _rows(place, facts, engine))
+    if written is None:
+        return
+    roles = _roles(facts)
+    tally = checks.read("combinations", lambda: _tally(place, facts, written, roles, audit))
+    if tally is None:
+        return
+    checks.run("class sizes counted twice", lambda: _same_counts(written, roles, tally, facts))
+    unowned = facts["data"]["persons"] is not None and not tally.has_persons
+    for number, claim in enumerate(facts["claims"]):
+        model = discover_models().get(claim["claim"])
+        if model is not None and model.bounds_links and audit is not None:
+            swap = functools.partial(_same_swap, claim, written.engine, audit, facts, tally)
+            checks.run(f"{CLAIM}{claim['claim']}", swap)
+            continue
+        check = functools.partial(check_claim, claim, number, tally, None, audit, unowned)  # type: ignore[arg-type]
+        checks.run(f"{CLAIM}{claim['claim']}", check)
+    checks.run("measured values", lambda: _same_measures(tally, facts, unowned))
+    if audit is not None:
+        checks.run("private files are private", lambda: _modes(audit.folder))
+        checks.run("per-record risk", lambda: _same_records(written, audit, roles, tally))
+
+
+def _rows(place: Place, facts: Mapping[str, Any], engine: Engine) -> Rows:
+    files = [place.public / "data" / part["file"] for part in facts["data"]["parts"]]
+    rows = engine.read(files)
+    found = Table(pl.DataFrame(schema=dict(rows.schema))).schema
+    recorded = {column["name"]: column["type"] for column in facts["data"]["columns"]}
+    if found != recorded:
+        raise ReleaseError("the parts have other columns, or types, than the release records")
+    return rows
+
+
+def _roles(facts: Mapping[str, Any]) -> Roles:
+    by_role: dict[str, list[str]] = {}
+    for column in facts["data"]["columns"]:
+        by_role.setdefault(column["role"], []).append(column["name"])
+    return Roles(
+        quasi_identifiers=by_role.get("quasi_identifiers", []),
+        sensitive=by_role.get("sensitive", []),
+    )
+
+
+def _tally(
+    place: Place,
+    facts: Mapping[str, Any],
+    written: Rows,
+    roles: Roles,
+    audit: PartsAudit | None,
+) -> Table:
+    from shoal.engines._engine import TooManyCombinations
+
+    names = [*roles.quasi_identifiers, *roles.sensitive]
+    if audit is not None and facts["data"]["persons"] is not None:
+        unit = Roles.from_dict(audit.facts["roles"]).unit_columns
+        owners = [OWNER + name for name in unit]
+        both = written.engine.beside(written, _private(written.engine, audit), owners)
+        return both.tally([*names, *owners], roles.replacing(unit=owners))
+    try:
+        return written.tally(names, roles_on(roles, names))
+    except TooManyCombinations:
+        return written.crowds(roles.quasi_identifiers)
+
+
+def _private(engine: Engine, audit: PartsAudit) -> Rows:
+    return engine.read([audit.folder / "records" / part["file"] for part in audit.facts["parts"]])
+
+
+def _same_counts(written: Rows, roles: Roles, tally: Table, facts: Mapping[str, Any]) -> Outcome:
+    """The classes by plain SQL, which knows nothing of codes and tallies."""
+    names = ", ".join(map(written.engine.quote, roles.quasi_identifiers))
+    found = written.engine.query(
+        f"SELECT min(n) AS k, count(*) AS classes, sum(n) AS records "
+        f"FROM (SELECT count(*) AS n FROM {written.name} GROUP BY {names})"
+    )
+    rows = int(tally.group(tally.roles.quasi_identifiers).rows.min())
+    same = (int(found["k"][0]), int(found["classes"][0]), int(found["records"][0])) == (
+        rows,
+        tally.classes.count,
+        facts["data"]["rows"],
+    )
+    return same, f"{tally.classes.count:,} classes, the smallest of {tally.classes.k}"
+
+
+def _same_measures(tally: Table, facts: Mapping[str, Any], unowned: bool) -> Outcome:
+    if unowned:
+        return None, UNOWNED
+    infos, stated = discover_all_measures(), facts["measured"]
+    found: dict[str, float] = {"k": tally.classes.k, "classes": tally.classes.count}
+    found |= {name: infos[name].take(None, tally).value for name in PUBLIC_MEASURES}
+    if tally.has_persons:
+        found["rarest_history"] = tally.histories.k
+    wrong = [
+        name
+        for name in {**found, **stated}
+        if name not in stated or name not in found or not close(found[name], stated[name])
+    ]
+    return not wrong, f"{', '.join(wrong)} differ" if wrong else f"{len(found)} recomputed"
+
+
+def _same_swap(
+    claim: Mapping[str, Any],
+    engine: Engine,
+    audit: PartsAudit,
+    facts: Mapping[str, Any],
+    tally: Table,
+) -> Outcome:
+    """What the groups and sources on record promise, counted again."""
+    found = swapped_crowd(_private(engine, audit), facts["methods"], tally.roles.quasi_identifiers)
+    level = max(found, tally.classes.k)
+    same = close(level, claim["measured"]) and level >= claim["required"]
+    return same, f"required {claim['required']:g}, measured {level:g}"
+
+
+def _modes(private: Path) -> Outcome:
+    if os.name != "posix":
+        return True, "file modes are not used on this system"
+    paths = [private, *private.rglob("*")]
+    others = sum(bool(path.stat().st_mode & 0o077) for path in paths)
+    return not others, f"{others} that others can read"
+
+
+def _same_records(written: Rows, audit: PartsAudit, roles: Roles, tally: Table) -> Outcome:
+    """Whether each key is there once, and the sizes on record are those of the classes."""
+    private, engine = _private(written.engine, audit), written.engine
+    found = engine.query(f"SELECT count(*) AS n, count(DISTINCT row_key) AS d FROM {private.name}")
+    if found["n"][0] != found["d"][0]:
+        return False, "a row of the original is on record twice"
+    if "class_size" not in private.schema or tally.has_persons:
+        return True, f"{int(found['n'][0]):,} records"
+    names = ", ".join(f"a.{engine.quote(name)}" for name in roles.quasi_identifiers)
+    wrong = engine.query(
+        f"SELECT count(*) AS n FROM (SELECT count(*) AS size, min(b.class_size) AS least, "
+        f"max(b.class_size) AS most FROM {written.name} AS a JOIN {private.name} AS b "
+        f"ON a.{ROW} = b.{ROW} GROUP BY {names}) WHERE least <> size OR most <> size"
+    )
+    return int(wrong["n"][0]) == 0, f"{int(found['n'][0]):,} records"

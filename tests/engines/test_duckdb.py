@@ -1,0 +1,318 @@
+"""Plans on DuckDB give what memory gives, and what they promise is counted by plain SQL."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import polars as pl
+import pytest
+
+import shoal as sh
+from shoal.engines import _steps, chosen_engine
+from shoal.engines._engine import HIDDEN
+from shoal.errors import InputError, RequirementNotMet, RolesError, VerificationFailed
+from shoal.workflow import EngineSettings
+from shoal.workflow import protect as in_memory
+
+from .tables import people, rows_of, written
+
+QUASI = ["alter", "Wohn ort", "member"]
+ROLES = sh.Roles(quasi_identifiers=QUASI, sensitive=["ill"], insensitive=["born", "wage"])
+LEVELS = {"alter": sh.Hierarchy.intervals([10, 30])}
+
+pytestmark = pytest.mark.filterwarnings("ignore::shoal.errors.ShoalWarning")
+
+
+@pytest.fixture(scope="module")
+def frame() -> pl.DataFrame:
+    return people(3000)
+
+
+@pytest.fixture
+def source(frame: pl.DataFrame, tmp_path: Path) -> Path:
+    return written(frame, tmp_path)
+
+
+def plan(*steps: sh.Generalize, require: list | None = None, **more) -> sh.Plan:
+    return sh.Plan(list(steps), require=require or [], roles=more.pop("roles", ROLES), **more)
+
+
+SAME = {
+    "full-domain": plan(
+        sh.Generalize(
+            "full-domain",
+            k=5,
+            models=sh.LDiversity(2),
+            hierarchies=LEVELS,
+            suppression_limit=0.02,
+        ),
+        sh.Round(base=100, columns=["wage"]),
+        require=[sh.KAnonymity(5), sh.LDiversity(2), sh.TCloseness(0.9)],
+    ),
+    "kept as stars": plan(
+        sh.Generalize(
+            "full-domain", k=60, suppression_limit=0.3, suppressed="kept", hierarchies=LEVELS
+        ),
+    ),
+    "mondrian": plan(sh.Generalize("mondrian", k=10), require=[sh.KAnonymity(10)]),
+    "local": plan(sh.Generalize("local", k=7), require=[sh.KAnonymity(7)]),
+    "small classes": plan(sh.Suppress(min_class_size=3), require=[sh.KAnonymity(3)]),
+    "rare cells": plan(sh.Suppress(min_count=40)),
+    "a condition": plan(sh.Suppress(where="wage > 5000", target="records")),
+    "cells by a condition": plan(sh.Suppress(where="wage > 5000", columns=["wage"])),
+    "codes": plan(
+        sh.TopBottomCode(fence=1.0, columns=["wage"]),
+        sh.Recode(magnitude=0.5, columns=["alter"]),
+        sh.Round(base=50, columns=["wage"]),
+    ),
+    "nearly unique columns": plan(
+        sh.Suppress(max_distinct=0.01, columns=["alter"]), sh.Generalize("mondrian", k=4)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_the_same_as_memory(name: str, frame: pl.DataFrame, source: Path, tmp_path: Path) -> None:
+    asked = SAME[name]
+    here = in_memory(sh.Table(frame, ROLES), asked)
+    there = sh.protect(source, asked, engine="duckdb")
+    folder = there.save(tmp_path / "release")
+    released = pl.read_parquet(folder / "public" / "data" / "*.parquet")
+    assert rows_of(released) == rows_of(here.masked.frame.select(released.columns))
+    assert [c.measured for c in there.claims] == pytest.approx([c.measured for c in here.claims])
+    assert [s.removed for s in there.steps] == [s.removed for s in here.steps]
+    assert [s.touched for s in there.steps] == [s.touched for s in here.steps]
+    assert there.after.classes == here.after.classes
+    assert there.after["marketer_risk"].value == pytest.approx(here.after["marketer_risk"].value)
+    assert sh.verify(folder).holds
+
+
+def test_k_and_l_by_plain_sql(source: Path, tmp_path: Path) -> None:
+    folder = sh.protect(source, SAME["full-domain"], engine="duckdb").save(tmp_path / "release")
+    parts = f"read_parquet('{folder}/public/data/*.parquet')"
+    names = ", ".join(f'"{name}"' for name in QUASI)
+    k, l_ = duckdb.sql(
+        f"SELECT min(n), min(d) FROM (SELECT count(*) n, count(DISTINCT ill) d FROM {parts} "
+        f"GROUP BY {names})"
+    ).fetchall()[0]
+    assert k >= 5
+    assert l_ >= 2
+
+
+def test_persons(tmp_path: Path) -> None:
+    draw = np.random.default_rng(3)
+    frame = people(2000).with_columns(patient=pl.Series(draw.integers(0, 500, 2000)))
+    source = written(frame, tmp_path)
+    unsaid = plan(sh.Generalize("mondrian", k=5), roles=ROLES.replacing(identifiers=["patient"]))
+    with pytest.raises(RolesError, match="several rows"):
+        sh.protect(source, unsaid, engine="duckdb")
+    asked = plan(
+        sh.Generalize("full-domain", k=5, suppression_limit=0.1, hierarchies=LEVELS),
+        require=[sh.KAnonymity(5)],
+        roles=ROLES.replacing(unit="patient"),
+    )
+    here = in_memory(sh.Table(frame, asked.roles), asked)
+    there = sh.protect(source, asked, engine="duckdb")
+    assert there.steps[0].removed == here.steps[0].removed
+    folder = there.save(tmp_path / "release")
+    assert sh.verify(folder).holds
+    facts = json.loads((folder / "public" / "release.json").read_text("utf-8"))
+    assert facts["data"]["persons"] == here.masked.person_count
+    released = pl.read_parquet(folder / "public" / "data" / "*.parquet")
+    assert "patient" not in released.columns
+    assert rows_of(released) == rows_of(here.masked.frame.select(released.columns))
+    private = pl.read_parquet(folder / "private" / "records" / "*.parquet")
+    beside = released.with_columns(private["unit: patient"])
+    crowds = beside.group_by(QUASI).agg(pl.col("unit: patient").n_unique().alias("n"))
+    assert crowds["n"].min() == there.after.k >= 5
+
+
+def test_chance_depends_on_keys_only(frame: pl.DataFrame, tmp_path: Path, monkeypatch) -> None:
+    """However the rows are batched, a row draws the same numbers: a part is its unit."""
+    from shoal.engines import _duckdb, _functions
+
+    monkeypatch.setattr("shoal.randomness._entropy", lambda length: bytes(range(length)))
+    asked = plan(
+        sh.AddNoise(epsilon=2.0, columns=["wage"]),
+        sh.Pram(keep=0.6, columns=["Wohn ort"]),
+        sh.Sample(fraction=0.5),
+    )
+    found = []
+    for name, part in (("one", 512), ("other", 512), ("another", 256)):
+        for module in (_duckdb, _functions, _steps):
+            monkeypatch.setattr(module, "PART", part)
+        (tmp_path / name).mkdir()
+        source = written(frame, tmp_path / name, files=1)
+        release = sh.protect(source, asked, engine="duckdb")
+        found.append(rows_of(pl.DataFrame(release.masked.frame.to_arrow_table())))
+        assert len(release.masked) == 1500
+    assert found[0] == found[1] != found[2]
+    assert {row[1] for row in found[0]} <= {*map(str, frame["Wohn ort"].unique())}
+
+
+def test_chunks(frame: pl.DataFrame, source: Path, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(_steps, "CHUNK", 400)
+    numbers = plan(
+        sh.Microaggregate(5, columns=["alter", "wage"]),
+        roles=sh.Roles(quasi_identifiers=["alter", "wage"], insensitive=["ill", "born", "member"]),
+        require=[sh.KAnonymity(5)],
+    )
+    kept = written(frame.drop("Wohn ort").drop_nulls(), _new(tmp_path))
+    release = sh.protect(kept, numbers, engine="duckdb")
+    assert release.steps[0].facts["chunks"] > 3
+    released = release.masked.frame.pl()
+    assert released.group_by("alter", "wage").len()["len"].min() >= 5
+    assert released["alter"].mean() == pytest.approx(frame["alter"].mean(), rel=0.05)
+
+
+def _new(folder: Path) -> Path:
+    place = folder / "kept"
+    place.mkdir()
+    return place
+
+
+def test_swapping_in_chunks(frame: pl.DataFrame, source: Path, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(_steps, "CHUNK", 400)
+    asked = plan(sh.Swap(5), require=[sh.ProbabilisticKAnonymity(5)])
+    release = sh.protect(source, asked, engine="duckdb")
+    assert release.claims[0].measured >= 5
+    folder = release.save(tmp_path / "release")
+    assert sh.verify(folder).holds
+    released = pl.read_parquet(folder / "public" / "data" / "*.parquet")
+    for name in frame.columns:
+        assert rows_of(released.select(name)) == rows_of(frame.select(name))
+    records = pl.read_parquet(folder / "private" / "records" / "*.parquet")
+    groups = records.group_by("0_chunk", "0_group_0")
+    assert groups.len()["len"].min() >= 5
+    carried = groups.agg((pl.col("0_source_0").sort() == pl.col("row_key").sort()).all())
+    assert carried["0_source_0"].all()
+
+
+def test_nothing_is_written_where_a_requirement_fails(source: Path, tmp_path: Path) -> None:
+    asked = plan(sh.Round(base=2, columns=["alter"]), require=[sh.KAnonymity(50)])
+    with pytest.raises(RequirementNotMet, match="k-anonymity"):
+        sh.protect(source, asked, engine="duckdb")
+    assert [path.name for path in tmp_path.iterdir()] == ["people"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "word"),
+    [
+        (plan(sh.Generalize("mondrian", k=5, relaxed=True)), "relaxed"),
+        (plan(sh.Redraw(models=sh.LDiversity(2))), "redraw"),
+        (plan(sh.Sample(fraction=0.5, random_state=3)), "random_state"),
+        (plan(sh.Round(base=5), keep_order=True), "keep_order"),
+        (plan(sh.Round(base=5), require=[sh.Limit("suda", at_most=1)]), "suda"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_cannot_run_says_so_first(asked: sh.Plan, word: str, source: Path) -> None:
+    told = []
+    with pytest.raises(InputError, match=word):
+        sh.protect(source, asked, engine="duckdb", progress=lambda label, share: told.append(label))
+    assert told == ["Looking at the source"]
+
+
+def test_doors(frame: pl.DataFrame, source: Path) -> None:
+    asked = SAME["mondrian"]
+    relation = duckdb.from_arrow(frame.to_arrow())
+    found = [
+        sh.protect(given, asked).masked.frame.pl()
+        for given in (relation, frame.lazy(), source, str(source))
+    ]
+    assert all(rows_of(one) == rows_of(found[0]) for one in found)
+    assert chosen_engine(source, "auto", EngineSettings())[0] == "duckdb"
+    assert chosen_engine(source / "0.parquet", "auto", EngineSettings())[0] == "memory"
+    assert chosen_engine(source / "0.parquet", "local", EngineSettings())[0] == "memory"
+    with pytest.raises(InputError, match="engine"):
+        chosen_engine(source, "ray", EngineSettings())
+
+
+def test_assess(frame: pl.DataFrame, source: Path) -> None:
+    here = sh.assess(sh.Table(frame, ROLES))
+    there = sh.assess(source, roles=ROLES)
+    assert there.rows == here.rows
+    for name in ("prosecutor_risk", "marketer_risk", "records_at_risk", "uniqueness"):
+        assert there[name].value == pytest.approx(here[name].value)
+    assert there.classes == here.classes
+
+
+def test_reserved_and_doubled_names(tmp_path: Path) -> None:
+    for number, name in enumerate((HIDDEN + "row", "ALTER")):
+        place = tmp_path / str(number)
+        place.mkdir()
+        source = written(people(50).with_columns(pl.lit(1).alias(name)), place)
+        with pytest.raises(InputError, match="name"):
+            sh.protect(source, SAME["mondrian"], engine="duckdb")
+
+
+def test_edits_are_found(source: Path, tmp_path: Path) -> None:
+    folder = sh.protect(source, SAME["mondrian"], engine="duckdb").save(tmp_path / "release")
+    part = next((folder / "public" / "data").iterdir())
+    kept = tmp_path / "kept"
+    for edit in ("cell", "rows", "other", "claim", "private"):
+        shutil.copytree(folder, kept)
+        if edit == "cell":
+            frame = pl.read_parquet(part).with_columns(pl.lit("18").alias("alter"))
+            frame.write_parquet(part)
+        elif edit == "rows":
+            part.unlink()
+        elif edit == "other":
+            (folder / "public" / "data" / "part-00007.parquet").write_bytes(part.read_bytes())
+        elif edit == "claim":
+            file = folder / "public" / "release.json"
+            file.write_text(file.read_text("utf-8").replace('"measured": 10', '"measured": 11'))
+        else:
+            record = next((folder / "private" / "records").iterdir())
+            pl.read_parquet(record).reverse().write_parquet(record)
+        assert not sh.verify(folder).holds, edit
+        with pytest.raises(VerificationFailed):
+            sh.verify(folder).raise_if_failed()
+        shutil.rmtree(folder)
+        kept.rename(folder)
+    assert sh.verify(folder / "public").holds  # the public half alone
+
+
+def test_no_order_and_no_names(frame: pl.DataFrame, source: Path, tmp_path: Path) -> None:
+    """Rows do not lie as in the source, and files are named by numbers."""
+    asked = plan(sh.Suppress(where="wage < 0", target="records"), roles=ROLES)
+    folder = sh.protect(source, asked, engine="duckdb").save(tmp_path / "release")
+    records = pl.read_parquet(folder / "private" / "records" / "*.parquet")
+    ranks = records["row_key"].rank().to_numpy()
+    assert abs(np.corrcoef(ranks, np.arange(len(ranks)))[0, 1]) < 0.1
+    names = sorted(path.name for path in (folder / "public" / "data").iterdir())
+    assert names == [f"part-{number:05d}.parquet" for number in range(len(names))]
+
+
+def test_spilled_under_a_cap_and_nothing_left(tmp_path: Path) -> None:
+    """A table several times as large as the memory it may take."""
+    draw = np.random.default_rng(5)
+    rows = 1_500_000
+    frame = pl.DataFrame(
+        {
+            "key": draw.permutation(rows).astype(np.int64),
+            "age": draw.integers(0, 90, rows),
+            "town": draw.integers(0, 200, rows).astype(str),
+            "note": pl.Series(draw.integers(0, 10**9, rows)).cast(pl.String),
+        }
+    )
+    source = written(frame, tmp_path)
+    asked = sh.Plan(
+        [sh.Generalize("mondrian", k=10)],
+        require=[sh.KAnonymity(10)],
+        roles=sh.Roles(
+            identifiers=["key"],
+            quasi_identifiers=["age", "town"],
+            insensitive=["note"],
+            unit="row",
+        ),
+        engine=EngineSettings(memory_limit="150MB", temporary=str(tmp_path / "spill")),
+    )
+    release = sh.protect(source, asked, engine="duckdb")
+    folder = release.save(tmp_path / "release")
+    assert sh.verify(folder, settings=asked.engine).holds
+    assert list((tmp_path / "spill").iterdir()) == []

@@ -1,0 +1,79 @@
+"""A process that is killed leaves no half release, and the next one removes what it spilled."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import shoal as sh
+from shoal.workflow.release._folder import WORKSHOP
+
+from .tables import people, written
+
+#: By hand: SHOAL_KILLS=20 pytest tests/engines/test_killed.py
+KILLS = int(os.environ.get("SHOAL_KILLS", "2"))
+SHOAL = [sys.executable, "-c", "from shoal.app.cli import main; main()"]
+PLAN = """
+[engine]
+memory_limit = "200MB"
+[roles]
+quasi_identifiers = ["alter", "Wohn ort", "member"]
+sensitive = ["ill"]
+insensitive = ["born", "wage"]
+[[steps]]
+method = "generalize"
+algorithm = "mondrian"
+k = 5
+[require]
+k_anonymity = 5
+"""
+
+
+def _started(folder: Path, out: str) -> subprocess.Popen[bytes]:
+    words = ["protect", "people", "--plan", "plan.toml", "--out", out, "--engine", "duckdb"]
+    return subprocess.Popen(
+        [*SHOAL, *words],
+        cwd=folder,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("killed")
+    written(pl.concat([people(100_000)] * 3), folder)
+    (folder / "plan.toml").write_text(PLAN, encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM])
+def test_killed_while_it_works(ending: signal.Signals, place: Path) -> None:
+    moments = random.Random(ending.name)
+    began = time.monotonic()
+    assert _started(place, "first").wait() == 0
+    whole = time.monotonic() - began
+    for number in range(KILLS):
+        process = _started(place, f"killed-{ending.name}-{number}")
+        time.sleep(whole * moments.uniform(0.4, 1.0))
+        process.send_signal(ending)
+        process.wait()
+        release = place / f"killed-{ending.name}-{number}"
+        assert not release.exists() or sh.verify(release).holds
+        if ending != signal.SIGKILL:
+            assert not list(place.glob(f"{WORKSHOP}*"))
+    assert _started(place, f"last-{ending.name}").wait() == 0
+    assert sh.verify(place / f"last-{ending.name}").holds
+    assert not list(place.glob(f"{WORKSHOP}*"))
+    for left in place.glob("first"):
+        for path in sorted(left.rglob("*"), reverse=True):
+            path.unlink() if path.is_file() else path.rmdir()
+        left.rmdir()
