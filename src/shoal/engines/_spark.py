@@ -1,0 +1,491 @@
+"""Spark: tables larger than a machine, on the executors of a cluster.
+
+Only frames, SQL and functions of Arrow batches are used, so a session of Spark Connect does as
+well. The private folder must be one that the executors reach under the same path: what Spark
+cannot number by itself is kept there, and the parts of a release are written there. Nothing that
+depends on where a row happens to be is used, so a task that is done again gives the same rows.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+import shutil
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from shoal.engines._engine import (
+    _TIMES,
+    HIDDEN,
+    PART,
+    ROW,
+    Engine,
+    Function,
+    Rows,
+    check_names,
+    refuse_too_many,
+)
+from shoal.engines._parts import part_name
+from shoal.engines._spark_errors import in_words
+from shoal.engines._spark_tasks import (
+    PLACE,
+    SHARD,
+    Chain,
+    Placed,
+    Written,
+    applying,
+    held_schema,
+    mapping,
+)
+from shoal.errors import InputError, MissingExtra, ReadError
+from shoal.kernels.arrays import Integers
+from shoal.randomness import SecretStream
+from shoal.workflow import EngineSettings
+
+_CHUNK = HIDDEN + "chunk"
+_FILE = HIDDEN + "file"
+
+
+class Spark(Engine):
+    """An engine on a cluster.
+
+    A session that is given, or that runs already, is used and left running; else one is started
+    with ``settings.master`` and stopped by ``close``.
+    """
+
+    name = "spark"
+
+    def __init__(self, settings: EngineSettings, private: Path, session: Any = None) -> None:
+        try:
+            import pyspark  # noqa: F401
+        except ImportError:
+            raise MissingExtra("The engine 'spark'", "spark") from None
+        self._settings, self._private = settings, private.absolute()
+        self._session, self._started = session, False
+        self._mark = f"shoal_{secrets.token_hex(8)}"
+        self._views: list[str] = []
+        self._kept: list[Any] = []
+        self._stages: list[Path] = []
+
+    @property
+    def session(self) -> Any:
+        """The session of Spark; it is started when it is first needed."""
+        if self._session is None:
+            with in_words(), warnings.catch_warnings():
+                warnings.simplefilter("ignore", FutureWarning)
+                self._session, self._started = _session(self._settings, self._private)
+        return self._session
+
+    @contextlib.contextmanager
+    def _working(self) -> Iterator[Any]:
+        """Spark at work: its errors in words, and its jobs cancelled by ctrl-C."""
+        session = self.session
+        with in_words(), warnings.catch_warnings(), self._cancelled_by_signal(session) as stopped:
+            warnings.simplefilter("ignore", FutureWarning)  # Spark names versions of pandas
+            session.addTag(self._mark)
+            try:
+                yield session
+            except Exception:
+                if stopped:  # what Spark says of jobs that were cancelled
+                    raise KeyboardInterrupt from None
+                raise
+            except BaseException:
+                self._cancel(session)
+                raise
+            finally:
+                with contextlib.suppress(Exception):
+                    session.removeTag(self._mark)
+
+    def _cancel(self, session: Any) -> None:
+        with contextlib.suppress(Exception):
+            session.interruptTag(self._mark)
+
+    @contextlib.contextmanager
+    def _cancelled_by_signal(self, session: Any) -> Iterator[list[int]]:
+        """Cancel jobs as soon as ctrl-C is pressed: Spark would first wait for their end."""
+        stopped: list[int] = []
+        before = signal.getsignal(signal.SIGINT)
+        here = threading.current_thread() is threading.main_thread()
+        if not here or not callable(before):
+            yield stopped
+            return
+
+        def cancel(number: int, frame: Any) -> None:
+            stopped.append(number)
+            self._cancel(session)
+            before(number, frame)
+
+        signal.signal(signal.SIGINT, cancel)
+        try:
+            yield stopped
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    # -- questions
+
+    def query(self, text: str) -> pl.DataFrame:
+        with self._working() as session:
+            return _fetched(session.sql(text))
+
+    def quote(self, name: str) -> str:
+        return "`" + name.replace("`", "``") + "`"
+
+    def view(self, text: str) -> str:
+        with self._working() as session:
+            return self._named(session.sql(text))
+
+    def _named(self, frame: Any) -> str:
+        """A name under which SQL finds a frame."""
+        name = f"{self._mark}_{len(self._views)}"
+        frame.createOrReplaceTempView(name)
+        self._views.append(name)
+        return name
+
+    def counted(self, rows: Rows, columns: Sequence[str]) -> pl.DataFrame:
+        """Count once, and fetch the combinations only where they fit."""
+        if not columns:
+            return super().counted(rows, columns)
+        names = rows._listed(columns)
+        with self._working() as session:
+            grouped = session.sql(
+                f"SELECT {names}, count(*) AS {_TIMES} FROM {rows.name} GROUP BY {names}"
+            ).persist()
+            try:
+                refuse_too_many(grouped.count(), columns)
+                found = _fetched(grouped)
+            finally:
+                grouped.unpersist()
+        return found.cast(rows.kinds(columns)).sort(columns)
+
+    # -- rows
+
+    def source(self, given: Any) -> Rows:
+        """A file or folder of Parquet, the name of a table, or a frame of Spark."""
+        if isinstance(given, (str, os.PathLike)):
+            text = os.fspath(given)
+            if not _is_table(text):
+                return self._rows_of_path(text)
+            with self._working() as session:
+                return self._numbered(session.table(text))
+        if not (hasattr(given, "sparkSession") and hasattr(given, "mapInArrow")):
+            raise InputError(
+                "The engine 'spark' takes a path of Parquet, the name of a table or a DataFrame of "
+                f"Spark; got {type(given).__name__}."
+            )
+        if self._session is not None and self._started:
+            self._session.stop()
+            self._started = False
+        self._session = given.sparkSession
+        with self._working():
+            return self._numbered(given)
+
+    def _rows_of_path(self, path: str) -> Rows:
+        if Path(path).suffix.lower() not in ("", ".parquet", ".pq") and not os.path.isdir(path):
+            raise ReadError(
+                f"The engine 'spark' reads Parquet and tables, not '{Path(path).name}'; convert "
+                "it to Parquet, or give it as a DataFrame that spark.read has made of it."
+            )
+        local = os.path.exists(path)
+        if os.path.isdir(path) and not any(Path(path).rglob("*.parquet")):
+            raise ReadError(f"There is no file of Parquet in '{path}'.")
+        return self._read([_address(Path(path)) if local else path], merged=True)
+
+    def read(self, files: Sequence[Path]) -> Rows:
+        return self._read([_address(Path(file)) for file in files], merged=False)
+
+    def _read(self, paths: Sequence[str], *, merged: bool) -> Rows:
+        """Files of Parquet; the key of a row is its place in its file, below that of the file."""
+        import pyarrow
+        from pyspark.sql import functions
+
+        with self._working() as session:
+            frame = session.read.option("mergeSchema", merged).parquet(*paths)
+            check_names(frame.columns)
+            about = frame.metadataColumn("_metadata")
+            frame = frame.withColumns(
+                {_FILE: about.getField("file_path"), ROW: about.getField("row_index")}
+            )
+            files = _fetched(frame.select(_FILE).distinct())[_FILE].sort().to_list()
+            if len(files) > 1:
+                numbers = session.createDataFrame(
+                    pyarrow.table({_FILE: files, SHARD: list(range(len(files)))})
+                )
+                frame = frame.join(functions.broadcast(numbers), _FILE)
+                key = functions.expr(f"shiftleft({SHARD}, 40) + {ROW}")
+                frame = frame.withColumn(ROW, key).drop(SHARD)
+            return self._described(frame.drop(_FILE))
+
+    def _numbered(self, frame: Any) -> Rows:
+        """Rows of any origin, kept once with their keys, so that each keeps its own."""
+        from pyspark.sql import functions
+
+        check_names(frame.columns)
+        _refuse_types(frame)
+        stage = self._private / f"source-{len(self._stages)}"
+        self._stages.append(stage)
+        stage.mkdir(mode=0o700)
+        keyed = frame.withColumn(ROW, functions.monotonically_increasing_id())
+        address = _address(stage)
+        keyed.write.mode("overwrite").option("compression", "zstd").parquet(address)
+        return self._described(self.session.read.parquet(address))
+
+    def _described(self, frame: Any) -> Rows:
+        """Rows with values in one spelling: −0.0 is 0.0, NaN is missing, texts are plain."""
+        from pyspark.sql import functions
+        from pyspark.sql.types import DoubleType, FloatType, StringType
+
+        _refuse_types(frame)
+        shown = []
+        for column in frame.schema.fields:
+            quoted, kind = self.quote(column.name), column.dataType
+            text = quoted
+            if isinstance(kind, (FloatType, DoubleType)):
+                zero = f"CAST(0 AS {kind.simpleString()})"
+                text = (
+                    f"CASE WHEN isnan({quoted}) THEN NULL WHEN {quoted} = {zero} THEN {zero} "
+                    f"ELSE {quoted} END"
+                )
+            elif isinstance(kind, StringType):
+                text = f"CAST({quoted} AS STRING)"
+            shown.append(functions.expr(text).alias(column.name))
+        frame = frame.select(*shown)
+        kinds = _fetched(frame.limit(0)).schema
+        schema = {name: kind for name, kind in kinds.items() if name != ROW}
+        return Rows(self, self._named(frame), schema)
+
+    def mapped(
+        self,
+        rows: Rows,
+        function: Function,
+        schema: Mapping[str, pl.DataType],
+        *,
+        hidden: Mapping[str, pl.DataType] | None = None,
+        whole_parts: bool = False,
+    ) -> Rows:
+        """The function is applied when the rows are asked for, with those before it at once."""
+        kinds = {ROW: pl.Int64(), **schema, **(hidden or {})}
+        base, chain = self._chain(rows, function, kinds)
+        with self._working():
+            if whole_parts:
+                base, chain = rows, Chain((), _kinds(rows)).then(function, kinds)
+                number = f"{ROW} div {PART}"
+                made = self._grouped(self._frame(base), number, chain, kinds)
+            else:
+                made = self._frame(base).mapInArrow(mapping(chain), held_schema(kinds))
+            name = self._named(made)
+        before = (None, None) if whole_parts else (base, chain)
+        return Rows(self, name, dict(schema), dict(hidden or {}), *before)
+
+    def _chain(
+        self, rows: Rows, function: Function, kinds: Mapping[str, pl.DataType]
+    ) -> tuple[Rows, Chain]:
+        """The rows that no function made, and all functions that follow, with one more."""
+        if rows.before is None or not isinstance(rows.function, Chain):
+            return rows, Chain((), _kinds(rows)).then(function, kinds)
+        return rows.before, rows.function.with_columns(_kinds(rows)).then(function, kinds)
+
+    def _frame(self, rows: Rows) -> Any:
+        """The rows as a frame of Spark; columns are in order, and only those of ours have names.
+
+        Functions of batches take no column whose name has a dot.
+        """
+        shown = [
+            self.quote(name) if name.startswith(HIDDEN) else f"{self.quote(name)} AS c{place}"
+            for place, name in enumerate(_kinds(rows))
+        ]
+        return self.session.table(rows.name).selectExpr(*shown)
+
+    def _grouped(
+        self, frame: Any, number: str, function: Chain, kinds: Mapping[str, pl.DataType]
+    ) -> Any:
+        from pyspark.sql import functions
+
+        return frame.groupBy(functions.expr(number)).applyInArrow(
+            applying(function), held_schema(kinds)
+        )
+
+    def chunked(
+        self,
+        rows: Rows,
+        chunk_of: Function,
+        function: Function,
+        schema: Mapping[str, pl.DataType],
+        hidden: Mapping[str, pl.DataType],
+    ) -> Rows:
+        """Each chunk is masked once and kept; what a lost executor had is masked again alike."""
+        cut = self.mapped(rows, chunk_of, rows.schema, hidden={**rows.hidden, _CHUNK: pl.Int64()})
+        kinds = {ROW: pl.Int64(), **schema, **hidden}
+        chain = Chain((), _kinds(cut)).then(function, kinds)
+        with self._working():
+            made = self._grouped(self._frame(cut), _CHUNK, chain, kinds).persist()
+            self._kept.append(made)
+            return Rows(self, self._named(made), dict(schema), dict(hidden))
+
+    def picked(self, rows: Rows, keys: Integers) -> pl.DataFrame:
+        from pyspark.sql import functions
+
+        with self._working() as session:
+            shown = session.table(rows.name).selectExpr(ROW, *map(self.quote, rows.columns))
+            asked = session.createDataFrame(pl.DataFrame({ROW: keys}).to_arrow())
+            found = _fetched(shown.join(functions.broadcast(asked), ROW, "left_semi"))
+        return found.cast(rows.kinds(rows.columns))
+
+    # -- a release
+
+    def write(self, rows: Rows, place: Path, order: SecretStream, parts: int) -> None:
+        place = place.absolute()
+        for half in ("public", "private"):
+            (place / half).mkdir(mode=0o700, parents=True)
+        hidden = {**rows.hidden, PLACE: pl.Int64(), SHARD: pl.Int64()}
+        placed = self.mapped(rows, Placed(order.key_hex, parts), rows.schema, hidden=hidden)
+        sizes: dict[str, pl.DataType] = {SHARD: pl.Int64(), _TIMES: pl.Int64()}
+        writing = Written(str(place), tuple(rows.schema))
+        with self._working():
+            chain = Chain((), _kinds(placed)).then(writing, sizes)
+            done = _fetched(self._grouped(self._frame(placed), SHARD, chain, sizes))
+        for attempt in place.glob("attempt-*"):  # of a task that was lost
+            shutil.rmtree(attempt, ignore_errors=True)
+        for number, part in enumerate(done[SHARD].sort().to_list()):
+            for half in ("public", "private"):
+                self._renumber(place / half, part, number)
+
+    def _renumber(self, folder: Path, old: int, new: int) -> None:
+        """Give a part its number without gaps; a part that is not there was written elsewhere."""
+        if not (folder / part_name(old)).exists():
+            raise InputError(
+                "The executors wrote the parts where this process does not find them; give as "
+                "'temporary' a folder that all machines share under one path. Nothing was written."
+            )
+        (folder / part_name(old)).replace(folder / part_name(new))
+
+    def given_back(self, files: Sequence[Path]) -> Any:
+        with self._working() as session:
+            return session.read.parquet(*(_address(Path(file)) for file in files))
+
+    def close(self) -> None:
+        if self._session is not None:
+            for frame in self._kept:
+                with contextlib.suppress(Exception):
+                    frame.unpersist()
+            for name in self._views:
+                with contextlib.suppress(Exception):
+                    self._session.catalog.dropTempView(name)
+            if self._started:
+                with contextlib.suppress(Exception):
+                    self._session.stop()
+        for folder in (*self._stages, self._private / "spill"):
+            shutil.rmtree(folder, ignore_errors=True)
+        self._kept, self._views, self._stages = [], [], []
+        self._session, self._started = None, False
+
+
+def _kinds(rows: Rows) -> dict[str, pl.DataType]:
+    return {ROW: pl.Int64(), **rows.schema, **rows.hidden}
+
+
+def _fetched(frame: Any) -> pl.DataFrame:
+    """All rows of a frame of Spark."""
+    found = pl.from_arrow(frame.toArrow())
+    assert isinstance(found, pl.DataFrame)
+    return found
+
+
+def _is_table(text: str) -> bool:
+    """Whether a text is the name of a table and not of a file."""
+    known = (".parquet", ".pq", ".csv", ".tsv", ".gz", ".json", ".orc", ".xlsx", ".txt", ".db")
+    return "/" not in text and not os.path.exists(text) and not text.lower().endswith(known)
+
+
+def _address(path: Path) -> str:
+    """A path of this machine as Spark reads it: no character stands for others."""
+    return "file://" + re.sub(r"([\[\]{}*?,\\])", r"\\\1", str(path.absolute()))
+
+
+def _refuse_types(frame: Any) -> None:
+    """Raise InputError for a column whose values are not numbers, texts, dates or times."""
+    from pyspark.sql import types
+
+    fine = (
+        types.NumericType,
+        types.StringType,
+        types.BooleanType,
+        types.DateType,
+        types.TimestampType,
+        types.TimestampNTZType,
+        types.DayTimeIntervalType,
+        *([types.TimeType] if hasattr(types, "TimeType") else []),
+    )
+    for column in frame.schema.fields:
+        if not isinstance(column.dataType, fine):
+            raise InputError(
+                f"Column '{column.name}' holds {column.dataType.simpleString()}; a table has "
+                "numbers, texts, dates and times."
+            )
+
+
+def _session(settings: EngineSettings, private: Path) -> tuple[Any, bool]:
+    """The session that runs, or else a new one, and whether it is new."""
+    from pyspark.sql import SparkSession
+
+    running = SparkSession.getActiveSession() or getattr(SparkSession, "_instantiatedSession", None)
+    if running is not None:
+        return running, False
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder: Any = SparkSession.builder.appName("shoal")
+    if settings.master is not None and settings.master.startswith("sc://"):
+        return builder.remote(settings.master).getOrCreate(), True
+    submitted = any(name in os.environ for name in ("PYSPARK_GATEWAY_PORT", "SPARK_REMOTE"))
+    if settings.master is not None or not submitted:
+        builder = builder.master(settings.master or "local[*]")
+    for name, value in _options(settings, private).items():
+        builder = builder.config(name, value)
+    with _own_signals():
+        return builder.getOrCreate(), True
+
+
+@contextlib.contextmanager
+def _own_signals() -> Iterator[None]:
+    """Keep what ctrl-C does here: Spark would put its own in place, which outlives the session."""
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, before)
+
+
+def _options(settings: EngineSettings, private: Path) -> dict[str, str]:
+    """How a session of our own is set up: what is spilled is encrypted, nothing is logged."""
+    spill = private / "spill"
+    spill.mkdir(mode=0o700, exist_ok=True)
+    options = {
+        "spark.io.encryption.enabled": "true",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "OFF",  # a message of Spark may quote a cell
+        "spark.eventLog.enabled": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.warehouse.dir": str(spill / "warehouse"),
+        "spark.driver.maxResultSize": "0",
+        "spark.driver.memory": _java_size(settings.memory_limit or "2GB"),
+    }
+    if (settings.master or "local").startswith("local"):
+        options |= {"spark.local.dir": str(spill), "spark.driver.host": "127.0.0.1"}
+    return options
+
+
+def _java_size(text: str) -> str:
+    """An amount of memory as Java has it: '2GB' is '2g'."""
+    found = re.fullmatch(r"(\d+)\s*([kmgt])i?b?", text.strip().lower())
+    if found is None:
+        raise InputError(f"Spark does not take '{text}' as its memory; write '2GB' or '500MB'.")
+    return found[1] + found[2]

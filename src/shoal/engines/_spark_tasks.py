@@ -1,0 +1,183 @@
+"""What runs in the tasks of Spark: functions of frames, made functions of Arrow batches.
+
+Spark holds fewer types than a table has, so each value travels in the nearest type of Spark and
+is turned back before a function sees it.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from shoal.engines._engine import _TIMES, HIDDEN, PART, ROW, Function
+from shoal.engines._parts import part_name, write_frame
+from shoal.engines._spark_errors import in_a_task
+from shoal.randomness import SecretStream
+
+PLACE = HIDDEN + "place"
+SHARD = HIDDEN + "shard"
+
+Kinds = Mapping[str, pl.DataType]
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Functions one after the other, each with the columns that it leaves.
+
+    ``kinds`` are the columns that the first one gets.
+    """
+
+    steps: tuple[tuple[Function | None, Kinds], ...]
+    kinds: Kinds
+
+    def then(self, function: Function, kinds: Kinds) -> Chain:
+        """The chain with one more function."""
+        return replace(self, steps=(*self.steps, (function, dict(kinds))))
+
+    def with_columns(self, kinds: Kinds) -> Chain:
+        """The chain with only some columns left."""
+        return replace(self, steps=(*self.steps, (None, dict(kinds))))
+
+    @property
+    def made(self) -> Kinds:
+        """The columns that come out."""
+        return self.steps[-1][1] if self.steps else self.kinds
+
+    def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
+        frame = frame.cast(pl.Schema(self.kinds))
+        for function, kinds in self.steps:
+            if frame.height == 0:
+                return pl.DataFrame(schema=dict(self.made))
+            if function is not None:
+                frame = function(frame)
+            frame = frame.select(list(kinds)).cast(pl.Schema(kinds))
+        return frame
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Add where each row goes: its part, and its place there, by the hash of its key."""
+
+    key: str
+    parts: int
+
+    def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
+        order = SecretStream.from_key_hex(self.key)
+        hashes = order.keyed_hash(frame[ROW].to_numpy(), "row-order").astype(np.uint64)
+        shard = (hashes >> np.uint64(32)) * np.uint64(self.parts) >> np.uint64(32)
+        place = (hashes ^ np.uint64(1 << 63)).view(np.int64)  # signed, in the same order
+        return frame.with_columns(pl.Series(PLACE, place), pl.Series(SHARD, shard.astype(np.int64)))
+
+
+@dataclass(frozen=True)
+class Written:
+    """Write all rows of a part, complete or not at all, whoever else tries the same."""
+
+    place: str
+    columns: tuple[str, ...]
+
+    def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
+        number = int(frame[SHARD][0])
+        rows = frame.sort(PLACE, ROW).drop(PLACE, SHARD)
+        place = Path(self.place)
+        attempt = place / f"attempt-{secrets.token_hex(8)}"
+        attempt.mkdir(mode=0o700)  # not its parents: a release that was given up is not begun anew
+        write_frame(rows, self.columns, attempt, number)
+        for half in ("private", "public"):
+            os.replace(attempt / half / part_name(number), place / half / part_name(number))
+            (attempt / half).rmdir()
+        attempt.rmdir()
+        return pl.DataFrame({SHARD: [number], _TIMES: [rows.height]})
+
+
+def mapping(chain: Chain) -> Callable[[Any], Any]:
+    """The chain as a function of batches, about a part of rows at a time."""
+
+    def run(batches: Any) -> Any:
+        for held in _gathered(batches):
+            with in_a_task():
+                made = _as_arrow(chain(_as_frame(held, chain.kinds)), chain.made)
+            yield from made.to_batches()
+
+    return run
+
+
+def applying(chain: Chain) -> Callable[[Any], Any]:
+    """The chain as a function of all rows of a group, in the order of their keys."""
+
+    def run(table: Any) -> Any:
+        with in_a_task():
+            frame = _as_frame(table.to_batches(), chain.kinds)
+            return _as_arrow(chain(frame.sort(ROW)), chain.made)
+
+    return run
+
+
+def _gathered(batches: Any) -> Iterator[list[Any]]:
+    held: list[Any] = []
+    for batch in batches:
+        if batch.num_rows:
+            held.append(batch)
+        if sum(one.num_rows for one in held) >= PART:
+            yield held
+            held = []
+    if held:
+        yield held
+
+
+def _as_frame(batches: Sequence[Any], kinds: Kinds) -> pl.DataFrame:
+    """Batches as a frame; their columns are in the order of those that are expected."""
+    import pyarrow
+
+    frame = pl.from_arrow(pyarrow.Table.from_batches(batches))
+    assert isinstance(frame, pl.DataFrame)
+    frame.columns = list(kinds)
+    return frame
+
+
+def _as_arrow(frame: pl.DataFrame, kinds: Kinds) -> Any:
+    return frame.cast(pl.Schema(held_kinds(kinds))).to_arrow().cast(_arrow_schema(kinds))
+
+
+def held_kinds(kinds: Kinds) -> dict[str, pl.DataType]:
+    """The types in which Spark holds some columns."""
+    return {name: _held(kind) for name, kind in kinds.items()}
+
+
+def _held(kind: pl.DataType) -> pl.DataType:
+    wider: dict[Any, pl.DataType] = {
+        pl.UInt8: pl.Int16(),
+        pl.UInt16: pl.Int32(),
+        pl.UInt32: pl.Int64(),
+        pl.UInt64: pl.Decimal(20, 0),
+        pl.Null: pl.String(),
+    }
+    if isinstance(kind, (pl.Categorical, pl.Enum)):
+        return pl.String()
+    if isinstance(kind, pl.Datetime):
+        return pl.Datetime("us", kind.time_zone)
+    if isinstance(kind, pl.Duration):
+        return pl.Duration("us")
+    return wider.get(type(kind), kind)
+
+
+def _arrow_schema(kinds: Kinds) -> Any:
+    import pyarrow
+
+    schema = pl.DataFrame(schema=held_kinds(kinds)).to_arrow().schema
+    plain = {pyarrow.large_string(): pyarrow.string(), pyarrow.string_view(): pyarrow.string()}
+    return pyarrow.schema([(one.name, plain.get(one.type, one.type)) for one in schema])
+
+
+def held_schema(kinds: Kinds) -> Any:
+    """The columns as Spark declares them."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return from_arrow_schema(_arrow_schema(kinds))
