@@ -316,3 +316,38 @@ def test_spilled_under_a_cap_and_nothing_left(tmp_path: Path) -> None:
     folder = release.save(tmp_path / "release")
     assert sh.verify(folder, settings=asked.engine).holds
     assert list((tmp_path / "spill").iterdir()) == []
+
+
+def test_combinations_that_do_not_fit(source: Path, tmp_path: Path, monkeypatch) -> None:
+    """Mondrian is cut first, and what was there before is counted by the sizes of classes."""
+    from shoal.engines import _engine
+
+    asked = SAME["mondrian"]
+    whole = sh.protect(source, asked, engine="duckdb")
+    monkeypatch.setattr(_engine, "MOST_COMBINATIONS", 300)
+    monkeypatch.setattr(_steps, "CHUNK", 700)
+    cut = sh.protect(source, asked, engine="duckdb")
+    assert cut.steps[0].facts["chunks"] > 1
+    assert cut.claims[0].measured >= 10
+    assert cut.before.classes == whole.before.classes
+    for name in ("prosecutor_risk", "marketer_risk", "records_at_risk", "uniqueness"):
+        assert cut.before[name].value == pytest.approx(whole.before[name].value)
+    folder = cut.save(tmp_path / "release")
+    assert sh.verify(folder).holds
+    released = pl.read_parquet(folder / "public" / "data" / "*.parquet")
+    assert released.group_by(QUASI).len()["len"].min() >= 10
+    with pytest.raises(InputError, match="combinations"):
+        sh.protect(source, SAME["full-domain"], engine="duckdb")
+
+
+def test_what_chunks_cost_is_in_the_report(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(_steps, "CHUNK", 400)
+    draw = np.random.default_rng(2)
+    frame = pl.DataFrame({"x": draw.normal(size=3000), "y": draw.normal(size=3000)})
+    roles = sh.Roles(quasi_identifiers=["x", "y"])
+    asked = sh.Plan([sh.Microaggregate(5)], require=[sh.KAnonymity(5)], roles=roles)
+    release = sh.protect(written(frame, tmp_path), asked, engine="duckdb")
+    assert 0 < release.steps[0].facts["extra_loss"] < 0.2
+    folder = release.save(tmp_path / "release")
+    page = (folder / "public" / "report.html").read_text("utf-8")
+    assert "chunks of similar records" in page

@@ -75,19 +75,20 @@ class Rows:
 
     def crowds(self, columns: Sequence[str]) -> Table:
         """The sizes of the classes of some columns, and nothing else of them."""
+        sizes, classes = self.histogram(columns)
+        refuse_too_many(int(classes.sum()), columns)
+        each = np.repeat(sizes, classes)
+        numbers = pl.DataFrame({"class": np.arange(len(each), dtype=np.int32)})
+        return Table(numbers, Roles(quasi_identifiers=["class"])).tallied(each)
+
+    def histogram(self, columns: Sequence[str]) -> tuple[Integers, Integers]:
+        """The different sizes of the classes of some columns, and how many have each."""
         rows = self.engine.settled(self, columns)
-        names = rows._listed(columns)
-        refuse_too_many(
-            int(
-                self.engine.query(
-                    f"SELECT count(*) AS n FROM (SELECT DISTINCT {names} FROM {rows.name})"
-                )["n"][0]
-            ),
-            [],
+        found = self.engine.query(
+            "SELECT n, count(*) AS classes FROM (SELECT count(*) AS n FROM "
+            f"{rows.name} GROUP BY {rows._listed(columns)}) GROUP BY n ORDER BY n"
         )
-        found = self.engine.query(f"SELECT count(*) AS n FROM {rows.name} GROUP BY {names}")["n"]
-        numbers = pl.DataFrame({"class": np.arange(len(found), dtype=np.int32)})
-        return Table(numbers, Roles(quasi_identifiers=["class"])).tallied(found.to_numpy())
+        return found["n"].to_numpy(), found["classes"].to_numpy()
 
     def kinds(self, columns: Sequence[str]) -> pl.Schema:
         """The types of some columns, released or hidden."""

@@ -20,6 +20,7 @@ from shoal.kernels.arrays import Integers
 from shoal.masking import Masker
 from shoal.randomness import SecretStream, laplace_grid
 from shoal.table import Roles, Table
+from shoal.table.storage._types import as_text
 
 _ROOM = 1 << 62
 
@@ -302,6 +303,8 @@ class InChunk:
     roles: Roles
     key: str
     number: int
+    #: Columns that are text in every chunk, whether this one had to change them or not.
+    texts: tuple[str, ...] = ()
 
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
         import copy
@@ -320,6 +323,7 @@ class InChunk:
             warnings.simplefilter("ignore", ShoalWarning)
             masked = step.fit_transform(table, stream=stream)
         out = as_frame(masked).with_columns(frame[name] for name in hidden)
+        out = out.with_columns(as_text(out[name]) for name in self.texts)
         first = f"{HIDDEN}{self.number}_"
         more = [pl.Series(first + "chunk", frame[chunk])]
         for place, exchange in enumerate(masked.exchanges):

@@ -124,7 +124,7 @@ def protect_on(
     if total == 0:
         raise InputError("The source has no records.")
     _check_people(rows, roles, total)
-    before = _tally(rows, roles, plan)
+    before, assessed = _before(rows, roles, plan)
     for requirement in plan.require:
         if isinstance(requirement, PrivacyModel):
             requirement.check(before)
@@ -157,7 +157,7 @@ def protect_on(
         plan=plan,
         claims=claims,
         steps=tuple(records),
-        before=assess_release(before, None),
+        before=assessed,
         after=_with_sampled(assess_release(after, None), rows, files, roles, workshop),
         class_sizes=class_size_profile(before, after),
         columns=tuple(_profiles(rows, written, roles, course)),
@@ -241,6 +241,28 @@ def _tally(rows: Rows, roles: Roles, plan: Plan) -> Table:
         if about_values or roles.unit_columns:
             raise
     return rows.crowds([name for name in names if name in roles.quasi_identifiers])
+
+
+def _before(rows: Rows, roles: Roles, plan: Plan) -> tuple[Table, Assessment]:
+    """What no masking gives: combinations and their assessment.
+
+    Where nearly every record is a class of its own, the classes do not fit; then there is a row
+    for each size that classes have, which says as much about risk.
+    """
+    try:
+        found = _tally(rows, roles, plan)
+        return found, assess_release(found, None)
+    except TooManyCombinations:
+        if any(isinstance(requirement, SensitiveModel) for requirement in plan.require):
+            raise
+    sizes, classes = rows.histogram(roles.quasi_identifiers)
+    frame = pl.DataFrame({"size": sizes})
+    found = Table(frame, Roles(quasi_identifiers=["size"])).tallied(sizes * classes)
+    found = found.with_crowds(sizes)
+    assessed = assess_release(found, None)
+    count = int(classes.sum())
+    facts = replace(assessed.classes, count=count, average=found.records / count)
+    return found, replace(assessed, classes=facts)
 
 
 def _refuse_nothing(course: Course) -> None:

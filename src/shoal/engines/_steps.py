@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.engines._chunks import ChunkOf, cuts_of
-from shoal.engines._engine import HIDDEN, PART, Rows, roles_on
+from shoal.engines._chunks import ChunkOf, Tree, cuts_of
+from shoal.engines._engine import HIDDEN, PART, Rows, TooManyCombinations, roles_on
 from shoal.engines._functions import (
     Below,
     ByCombination,
@@ -54,6 +54,8 @@ from shoal.workflow._require import plain
 #: So many rows are in a chunk: the kernels are quick with them, and little is lost at the cuts.
 CHUNK = 100_000
 _SAMPLED = 200_000
+#: So many of them are masked with and without chunks, at least so many in each.
+_TRIED, _LEAST = 20_000, 1_000
 
 
 @dataclass
@@ -144,7 +146,14 @@ def _why_not(step: Masker) -> str:
 
 def _by_counts(step: Generalize | Suppress, course: Course) -> None:
     columns = _decided_by(step, course)
-    tally = course.tally(columns)
+    try:
+        tally = course.tally(columns)
+    except TooManyCombinations:
+        in_boxes = isinstance(step, Generalize) and step.algorithm == "mondrian"
+        if not in_boxes or course.roles.unit_columns:
+            raise
+        _by_chunks(step, course)  # what Mondrian would cut first is cut first
+        return
     masked = step.fit_transform(tally)
     keys = [name for name in columns if name in _keys_of(step, course)]
     function = ByCombination(tally, masked, keys, step.touched_)
@@ -340,7 +349,8 @@ def _by_chunks(step: Masker, course: Course) -> None:
     smallest = 2 * int(getattr(step, "k", 2))
     tree = cuts_of(sample, columns, course.total, chunk=max(CHUNK, 4 * smallest))
     number = len(course.records)
-    function = InChunk(step, course.roles, stream.key_hex, number)
+    texts = tuple(columns) if isinstance(step, Generalize) else ()
+    function = InChunk(step, course.roles, stream.key_hex, number, texts)
     hidden = {**rows.hidden, f"{HIDDEN}{number}_chunk": pl.Int64()}
     if isinstance(step, Swap):
         blocks = 1 if step.blocks == "joint" else len(columns)
@@ -350,9 +360,41 @@ def _by_chunks(step: Masker, course: Course) -> None:
                 "the engine 'memory'."
             )
         hidden |= {f"{HIDDEN}{number}_{what}_0": pl.Int64() for what in ("group", "source")}
-    course.rows = rows.engine.chunked(rows, ChunkOf(tree), function, rows.schema, hidden)
-    secrets = {"key": stream.key_hex, "randomness": stream.origin, "chunks": len(tree.cuts) + 1}
-    _record(step, course, touched=columns, secrets=secrets, facts={"chunks": len(tree.cuts) + 1})
+    schema = {**rows.schema, **dict.fromkeys(texts, pl.String())}
+    facts = {"chunks": len(tree.cuts) + 1, **_lost_at_cuts(step, sample, columns, tree)}
+    course.rows = rows.engine.chunked(rows, ChunkOf(tree), function, schema, hidden)
+    secrets = {"key": stream.key_hex, "randomness": stream.origin}
+    _record(step, course, touched=columns, secrets=secrets, facts=facts)
+
+
+def _lost_at_cuts(
+    step: Masker, sample: pl.DataFrame, columns: Sequence[str], tree: Tree
+) -> dict[str, float]:
+    """How much more of the numbers is lost with chunks than without, measured on a sample.
+
+    A chunk of the sample has fewer rows than one of the table, so that this is rather too much.
+    """
+    numbers = [name for name in columns if sample.schema[name].is_numeric()]
+    if not tree.cuts or not numbers or not isinstance(step, (Microaggregate, Swap)):
+        return {}
+    some = sample.head(_TRIED).select(numbers).cast(pl.Float64)
+    spreads = some.select(pl.all().std()).row(0)
+    some = some.select(pl.col(n) / (s or 1.0) for n, s in zip(numbers, spreads, strict=True))
+    chunks = min(len(tree.cuts) + 1, _TRIED // _LEAST)
+    cuts = cuts_of(some, numbers, some.height, chunk=max(_LEAST, some.height // chunks))
+    parts = some.with_columns(pl.Series("", cuts.chunks(some))).partition_by("", include_key=False)
+    whole = _squared_error(some, step.k)
+    more = sum(_squared_error(part, step.k) for part in parts) / whole - 1 if whole else 0.0
+    return {"extra_loss": round(max(0.0, more), 3)}
+
+
+def _squared_error(frame: pl.DataFrame, k: int) -> float:
+    """What groups of k lose of the numbers."""
+    table = Table(frame, Roles(quasi_identifiers=frame.columns))
+    masked = Microaggregate(max(3, k), standardize=False).fit_transform(table)
+    return sum(
+        float(((table.frame[name] - masked.frame[name]) ** 2).sum()) for name in frame.columns
+    )
 
 
 def _record(

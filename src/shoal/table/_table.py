@@ -641,6 +641,14 @@ class Table:
         columns = {name: column.counting(counts) for name, column in self._columns.items()}
         return self._derive(columns=columns, past=replace(self._past, times=counts), kept={})
 
+    def with_crowds(self, sizes: Integers) -> Table:
+        """The same rows, each standing for classes of this size, and not for one class."""
+        rows = np.arange(len(self))
+        names, owners = self.roles.quasi_identifiers, self._past.owners
+        table = self._derive(kept={})
+        table._once(lambda: Classes(rows, sizes, self.times), "crowds", names, owners)  # type: ignore[arg-type]
+        return table
+
     def with_roles(self, roles: Roles, *, released: bool = False) -> Table:
         """The same data under other roles; a released column may be empty after masking.
 

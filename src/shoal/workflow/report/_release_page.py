@@ -157,6 +157,7 @@ def _steps(methods: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
             "records_removed": method["records_removed"],
             "levels": method["facts"].get("levels", {}),
             "suppressed": _words.suppressed_in_words(method["facts"]),
+            "chunks": _words.chunks_in_words(method["facts"]),
             "lattice": _figures.lattice_picture(method["facts"]),
         }
         for method in methods

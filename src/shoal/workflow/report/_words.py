@@ -74,6 +74,16 @@ def step_in_words(method: str, parameters: Mapping[str, Any]) -> str:
         return _other_step_in_words(method, parameters)
 
 
+def chunks_in_words(facts: Mapping[str, Any]) -> str:
+    """That a large table was masked in chunks, and what that cost; nothing where it was not."""
+    if "chunks" not in facts:
+        return ""
+    cost = ""
+    if facts.get("extra_loss"):
+        cost = f"; on a sample that loses {100 * facts['extra_loss']:.1f} % more than no cut"
+    return f"{facts['chunks']:,} chunks of similar records, each by itself{cost}."
+
+
 def suppressed_in_words(facts: Mapping[str, Any]) -> str:
     """What became of suppressed records; nothing where there are none."""
     if facts.get("suppressed_records") == "removed":
