@@ -133,8 +133,8 @@ CALLS = {
     "no such option": (("roles", "people.csv", "--quasy", "a"), "--quasy"),
     "an option is missing": (("protect", "people.csv", "--plan", "plan.toml"), "'--out'"),
     "an engine that is not there": (
-        ("protect", "people.csv", "--plan", "plan.toml", "--out", "x", "--engine", "spark"),
-        "'spark' is not",
+        ("protect", "people.csv", "--plan", "plan.toml", "--out", "x", "--engine", "ray"),
+        "'ray' is not",
     ),
     "a format that is not there": (
         ("protect", "people.csv", "--plan", "plan.toml", "--out", "x", "--format", "parqet"),

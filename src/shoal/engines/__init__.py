@@ -86,7 +86,7 @@ def protect(
     >>> sorted(release.masked.frame["age"])
     [40, 40, 60, 60]
     """
-    if isinstance(table, Table) or not isinstance(plan, Plan):
+    if not _is_elsewhere(table) or not isinstance(plan, Plan):
         return protect_in_memory(table, plan, progress=progress)
     chosen, _ = chosen_engine(table, engine, plan.engine)
     if chosen == "memory":
@@ -123,7 +123,7 @@ def assess(
     A Table is assessed in memory, by every measure that applies: see :func:`shoal.workflow.assess`
     for its options. Anything else is counted by an engine, and needs ``roles``.
     """
-    if isinstance(table, Table):
+    if not _is_elsewhere(table):
         return assess_in_memory(table, **options)
     chosen, _ = chosen_engine(table, engine, EngineSettings())
     if chosen == "memory":
@@ -208,9 +208,9 @@ def chosen_engine(source: Any, engine: str, settings: EngineSettings) -> tuple[s
         return "duckdb", "the table is not in memory"
     path = Path(source)
     if path.is_dir():
-        if any(os.path.lexists(path / name) for name in ("release.json", "public")):
-            return "memory", "the folder is a release"
-        return "duckdb", "the source is a folder of files"
+        if next(path.rglob("*.parquet"), None) is None or (path / "public").exists():
+            return "memory", "the folder is not one of Parquet files"
+        return "duckdb", "the source is a folder of Parquet files"
     if not path.is_file():
         return "memory", "the source is a database"
     needed = path.stat().st_size * _GROWTH.get(path.suffix.lower(), 1)
@@ -218,6 +218,17 @@ def chosen_engine(source: Any, engine: str, settings: EngineSettings) -> tuple[s
     if needed > free and path.suffix.lower() in _GROWTH:
         return "duckdb", f"it needs about {_size(needed)}, and {_size(free)} of memory are free"
     return "memory", f"it needs about {_size(needed)}, and {_size(free)} of memory are free"
+
+
+def _is_elsewhere(source: Any) -> bool:
+    """Whether rows are not in memory: a path, a relation, a lazy frame, a frame of Spark."""
+    room = type(source).__module__.partition(".")[0].lstrip("_")
+    if isinstance(source, (str, os.PathLike)) or room == "pyspark":
+        return True
+    return (room, type(source).__name__) in (
+        ("duckdb", "DuckDBPyRelation"),
+        ("polars", "LazyFrame"),
+    )
 
 
 def _size(count: int) -> str:

@@ -36,6 +36,8 @@ from shoal.workflow import EngineSettings
 
 #: Text columns with at most so many values are counted by number.
 _MOST_LEVELS = 100_000
+_LEAST_MEMORY = 90_000_000
+_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
 class DuckDb(Engine):
@@ -59,12 +61,20 @@ class DuckDb(Engine):
         if settings.memory_limit is not None:
             self._set("memory_limit", settings.memory_limit)
             # half is for DuckDB, half for the combinations and rows that Python holds
-            limit = self.query("SELECT current_setting('memory_limit') AS text")["text"][0]
-            number, unit = limit.split()
-            self._set("memory_limit", f"{float(number) / 2:.2f} {unit}")
+            self._set("memory_limit", f"{self._holds() // 2}B")
+            if self._holds() < _LEAST_MEMORY:
+                raise InputError(
+                    f"The memory limit '{settings.memory_limit}' is too small; give 200MB or more."
+                )
         self._set("threads", str(os.cpu_count() or 1))
         self.database.execute("SET preserve_insertion_order = true")
         self.database.execute("SET enable_progress_bar = false")
+
+    def _holds(self) -> int:
+        """How many bytes DuckDB may hold."""
+        told = self.query("SELECT current_setting('memory_limit') AS told")["told"][0]
+        number, unit = told.split()
+        return int(float(number) * 1024 ** _UNITS.index(unit))
 
     def _set(self, name: str, value: str) -> None:
         try:

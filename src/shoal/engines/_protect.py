@@ -38,7 +38,7 @@ from shoal.workflow._assess import assess_release
 from shoal.workflow._protect import refuse_unknown_owners, refuse_unless_all_hold
 from shoal.workflow._require import make_claim, told_claims, value_on_record
 from shoal.workflow.release._crowds import crowded_total
-from shoal.workflow.release._profile import class_size_profile, column_profile
+from shoal.workflow.release._profile import ColumnProfile, class_size_profile, column_profile
 
 #: What compares records with their originals, and is measured on a sample.
 _BY_RECORDS = ("normalized_certainty_penalty", "suppressed_cells", "unchanged_records")
@@ -150,6 +150,7 @@ def protect_on(
     claims = told_claims(claims, crowded_total(*lost))
     _warn_about_columns_left(course)
     tell("Measuring", 0.9)
+    some = _sampled(rows, files, roles, workshop)
     public = course.roles.without(unit)
     masked = LargeTable(public, dict(course.rows.schema), after.records, files, engine, tally=after)
     return LargeRelease(
@@ -158,9 +159,9 @@ def protect_on(
         claims=claims,
         steps=tuple(records),
         before=assessed,
-        after=_with_sampled(assess_release(after, None), rows, files, roles, workshop),
+        after=_with_sampled(assess_release(after, None), *some),
         class_sizes=class_size_profile(before, after),
-        columns=tuple(_profiles(rows, written, roles, course)),
+        columns=tuple(_profiles(rows, written, roles, course, some)),
         removed_identifiers=roles.withheld,
         rows_before=total,
         audit=Secrets(
@@ -295,10 +296,10 @@ def _claim(requirement: Any, after: Table, private: Rows, course: Course) -> Cla
     return make_claim(requirement, after, None)
 
 
-def _with_sampled(
-    found: Assessment, rows: Rows, files: Sequence[Path], roles: Roles, workshop: Path
-) -> Assessment:
-    """The assessment with what compares records, measured on some of the released rows.
+def _sampled(
+    rows: Rows, files: Sequence[Path], roles: Roles, workshop: Path
+) -> tuple[Table, Table]:
+    """Some of the released rows, and what they were.
 
     Rows lie in a random order, so the first ones of a part are a sample of all.
     """
@@ -306,20 +307,23 @@ def _with_sampled(
     masked = pl.read_parquet(first, n_rows=SAMPLED)
     keys = pl.read_parquet(workshop / "parts" / "private" / first.name, n_rows=SAMPLED)["row_key"]
     original = as_table(rows.engine.picked(rows, keys.to_numpy()).sort(ROW), roles)
-    released = as_table(masked.with_columns(keys.alias(ROW)), roles).paired(
-        original, keys.to_numpy()
-    )
+    released = as_table(masked.with_columns(keys.alias(ROW)), roles)
+    return original, released.paired(original, keys.to_numpy())
+
+
+def _with_sampled(found: Assessment, original: Table, released: Table) -> Assessment:
+    """The assessment with what compares records, measured on some of the released rows."""
     sampled = {name: discover_all_measures()[name].take(original, released) for name in _BY_RECORDS}
     left = {name: why for name, why in found.left_out.items() if name not in sampled}
     note = (
         f"{', '.join(discover_all_measures()[name].title for name in sampled)}: measured on "
-        f"{len(masked):,} of the {found.rows:,} released records."
+        f"{len(released):,} of the {found.rows:,} released records."
     )
     return replace(
         found,
         measurements={**found.measurements, **sampled},
         left_out=left,
-        notes=(*found.notes, note) if len(masked) < found.rows else found.notes,
+        notes=(*found.notes, note) if len(released) < found.rows else found.notes,
     )
 
 
@@ -339,20 +343,21 @@ def _warn_about_columns_left(course: Course) -> None:
         )
 
 
-def _profiles(rows: Rows, written: Rows, roles: Roles, course: Course) -> Iterator[Any]:
-    """What happened to each column, by counts of its values before and after."""
+def _profiles(
+    rows: Rows, written: Rows, roles: Roles, course: Course, some: tuple[Table, Table]
+) -> Iterator[ColumnProfile]:
+    """What happened to each column, by counts of its values; of a sample where they are many."""
     touched = {name for record in course.records for name in record.touched}
     for name in rows.columns:
         if name in roles.withheld:
             continue
-        before = _column_tally(rows, name, roles)
-        after = None if name not in written.schema else _column_tally(written, name, roles)
+        own = roles_on(roles, [name])
+        try:
+            before = rows.tally([name], own)
+            after = None if name not in written.schema else written.tally([name], own)
+        except TooManyCombinations:
+            before, after = some
         yield column_profile(before, after, name, None if name in touched else 0.0)
-
-
-def _column_tally(rows: Rows, name: str, roles: Roles) -> Table:
-    """The values of a column; of a sample where they are too many."""
-    return rows.tally([name], roles_on(roles, [name]))
 
 
 def finish(release: LargeRelease) -> None:

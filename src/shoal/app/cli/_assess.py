@@ -127,7 +127,7 @@ def assess(
     options = measure_options(option)
     declared = Declared(plan, quasi, sensitive, identifiers, target, unit, household)
     settings = EngineSettings(memory_limit=memory_limit)
-    chosen = reading.engine_for(data, engine, settings)
+    chosen, why = reading.engine_for(data, engine, settings)
     others = (original, population, control, sampling_fraction, known, measure, option, earlier)
     with Working("Reading the data") as working:
         if chosen != "memory":
@@ -173,6 +173,8 @@ def assess(
     if as_json:
         ui.print_json(found.to_dict())
     else:
+        if chosen != "memory":
+            ui.say(f"Engine: {chosen}, since {why}.")
         show_assessment(found)
     if html is not None:
         ui.note(f"The page is at {ui.printable(html)}.")

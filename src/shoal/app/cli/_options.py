@@ -155,22 +155,22 @@ class Reading:
         names = _fitting(source)
         return read(source, **{n: v for n, v in self._given().items() if n in names})
 
-    def engine_for(self, source: str, engine: str, settings: EngineSettings) -> str:
-        """The engine for DATA; says on the terminal which one was chosen, if not memory."""
-        from shoal.app.cli.output import ui
+    def engine_for(self, source: str, engine: str, settings: EngineSettings) -> tuple[str, str]:
+        """The engine for DATA, and why."""
         from shoal.engines import chosen_engine
 
         chosen, why = chosen_engine(source, engine, settings)
-        if chosen == "memory" or (is_database(source) and engine == "auto"):
-            return "memory"
+        if chosen == "memory":
+            return chosen, why
+        if is_database(source):
+            return "memory", "the source is a database"
         given = self.words()
         if given:
             raise InputError(
                 f"The engine '{chosen}' finds out by itself how to read; leave out {given[0]}, or "
                 "give --engine memory."
             )
-        ui.note(f"Engine: {chosen}, since {why}.")
-        return chosen
+        return chosen, why
 
     def output_format(self, source: str) -> str:
         """The format of a release: that of the data, Parquet for a database."""

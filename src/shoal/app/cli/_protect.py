@@ -66,7 +66,7 @@ def protect(
     from shoal.workflow import Plan, protect
 
     loaded = Plan.load(plan)
-    chosen = reading.engine_for(data, engine, loaded.engine)
+    chosen, why = reading.engine_for(data, engine, loaded.engine)
     written = check_format(format) if format else reading.output_format(data)
     check_place(out, force=force)
     release: Release
@@ -90,8 +90,10 @@ def protect(
             progress=working.if_watched,
         )
     if as_json:
-        ui.print_json(release_facts(release, folder))
+        ui.print_json(release_facts(release, folder) | {"engine": {"name": chosen, "why": why}})
         return
+    if chosen != "memory":
+        ui.say(f"Engine: {chosen}, since {why}.")
     show_release(release, out)
     if written in DELIMITER_OF:
         _show_formulas(release.masked, formulas)
