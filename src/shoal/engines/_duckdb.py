@@ -117,6 +117,7 @@ class DuckDb(Engine):
 
     def counted(self, rows: Rows, columns: Sequence[str]) -> pl.DataFrame:
         """Count by numbers where a column of text has few values: that takes less memory."""
+        rows = rows.sooner(columns)
         if rows.before is not None:
             return self._summed(rows, columns)
         shown, made, kinds = [], [], dict(rows.kinds(columns))
@@ -180,6 +181,7 @@ class DuckDb(Engine):
         return found.drop_nulls(_TIMES)
 
     def settled(self, rows: Rows, columns: Sequence[str]) -> Rows:
+        rows = rows.sooner(columns)
         if rows.before is None:
             return rows
         kinds = rows.kinds(columns)

@@ -29,7 +29,8 @@ PART = 1 << 17
 #: What a column is called that a step leaves for the private half: of which group, from which row.
 HIDDEN = "__shoal_"
 
-#: Rows as a frame, with their keys, as another frame.
+#: Rows as a frame, with their keys, as another frame. A function may say which columns it
+#: ``touches``, and whether it ``drops`` rows, so that what it leaves is asked for before it.
 Function = Callable[[pl.DataFrame], pl.DataFrame]
 
 
@@ -72,6 +73,15 @@ class Rows:
         counted = self.engine.counted(self, columns)
         cells = [_coded(series) for series in counted.drop(_TIMES)]
         return Table.of_columns(cells, roles).tallied(counted[_TIMES].to_numpy())
+
+    def sooner(self, columns: Sequence[str]) -> Rows:
+        """The same rows before functions that leave some columns as they are, and every row."""
+        rows = self
+        while rows.before is not None and not getattr(rows.function, "drops", True):
+            if set(columns) & set(getattr(rows.function, "touches", columns)):
+                break
+            rows = rows.before
+        return rows
 
     def crowds(self, columns: Sequence[str]) -> Table:
         """The sizes of the classes of some columns, and nothing else of them."""

@@ -166,6 +166,7 @@ class ByCombination:
         }
         #: The owners whose rows are taken out as a whole, and the columns that name them.
         self.gone: pl.DataFrame | None = None
+        self.touches, self.drops = tuple(touched), len(masked) < len(tally)
 
     def _blanked(self, tally: Table, masked: Table, row: Integers, name: str) -> Any:
         here = row >= 0
@@ -211,6 +212,8 @@ class Served:
 
     step: Masker
     roles: Roles
+    touches: tuple[str, ...]
+    drops: bool = False
 
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
         hidden = [name for name in frame.columns if name.startswith(HIDDEN)]

@@ -218,19 +218,31 @@ def _by_value(step: Masker, course: Course) -> None:
         for name in columns:
             one = copy.copy(step)
             one.set_params(columns=[name])
-            tally = course.rows.tally([name], roles_on(course.roles, [name]))
-            one.fit_transform(tally)
+            one.fit_transform(_to_learn_from(one, course, name))
             touched += one.touched_
             skipped |= one.skipped_
             if one.touched_:
                 fitted.append(one)
     for one in fitted:
         one = one.without_records()
-        function = Served(one, course.roles)
+        function = Served(one, course.roles, tuple(one.touched_))
         course.rows = course.rows.engine.mapped(
             course.rows, function, course.rows.schema, hidden=course.rows.hidden
         )
     _record(step, course, touched=touched, skipped=skipped)
+
+
+def _to_learn_from(step: Masker, course: Course, name: str) -> Table:
+    """The values of a column with their counts; to round very many, some of them are enough."""
+    own = roles_on(course.roles, [name])
+    try:
+        return course.rows.tally([name], own)
+    except TooManyCombinations:
+        if not isinstance(step, Round):
+            raise
+    rows = replace(course.rows, schema=course.rows.kinds([name]), hidden={})
+    look = SecretStream.from_state(None).derive("look")
+    return Table(rows.engine.sample(rows, _SAMPLED, look, course.total).select(name), own)
 
 
 def _by_condition(step: Suppress, course: Course) -> None:
