@@ -263,7 +263,7 @@ def test_edits_are_found(source: Path, tmp_path: Path) -> None:
     folder = sh.protect(source, SAME["mondrian"], engine="duckdb").save(tmp_path / "release")
     part = next((folder / "public" / "data").iterdir())
     kept = tmp_path / "kept"
-    for edit in ("cell", "rows", "other", "claim", "private"):
+    for edit in ("cell", "rows", "other", "claim", "private", "link"):
         shutil.copytree(folder, kept)
         if edit == "cell":
             frame = pl.read_parquet(part).with_columns(pl.lit("18").alias("alter"))
@@ -275,6 +275,9 @@ def test_edits_are_found(source: Path, tmp_path: Path) -> None:
         elif edit == "claim":
             file = folder / "public" / "release.json"
             file.write_text(file.read_text("utf-8").replace('"measured": 10', '"measured": 11'))
+        elif edit == "link":
+            (folder / "public" / "report.html").unlink()
+            (folder / "public" / "report.html").symlink_to("/etc/passwd")
         else:
             record = next((folder / "private" / "records").iterdir())
             pl.read_parquet(record).reverse().write_parquet(record)

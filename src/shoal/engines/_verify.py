@@ -25,7 +25,8 @@ from shoal.workflow.release._release_files import Place, digest_of, is_plain, re
 from shoal.workflow.release._release_shape import AUDIT_IN_PARTS, FACTS_IN_PARTS, check_shape
 from shoal.workflow.release._signature import SIGNATURE_FILE
 from shoal.workflow.release._stated_claims import UNOWNED, check_claim, close
-from shoal.workflow.release._verification import AUTHENTICITY, CLAIM, Checks
+from shoal.workflow.release._verification import AUTHENTICITY, CLAIM, Checks, clean
+from shoal.workflow.release._verify import PLAIN
 
 Outcome = tuple[bool | None, str]
 
@@ -33,7 +34,8 @@ Outcome = tuple[bool | None, str]
 def verify_in_parts(folder: str | os.PathLike[str], engine: Engine) -> Verification:
     """All checks of a release in parts; whatever is wrong is a check that failed."""
     place, checks = Place.of(Path(folder)), Checks()
-    facts = checks.read("release.json", lambda: _facts(place))
+    checks.read(PLAIN, lambda: _check_plain(place))
+    facts = None if checks else checks.read("release.json", lambda: _facts(place))
     if facts is None:
         return Verification(tuple(checks))
     public = place.public / "data"
@@ -87,6 +89,14 @@ class PartsAudit:
         return same, "release.json and every part of the private half are the ones written"
 
 
+def _check_plain(place: Place) -> None:
+    """ReleaseError where something in the folder is a link, so that what it names is not opened."""
+    for folder, _, names in os.walk(place.root):
+        for path in (Path(folder), *(Path(folder, name) for name in names)):
+            if not is_plain(path, stat.S_ISREG) and not is_plain(path, stat.S_ISDIR):
+                raise ReleaseError(f"'{clean(path.name)}' is a link or something else than a file")
+
+
 def _facts(place: Place) -> dict[str, Any]:
     return check_shape(read_json(place.public / "release.json"), FACTS_IN_PARTS, "release.json")
 
@@ -101,15 +111,12 @@ def _only_known(place: Place, facts: Mapping[str, Any]) -> Outcome:
         known[place.root] = {"public", "private"}
     if place.private is not None:
         known |= {place.private: {"audit.json", "records"}, place.private / "records": parts}
-    others = odd = 0
+    others = 0
     for folder, names in known.items():
-        if not os.path.lexists(folder) or not is_plain(folder, stat.S_ISDIR):
-            return False, "a folder of the release is a link, or missing"
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                others += entry.name not in names
-                odd += entry.is_symlink()
-    return not others and not odd, f"{others} files that the release does not record"
+        if not folder.is_dir():
+            return False, "a folder of the release is missing"
+        others += sum(entry.name not in names for entry in os.scandir(folder))
+    return not others, f"{others} files that the release does not record"
 
 
 def _unchanged(folder: Path, data: Mapping[str, Any]) -> Outcome:
@@ -127,7 +134,8 @@ def _unchanged(folder: Path, data: Mapping[str, Any]) -> Outcome:
         rows += (found := pq.read_metadata(path).num_rows)
         if found != part["rows"]:
             return False, f"{part['file']} has another number of rows"
-    return rows == data["rows"], f"{len(data['parts'])} parts with {rows:,} rows"
+    count = len(data["parts"])
+    return rows == data["rows"], f"{count:,} part{'s' * (count != 1)} with {rows:,} rows"
 
 
 def _check_data(
