@@ -125,7 +125,8 @@ def _coded(series: pl.Series) -> Column:
         return Column(series)
     levels = pl.Series(series.name, series.dtype.categories, dtype=pl.String)
     missing = len(levels) if series.null_count() else None
-    codes = series.to_physical().cast(pl.UInt32).fill_null(len(levels)).to_numpy()
+    narrow = pl.UInt8 if len(levels) < 255 else pl.UInt16 if len(levels) < 65_535 else pl.UInt32
+    codes = series.to_physical().cast(narrow).fill_null(len(levels)).to_numpy()
     return Column(Codes(codes, levels, missing))
 
 

@@ -53,20 +53,12 @@ class Hashed:
 
 
 class Levels:
-    """The values of a column that were counted, and the code of each."""
+    """The values of a column that were counted; the code of each is its place."""
 
     def __init__(self, table: Table, name: str) -> None:
-        column = table.codes(name)
-        self.name, self.count, self.missing = name, len(column.levels) + 1, len(column.levels)
-        self.codes = np.where(
-            column.codes == (-1 if column.missing is None else column.missing),
-            self.missing,
-            column.codes.astype(np.int64),
-        )
-        self.values = column.levels
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "codes": None}
+        self.name, self.values = name, table.codes(name).levels
+        self.missing = len(self.values)
+        self.count = self.missing + 1
 
     def of(self, cells: pl.Series) -> Integers:
         """The code of each cell; a value that was not counted is an error."""
@@ -97,25 +89,25 @@ def _uncounted(name: str) -> RequirementNotMet:
 
 
 class Keys:
-    """Numbers for combinations of columns: equal where the combinations are."""
+    """Numbers for combinations of columns: equal where the combinations are.
+
+    ``first`` are rows of the table that have the known combinations, in their order.
+    """
 
     def __init__(self, table: Table, columns: Sequence[str]) -> None:
         self.levels = [Levels(table, name) for name in columns]
         self._stages: dict[int, Integers] = {}
-        numbers, room = np.zeros(len(table), np.int64), 1
+        rows = table.group(columns).first_rows
+        numbers, room = np.zeros(len(rows), np.int64), 1
         for place, levels in enumerate(self.levels):
             if room * levels.count >= _ROOM:
                 self._stages[place] = np.unique(numbers)
                 numbers = np.searchsorted(self._stages[place], numbers)
                 room = len(self._stages[place])
-            numbers = numbers * levels.count + levels.codes
+            numbers = numbers * levels.count + table.codes(levels.name).codes[rows]
             room *= levels.count
-        self.known, self.first, self.of_row = np.unique(
-            numbers, return_index=True, return_inverse=True
-        )
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "of_row": None}
+        order = np.argsort(numbers)
+        self.known, self.first = numbers[order], rows[order]
 
     def of(self, frame: pl.DataFrame) -> Integers:
         """Which of the known combinations each row has."""
@@ -151,59 +143,66 @@ class ByCombination:
         self, tally: Table, masked: Table, columns: Sequence[str], touched: Sequence[str]
     ) -> None:
         self.keys = Keys(tally, columns)
-        row = masked.rows_of_keys(tally.row_key)
-        self.row = np.full(len(self.keys.known), -1)
-        np.maximum.at(self.row, self.keys.of_row, row)  # one that is left, if any is
+        row, of_row = masked.rows_of_keys(tally.row_key), tally.group(columns).labels
+        left, last = row >= 0, np.full(len(self.keys.known), -1)
+        last[of_row[left]] = row[left]
+        last = last[of_row[self.keys.first]]  # a row that is left, if any is
+        self.kept = last >= 0
         self.dropped = [name for name in touched if name not in masked.columns]
         shown = [name for name in touched if name in masked.columns]
         self.cells = {
-            name: (masked.codes(name).codes, masked.codes(name).levels)
+            name: (masked.codes(name).codes[np.maximum(last, 0)], masked.codes(name).levels)
             for name in shown
             if name in columns
         }
         self.blank = {
-            name: self._blanked(tally, masked, row, name) for name in shown if name not in columns
+            name: _blanked(tally, masked, row, of_row, name)[of_row[self.keys.first]]
+            for name in shown
+            if name not in columns
         }
         #: The owners whose rows are taken out as a whole, and the columns that name them.
         self.gone: pl.DataFrame | None = None
         self.touches, self.drops = tuple(touched), len(masked) < len(tally)
 
-    def _blanked(self, tally: Table, masked: Table, row: Integers, name: str) -> Any:
-        here = row >= 0
-        emptied = np.zeros(len(tally), np.bool_)
-        emptied[here] = tally.present(name)[here] & ~masked.present(name)[row[here]]
-        found = np.zeros(len(self.keys.known), np.bool_)
-        found[self.keys.of_row[emptied]] = True
-        return found
-
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
         combination = self.keys.of(frame)
-        row = self.row[combination]
         new = []
         for name, (codes, levels) in self.cells.items():
-            new.append(_taken(levels, codes, row).alias(name))
+            new.append(_taken(levels, codes[combination]).alias(name))
         for name, blank in self.blank.items():
             kept = pl.Series(~blank[combination])
             new.append(pl.select(pl.when(kept).then(frame[name])).to_series().alias(name))
         frame = frame.with_columns(new).drop(self.dropped)
-        frame = frame.filter(pl.Series(row >= 0))
+        if self.drops:
+            frame = frame.filter(pl.Series(self.kept[combination]))
         if self.gone is None:
             return frame
         owners = self.gone.columns
         return frame.join(self.gone, on=owners, how="anti", nulls_equal=True, maintain_order="left")
 
 
-def _taken(levels: pl.Series, codes: npt.NDArray[Any], row: Integers) -> pl.Series:
-    """The value of the code of some rows; missing where the code is beyond the levels."""
-    place = codes[np.maximum(row, 0)].astype(np.int64)
-    inside = np.minimum(place, max(len(levels) - 1, 0))
+def _blanked(
+    tally: Table, masked: Table, row: Integers, of_row: npt.NDArray[Any], name: str
+) -> npt.NDArray[np.bool_]:
+    """The combinations in which a column was emptied."""
+    here = row >= 0
+    emptied = np.zeros(len(tally), np.bool_)
+    emptied[here] = tally.present(name)[here] & ~masked.present(name)[row[here]]
+    found = np.zeros(int(of_row.max(initial=0)) + 1, np.bool_)
+    found[of_row[emptied]] = True
+    return found
+
+
+def _taken(levels: pl.Series, codes: npt.NDArray[Any]) -> pl.Series:
+    """The values of codes; missing where a code is beyond the levels."""
+    place = codes.astype(np.int64)
     if not len(levels):
-        return pl.Series([None], dtype=levels.dtype).new_from_index(0, len(row))
-    taken = levels.gather(inside)
-    if (place >= len(levels)).any():
-        present = pl.Series(place < len(levels))
-        taken = pl.select(pl.when(present).then(taken)).to_series()
-    return taken
+        return pl.Series([None], dtype=levels.dtype).new_from_index(0, len(place))
+    missing = place >= len(levels)
+    taken = levels.gather(np.where(missing, 0, place))
+    if not missing.any():
+        return taken
+    return pl.select(pl.when(pl.Series(~missing)).then(taken)).to_series()
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,8 @@ _PLACE = HIDDEN + "place"
 OWNER = "unit: "
 #: A shard is written when so many bytes of it are waiting.
 _WAITING = 4 << 20
+#: So many rows for each shard are dealt out together.
+_WORTH_DEALING = 10_000
 _NONCE = 16
 
 
@@ -49,11 +51,21 @@ class Shards:
         folder.mkdir(mode=0o700)
         self._folder, self._count, self._order = folder, count, order
         self._key = secrets.token_bytes(32)
+        self._arrived: list[pl.DataFrame] = []
         self._waiting: list[list[pl.DataFrame]] = [[] for _ in range(count)]
         self._bytes = [0] * count
 
     def add(self, frame: pl.DataFrame) -> None:
-        """Deal out some rows."""
+        """Deal out some rows, when enough of them have come to be worth it."""
+        self._arrived.append(frame)
+        enough = min(_WORTH_DEALING * self._count, ROWS_OF_A_PART)
+        if sum(one.height for one in self._arrived) >= enough:
+            self._deal()
+
+    def _deal(self) -> None:
+        if not self._arrived:
+            return
+        frame, self._arrived = pl.concat(self._arrived), []
         hashes = self._order.keyed_hash(frame[ROW].to_numpy(), "row-order").astype(np.uint64)
         shard = (hashes >> np.uint64(32)) * np.uint64(self._count) >> np.uint64(32)
         placed = frame.with_columns(pl.Series(_PLACE, hashes), pl.Series(HIDDEN + "shard", shard))
@@ -86,6 +98,7 @@ class Shards:
 
     def drain(self) -> Iterator[pl.DataFrame]:
         """Each shard in the order of its hashes; its file is removed first."""
+        self._deal()
         for number in range(self._count):
             self._flush(number)
             frames = list(self._read(self._folder / str(number)))

@@ -9,14 +9,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
-from shoal.engines._engine import ROW, Engine, Rows, roles_on
-from shoal.engines._parts import OWNER
+from shoal.engines._engine import Engine, Rows, roles_on
+from shoal.engines._parts import OWNER, Sizes
 from shoal.engines._release import digest_of_parts
 from shoal.engines._swaps import swapped_crowd
 from shoal.errors import ReleaseError
 from shoal.models import discover_models
+from shoal.randomness import SecretStream
 from shoal.table import Roles, Table
 from shoal.workflow import Verification
 from shoal.workflow._require import discover_all_measures
@@ -165,7 +167,7 @@ def _check_data(
     checks.run("measured values", lambda: _same_measures(tally, facts, unowned))
     if audit is not None:
         checks.run("private files are private", lambda: _modes(audit.folder))
-        checks.run("per-record risk", lambda: _same_records(written, audit, roles, tally))
+        checks.run("per-record risk", lambda: _same_records(place, audit, roles, tally))
 
 
 def _rows(place: Place, facts: Mapping[str, Any], engine: Engine) -> Rows:
@@ -267,18 +269,36 @@ def _modes(private: Path) -> Outcome:
     return not others, f"{others} that others can read"
 
 
-def _same_records(written: Rows, audit: PartsAudit, roles: Roles, tally: Table) -> Outcome:
-    """Whether each key is there once, and the sizes on record are those of the classes."""
-    private, engine = _private(written.engine, audit), written.engine
-    found = engine.query(f"SELECT count(*) AS n, count(DISTINCT row_key) AS d FROM {private.name}")
-    if found["n"][0] != found["d"][0]:
-        return False, "a row of the original is on record twice"
-    if "class_size" not in private.schema or tally.has_persons:
-        return True, f"{int(found['n'][0]):,} records"
-    names = ", ".join(f"a.{engine.quote(name)}" for name in roles.quasi_identifiers)
-    wrong = engine.query(
-        f"SELECT count(*) AS n FROM (SELECT count(*) AS size, min(b.class_size) AS least, "
-        f"max(b.class_size) AS most FROM {written.name} AS a JOIN {private.name} AS b "
-        f"ON a.{ROW} = b.{ROW} GROUP BY {names}) WHERE least <> size OR most <> size"
-    )
-    return int(wrong["n"][0]) == 0, f"{int(found['n'][0]):,} records"
+def _same_records(place: Place, audit: PartsAudit, roles: Roles, tally: Table) -> Outcome:
+    """Whether each key is there once, in its place, and the sizes on record are those counted.
+
+    Rows lie in the order of the hashes of their keys, part after part, so a key that is there
+    twice would be there twice in a row. The sizes of the first part are compared one by one, those
+    of all parts by how many records have each.
+    """
+    order = SecretStream.from_key_hex(audit.facts["order"])
+    last, rows, sized = -1, 0, True
+    counts: dict[int, int] = {}
+    for number, part in enumerate(audit.facts["parts"]):
+        records = pl.read_parquet(audit.folder / "records" / part["file"])
+        hashes = order.keyed_hash(records["row_key"].to_numpy(), "row-order").astype(np.uint64)
+        ascending = bool((hashes[1:] > hashes[:-1]).all())
+        if len(hashes) and (not ascending or int(hashes[0]) <= last):
+            return False, "a row of the original is on record twice, or out of place"
+        last = int(hashes[-1]) if len(hashes) else last
+        rows += len(hashes)
+        sized = sized and "class_size" in records.columns
+        if sized and number == 0:
+            file = place.public / "data" / part["file"]
+            here = Sizes(tally)(pl.read_parquet(file, columns=list(roles.quasi_identifiers)))
+            if not np.array_equal(here, records["class_size"].to_numpy()):
+                return False, "the sizes of classes on record are others than those counted"
+        if sized:
+            for size, count in records.group_by("class_size").len().iter_rows():
+                counts[size] = counts.get(size, 0) + count
+    if sized:
+        sizes, places = np.unique(tally.class_sizes(), return_inverse=True)
+        found = np.bincount(places, tally.times).astype(np.int64)
+        if counts != dict(zip(sizes.tolist(), found.tolist(), strict=True)):
+            return False, "the sizes of classes on record are others than those counted"
+    return True, f"{rows:,} records"

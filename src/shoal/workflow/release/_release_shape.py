@@ -282,6 +282,7 @@ AUDIT_IN_PARTS: Final = {
     "rows_before": _count,
     "identifiers": [_text],
     "engine": _text,
+    "order": _sha256,
     "plan": _table,
     "roles": _table,
     "steps": [_table],
