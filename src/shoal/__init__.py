@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from shoal import risk, utility
-    from shoal.engines import assess, protect, verify
+    from shoal.engines import protect, verify
     from shoal.masking import (
         AddNoise,
         Generalize,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from shoal.study import Study, run_study
     from shoal.study.tuning import tune
     from shoal.table import Hierarchy, Roles, Table, read, suggest_roles
-    from shoal.workflow import Assessment, Limit, Plan, Release, sign
+    from shoal.workflow import Assessment, Limit, Plan, Release, assess, sign
     from shoal.workflow._protector import Protector
 
 __version__ = "0.1.0"
@@ -127,8 +127,8 @@ _ROOMS = {
     "shoal.study": ("Study", "run_study"),
     "shoal.study.tuning": ("tune",),
     "shoal.table": ("Hierarchy", "Roles", "Table", "read", "suggest_roles"),
-    "shoal.engines": ("assess", "protect", "verify"),
-    "shoal.workflow": ("Assessment", "Limit", "Plan", "Release", "sign"),
+    "shoal.engines": ("protect", "verify"),
+    "shoal.workflow": ("Assessment", "Limit", "Plan", "Release", "assess", "sign"),
     "shoal.workflow._protector": ("Protector",),  # apart: it brings scikit-learn
 }
 

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import shoal as sh
-from shoal.engines import _steps, chosen_engine
+from shoal.engines import _steps, assess, chosen_engine
 from shoal.engines._engine import HIDDEN
 from shoal.errors import InputError, RequirementNotMet, RolesError, VerificationFailed
 from shoal.workflow import EngineSettings
@@ -243,7 +243,7 @@ def test_doors(frame: pl.DataFrame, source: Path) -> None:
 
 def test_assess(frame: pl.DataFrame, source: Path) -> None:
     here = sh.assess(sh.Table(frame, ROLES))
-    there = sh.assess(source, roles=ROLES)
+    there = assess(source, roles=ROLES)
     assert there.rows == here.rows
     for name in ("prosecutor_risk", "marketer_risk", "records_at_risk", "uniqueness"):
         assert there[name].value == pytest.approx(here[name].value)

@@ -23,7 +23,7 @@ KILLS = int(os.environ.get("SHOAL_KILLS", "2"))
 SHOAL = [sys.executable, "-c", "from shoal.app.cli import main; main()"]
 PLAN = """
 [engine]
-memory_limit = "200MB"
+memory_limit = "300MB"
 [roles]
 quasi_identifiers = ["alter", "Wohn ort", "member"]
 sensitive = ["ill"]

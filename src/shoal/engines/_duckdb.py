@@ -60,11 +60,11 @@ class DuckDb(Engine):
         self._encrypt()
         if settings.memory_limit is not None:
             self._set("memory_limit", settings.memory_limit)
-            # half is for DuckDB, half for the combinations and rows that Python holds
-            self._set("memory_limit", f"{self._holds() // 2}B")
+            # a third is for DuckDB, the rest for the combinations and rows that Python holds
+            self._set("memory_limit", f"{self._holds() // 3}B")
             if self._holds() < _LEAST_MEMORY:
                 raise InputError(
-                    f"The memory limit '{settings.memory_limit}' is too small; give 200MB or more."
+                    f"The memory limit '{settings.memory_limit}' is too small; give 300MB or more."
                 )
         self._set("threads", str(os.cpu_count() or 1))
         self.database.execute("SET preserve_insertion_order = true")
