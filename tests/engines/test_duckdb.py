@@ -303,7 +303,7 @@ def test_no_order_and_no_names(frame: pl.DataFrame, source: Path, tmp_path: Path
 def test_spilled_under_a_cap_and_nothing_left(tmp_path: Path) -> None:
     """A table several times as large as the memory it may take."""
     draw = np.random.default_rng(5)
-    rows = 1_500_000
+    rows = 3_000_000
     frame = pl.DataFrame(
         {
             "key": draw.permutation(rows).astype(np.int64),
@@ -322,7 +322,7 @@ def test_spilled_under_a_cap_and_nothing_left(tmp_path: Path) -> None:
             insensitive=["note"],
             unit="row",
         ),
-        engine=EngineSettings(memory_limit="300MB", temporary=str(tmp_path / "spill")),
+        engine=EngineSettings(memory_limit="500MB", temporary=str(tmp_path / "spill")),
     )
     release = sh.protect(source, asked, engine="duckdb")
     folder = release.save(tmp_path / "release")

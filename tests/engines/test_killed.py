@@ -23,7 +23,7 @@ KILLS = int(os.environ.get("SHOAL_KILLS", "2"))
 SHOAL = [sys.executable, "-c", "from shoal.app.cli import main; main()"]
 PLAN = """
 [engine]
-memory_limit = "300MB"
+memory_limit = "500MB"
 [roles]
 quasi_identifiers = ["alter", "Wohn ort", "member"]
 sensitive = ["ill"]

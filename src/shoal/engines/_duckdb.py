@@ -36,7 +36,7 @@ from shoal.workflow import EngineSettings
 
 #: Text columns with at most so many values are counted by number.
 _MOST_LEVELS = 100_000
-_LEAST_MEMORY = 90_000_000
+_LEAST_MEMORY = 150_000_000
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
@@ -64,7 +64,7 @@ class DuckDb(Engine):
             self._set("memory_limit", f"{self._holds() // 3}B")
             if self._holds() < _LEAST_MEMORY:
                 raise InputError(
-                    f"The memory limit '{settings.memory_limit}' is too small; give 300MB or more."
+                    f"The memory limit '{settings.memory_limit}' is too small; give 500MB or more."
                 )
         self._set("threads", str(os.cpu_count() or 1))
         self.database.execute("SET preserve_insertion_order = true")
