@@ -370,3 +370,22 @@ def test_a_limit_that_is_too_small_or_no_size(source: Path) -> None:
         asked = plan(sh.Round(base=5), engine=EngineSettings(memory_limit=limit))
         with pytest.raises(InputError, match="memory limit"):
             sh.protect(source, asked, engine="duckdb")
+
+
+def test_what_is_spilled_cannot_be_read(tmp_path: Path) -> None:
+    """Texts of a table that does not fit lie in files where nobody finds them."""
+    from shoal.engines._duckdb import DuckDb
+
+    marker = "a name that nobody may read"
+    with DuckDb(EngineSettings(memory_limit="500MB"), tmp_path) as engine:
+        frames = (
+            pl.DataFrame({"text": [f"{marker} {start + i}" for i in range(100_000)]})
+            for start in range(0, 6_000_000, 100_000)
+        )
+        name = engine._kept_table(frames, {"text": pl.String()})
+        spilled = [file.read_bytes() for file in (tmp_path / "spill").rglob("*") if file.is_file()]
+        assert sum(map(len, spilled)) > 10_000_000
+        assert not any(marker.encode() in content for content in spilled)
+        found = engine.query(f"SELECT count(*) AS n FROM {name} WHERE text LIKE '{marker} %'")
+        assert found["n"][0] == 6_000_000
+    assert not list((tmp_path / "spill").rglob("*.tmp"))

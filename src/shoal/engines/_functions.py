@@ -27,16 +27,15 @@ _ROOM = 1 << 62
 
 @dataclass(frozen=True)
 class Below:
-    """Keep the rows whose keyed hash is below a bound, with all rows of the same owner."""
+    """Keep the rows whose keyed hash is below a bound."""
 
     key: str
     bound: int
-    by: str = ROW
 
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
-        hashes = SecretStream.from_key_hex(self.key).keyed_hash(frame[self.by].to_numpy(), "sample")
         if self.bound >= 1 << 64:
             return frame
+        hashes = SecretStream.from_key_hex(self.key).keyed_hash(frame[ROW].to_numpy(), "sample")
         return frame.filter(pl.Series(hashes < np.uint64(self.bound)))
 
 

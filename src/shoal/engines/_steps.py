@@ -9,6 +9,7 @@ about a hundred thousand similar rows at a time, and what it promises holds in e
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -28,7 +29,7 @@ from shoal.engines._functions import (
     Redrawn,
     Served,
 )
-from shoal.errors import InputError
+from shoal.errors import InputError, UnprotectedColumnWarning
 from shoal.kernels.arrays import Integers
 from shoal.masking import (
     AddNoise,
@@ -218,7 +219,10 @@ def _by_value(step: Masker, course: Course) -> None:
         for name in columns:
             one = copy.copy(step)
             one.set_params(columns=[name])
-            one.fit_transform(_to_learn_from(one, course, name))
+            with warnings.catch_warnings():
+                if named is None:  # a column that the plan does not name may be left as it is
+                    warnings.simplefilter("ignore", UnprotectedColumnWarning)
+                one.fit_transform(_to_learn_from(one, course, name))
             touched += one.touched_
             skipped |= one.skipped_
             if one.touched_:
@@ -281,7 +285,7 @@ def _by_noise(step: AddNoise, course: Course) -> None:
         if low is None or low == high:
             skipped[name] = "all values are equal" if low is not None else "no value present"
             continue
-        ranges[name] = (found.cast(_of(rows, by)), float(low), float(high))  # type: ignore[arg-type]
+        ranges[name] = (found.cast(rows.kinds(by)), float(low), float(high))  # type: ignore[arg-type]
     if ranges:
         function = Noise(stream.key_hex, step.method, step.epsilon, by, ranges)
         schema = {**rows.schema, **dict.fromkeys(ranges, pl.Float64())}
@@ -290,10 +294,6 @@ def _by_noise(step: AddNoise, course: Course) -> None:
         )
     secrets = {"key": stream.key_hex, "randomness": stream.origin, "part": PART}
     _record(step, course, touched=list(ranges), skipped=skipped, secrets=secrets)
-
-
-def _of(rows: Rows, names: Sequence[str]) -> dict[str, pl.DataType]:
-    return {name: rows.schema[name] for name in names}
 
 
 def _by_redrawing(step: Pram, course: Course) -> None:

@@ -105,35 +105,7 @@ class Release:
 
 
 def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Release:
-    """Mask a table by a plan and verify what the plan requires, or raise RequirementNotMet.
-
-    Identifiers are taken out first, the steps are applied in order, every requirement is measured
-    on the result by code that did not take part in the masking, and the rows are shuffled.
-
-    Parameters
-    ----------
-    table : Table
-        The original, with its roles (or the plan has them).
-    plan : Plan
-        Steps and requirements.
-    progress : callable, optional
-        Called with what is being done and the share that is done.
-
-    Returns
-    -------
-    Release
-        The masked table with its claims; ``release.save("out/")`` writes it.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from shoal import KAnonymity, Plan, Roles, Round, Table
-    >>> frame = pl.DataFrame({"name": ["Ann", "Bo", "Cy", "Di"], "age": [31, 32, 58, 61]})
-    >>> table = Table(frame, Roles(identifiers=["name"], quasi_identifiers=["age"]))
-    >>> release = protect(table, Plan([Round(base=20)], require=[KAnonymity(2)]))
-    >>> sorted(release.masked.frame["age"])
-    [40, 40, 60, 60]
-    """
+    """Mask a table in memory by a plan and verify it; :func:`shoal.protect` says more."""
     table = _checked(table, plan)
     identifiers = table.roles.withheld
     masked, records = plan.apply(table.drop(identifiers), progress=progress)
