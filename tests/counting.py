@@ -17,7 +17,7 @@ import hashlib
 import importlib
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import ModuleType
@@ -184,12 +184,13 @@ def _namespaces() -> list[dict[str, Any]]:
     return list(found.values())
 
 
-def _replace(old: Any, new: Any) -> None:
-    """Put something in the place of a function wherever a module of Shoal has it by a name."""
+def _replace(pairs: Iterable[tuple[Any, Any]]) -> None:
+    """Put something in the place of functions wherever a module of Shoal has them by a name."""
+    new = {id(old): other for old, other in pairs}
     for names in _namespaces():
         for name, thing in list(names.items()):
-            if thing is old:
-                names[name] = new
+            if id(thing) in new:
+                names[name] = new[id(thing)]
 
 
 @contextmanager
@@ -215,13 +216,11 @@ def counted() -> Iterator[Work]:
     ]
     pairs = [(function, _watching(what, function, work, deep)) for function, what in functions]
     try:
-        for function, counting in pairs:
-            _replace(function, counting)
+        _replace(pairs)
         for owner, name, _, counting in methods:
             setattr(owner, name, counting)
         yield work
     finally:
-        for function, counting in pairs:
-            _replace(counting, function)
+        _replace((counting, function) for function, counting in pairs)
         for owner, name, method, _ in methods:
             setattr(owner, name, method)

@@ -18,6 +18,17 @@ Direction = Literal["lower", "higher"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+class _PerRecord:
+    """What was measured of each record; yes and no take a byte, and are 1 and 0 when asked for."""
+
+    def __get__(self, of: object | None, owner: object = None) -> npt.NDArray[np.float64] | None:
+        kept: npt.NDArray[Any] | None = None if of is None else vars(of)["per_record"]
+        return kept.astype(np.float64) if kept is not None and kept.dtype == np.bool_ else kept
+
+    def __set__(self, of: object, given: npt.NDArray[Any] | None) -> None:
+        vars(of)["per_record"] = given
+
+
 @dataclass(frozen=True, eq=False)
 class Measurement:
     """One measured number with what is needed to read it.
@@ -52,14 +63,15 @@ class Measurement:
     interval: tuple[float, float] | None = None
     baseline: float | None = None
     direction: Direction = "lower"
-    per_record: npt.NDArray[np.float64] | None = None
+    per_record: _PerRecord = _PerRecord()
     details: dict[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        records = self.per_record
+        records = vars(self)["per_record"]
         if records is not None and len(records) > 1 and records.min() == records.max():
-            constant = np.broadcast_to(records[0], records.shape)  # takes no memory per record
+            # takes no memory per record
+            constant = np.broadcast_to(np.float64(records[0]), records.shape)
             object.__setattr__(self, "per_record", constant)
 
     def to_dict(self) -> dict[str, Any]:

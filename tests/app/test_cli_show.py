@@ -86,11 +86,11 @@ def test_no_color_is_heeded(shoal_process, people):
     assert not re.search(r"\x1b\[[0-9;]*3[0-7]m", coloured)
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
-def test_a_poor_terminal_does_not_fail(shoal_process, encoding):
-    result = shoal_process("methods", "round", PYTHONIOENCODING=encoding, PYTHONUTF8="0")
+def test_a_poor_terminal_does_not_fail(shoal_process):
+    poor = {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    result = shoal_process("methods", "round", **poor)
     assert result.returncode == 0, result.stderr
-    result = shoal_process("methods", "--json", PYTHONIOENCODING=encoding, PYTHONUTF8="0")
+    result = shoal_process("methods", "--json", **poor)
     assert "≥ 2" in json.dumps(json.loads(result.stdout), ensure_ascii=False)
 
 

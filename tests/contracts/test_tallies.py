@@ -108,6 +108,7 @@ def test_models_that_count_are_known() -> None:
     }
 
 
+@pytest.mark.filterwarnings("ignore::shoal.errors.NothingLeftWarning")
 @pytest.mark.parametrize("name", sorted(discover_all_measures()))
 def test_measures(name: str, both: tuple[Table, Table]) -> None:
     tally = both[1]
@@ -120,9 +121,17 @@ def test_measures(name: str, both: tuple[Table, Table]) -> None:
         masked = [_masked(each) for each in both]
         found = [info.take(a, b) for a, b in zip(both, masked, strict=True)]
     else:
-        found = [info.take(None, each) for each in both]
+        options = {"sampling_fraction": 0.2} if "sampling_fraction" in info.options else {}
+        found = [info.take(None, each, **options) for each in both]
     assert found[1].value == pytest.approx(found[0].value, rel=1e-12)
-    assert found[1].details == found[0].details
+    assert found[1].details == _about(found[0].details)
+
+
+def _about(fact: object) -> object:
+    """A fact, whose numbers may differ in the last digit: counts are added up in another order."""
+    if isinstance(fact, dict):
+        return {name: _about(each) for name, each in fact.items()}
+    return pytest.approx(fact, rel=1e-12) if isinstance(fact, float) else fact
 
 
 def _masked(table: Table) -> Table:

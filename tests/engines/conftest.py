@@ -1,4 +1,4 @@
-"""A cluster of Spark, and a session on it."""
+"""A cluster of Spark, a session on it, and each engine in turn."""
 
 from __future__ import annotations
 
@@ -13,6 +13,22 @@ from typing import Any
 import pytest
 
 from .cluster import Cluster
+from .kinds import EngineKind
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of Spark come first, so that the process that has the first ones has them all.
+
+    Others steal from its end, and there is one cluster and not one in each process.
+    """
+    items.sort(key=lambda item: not _needs_spark(item))
+
+
+def _needs_spark(item: pytest.Item) -> bool:
+    given = getattr(getattr(item, "callspec", None), "params", {})
+    named = getattr(item, "fixturenames", ())
+    return "cluster" in named or "session" in named or given.get("engine") == "spark"
 
 
 @pytest.fixture(scope="session")
@@ -26,9 +42,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     made.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def session(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A session with two executors; it ends with the module, so others can have their own."""
+    """A session with two executors; it ends with this folder, so others can have their own."""
     from pyspark.sql import SparkSession
 
     builder: Any = SparkSession.builder.appName("tests").master(cluster.url)
@@ -40,7 +56,7 @@ def session(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Itera
         "spark.log.level": "OFF",
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.session.timeZone": "UTC",
-        "spark.sql.shuffle.partitions": "4",
+        "spark.sql.shuffle.partitions": "2",
         "spark.task.maxFailures": "2",
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
         "spark.ui.enabled": "false",
@@ -55,3 +71,13 @@ def session(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Itera
         signal.signal(signal.SIGINT, before)  # Spark has put its own in place
         yield made
         made.stop()
+
+
+@pytest.fixture(params=["memory", "duckdb", "spark"])
+def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> EngineKind:
+    """One engine after the other; one that is not installed is skipped."""
+    name: str = request.param
+    if name == "duckdb":
+        pytest.importorskip("duckdb", reason="duckdb is not installed")
+    session = request.getfixturevalue("session") if name == "spark" else None
+    return EngineKind(name, tmp_path_factory.mktemp(name), session)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,7 +21,7 @@ from shoal.workflow.release._folder import WORKSHOP
 from .tables import people, written
 
 #: By hand: SHOAL_KILLS=20 pytest tests/engines/test_killed.py
-KILLS = int(os.environ.get("SHOAL_KILLS", "2"))
+KILLS = int(os.environ.get("SHOAL_KILLS", "1"))
 SHOAL = [sys.executable, "-c", "from shoal.app.cli import main; main()"]
 PLAN = """
 [engine]
@@ -37,8 +39,8 @@ k_anonymity = 5
 """
 
 
-def _started(folder: Path, out: str) -> subprocess.Popen[bytes]:
-    words = ["protect", "people", "--plan", "plan.toml", "--out", out, "--engine", "duckdb"]
+def _started(folder: Path, out: str, engine: str = "duckdb") -> subprocess.Popen[bytes]:
+    words = ["protect", "people", "--plan", "plan.toml", "--out", out, "--engine", engine]
     return subprocess.Popen(
         [*SHOAL, *words],
         cwd=folder,
@@ -77,3 +79,39 @@ def test_killed_while_it_works(ending: signal.Signals, place: Path) -> None:
         for path in sorted(left.rglob("*"), reverse=True):
             path.unlink() if path.is_file() else path.rmdir()
         left.rmdir()
+
+
+def test_the_driver_of_spark_is_killed(place: Path) -> None:
+    """Its Java ends with it, and the next command in the folder removes what both left."""
+    pytest.importorskip("pyspark", reason="pyspark is not installed")
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        pytest.skip("Spark needs Java, which is not installed")
+    moments = random.Random("spark")
+    for number in range(KILLS):
+        process = _started(place, f"spark-{number}", "spark")
+        while not list(place.glob(f"{WORKSHOP}*/spill/*")) and process.poll() is None:
+            time.sleep(0.05)
+        delay = moments.uniform(0, 15)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=delay)
+        process.kill()
+        process.wait()
+        release = place / f"spark-{number}"
+        assert not release.exists() or sh.verify(release).holds
+        for _ in range(600):
+            if not _others_in(place):
+                break
+            time.sleep(0.1)
+        assert not _others_in(place)
+    assert _started(place, "after-spark").wait() == 0
+    assert not list(place.glob(f"{WORKSHOP}*"))
+
+
+def _others_in(place: Path) -> list[str]:
+    """Processes that were started for a folder and still run."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if str(place).encode() in (process / "cmdline").read_bytes():
+                found.append(process.name)
+    return found

@@ -1,4 +1,4 @@
-"""Spark against memory, on executors that are processes of their own."""
+"""What Spark does besides the contract of engines, on executors that are processes of their own."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ import polars as pl
 import pytest
 
 import shoal as sh
+from shoal.engines import _measures
 from shoal.engines._engine import HIDDEN, ROW, Rows
 from shoal.engines._functions import Noise, Redrawn
 from shoal.engines._protect import LargeRelease, protect_on
@@ -99,66 +100,14 @@ def _halves(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
     return public, private
 
 
-def _as_before(folder: Path) -> pl.DataFrame:
-    """The released rows in their first order, under the numbers that memory gives them."""
-    public, private = _halves(folder)
-    key = private["row_key"]
-    number = pl.when(key >= 1 << 40).then(key - (1 << 40) + 1700).otherwise(key)
-    return public.with_columns(pl.select(number.alias("row")).to_series()).sort("row")
-
-
-def _in_memory(plan: sh.Plan) -> pl.DataFrame:
-    release = protect(sh.Table(people(3000), ROLES), plan)
-    masked = release.masked
-    frame: pl.DataFrame = masked.frame
-    return frame.with_columns(pl.Series("row", np.array(masked.row_key))).sort("row")
-
-
-def _same(found: pl.DataFrame, expected: pl.DataFrame) -> None:
-    assert found.columns == expected.columns
-    assert found.cast(pl.String).equals(expected.cast(pl.String))
-
-
-FULL_DOMAIN = sh.Plan(
-    [
-        sh.Generalize(
-            "full-domain",
-            k=5,
-            models=[sh.LDiversity(2)],
-            hierarchies=HIERARCHIES,
-            suppression_limit=0.02,
-        ),
-        sh.Round(base=100, columns=["amount"]),
-    ],
-    require=[sh.KAnonymity(5), sh.LDiversity(2)],
-    roles=ROLES,
-)
-MONDRIAN = sh.Plan([sh.Generalize("mondrian", k=10)], require=[sh.KAnonymity(10)], roles=ROLES)
 SUPPRESS = sh.Plan([sh.Suppress(min_class_size=5)], require=[sh.KAnonymity(5)], roles=ROLES)
-
-
-@pytest.mark.parametrize(
-    ("plan", "k"), [(FULL_DOMAIN, 5), (MONDRIAN, 10), (SUPPRESS, 5)], ids=["levels", "cuts", "rows"]
-)
-def test_counts_give_what_memory_finds(spark, session, table, tmp_path, plan, k):
-    release = _protected(spark, table, plan, tmp_path / "shop")
-    _same(_as_before(tmp_path / "shop"), _in_memory(plan))
-    assert all(claim.holds for claim in release.claims)
-    release.masked.frame.createOrReplaceTempView("released")
-    smallest = session.sql(
-        "SELECT min(n) AS k, min(l) AS l FROM (SELECT count(*) AS n, count(DISTINCT illness) AS l "
-        "FROM released GROUP BY age, sex, region)"
-    ).first()
-    assert smallest["k"] >= k
-    assert plan is not FULL_DOMAIN or smallest["l"] >= 2
-    shown = sorted(str(p.relative_to(tmp_path / "shop")) for p in (tmp_path / "shop").rglob("*.*"))
-    assert shown == [f"parts/{half}/part-00000.parquet" for half in ("private", "public")]
 
 
 def test_noise_and_categories_are_drawn_alike_in_any_number_of_tasks(spark, session, table):
     rows = spark.source(str(table))
     ranges = spark.ranges(rows, ["sex"], "amount").cast({"sex": pl.String()})
-    noise = Noise("1f" * 32, "add_noise", 2.0, ("sex",), {"amount": (ranges, 0.0, 50000.0)})
+    amounts = {"amount": (ranges, 0.0, 50000.0)}
+    noise = Noise("1f" * 32, "add_noise", 2.0, ("sex",), amounts, {"amount": pl.Float64()})
     drawn = Redrawn("2e" * 32, "pram", 0.5, {"sex": (pl.Series(["f", "m"]), np.array([1, 2]))})
     found = []
     for tasks in ("4", "1"):
@@ -270,7 +219,11 @@ def test_a_frame_of_spark_gets_keys_that_stay(spark, session):
     assert not np.signbit(once["zero"].to_numpy()).any()
     assert once["none"].null_count() == 100
     some = once[ROW].gather([0, 50, 99])
-    assert spark.picked(rows, some.to_numpy()).sort(ROW).equals(once.gather([0, 50, 99]))
+    assert (
+        spark.picked(rows, pl.DataFrame({ROW: some.to_numpy()}))
+        .sort(ROW)
+        .equals(once.gather([0, 50, 99]))
+    )
     with pytest.raises(InputError, match="'many' holds array<bigint>"):
         spark.source(given.selectExpr("array(id) AS many"))
     with pytest.raises(InputError, match="reserved"):
@@ -383,3 +336,44 @@ def test_what_fails_in_a_task_says_nothing_of_the_data(spark, table):
         str(caught.value) == "A task of Spark failed (InvalidOperationError). Nothing was written."
     )
     assert caught.value.__cause__ is None
+
+
+def test_text_is_read_as_memory_reads_it(spark, tmp_path):
+    frame = pl.DataFrame(
+        {
+            "number": ["1", "2", " 3", "4"],
+            "later a decimal": ["1", "2", "3", "4.5"],
+            "code": ["007", "1", "2", "3"],
+            "yes": ["true", "FALSE", "true", "NA"],
+            "day": ["2020-01-31", "2021-02-28", "", "1999-12-31"],
+            "said": ['a "b"', "two\nlines", "x,y", "NULL"],
+        }
+    )
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    frame.head(2).write_csv(folder / "a.csv")
+    frame.tail(2).write_csv(folder / "b.csv")
+    frame.write_csv(tmp_path / "one.csv")
+    here = sh.read(tmp_path / "one.csv")
+    for source in (folder, tmp_path / "one.csv"):
+        found = spark.collected(spark.source(source)).drop(ROW)
+        assert sh.Table(found).schema == here.schema
+        assert rows_of(found) == rows_of(here.frame)
+
+
+def test_a_sample_of_persons_is_measured(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr(_measures, "SAMPLED", 800)
+    frame = people(3000).with_columns(owner=pl.Series(np.arange(3000) // 3))
+    folder = tmp_path / "rows"
+    folder.mkdir()
+    frame.write_parquet(folder / "0.parquet")
+    step = sh.Generalize("full-domain", k=5, suppression_limit=0.05, hierarchies=HIERARCHIES)
+    for number, roles in enumerate((ROLES.replacing(insensitive=["amount", "owner"]), ROLES)):
+        unit = {"unit": "owner"} if number else {"unit": "row"}
+        limit = sh.Limit("distance_linkage", at_most=0.5)
+        plan = sh.Plan([step], require=[limit], roles=roles.replacing(**unit))
+        release = _protected(spark, folder, plan, tmp_path / f"shop{number}")
+        found = release.after["distance_linkage"]
+        assert found.details["records"] == release.after.rows
+        assert found.details["sampled_persons"] < 1200
+        assert 0 < release.after["total_variation"].value < 0.3

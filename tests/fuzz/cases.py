@@ -300,7 +300,8 @@ def _table(rng: random.Random, folder: Path, verdict: Verdict) -> None:
     elif rng.random() < 0.5:
         content = damaged(rng, data.read_bytes())
         data.write_bytes(content)
-        quotes = kind in ("csv", "tsv") and CANARY.encode() in content.split(b"\n")[0]
+        first = content.lstrip(b"\r\n").split(b"\n")[0]  # a first line of data is taken for names
+        quotes = kind in ("csv", "tsv") and CANARY.encode() in first
     names = table.frame.columns
     drawn = draw_plan(rng, table)
     plan = _plan_file(folder, drawn)

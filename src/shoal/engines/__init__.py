@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from shoal.engines._engine import Engine, roles_on
+from shoal.engines._engine import Engine, in_one_sentence, roles_on
 from shoal.engines._protect import LargeRelease, LargeTable
 from shoal.errors import InputError, RolesError, quoted
 from shoal.masking import Progress
@@ -31,19 +31,21 @@ __all__ = [
     "LargeRelease",
     "LargeTable",
     "assess",
+    "assess_release_in_parts",
     "assess_source",
     "chosen_engine",
     "is_in_parts",
     "protect",
     "protect_source",
     "verify",
+    "verifying_engine",
 ]
 
 EngineName = Literal["auto", "memory", "local", "duckdb", "spark"]
 ENGINES = ("auto", "memory", "local", "duckdb", "spark")
 
 #: A table in memory takes about so many times the bytes of its file.
-_GROWTH = {".parquet": 8, ".pq": 8, ".csv": 3, ".tsv": 3, ".gz": 15}
+_GROWTH = {".parquet": 8, ".pq": 8, ".csv": 3, ".tsv": 3, ".gz": 15, ".duckdb": 6, ".ddb": 6}
 
 
 def protect(
@@ -103,9 +105,11 @@ def protect_source(
     progress: Progress | None = None,
 ) -> LargeRelease:
     """Protect rows on an engine that was chosen; its workshop lies beside a place."""
-    from shoal.engines._protect import finish, protect_on
+    from shoal.engines._protect import check_plan, finish, protect_on
 
+    check_plan(plan)
     with contextlib.ExitStack() as stack:
+        stack.enter_context(in_one_sentence())
         workshop = stack.enter_context(_workshop(plan.engine, beside))
         running = stack.enter_context(_started(engine, plan.engine, workshop, source))
         closing = contextlib.ExitStack()
@@ -125,6 +129,11 @@ def assess(
     """
     if not _is_elsewhere(table):
         return assess_in_memory(table, **options)
+    if isinstance(table, (str, os.PathLike)) and is_in_parts(table):
+        more = {name for name in options if name not in ("original", "measures")}
+        if more:
+            raise InputError(f"A release in parts is assessed without {quoted(more)}.")
+        return assess_release_in_parts(table, engine=engine, **options)
     chosen, _ = chosen_engine(table, engine, EngineSettings())
     if chosen == "memory":
         return assess_in_memory(_in_memory(table, roles), **options)
@@ -138,6 +147,23 @@ def assess(
             "columns that an intruder may know."
         )
     return assess_source(table, lambda columns: roles, chosen, EngineSettings())
+
+
+def assess_release_in_parts(
+    folder: str | os.PathLike[str],
+    *,
+    original: Any = None,
+    measures: Sequence[str] | None = None,
+    engine: str = "auto",
+    settings: EngineSettings | None = None,
+) -> Assessment:
+    """Assess a release in parts, against its original where that is given."""
+    from shoal.engines._verify import assess_in_parts
+
+    chosen, _ = verifying_engine(folder, engine)
+    given = settings or EngineSettings()
+    with _workshop(given, None) as place, _started(chosen, given, place, original) as running:
+        return assess_in_parts(folder, running, original, measures)
 
 
 def assess_source(
@@ -156,15 +182,16 @@ def assess_source(
         if absent:
             raise RolesError(f"The source has no column {quoted(absent)}, which the roles name.")
         names = [*roles.quasi_identifiers, *roles.sensitive, *roles.unit_columns]
-        found = assess_release(rows.tally(names, roles_on(roles, names)), None)
+        own, weight = roles_on(roles, names), roles.weight
+        found = assess_release(rows.tally(names, own, released=False, weight=weight), None)
         return replace(found, columns=len(rows.columns))
 
 
 def verify(
     folder: str | os.PathLike[str],
     *,
-    original: Table | None = None,
-    source: str | os.PathLike[str] | None = None,
+    original: Any = None,
+    source: Any = None,
     signer: str | os.PathLike[str] | None = None,
     engine: EngineName = "auto",
     settings: EngineSettings | None = None,
@@ -172,17 +199,31 @@ def verify(
     """Check a release again from its files.
 
     See :func:`shoal.workflow.verify`. A release in parts is counted by an engine: DuckDB unless
-    another one is named.
+    another one is named. Its original, for claims that compare with it, is given as ``source``: a
+    path, or whatever the engine takes.
     """
     from shoal.engines._verify import verify_in_parts
     from shoal.workflow.release._verify import with_signature
 
     if not is_in_parts(folder):
         return verify_in_memory(folder, original=original, source=source, signer=signer)
-    chosen = "duckdb" if engine in ("auto", "memory", "local") else engine
+    chosen, _ = verifying_engine(folder, engine)
     given = settings or EngineSettings()
-    with _workshop(given, None) as workshop, _started(chosen, given, workshop, None) as running:
-        return with_signature(Path(folder), verify_in_parts(folder, running), signer)
+    given_source = source if source is not None else original
+    with _workshop(given, None) as shop, _started(chosen, given, shop, given_source) as running:
+        found = verify_in_parts(folder, running, given_source)
+        return with_signature(Path(folder), found, signer)
+
+
+def verifying_engine(folder: str | os.PathLike[str], engine: str) -> tuple[str, str]:
+    """The engine that counts a release again, and why."""
+    if engine not in ENGINES:
+        raise InputError(f"There is no engine '{engine}'; known are {', '.join(ENGINES)}.")
+    if not is_in_parts(folder):
+        return "memory", "the release is one file"
+    if engine in ("auto", "memory", "local"):
+        return "duckdb", "the release is in parts"
+    return engine, "it was asked for"
 
 
 def is_in_parts(folder: str | os.PathLike[str]) -> bool:
@@ -194,6 +235,9 @@ def is_in_parts(folder: str | os.PathLike[str]) -> bool:
 
 def chosen_engine(source: Any, engine: str, settings: EngineSettings) -> tuple[str, str]:
     """The engine for a source, and why; its size is looked at, and nothing is read."""
+    from shoal.engines._duckdb import is_duckdb_file
+    from shoal.engines._text import is_text
+
     if engine not in ENGINES:
         raise InputError(f"There is no engine '{engine}'; known are {', '.join(ENGINES)}.")
     if engine in ("memory", "local"):
@@ -206,18 +250,34 @@ def chosen_engine(source: Any, engine: str, settings: EngineSettings) -> tuple[s
         return "spark", "the plan names a cluster"
     if not isinstance(source, (str, os.PathLike)):
         return "duckdb", "the table is not in memory"
-    path = Path(source)
+    path = Path(os.fspath(source).removeprefix("duckdb:///"))
+    if is_duckdb_file(source):
+        needed, free = _needed(path), available_memory()
+        if os.fspath(source).startswith("duckdb://") and needed <= free:
+            return "memory", f"it needs about {_size(needed)}, which fit the free memory"
+        return "duckdb", "the source is a database of DuckDB"
+    if is_in_parts(path):
+        return "duckdb", "the release is in parts"
     if path.is_dir():
-        if next(path.rglob("*.parquet"), None) is None or (path / "public").exists():
-            return "memory", "the folder is not one of Parquet files"
+        if (path / "public").exists() or (path / "release.json").exists():
+            return "memory", "the source is a release in one file"
+        if is_text(path):
+            return "duckdb", "the source is a folder of CSV files"
+        if next(path.rglob("*.parquet"), None) is None:
+            return "memory", "the folder has no files of Parquet or CSV"
         return "duckdb", "the source is a folder of Parquet files"
     if not path.is_file():
         return "memory", "the source is a database"
-    needed = path.stat().st_size * _GROWTH.get(path.suffix.lower(), 1)
+    needed = _needed(path)
     free = available_memory()
     if needed > free and path.suffix.lower() in _GROWTH:
         return "duckdb", f"it needs about {_size(needed)}, and {_size(free)} of memory are free"
-    return "memory", f"it needs about {_size(needed)}, and {_size(free)} of memory are free"
+    return "memory", f"it needs about {_size(needed)}, which fit the free memory"
+
+
+def _needed(path: Path) -> int:
+    """About how many bytes of memory the table of a file takes."""
+    return (path.stat().st_size if path.is_file() else 0) * _GROWTH.get(path.suffix.lower(), 1)
 
 
 def _is_elsewhere(source: Any) -> bool:

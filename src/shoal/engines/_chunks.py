@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from shoal.engines._engine import HIDDEN
+from shoal.engines._engine import HIDDEN, ROW
 from shoal.kernels.arrays import Floats, Integers
+from shoal.randomness import SecretStream
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,20 @@ class ChunkOf:
         return frame.with_columns(pl.Series(HIDDEN + "chunk", self.tree.chunks(frame)))
 
 
+@dataclass(frozen=True)
+class DrawnChunk:
+    """Add the number of a chunk that is drawn for each row, by the hash of its key."""
+
+    key: str
+    count: int
+
+    def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
+        stream = SecretStream.from_key_hex(self.key)
+        hashes = stream.keyed_hash(frame[ROW].to_numpy(), "chunk")
+        chunks = (hashes % np.uint64(self.count)).astype(np.int64)
+        return frame.with_columns(pl.Series(HIDDEN + "chunk", chunks))
+
+
 def cuts_of(sample: pl.DataFrame, columns: Sequence[str], total: int, *, chunk: int) -> Tree:
     """Cuts such that about ``chunk`` of the ``total`` rows are in each chunk.
 
@@ -70,7 +85,9 @@ def cuts_of(sample: pl.DataFrame, columns: Sequence[str], total: int, *, chunk: 
         if not (sample.schema[name].is_numeric() or sample.schema[name].is_temporal())
     }
     places = np.column_stack([_places(sample[name], levels.get(name)) for name in columns])
-    spans = np.ptp(places, axis=0) if len(places) else np.ones(len(columns))
+    with np.errstate(over="ignore"):
+        spans = np.ptp(places, axis=0) if len(places) else np.ones(len(columns))
+    spans = np.minimum(spans, np.finfo(np.float64).max)
     scaled = places / np.where(spans > 0, spans, 1.0)
     smallest = max(1, int(len(places) * chunk / max(total, 1)))
     cuts: list[Cut | None] = []

@@ -12,6 +12,8 @@ import contextlib
 import itertools
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +30,9 @@ from shoal.engines._engine import (
     check_names,
     refuse_too_many,
 )
-from shoal.engines._parts import Shards, write_frame
+from shoal.engines._parts import ROWS_OF_A_PART, Shards, write_frame
+from shoal.engines._text import LONG, PATTERNS, TextColumn, is_text, listed, text_files
 from shoal.errors import InputError, MissingExtra, ReadError
-from shoal.kernels.arrays import Integers
 from shoal.randomness import SecretStream
 from shoal.workflow import EngineSettings
 
@@ -53,7 +55,9 @@ class DuckDb(Engine):
         self._private = private
         self._duckdb = duckdb
         self._names = itertools.count()
-        self.database = duckdb.connect(":memory:")
+        self._lazy = False
+        with _in_words():
+            self.database = duckdb.connect(":memory:")
         spill = private / "spill"
         spill.mkdir(mode=0o700, exist_ok=True)
         self._set("temp_directory", str(spill))
@@ -198,8 +202,18 @@ class DuckDb(Engine):
 
     def source(self, given: Any) -> Rows:
         """A file or folder of Parquet, a CSV file, a table of a DuckDB file, or a relation."""
-        if isinstance(given, (str, os.PathLike)):
+        if isinstance(given, (str, os.PathLike)) and not is_duckdb_file(given):
             return self._rows_of_path(Path(given))
+        if isinstance(given, (str, os.PathLike)):
+            given = DatabaseTable(os.fspath(given))
+        if isinstance(given, DatabaseTable):
+            with given.opened() as relation:
+                return self._rows_of(relation)
+        return self._rows_of(given)
+
+    def _rows_of(self, given: Any) -> Rows:
+        """The rows of a relation or a lazy frame, kept once with their keys."""
+        self._lazy = isinstance(given, pl.LazyFrame)
         name, offered = self._fresh(), self._fresh()
         with _in_words():
             self.database.register(offered, _reader_of(given))
@@ -211,13 +225,13 @@ class DuckDb(Engine):
         return self._described(name)
 
     def _rows_of_path(self, path: Path) -> Rows:
+        if is_text(path):
+            return self._rows_of_text(path)
         if path.is_dir() or path.suffix.lower() in (".parquet", ".pq"):
             files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
             if not files:
-                raise ReadError(f"There is no file of Parquet in '{path}'.")
+                raise ReadError(f"There is no file of Parquet or CSV in '{path}'.")
             return self.read(files, base=path)
-        if path.suffix.lower() in (".csv", ".tsv", ".gz"):
-            return self._rows_of_text(path)
         raise ReadError(
             f"The engine 'duckdb' reads Parquet, CSV and tables of DuckDB, not '{path.name}'; "
             "convert it to Parquet first."
@@ -241,45 +255,51 @@ class DuckDb(Engine):
         return self._described(name)
 
     def _rows_of_text(self, path: Path) -> Rows:
-        """A file of text: the types are those that reading it whole would find."""
-        from shoal.engines._text import typed_columns
-
+        """Files of text: the types are those that reading them whole would find."""
         name, raw = self._fresh(), self._fresh()
-        quoted = "'" + str(path).replace("'", "''") + "'"
-        head, columns = typed_columns(path, self._private)
+        text = text_files(path, self._private)
         options = (
-            f"all_varchar = true, header = true, delim = '{head.delimiter}', quote = '\"', "
-            "escape = '\"', strict_mode = true, null_padding = false, nullstr = ["
-            + ", ".join(f"'{one}'" for one in head.missing)
-            + "]"
+            f"all_varchar = true, header = true, delim = '{text.delimiter}', quote = '\"', "
+            "escape = '\"', strict_mode = true, null_padding = false, "
+            f"nullstr = [{listed(text.missing)}]"
         )
         with _in_words():
             self._fill(
                 raw,
                 self.database.sql(
                     f"SELECT row_number() OVER () - 1 AS {ROW}, * "
-                    f"FROM read_csv({quoted}, {options})"
+                    f"FROM read_csv([{listed([str(f) for f in text.files])}], {options})"
                 ),
             )
-            kinds = {n: k for n, k in columns.items() if not self._misfits(raw, n, k)}
-            shown = [f"{self._cast(n, kinds.get(n))} AS {self.quote(n)}" for n in columns]
+            shown = [
+                f"{self._cast(column, column.kind(partial(self._misfits, raw, column)))} AS "
+                f"{self.quote(column.name)}"
+                for column in text.columns
+            ]
             self.database.execute(
                 f"CREATE VIEW {name} AS SELECT {', '.join([ROW, *shown])} FROM {raw}"
             )
         return self._described(name)
 
-    def _cast(self, name: str, kind: str | None) -> str:
-        return self.quote(name) if kind is None else f"TRY_CAST({self.quote(name)} AS {kind})"
+    def _cast(self, column: TextColumn, kind: str | None) -> str:
+        return (
+            self.quote(column.name)
+            if kind is None
+            else f"TRY_CAST({self._number(column)} AS {kind})"
+        )
 
-    def _misfits(self, raw: str, name: str, kind: str | None) -> int:
-        """How many texts are not of the type that the first ones are of."""
-        if kind is None:
-            return 0
-        text = self.quote(name)
-        padded = f" OR regexp_matches({text}, '^[+-]?0[0-9]')" if kind != "BOOLEAN" else ""
+    def _number(self, column: TextColumn) -> str:
+        text = f"trim({self.quote(column.name)})"
+        return f"replace({text}, ',', '.')" if column.comma else text
+
+    def _misfits(self, raw: str, column: TextColumn, kind: str) -> int:
+        """How many texts are not of a type."""
+        text, number = self.quote(column.name), self._number(column)
+        long = f" OR regexp_matches({number}, '{LONG}')" if kind == "DOUBLE" else ""
         found = self.query(
             f"SELECT count(*) AS n FROM {raw} WHERE {text} IS NOT NULL AND "
-            f"(TRY_CAST({text} AS {kind}) IS NULL{padded})"
+            f"(NOT regexp_matches({number}, '{PATTERNS[kind]}'){long} "
+            f"OR TRY_CAST({number} AS {kind}) IS NULL)"
         )
         return int(found["n"][0])
 
@@ -366,17 +386,27 @@ class DuckDb(Engine):
         import pyarrow
 
         schema = pl.DataFrame(schema=dict(kinds)).to_arrow().schema
-        batches = (
-            batch
-            for frame in frames
-            for batch in frame.select(list(kinds)).to_arrow().cast(schema).to_batches()
-        )
+        raised: list[BaseException] = []
+
+        def batches() -> Iterator[Any]:
+            try:
+                for frame in frames:
+                    yield from frame.select(list(kinds)).to_arrow().cast(schema).to_batches()
+            except BaseException as error:  # DuckDB would say only that there was one
+                raised.append(error)
+                raise
+
         name, offered = self._fresh(), self._fresh()
-        reader = pyarrow.RecordBatchReader.from_batches(schema, batches)
-        with _in_words():
-            self.database.register(offered, reader)
-            self.database.execute(f"CREATE TABLE {name} AS SELECT * FROM {offered}")
-            self.database.unregister(offered)
+        reader = pyarrow.RecordBatchReader.from_batches(schema, batches())
+        try:
+            with _in_words():
+                self.database.register(offered, reader)
+                self.database.execute(f"CREATE TABLE {name} AS SELECT * FROM {offered}")
+        except Exception:
+            if raised:
+                raise raised[0] from None
+            raise
+        self.database.unregister(offered)
         return name
 
     def chunked(
@@ -390,12 +420,19 @@ class DuckDb(Engine):
         chunk = HIDDEN + "chunk"
         kinds = {ROW: pl.Int64(), **rows.schema, **rows.hidden, chunk: pl.Int64()}
         cut = self._kept_table(map(chunk_of, self._frames(rows)), kinds)
-        made = map(function, self._chunks(cut, chunk, kinds))
+        count = int(self.query(f"SELECT count(DISTINCT {chunk}) AS n FROM {cut}")["n"][0])
+        made = self._watched(map(function, self._chunks(cut, chunk, kinds)), count)
         found = self._kept_table(made, {ROW: pl.Int64(), **schema, **hidden})
         self.database.execute(f"DROP TABLE {cut}")
         view = self._fresh()  # in the order of the keys again, as parts need them
         self.database.execute(f"CREATE VIEW {view} AS SELECT * FROM {found} ORDER BY {ROW}")
         return Rows(self, view, dict(schema), dict(hidden))
+
+    def _watched(self, frames: Iterator[pl.DataFrame], count: int) -> Iterator[pl.DataFrame]:
+        """Frames, each told when it is done."""
+        for number, frame in enumerate(frames):
+            self.done((number + 1) / count)
+            yield frame
 
     def _chunks(
         self, table: str, chunk: str, kinds: Mapping[str, pl.DataType]
@@ -412,12 +449,15 @@ class DuckDb(Engine):
         if held is not None:
             yield held
 
-    def picked(self, rows: Rows, keys: Integers) -> pl.DataFrame:
+    def picked(self, rows: Rows, among: pl.DataFrame) -> pl.DataFrame:
         offered = self._fresh()
-        self.database.register(offered, pl.DataFrame({"key": keys}).to_arrow())
+        self.database.register(offered, among.to_arrow())
+        equal = " AND ".join(
+            f"a.{name} IS NOT DISTINCT FROM b.{name}" for name in map(self.quote, among.columns)
+        )
+        listed = ", ".join(f"a.{self.quote(name)}" for name in (ROW, *rows.schema))
         found = self.query(
-            f"SELECT {self._listed([ROW, *rows.schema])} FROM {rows.name} "
-            f"WHERE {ROW} IN (SELECT key FROM {offered})"
+            f"SELECT {listed} FROM {rows.name} AS a SEMI JOIN {offered} AS b ON {equal}"
         )
         self.database.unregister(offered)
         return found.cast(rows.kinds(rows.columns))
@@ -426,17 +466,60 @@ class DuckDb(Engine):
 
     def write(self, rows: Rows, place: Path, order: SecretStream, parts: int) -> None:
         shards = Shards(self._private / "shards", parts, order)
+        done, most = 0, parts * ROWS_OF_A_PART
         for frame in self._frames(rows):
             shards.add(frame)
+            done += frame.height
+            self.done(0.7 * min(1.0, done / most))
         for number, frame in enumerate(shards.drain()):
             write_frame(frame, list(rows.schema), place, number)
+            self.done(0.7 + 0.3 * (number + 1) / parts)
 
     def given_back(self, files: Sequence[Path]) -> Any:
+        if self._lazy:
+            return pl.scan_parquet([str(file) for file in files], glob=False)
         listed = ", ".join("'" + str(f).replace("'", "''") + "'" for f in files)
         return self._duckdb.sql(f"SELECT * FROM read_parquet([{listed}])")
 
     def close(self) -> None:
         self.database.close()
+
+
+@dataclass(frozen=True)
+class DatabaseTable:
+    """What a query selects from a file of DuckDB; without one, the only table in it."""
+
+    place: str
+    query: str | None = None
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[Any]:
+        """The rows as a relation, read while the block lasts."""
+        from shoal.errors import quoted
+        from shoal.table.storage._sql import Duckdb, QueryFailed, database_file
+
+        rest = self.place.partition("://")[2] or f"/{os.path.abspath(self.place)}"
+        database = Duckdb(database_file(rest, self.place), self.place)
+        try:
+            names, query = database.tables(), self.query
+            if query is None and len(names) == 1:
+                query = 'SELECT * FROM "' + names[0].replace('"', '""') + '"'
+            if query is None:
+                raise ReadError(
+                    f"Say what to read from '{self.place}' with a query (--query); its tables are "
+                    f"{quoted(names)}."
+                )
+            yield database.relation(query)
+        except QueryFailed as failure:
+            raise ReadError(f"The query on '{self.place}' fails: {failure}.") from None
+        finally:
+            database.close()
+
+
+def is_duckdb_file(source: Any) -> bool:
+    """Whether a source is a file of DuckDB, by its name or its URI."""
+    text = os.fspath(source).lower() if isinstance(source, (str, os.PathLike)) else ""
+    return text.startswith("duckdb://") or text.endswith((".duckdb", ".ddb"))
 
 
 def _parts(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:

@@ -8,8 +8,10 @@ whomever, draws the same numbers.
 
 from __future__ import annotations
 
+import contextlib
+import errno
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -17,7 +19,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import polars as pl
 
-from shoal.errors import InputError, quoted
+from shoal.errors import InputError, ReleaseError, quoted
 from shoal.kernels.arrays import Integers
 from shoal.randomness import SecretStream
 from shoal.table import Codes, Column, Roles, Table
@@ -68,11 +70,30 @@ class Rows:
         )
         return int(found["d"][0]) if found["d"][0] < found["n"][0] else None
 
-    def tally(self, columns: Sequence[str], roles: Roles) -> Table:
-        """The combinations of some columns, each with how many rows have it."""
+    def tally(
+        self,
+        columns: Sequence[str],
+        roles: Roles,
+        *,
+        released: bool = True,
+        weight: str | None = None,
+    ) -> Table:
+        """The combinations of some columns, each with how many rows have it.
+
+        A column may be empty after masking, and not in a source. A ``weight`` is summed over the
+        rows of each combination, or where combinations are of persons, it is that of the person.
+        """
         counted = self.engine.counted(self, columns)
+        if weight is not None and columns:
+            summed = self.engine.weighed(self, columns, weight, once=bool(roles.unit_columns))
+            summed = summed.cast(pl.Schema({n: counted.schema[n] for n in columns}))
+            counted = counted.join(summed, on=columns, how="left", nulls_equal=True)
+            roles = roles.replacing(weight=weight)
         cells = [_coded(series) for series in counted.drop(_TIMES)]
-        return Table.of_columns(cells, roles).tallied(counted[_TIMES].to_numpy())
+        if not columns:  # every column that is counted is gone: all rows are alike
+            cells, counted = [Column(pl.Series(ROW, [0]))], counted.select(pl.col(_TIMES).sum())
+        table = Table.of_columns(cells).with_roles(roles, released=released)
+        return table.tallied(counted[_TIMES].to_numpy())
 
     def sooner(self, columns: Sequence[str]) -> Rows:
         """The same rows before functions that leave some columns as they are, and every row."""
@@ -88,8 +109,9 @@ class Rows:
         sizes, classes = self.histogram(columns)
         refuse_too_many(int(classes.sum()), columns)
         each = np.repeat(sizes, classes)
-        numbers = pl.DataFrame({"class": np.arange(len(each), dtype=np.int32)})
-        return Table(numbers, Roles(quasi_identifiers=["class"])).tallied(each)
+        name = HIDDEN + "class"  # no column of the rows is called so
+        numbers = pl.DataFrame({name: np.arange(len(each), dtype=np.int32)})
+        return Table(numbers, Roles(quasi_identifiers=[name])).tallied(each)
 
     def histogram(self, columns: Sequence[str]) -> tuple[Integers, Integers]:
         """The different sizes of the classes of some columns, and how many have each."""
@@ -153,6 +175,13 @@ class Engine(ABC):
     """Where rows are that do not fit memory, and what can be done with them there."""
 
     name: ClassVar[str]
+    #: Told the share of what is under way that is done, where an engine knows it.
+    progress: Callable[[float], None] | None = None
+
+    def done(self, share: float) -> None:
+        """Say that a share of what is under way is done."""
+        if self.progress is not None:
+            self.progress(share)
 
     @abstractmethod
     def query(self, text: str) -> pl.DataFrame:
@@ -210,8 +239,8 @@ class Engine(ABC):
         """Files of a release as what came in: a relation, a frame of a cluster, a path."""
 
     @abstractmethod
-    def picked(self, rows: Rows, keys: Integers) -> pl.DataFrame:
-        """The rows with some keys, which are few, as a frame."""
+    def picked(self, rows: Rows, among: pl.DataFrame) -> pl.DataFrame:
+        """The rows whose values are in a frame of few rows, such as some keys, as a frame."""
 
     @abstractmethod
     def close(self) -> None:
@@ -224,6 +253,19 @@ class Engine(ABC):
         found = self.query(f"SELECT {head}count(*) AS {_TIMES} FROM {rows.name}{group}")
         return found.cast(rows.kinds(columns))
 
+    def weighed(
+        self, rows: Rows, columns: Sequence[str], weight: str, *, once: bool
+    ) -> pl.DataFrame:
+        """The combinations of some columns with their weight; missing where that of a row is."""
+        rows = self.settled(rows, [*columns, weight])
+        names, value = rows._listed(columns), self.quote(weight)
+        total = f"{'max' if once else 'sum'}(CAST({value} AS DOUBLE))"
+        found = self.query(
+            f"SELECT {names}, CASE WHEN count({value}) = count(*) THEN {total} END AS {value} "
+            f"FROM {rows.name} GROUP BY {names}"
+        )
+        return found.cast(rows.kinds(columns))
+
     def beside(self, rows: Rows, others: Rows, columns: Sequence[str]) -> Rows:
         """The rows with some columns of others that have the same keys."""
         more = ", ".join(f"b.{self.quote(name)}" for name in columns)
@@ -231,6 +273,43 @@ class Engine(ABC):
             f"SELECT a.*, {more} FROM {rows.name} AS a JOIN {others.name} AS b ON a.{ROW} = b.{ROW}"
         )
         return Rows(self, name, rows.schema, {**rows.hidden, **others.kinds(columns)})
+
+    def outcomes(
+        self, rows: Rows, written: Rows, private: Rows, columns: Sequence[str]
+    ) -> dict[str, pl.DataFrame]:
+        """What each value was released as: ``was``, ``now``, whether it is ``gone``, ``times``."""
+        if not columns:
+            return {}
+        shown, sets = [], []
+        for place, name in enumerate(columns):
+            quoted = self.quote(name)
+            shown.append(f"o.{quoted} AS was_{place}, r.{quoted} AS now_{place}")
+            sets.append(f"(gone, was_{place}, now_{place})")
+        released = self.view(
+            f"SELECT {', '.join(f'w.{self.quote(name)}' for name in columns)}, p.row_key "
+            f"FROM {written.name} AS w JOIN {private.name} AS p ON w.{ROW} = p.{ROW}"
+        )
+        both = self.view(
+            f"SELECT {', '.join(shown)}, r.row_key IS NULL AS gone FROM {rows.name} AS o "
+            f"LEFT JOIN {released} AS r ON o.{ROW} = r.row_key"
+        )
+        listed = ", ".join(
+            f"was_{place}, now_{place}, grouping(was_{place}) AS other_{place}"
+            for place in range(len(columns))
+        )
+        found = self.query(
+            f"SELECT gone, {listed}, count(*) AS times FROM {both} "
+            f"GROUP BY GROUPING SETS ({', '.join(sets)})"
+        )
+        return {
+            name: found.filter(pl.col(f"other_{place}") == 0).select(
+                pl.col(f"was_{place}").cast(rows.schema[name]).alias("was"),
+                pl.col(f"now_{place}").cast(written.schema[name]).alias("now"),
+                "gone",
+                pl.col("times").cast(pl.Int64),
+            )
+            for place, name in enumerate(columns)
+        }
 
     def settled(self, rows: Rows, columns: Sequence[str]) -> Rows:
         """The rows as SQL can ask about them, at least with some columns."""
@@ -250,8 +329,15 @@ class Engine(ABC):
         from shoal.engines._functions import Below
 
         share = 1 << 64 if number >= total else int((1 << 64) * (number / total))
-        drawn = self.mapped(rows, Below(order.key_hex, share), rows.schema, hidden=rows.hidden)
-        return self.collected(drawn).sort(ROW)
+        return self.drawn(rows, Below(order.key_hex, share)).sort(ROW)
+
+    def drawn(self, rows: Rows, chosen: Function) -> pl.DataFrame:
+        """The rows that a function of keys keeps, which are few, with their keys."""
+        if rows.before is not None or rows.hidden:
+            return self.collected(self.mapped(rows, chosen, rows.schema, hidden=rows.hidden))
+        bare = replace(rows, schema={})
+        keys = self.collected(self.mapped(bare, chosen, {}))
+        return self.picked(rows, keys.select(ROW))
 
     def collected(self, rows: Rows) -> pl.DataFrame:
         """Few rows as a frame, with their keys."""
@@ -266,6 +352,32 @@ class Engine(ABC):
         self.close()
 
 
+def _used_up() -> InputError:
+    return InputError(
+        "The memory of this machine is used up; give a smaller 'memory_limit' under [engine], or "
+        "round or recode columns in a step before, so that fewer combinations are counted. "
+        "Nothing was written."
+    )
+
+
+@contextlib.contextmanager
+def in_one_sentence() -> Iterator[None]:
+    """A full disk, or a machine without memory, as an error that says what to do."""
+    try:
+        yield
+    except MemoryError:
+        raise _used_up() from None
+    except OSError as error:
+        if error.errno == errno.ENOMEM:
+            raise _used_up() from None
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise
+        raise ReleaseError(
+            "The disk is full where the release is made; free space there, or give another folder "
+            "as 'temporary' under [engine]. Nothing was written."
+        ) from None
+
+
 def roles_on(roles: Roles, columns: Sequence[str]) -> Roles:
     """The roles of some columns."""
     return roles.without({name for _, name in roles.items()} - set(columns))
@@ -274,7 +386,7 @@ def roles_on(roles: Roles, columns: Sequence[str]) -> Roles:
 def as_table(frame: pl.DataFrame, roles: Roles) -> Table:
     """Rows of an engine as a table of their own, with their keys."""
     shown = frame.drop([name for name in frame.columns if name.startswith(HIDDEN)])
-    table = Table(shown, roles_on(roles, shown.columns))
+    table = Table(shown).with_roles(roles_on(roles, shown.columns), released=True)
     return table.on_record(np.array(frame[ROW].to_numpy(), np.int64), ())
 
 

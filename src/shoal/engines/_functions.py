@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from shoal.engines._engine import HIDDEN, PART, ROW, as_frame, as_table
+from shoal.engines._engine import HIDDEN, PART, ROW, Function, as_frame, as_table
 from shoal.errors import RequirementNotMet
 from shoal.kernels.arrays import Integers
 from shoal.masking import Masker
@@ -27,15 +27,19 @@ _ROOM = 1 << 62
 
 @dataclass(frozen=True)
 class Below:
-    """Keep the rows whose keyed hash is below a bound."""
+    """Keep the rows whose keyed hash, or that of their person, is below a bound."""
 
     key: str
     bound: int
+    purpose: str = "sample"
+    #: The columns that say whose row it is, where persons are drawn as a whole.
+    unit: tuple[str, ...] = ()
 
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
         if self.bound >= 1 << 64:
             return frame
-        hashes = SecretStream.from_key_hex(self.key).keyed_hash(frame[ROW].to_numpy(), "sample")
+        stream = SecretStream.from_key_hex(self.key)
+        hashes = stream.keyed_hash(_drawn_by(frame, self.unit), self.purpose)
         return frame.filter(pl.Series(hashes < np.uint64(self.bound)))
 
 
@@ -44,11 +48,21 @@ class Hashed:
     """The hash of each key as a signed number, in the same order."""
 
     key: str
+    unit: tuple[str, ...] = ()
 
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
-        hashes = SecretStream.from_key_hex(self.key).keyed_hash(frame[ROW].to_numpy(), "sample")
+        stream = SecretStream.from_key_hex(self.key)
+        hashes = stream.keyed_hash(_drawn_by(frame, self.unit), "sample")
         signed = (hashes ^ np.uint64(1 << 63)).view(np.int64)
         return frame.select(pl.col(ROW), pl.Series(HIDDEN + "place", signed))
+
+
+def _drawn_by(frame: pl.DataFrame, unit: Sequence[str]) -> Integers:
+    """A number for each row, equal for those of one person where persons are drawn."""
+    if not unit:
+        return frame[ROW].to_numpy()
+    mixed = frame.select(unit).hash_rows(seed=0)
+    return mixed.to_numpy().view(np.int64)
 
 
 class Levels:
@@ -174,10 +188,7 @@ class ByCombination:
         frame = frame.with_columns(new).drop(self.dropped)
         if self.drops:
             frame = frame.filter(pl.Series(self.kept[combination]))
-        if self.gone is None:
-            return frame
-        owners = self.gone.columns
-        return frame.join(self.gone, on=owners, how="anti", nulls_equal=True, maintain_order="left")
+        return frame if self.gone is None else WithoutOwners(self.gone)(frame)
 
 
 def _blanked(
@@ -210,25 +221,53 @@ class Served:
 
     step: Masker
     roles: Roles
-    touches: tuple[str, ...]
+    #: The columns that it changes, with the types that they have afterwards.
+    kinds: Mapping[str, pl.DataType]
     drops: bool = False
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        return tuple(self.kinds)
 
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
         hidden = [name for name in frame.columns if name.startswith(HIDDEN)]
         masked = self.step.transform(as_table(frame, self.roles))
         out: pl.DataFrame = masked.frame
-        return out.with_columns(frame[name] for name in hidden)
+        return out.cast(pl.Schema(self.kinds)).with_columns(frame[name] for name in hidden)
 
 
 @dataclass(frozen=True)
 class Emptied:
-    """Take out rows for which a condition holds, each by itself."""
+    """Take out rows for which a condition holds, each by itself; or all others."""
 
     where: str
     roles: Roles
+    met: bool = False
 
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
-        return frame.filter(pl.Series(~as_table(frame, self.roles).matching(self.where)))
+        holds = as_table(frame, self.roles).matching(self.where)
+        return frame.filter(pl.Series(holds == self.met))
+
+
+@dataclass(frozen=True)
+class WithoutOwners:
+    """Take out all rows of some persons."""
+
+    gone: pl.DataFrame
+
+    def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
+        owners = self.gone.columns
+        return frame.join(self.gone, on=owners, how="anti", nulls_equal=True, maintain_order="left")
+
+
+@dataclass(frozen=True)
+class Lost:
+    """The rows that another function takes out."""
+
+    function: Function
+
+    def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
+        return frame.join(self.function(frame).select(ROW), on=ROW, how="anti")
 
 
 @dataclass(frozen=True)
@@ -241,6 +280,8 @@ class Noise:
     by: tuple[str, ...]
     #: For each column the range of each class, and the lowest and highest value of all.
     ranges: Mapping[str, tuple[pl.DataFrame, float, float]]
+    #: The types that these columns have afterwards.
+    kinds: Mapping[str, pl.DataType]
 
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
         stream = SecretStream.from_key_hex(self.key)
@@ -262,7 +303,10 @@ class Noise:
             part = str(int(frame[ROW][0]) // PART)
             own = stream.derive(self.method, name, part)
             cells[present] = own.laplace_on_grid(cells[present], scales[present], grid=grid)
-            new.append(pl.Series(name, cells).set(pl.Series(~present), None))
+            kind = self.kinds[name]
+            noisy = pl.Series(name, cells).set(pl.Series(~present), None)
+            noisy = noisy.round(kind.scale) if isinstance(kind, pl.Decimal) else noisy
+            new.append(noisy.cast(kind))
         return frame.with_columns(new)
 
     def _least(self, ranges: pl.DataFrame, whole: float) -> float:

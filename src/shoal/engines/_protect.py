@@ -10,14 +10,23 @@ from __future__ import annotations
 import atexit
 import contextlib
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from shoal.engines._engine import ROW, Engine, Rows, TooManyCombinations, as_table, roles_on
+from shoal.engines._engine import Engine, Rows, TooManyCombinations, roles_on
+from shoal.engines._measures import (
+    SAMPLED,
+    Comparison,
+    check_limit,
+    counted_columns,
+    released_weight,
+    tally_before,
+    tally_of,
+)
 from shoal.engines._parts import OWNER, parts_for
 from shoal.engines._steps import Course, check_steps, run_step
 from shoal.engines._swaps import swap_claim
@@ -30,20 +39,13 @@ from shoal.errors import (
 )
 from shoal.masking import Progress, Secrets
 from shoal.models import PrivacyModel
-from shoal.models._sensitive_model import SensitiveModel
 from shoal.randomness import SecretStream
 from shoal.table import Roles, Table
-from shoal.workflow import Assessment, Claim, Limit, Plan, Release, discover_all_measures
-from shoal.workflow._assess import assess_release
+from shoal.workflow import Claim, Limit, Plan, Release
 from shoal.workflow._protect import refuse_unknown_owners, refuse_unless_all_hold
 from shoal.workflow._require import make_claim, told_claims, value_on_record
 from shoal.workflow.release._crowds import crowded_total
 from shoal.workflow.release._profile import ColumnProfile, class_size_profile, column_profile
-
-#: What compares records with their originals, and is measured on a sample.
-_BY_RECORDS = ("normalized_certainty_penalty", "suppressed_cells", "unchanged_records")
-#: So many rows are looked at where single records must be: for names of people, for utility.
-SAMPLED = 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +74,11 @@ class LargeTable:
     def schema(self) -> dict[str, str]:
         """The type of each column, as a release records it."""
         return Table(pl.DataFrame(schema=dict(self.kinds))).schema
+
+    def moved_to(self, folder: Path) -> None:
+        """Know where the parts are now: in the release that was saved."""
+        files = tuple(folder / file.name for file in self.files)
+        object.__setattr__(self, "files", files)
 
     @property
     def has_persons(self) -> bool:
@@ -117,40 +124,62 @@ def protect_on(
 ) -> LargeRelease:
     """Mask the rows of a source by a plan and verify what the plan requires."""
     tell = progress or (lambda label, share: None)
-    tell("Looking at the source", 0.0)
+
+    def stage(label: str, low: float, high: float) -> None:
+        tell(label, low)
+        engine.progress = lambda share: tell(label, low + (high - low) * share)
+
+    stage("Looking at the source", 0.0, 0.1)
     rows = engine.source(source)
     roles = _checked(rows, plan)
     total = rows.count()
     if total == 0:
         raise InputError("The source has no records.")
     _check_people(rows, roles, total)
-    before, assessed = _before(rows, roles, plan)
+    before, assessed = tally_before(rows, roles, plan.require)
     for requirement in plan.require:
         if isinstance(requirement, PrivacyModel):
             requirement.check(before)
     unit = list(roles.unit_columns)
     left = rows.hide(unit).drop(roles.withheld)
-    course = Course(left, roles.without([n for n in roles.withheld if n not in unit]), total)
+    shown = roles.without([n for n in roles.withheld if n not in unit])
+    course = Course(left, shown, total, counted=(left, before))
+    each = 0.4 / max(1, len(plan.steps))
     for number, step in enumerate(plan.steps):
-        tell(f"Masking: {step.method}", 0.1 + 0.5 * number / len(plan.steps))
+        stage(f"Masking: {step.method}", 0.1 + each * number, 0.1 + each * (number + 1))
         run_step(step, course)
     _refuse_nothing(course)
-    tell("Writing the parts", 0.6)
+    stage("Writing the parts", 0.5, 0.8)
     order = SecretStream.from_state(None).derive("row-order")
     engine.write(course.rows, workshop / "parts", order, parts_for(course.total))
     files = tuple(sorted((workshop / "parts" / "public").iterdir()))
-    tell("Verifying what the plan requires", 0.85)
+    stage("Verifying what the plan requires", 0.8, 0.9)
     written = engine.read(files)
     after = _written_tally(course, written, workshop, plan)
-    private = engine.read(sorted((workshop / "parts" / "private").iterdir()))
-    claims = tuple(_claim(requirement, after, private, course) for requirement in plan.require)
+    kept = sorted((workshop / "parts" / "private").iterdir())
+    both = Comparison(
+        rows,
+        roles,
+        total,
+        written,
+        engine.read(kept),
+        files,
+        kept,
+        order,
+        before,
+        after,
+        course.population,
+    )
+    claims = tuple(_claim(requirement, both, course) for requirement in plan.require)
     refuse_unless_all_hold(claims)
     records = course.records
     lost = [r.removed for r in records], [r.losing for r in records]
     claims = told_claims(claims, crowded_total(*lost))
     _warn_about_columns_left(course)
-    tell("Measuring", 0.9)
-    some = _sampled(rows, files, roles, workshop)
+
+    def measuring(label: str, share: float) -> None:
+        tell(label, 0.9 + 0.1 * share)
+
     public = course.roles.without(unit)
     masked = LargeTable(public, dict(course.rows.schema), after.records, files, engine, tally=after)
     return LargeRelease(
@@ -159,9 +188,9 @@ def protect_on(
         claims=claims,
         steps=tuple(records),
         before=assessed,
-        after=_with_sampled(assess_release(after, None), *some),
+        after=both.assessment(tell=measuring),
         class_sizes=class_size_profile(before, after),
-        columns=tuple(_profiles(rows, written, roles, course, some)),
+        columns=tuple(_profiles(both, course)),
         removed_identifiers=roles.withheld,
         rows_before=total,
         audit=Secrets(
@@ -179,15 +208,21 @@ def protect_on(
 
 def _checked(rows: Rows, plan: Plan) -> Roles:
     """The roles of the plan, if the source has these columns and the engine these steps."""
+    roles = check_plan(plan)
+    absent = [name for _, name in roles.items() if name not in rows.columns]
+    if absent:
+        raise RolesError(f"The source has no column {quoted(absent)}, which the roles name.")
+    return roles
+
+
+def check_plan(plan: Plan) -> Roles:
+    """The roles of a plan, if an engine can run it; the source is not looked at."""
     roles = plan.roles
     if roles is None or not roles.quasi_identifiers:
         raise RolesError(
             "On an engine the plan says which columns identify people; name them under [roles] "
             "(shoal roles suggests some)."
         )
-    absent = [name for _, name in roles.items() if name not in rows.columns]
-    if absent:
-        raise RolesError(f"The source has no column {quoted(absent)}, which the roles name.")
     if plan.pseudonyms or plan.keep_order:
         raise InputError(
             "Pseudonyms and rows in their first order are for tables in memory; leave "
@@ -195,12 +230,11 @@ def _checked(rows: Rows, plan: Plan) -> Roles:
         )
     check_steps(plan.steps, roles)
     for requirement in plan.require:
-        fits = requirement.info if isinstance(requirement, Limit) else requirement
-        swapped = isinstance(requirement, PrivacyModel) and requirement.bounds_links
-        if not fits.by_counts and not swapped:
-            name = requirement.key if isinstance(requirement, Limit) else requirement.model
+        if isinstance(requirement, Limit):
+            check_limit(requirement)
+        elif not requirement.by_counts and not requirement.bounds_links:
             raise InputError(
-                f"The requirement '{name}' needs single records, and an engine counts "
+                f"The requirement '{requirement.model}' needs single records, and an engine counts "
                 "combinations; leave it out, or use the engine 'memory'."
             )
     return roles
@@ -210,7 +244,7 @@ def _check_people(rows: Rows, roles: Roles, total: int) -> None:
     """Refuse columns that name people undeclared, and persons with several rows unsaid."""
     look = SecretStream.from_state(None).derive("look")
     some = rows.engine.sample(rows, SAMPLED, look, total)
-    table = Table(some.select(rows.columns), roles)
+    table = Table(some.select(rows.columns)).with_roles(roles, released=True)
     found = table.undeclared_identifiers()
     if found:
         listed = "; ".join(f"'{name}' ({reason})" for name, reason in found.items())
@@ -219,51 +253,6 @@ def _check_people(rows: Rows, roles: Roles, total: int) -> None:
             "them under 'identifiers', or under 'insensitive' if they may leave."
         )
     refuse_unknown_owners(table, rows.repeats, total)
-
-
-def _counted(rows: Rows, roles: Roles) -> list[str]:
-    """The columns that classes and models are counted by."""
-    names = [*roles.quasi_identifiers, *roles.sensitive, *roles.unit_columns]
-    return [name for name in rows.columns if name in names] + [
-        name for name in rows.hidden if name in names
-    ]
-
-
-def _tally(rows: Rows, roles: Roles, plan: Plan) -> Table:
-    """The combinations of quasi-identifiers and sensitive columns, or only the sizes of classes.
-
-    Sizes are enough where no model asks about sensitive values.
-    """
-    names = _counted(rows, roles)
-    try:
-        return rows.tally(names, roles_on(roles, names))
-    except TooManyCombinations:
-        about_values = [r for r in plan.require if isinstance(r, SensitiveModel)]
-        if about_values or roles.unit_columns:
-            raise
-    return rows.crowds([name for name in names if name in roles.quasi_identifiers])
-
-
-def _before(rows: Rows, roles: Roles, plan: Plan) -> tuple[Table, Assessment]:
-    """What no masking gives: combinations and their assessment.
-
-    Where nearly every record is a class of its own, the classes do not fit; then there is a row
-    for each size that classes have, which says as much about risk.
-    """
-    try:
-        found = _tally(rows, roles, plan)
-        return found, assess_release(found, None)
-    except TooManyCombinations:
-        if any(isinstance(requirement, SensitiveModel) for requirement in plan.require):
-            raise
-    sizes, classes = rows.histogram(roles.quasi_identifiers)
-    frame = pl.DataFrame({"size": sizes})
-    found = Table(frame, Roles(quasi_identifiers=["size"])).tallied(sizes * classes)
-    found = found.with_crowds(sizes)
-    assessed = assess_release(found, None)
-    count = int(classes.sum())
-    facts = replace(assessed.classes, count=count, average=found.records / count)
-    return found, replace(assessed, classes=facts)
 
 
 def _refuse_nothing(course: Course) -> None:
@@ -280,51 +269,24 @@ def _refuse_nothing(course: Course) -> None:
 def _written_tally(course: Course, written: Rows, workshop: Path, plan: Plan) -> Table:
     """The combinations of what was written; whose rows they are is in the private half."""
     unit = list(course.roles.unit_columns)
-    names = [n for n in _counted(written, course.roles) if n not in unit]
+    names = [n for n in counted_columns(written, course.roles) if n not in unit]
     if not unit:
-        return _tally(written, course.roles, plan)
+        return tally_of(written, course.roles, plan.require)
     private = written.engine.read(sorted((workshop / "parts" / "private").iterdir()))
     owners = [OWNER + name for name in unit]
     both = written.engine.beside(written, private, owners)
     public = roles_on(course.roles, names)
-    return both.tally([*names, *owners], public.replacing(unit=owners))
+    weight = released_weight(written, course.roles)
+    return both.tally([*names, *owners], public.replacing(unit=owners), weight=weight)
 
 
-def _claim(requirement: Any, after: Table, private: Rows, course: Course) -> Claim:
-    if isinstance(requirement, PrivacyModel) and requirement.bounds_links:
-        return swap_claim(requirement, private, list(course.records), course.roles, after)
-    return make_claim(requirement, after, None)
-
-
-def _sampled(
-    rows: Rows, files: Sequence[Path], roles: Roles, workshop: Path
-) -> tuple[Table, Table]:
-    """Some of the released rows, and what they were.
-
-    Rows lie in a random order, so the first ones of a part are a sample of all.
-    """
-    first = files[0]
-    masked = pl.read_parquet(first, n_rows=SAMPLED)
-    keys = pl.read_parquet(workshop / "parts" / "private" / first.name, n_rows=SAMPLED)["row_key"]
-    original = as_table(rows.engine.picked(rows, keys.to_numpy()).sort(ROW), roles)
-    released = as_table(masked.with_columns(keys.alias(ROW)), roles)
-    return original, released.paired(original, keys.to_numpy())
-
-
-def _with_sampled(found: Assessment, original: Table, released: Table) -> Assessment:
-    """The assessment with what compares records, measured on some of the released rows."""
-    sampled = {name: discover_all_measures()[name].take(original, released) for name in _BY_RECORDS}
-    left = {name: why for name, why in found.left_out.items() if name not in sampled}
-    note = (
-        f"{', '.join(discover_all_measures()[name].title for name in sampled)}: measured on "
-        f"{len(released):,} of the {found.rows:,} released records."
-    )
-    return replace(
-        found,
-        measurements={**found.measurements, **sampled},
-        left_out=left,
-        notes=(*found.notes, note) if len(released) < found.rows else found.notes,
-    )
+def _claim(requirement: Any, both: Comparison, course: Course) -> Claim:
+    if isinstance(requirement, Limit):
+        return both.claim(requirement)
+    if requirement.bounds_links:
+        records = list(course.records)
+        return swap_claim(requirement, both.private, records, course.roles, both.after)
+    return make_claim(requirement, both.after, None)
 
 
 def _warn_about_columns_left(course: Course) -> None:
@@ -343,20 +305,16 @@ def _warn_about_columns_left(course: Course) -> None:
         )
 
 
-def _profiles(
-    rows: Rows, written: Rows, roles: Roles, course: Course, some: tuple[Table, Table]
-) -> Iterator[ColumnProfile]:
+def _profiles(both: Comparison, course: Course) -> Iterator[ColumnProfile]:
     """What happened to each column, by counts of its values; of a sample where they are many."""
     touched = {name for record in course.records for name in record.touched}
-    for name in rows.columns:
-        if name in roles.withheld:
+    for name in both.rows.columns:
+        if name in both.roles.withheld:
             continue
-        own = roles_on(roles, [name])
         try:
-            before = rows.tally([name], own)
-            after = None if name not in written.schema else written.tally([name], own)
+            before, after = both.column(name)
         except TooManyCombinations:
-            before, after = some
+            before, after = both.sample
         yield column_profile(before, after, name, None if name in touched else 0.0)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shoal.engines._engine import in_one_sentence
 from shoal.engines._parts import Sizes, finish_private
 from shoal.errors import ReleaseError
 from shoal.masking import Progress
@@ -40,7 +41,7 @@ def save_in_parts(
     target = Path(os.path.abspath(out))
     check_target(target, force=force)
     tell = progress or (lambda label, share: None)
-    with complete_or_absent(target, replace=force) as folder:
+    with in_one_sentence(), complete_or_absent(target, replace=force) as folder:
         tell("Writing the private half", 0.0)
         data, records = folder / "public" / "data", folder / "private" / "records"
         for place, mode in ((data, 0o755), (records, 0o700)):
@@ -59,7 +60,7 @@ def save_in_parts(
             release,
             folder / "private",
             {
-                "source": _described_source(source),
+                "source": described_source(source),
                 "release_sha256": digest_of(folder / "public" / "release.json"),
                 "parts": described_parts(sorted(records.iterdir())),
             },
@@ -67,6 +68,7 @@ def save_in_parts(
         tell("Verifying the files", 0.6)
         verify_in_parts(folder, engine=release.masked.engine).raise_if_failed()
     release.close()
+    release.masked.moved_to(target / "public" / "data")
     return target
 
 
@@ -101,7 +103,7 @@ def digest_of_parts(parts: Sequence[Any]) -> str:
     return hashlib.sha256(lines.encode("utf-8")).hexdigest()
 
 
-def _described_source(source: Any) -> list[dict[str, Any]]:
+def described_source(source: Any) -> list[dict[str, Any]]:
     """The files of the source, by name and size: hashing them would read them once more."""
     if not isinstance(source, (str, os.PathLike)) or not Path(source).exists():
         return []

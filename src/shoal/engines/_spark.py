@@ -35,7 +35,6 @@ from shoal.engines._engine import (
     refuse_too_many,
 )
 from shoal.engines._parts import part_name
-from shoal.engines._spark_errors import in_words
 from shoal.engines._spark_tasks import (
     PLACE,
     SHARD,
@@ -43,15 +42,19 @@ from shoal.engines._spark_tasks import (
     Placed,
     Written,
     applying,
+    held_kinds,
     held_schema,
+    in_words,
     mapping,
 )
-from shoal.errors import InputError, MissingExtra, ReadError
-from shoal.kernels.arrays import Integers
+from shoal.engines._text import LONG, PATTERNS, TextColumn, is_text, listed, text_files
+from shoal.errors import DisclosureWarning, InputError, MissingExtra, ReadError
 from shoal.randomness import SecretStream
 from shoal.workflow import EngineSettings
 
 _CHUNK = HIDDEN + "chunk"
+#: What Spark calls types that have another name elsewhere.
+_TYPES = {"TIMESTAMP": "TIMESTAMP_NTZ"}
 _FILE = HIDDEN + "file"
 
 
@@ -71,6 +74,7 @@ class Spark(Engine):
             raise MissingExtra("The engine 'spark'", "spark") from None
         self._settings, self._private = settings, private.absolute()
         self._session, self._started = session, False
+        self._looked = False
         self._mark = f"shoal_{secrets.token_hex(8)}"
         self._views: list[str] = []
         self._kept: list[Any] = []
@@ -83,6 +87,9 @@ class Spark(Engine):
             with in_words(), warnings.catch_warnings():
                 warnings.simplefilter("ignore", FutureWarning)
                 self._session, self._started = _session(self._settings, self._private)
+        if not self._looked:
+            self._looked = True
+            _warn_unless_encrypted(self._session)
         return self._session
 
     @contextlib.contextmanager
@@ -189,15 +196,65 @@ class Spark(Engine):
             return self._numbered(given)
 
     def _rows_of_path(self, path: str) -> Rows:
+        if os.path.exists(path) and is_text(Path(path)):
+            return self._rows_of_text(Path(path))
         if Path(path).suffix.lower() not in ("", ".parquet", ".pq") and not os.path.isdir(path):
             raise ReadError(
-                f"The engine 'spark' reads Parquet and tables, not '{Path(path).name}'; convert "
-                "it to Parquet, or give it as a DataFrame that spark.read has made of it."
+                "The engine 'spark' reads Parquet, tables, and CSV that this machine can open, not "
+                f"'{Path(path).name}'; convert it to Parquet, or give it as a DataFrame that "
+                "spark.read has made of it."
             )
         local = os.path.exists(path)
         if os.path.isdir(path) and not any(Path(path).rglob("*.parquet")):
-            raise ReadError(f"There is no file of Parquet in '{path}'.")
+            raise ReadError(f"There is no file of Parquet or CSV in '{path}'.")
         return self._read([_address(Path(path)) if local else path], merged=True)
+
+    def _rows_of_text(self, path: Path) -> Rows:
+        """Files of text: the types are those that reading them whole would find."""
+        text = text_files(path, self._private)
+        options = {
+            "header": True,
+            "sep": text.delimiter,
+            "quote": '"',
+            "escape": '"',
+            "multiLine": True,
+            "mode": "FAILFAST",
+            "enforceSchema": False,
+            "encoding": "UTF-8",
+            "maxCharsPerColumn": -1,
+        }
+        names = ", ".join(f"{self.quote(column.name)} STRING" for column in text.columns)
+        with self._working() as session:
+            read = session.read.options(**options).schema(names)
+            frame = read.csv([_address(file) for file in text.files])
+            shown = [
+                f"CASE WHEN {self.quote(c.name)} IN ({listed(text.missing)}) THEN NULL "
+                f"ELSE {self.quote(c.name)} END AS {self.quote(c.name)}"
+                for c in text.columns
+            ]
+            raw = self._numbered(frame.selectExpr(*shown))
+            typed = [f"{self._cast(c, raw)} AS {self.quote(c.name)}" for c in text.columns]
+            return self._described(session.table(raw.name).selectExpr(ROW, *typed))
+
+    def _cast(self, column: TextColumn, raw: Rows) -> str:
+        """A column in the first type that all its texts have."""
+        number = f"trim({self.quote(column.name)})"
+        number = f"replace({number}, ',', '.')" if column.comma else number
+
+        def misfits(kind: str) -> int:
+            long = f" OR {number} RLIKE '{LONG}'" if kind == "DOUBLE" else ""
+            return int(
+                self.query(
+                    f"SELECT count(*) AS n FROM {raw.name} WHERE {self.quote(column.name)} IS NOT "
+                    f"NULL AND (NOT {number} RLIKE '{PATTERNS[kind]}'{long} OR "
+                    f"try_cast({number} AS {_TYPES.get(kind, kind)}) IS NULL)"
+                )["n"][0]
+            )
+
+        kind = column.kind(misfits)
+        if kind is None:
+            return self.quote(column.name)
+        return f"try_cast({number} AS {_TYPES.get(kind, kind)})"
 
     def read(self, files: Sequence[Path]) -> Rows:
         return self._read([_address(Path(file)) for file in files], merged=False)
@@ -330,13 +387,23 @@ class Spark(Engine):
             self._kept.append(made)
             return Rows(self, self._named(made), dict(schema), dict(hidden))
 
-    def picked(self, rows: Rows, keys: Integers) -> pl.DataFrame:
-        from pyspark.sql import functions
-
+    def picked(self, rows: Rows, among: pl.DataFrame) -> pl.DataFrame:
+        names = [f"k{place}" for place in range(among.width)]
+        equal = " AND ".join(
+            f"a.{self.quote(name)} <=> b.{key}"
+            for name, key in zip(among.columns, names, strict=True)
+        )
+        listed = ", ".join(f"a.{self.quote(name)}" for name in (ROW, *rows.columns))
+        keys = among.rename(dict(zip(among.columns, names, strict=True)))
+        held = keys.cast(pl.Schema(held_kinds(keys.schema)))
         with self._working() as session:
-            shown = session.table(rows.name).selectExpr(ROW, *map(self.quote, rows.columns))
-            asked = session.createDataFrame(pl.DataFrame({ROW: keys}).to_arrow())
-            found = _fetched(shown.join(functions.broadcast(asked), ROW, "left_semi"))
+            asked = self._named(session.createDataFrame(held.to_arrow()))
+            found = _fetched(
+                session.sql(
+                    f"SELECT /*+ BROADCAST(b) */ {listed} FROM {rows.name} AS a "
+                    f"LEFT SEMI JOIN {asked} AS b ON {equal}"
+                )
+            )
         return found.cast(rows.kinds(rows.columns))
 
     # -- a release
@@ -450,6 +517,18 @@ def _session(settings: EngineSettings, private: Path) -> tuple[Any, bool]:
         builder = builder.config(name, value)
     with _own_signals():
         return builder.getOrCreate(), True
+
+
+def _warn_unless_encrypted(session: Any) -> None:
+    """Warn where a session that was given spills rows as they are."""
+    with contextlib.suppress(Exception):  # a client need not know how its server is set up
+        if session.conf.get("spark.io.encryption.enabled", "false") != "true":
+            warnings.warn(
+                "This session of Spark spills and shuffles rows unencrypted; start it with "
+                "spark.io.encryption.enabled = true, or see that its local disks are encrypted.",
+                DisclosureWarning,
+                stacklevel=5,
+            )
 
 
 @contextlib.contextmanager

@@ -12,24 +12,27 @@ import copy
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from shoal.engines._chunks import ChunkOf, Tree, cuts_of
-from shoal.engines._engine import HIDDEN, PART, Rows, TooManyCombinations, roles_on
+from shoal.engines._chunks import ChunkOf, DrawnChunk, Tree, cuts_of
+from shoal.engines._engine import HIDDEN, PART, Function, Rows, TooManyCombinations, roles_on
 from shoal.engines._functions import (
     Below,
     ByCombination,
     Emptied,
     Hashed,
     InChunk,
+    Lost,
     Noise,
     Redrawn,
     Served,
+    WithoutOwners,
 )
-from shoal.errors import InputError, UnprotectedColumnWarning
+from shoal.errors import InputError, ShoalWarning, UnprotectedColumnWarning
 from shoal.kernels.arrays import Integers
 from shoal.masking import (
     AddNoise,
@@ -49,6 +52,7 @@ from shoal.masking import (
 from shoal.masking._sample import exact_fraction
 from shoal.randomness import SecretStream
 from shoal.table import Roles, Table
+from shoal.table.columns._frames import kind_of
 from shoal.workflow import StepRecord
 from shoal.workflow._require import plain
 
@@ -67,11 +71,29 @@ class Course:
     roles: Roles
     total: int
     records: list[StepRecord] = field(default_factory=list)
+    #: Rows whose combinations were counted already, and those combinations.
+    counted: tuple[Rows, Table] | None = None
+    #: The rows that a sample was drawn from, and how many steps came before it.
+    drawn_from: tuple[Rows, int] | None = None
+
+    @property
+    def population(self) -> Rows | None:
+        """What a sample was drawn from, unless classes were changed or taken out afterwards."""
+        if self.drawn_from is None:
+            return None
+        rows, number = self.drawn_from
+        later = self.records[number + 1 :]
+        quasi = {*self.roles.quasi_identifiers}
+        same = all(not step.removed and not quasi & {*step.touched} for step in later)
+        return rows if same else None
 
     def tally(self, columns: Sequence[str]) -> Table:
         """The combinations of some columns, with whose they are where a person has several."""
         unit = [n for n in self.roles.unit_columns if n not in columns]
         names = [*columns, *unit]
+        known, self.counted = self.counted, None
+        if known is not None and known[0] is self.rows and {*known[1].columns} == {*names}:
+            return known[1]
         return self.rows.tally(names, roles_on(self.roles, names))
 
 
@@ -88,15 +110,15 @@ def check_steps(steps: Sequence[Masker], roles: Roles) -> None:
                 f"Step {number} ('{step.method}') cannot run on an engine: {_why_not(step)}. Use "
                 "the engine 'memory', or leave the step out."
             )
+        if isinstance(step, Swap) and step.blocks != "joint":
+            raise InputError(
+                f"Step {number} ('swap') finds its blocks over all records; swap jointly, or use "
+                "the engine 'memory'."
+            )
         if roles.household:
             raise InputError(
                 "Households are kept together in memory only; leave 'household' out of the roles, "
                 "or use the engine 'memory'."
-            )
-        if roles.unit_columns and _way(step) in (_by_chunks, _by_redrawing):
-            raise InputError(
-                f"Step {number} ('{step.method}') forms groups of persons in memory only; with a "
-                "unit use the engine 'memory'."
             )
 
 
@@ -104,6 +126,12 @@ def run_step(step: Masker, course: Course) -> None:
     """Apply a step to the rows of a course."""
     way = _way(step)
     assert way is not None
+    named = getattr(step, "columns", None)
+    if step.needs_columns and not (course.roles.quasi_identifiers if named is None else named):
+        # earlier steps took out every quasi-identifier: nothing is left to mask
+        parameters = plain(step.changed_params(public=True), public=True)
+        course.records.append(StepRecord(step.method, parameters))
+        return
     way(copy.copy(step), course)
 
 
@@ -127,7 +155,7 @@ def _way(step: Masker) -> _Way | None:
         return _by_sampling
     if isinstance(step, (Microaggregate, RankSwap)):
         return _by_chunks
-    if isinstance(step, Swap) and not step.informed:
+    if isinstance(step, Swap) and not step.informed and step.blocks == "joint":
         return _by_chunks
     return None
 
@@ -137,6 +165,8 @@ def _why_not(step: Masker) -> str:
         return "relaxed cuts and models of a population look at single records"
     if isinstance(step, Sample):
         return f"the strategy '{step.strategy}' orders the records of each class one by one"
+    if isinstance(step, Swap) and not step.informed:
+        return "blocks by mutual information are found over all records; swap jointly"
     if isinstance(step, Swap):
         return "swapping for informed intruders takes one column after the other over all records"
     return "it looks at all records at once"
@@ -211,10 +241,11 @@ def _by_value(step: Masker, course: Course) -> None:
     touched: list[str] = []
     skipped: dict[str, str] = {}
     fitted: list[Masker] = []
+    kinds: dict[str, pl.DataType] = {}
     if isinstance(step, Suppress):
         fitted = [step]
         step.touched_, step.skipped_, step.removed_columns_ = tuple(columns), {}, ()
-        touched = columns
+        touched, kinds = columns, {name: course.rows.schema[name] for name in columns}
     else:
         for name in columns:
             one = copy.copy(step)
@@ -222,18 +253,26 @@ def _by_value(step: Masker, course: Course) -> None:
             with warnings.catch_warnings():
                 if named is None:  # a column that the plan does not name may be left as it is
                     warnings.simplefilter("ignore", UnprotectedColumnWarning)
-                one.fit_transform(_to_learn_from(one, course, name))
+                masked = one.fit_transform(_to_learn_from(one, course, name))
+            kinds[name] = _wide(_kind(masked, name))
             touched += one.touched_
             skipped |= one.skipped_
             if one.touched_:
                 fitted.append(one)
     for one in fitted:
         one = one.without_records()
-        function = Served(one, course.roles, tuple(one.touched_))
+        changed = {name: kinds[name] for name in one.touched_}
+        function = Served(one, course.roles, changed)
+        schema = {**course.rows.schema, **changed}
         course.rows = course.rows.engine.mapped(
-            course.rows, function, course.rows.schema, hidden=course.rows.hidden
+            course.rows, function, schema, hidden=course.rows.hidden
         )
     _record(step, course, touched=touched, skipped=skipped)
+
+
+def _wide(kind: pl.DataType) -> pl.DataType:
+    """A type that also holds what numbers of other parts become."""
+    return pl.Decimal(38, kind.scale) if isinstance(kind, pl.Decimal) else kind
 
 
 def _to_learn_from(step: Masker, course: Course, name: str) -> Table:
@@ -255,17 +294,27 @@ def _by_condition(step: Suppress, course: Course) -> None:
     if step.target != "records":
         _by_value(step, course)
         return
-    if step.whole and course.roles.unit_columns:
-        raise InputError(
-            "A condition that takes out persons as a whole runs in memory only; say whole = false, "
-            "or use the engine 'memory'."
+    rows, unit = course.rows, list(course.roles.unit_columns)
+    function: Function = Emptied(step.where, course.roles)
+    if step.whole and unit:
+        met = rows.engine.mapped(
+            rows, Emptied(step.where, course.roles, met=True), rows.schema, hidden=rows.hidden
         )
-    function = Emptied(step.where, course.roles)
-    course.rows = course.rows.engine.mapped(
-        course.rows, function, course.rows.schema, hidden=course.rows.hidden
-    )
+        gone: pl.DataFrame = met.tally(unit, Roles()).frame
+        function = WithoutOwners(gone.select(unit))
+    course.rows = rows.engine.mapped(rows, function, rows.schema, hidden=rows.hidden)
     before, course.total = course.total, course.rows.count()
-    _record(step, course, removed=before - course.total)
+    losing = _persons_losing(rows, function, course, before)
+    _record(step, course, removed=before - course.total, losing=losing)
+
+
+def _persons_losing(rows: Rows, kept: Function, course: Course, before: int) -> int:
+    """How many persons lost a row."""
+    unit = list(course.roles.unit_columns)
+    if not unit or before == course.total:
+        return before - course.total
+    lost = rows.engine.mapped(rows, Lost(kept), rows.schema, hidden=rows.hidden)
+    return len(lost.tally(unit, Roles()))
 
 
 def _by_noise(step: AddNoise, course: Course) -> None:
@@ -277,21 +326,30 @@ def _by_noise(step: AddNoise, course: Course) -> None:
     ranges: dict[str, tuple[pl.DataFrame, float, float]] = {}
     skipped: dict[str, str] = {}
     for name in named:
-        if not rows.schema[name].is_float():
-            skipped[name] = f"{rows.schema[name]}, not float"
+        kind = kind_of(rows.schema[name])
+        if kind != "float":
+            skipped[name] = f"{kind}, not float"
             continue
-        found = rows.engine.ranges(rows, by, name)
+        numbers = {"low": pl.Float64(), "high": pl.Float64()}
+        found = rows.engine.ranges(rows, by, name).cast(pl.Schema({**rows.kinds(by), **numbers}))
         low, high = found["low"].min(), found["high"].max()
         if low is None or low == high:
             skipped[name] = "all values are equal" if low is not None else "no value present"
             continue
-        ranges[name] = (found.cast(rows.kinds(by)), float(low), float(high))  # type: ignore[arg-type]
+        ends = float(low), float(high)  # type: ignore[arg-type]
+        if not np.isfinite(ends[1] - ends[0]):
+            skipped[name] = "its range exceeds the largest floating-point number"
+            continue
+        ranges[name] = (found, *ends)
     if ranges:
-        function = Noise(stream.key_hex, step.method, step.epsilon, by, ranges)
-        schema = {**rows.schema, **dict.fromkeys(ranges, pl.Float64())}
+        kinds = {name: _wide(rows.schema[name]) for name in ranges}
+        function = Noise(stream.key_hex, step.method, step.epsilon, by, ranges, kinds)
+        schema = {**rows.schema, **kinds}
         course.rows = rows.engine.mapped(
             rows, function, schema, hidden=rows.hidden, whole_parts=True
         )
+    if step.columns is not None and skipped:
+        step._warn_about_named(skipped)
     secrets = {"key": stream.key_hex, "randomness": stream.origin, "part": PART}
     _record(step, course, touched=list(ranges), skipped=skipped, secrets=secrets)
 
@@ -302,7 +360,7 @@ def _by_redrawing(step: Pram, course: Course) -> None:
     skipped: dict[str, str] = {}
     for name in step.columns or course.roles.quasi_identifiers:
         if rows.schema[name] not in (pl.String, pl.Boolean):
-            skipped[name] = f"{rows.schema[name]}, not text or boolean"
+            skipped[name] = f"{kind_of(rows.schema[name])}, not text or boolean"
             continue
         codes = rows.tally([name], roles_on(course.roles, [name])).codes(name)
         if len(codes.levels):
@@ -314,38 +372,43 @@ def _by_redrawing(step: Pram, course: Course) -> None:
         course.rows = rows.engine.mapped(
             rows, function, rows.schema, hidden=rows.hidden, whole_parts=True
         )
+    if step.columns is not None and skipped:
+        step._warn_about_named(skipped)
     secrets = {"key": stream.key_hex, "randomness": stream.origin, "part": PART}
     _record(step, course, touched=list(counts), skipped=skipped, secrets=secrets)
 
 
 def _by_sampling(step: Sample, course: Course) -> None:
-    """Keep the rows with the least keyed hashes: a share of them, or an exact number."""
-    if course.roles.unit_columns and step.whole:
-        raise InputError(
-            "A sample of whole persons is drawn in memory only; say whole = false, or use the "
-            "engine 'memory'."
-        )
+    """Keep the rows, or persons, with the least keyed hashes: a share, or an exact number."""
     rows, stream = course.rows, SecretStream.from_state(None)
+    unit = tuple(course.roles.unit_columns) if step.whole else ()
     share = exact_fraction(step.fraction)
     bound = int(share * 2**64)
     if step.strategy == "random":
-        bound = _bound_of(rows, stream, int(share * course.total))
-    function = Below(stream.key_hex, bound)
+        bound = _bound_of(rows, stream, share, course.total, unit)
+    function = Below(stream.key_hex, bound, unit=unit)
+    if course.drawn_from is None:
+        course.drawn_from = rows, len(course.records)
     course.rows = rows.engine.mapped(rows, function, rows.schema, hidden=rows.hidden)
     before, course.total = course.total, course.rows.count()
+    losing = _persons_losing(rows, function, course, before)
     secrets = {"key": stream.key_hex, "randomness": stream.origin}
-    _record(step, course, removed=before - course.total, secrets=secrets)
+    _record(step, course, removed=before - course.total, losing=losing, secrets=secrets)
 
 
-def _bound_of(rows: Rows, stream: SecretStream, wanted: int) -> int:
-    """The hash below which so many keys lie."""
+def _bound_of(
+    rows: Rows, stream: SecretStream, share: Fraction, total: int, unit: tuple[str, ...]
+) -> int:
+    """The hash below which the share of all rows, or of all persons, lies."""
     engine, place = rows.engine, HIDDEN + "place"
-    bare = replace(rows, schema={}, hidden={})
-    hashed = engine.mapped(bare, Hashed(stream.key_hex), {}, hidden={place: pl.Int64()})
-    placed = engine.settled(hashed, [place])
-    found = engine.query(
-        f"SELECT {place} AS h FROM {placed.name} ORDER BY h LIMIT 1 OFFSET {wanted}"
-    )
+    bare = replace(rows, schema={}, hidden=dict(rows.kinds(unit)))
+    hashed = engine.mapped(bare, Hashed(stream.key_hex, unit), {}, hidden={place: pl.Int64()})
+    placed = engine.settled(hashed, [place]).name
+    if unit:
+        placed = engine.view(f"SELECT DISTINCT {place} FROM {placed}")
+        total = int(engine.query(f"SELECT count(*) AS n FROM {placed}")["n"][0])
+    wanted = int(share * total)
+    found = engine.query(f"SELECT {place} AS h FROM {placed} ORDER BY h LIMIT 1 OFFSET {wanted}")
     return int(found["h"][0]) + (1 << 63) if len(found) else 1 << 64
 
 
@@ -353,7 +416,11 @@ def _bound_of(rows: Rows, stream: SecretStream, wanted: int) -> int:
 
 
 def _by_chunks(step: Masker, course: Course) -> None:
-    """Cut the rows by a tree that was made from a sample, and mask each chunk by itself."""
+    """Cut the rows by a tree that was made from a sample, and mask each chunk by itself.
+
+    Ranks that are near are near among all records, so for rank swapping chunks are drawn at random:
+    a share of the ranks of such a chunk is that share of all ranks.
+    """
     rows, stream = course.rows, SecretStream.from_state(None)
     named: Sequence[str] | None = getattr(step, "columns", None)
     columns = list(course.roles.quasi_identifiers if named is None else named)
@@ -365,16 +432,16 @@ def _by_chunks(step: Masker, course: Course) -> None:
     function = InChunk(step, course.roles, stream.key_hex, number, texts)
     hidden = {**rows.hidden, f"{HIDDEN}{number}_chunk": pl.Int64()}
     if isinstance(step, Swap):
-        blocks = 1 if step.blocks == "joint" else len(columns)
-        if blocks > 1:
-            raise InputError(
-                "Blocks by mutual information are found over all records; swap jointly, or use "
-                "the engine 'memory'."
-            )
         hidden |= {f"{HIDDEN}{number}_{what}_0": pl.Int64() for what in ("group", "source")}
     schema = {**rows.schema, **dict.fromkeys(texts, pl.String())}
-    facts = {"chunks": len(tree.cuts) + 1, **_lost_at_cuts(step, sample, columns, tree)}
-    course.rows = rows.engine.chunked(rows, ChunkOf(tree), function, schema, hidden)
+    chunk_of: Function = ChunkOf(tree)
+    facts: dict[str, Any] = {"chunks": len(tree.cuts) + 1}
+    if isinstance(step, RankSwap):
+        facts = {"chunks": max(1, round(course.total / CHUNK)), "drawn": True}
+        chunk_of = DrawnChunk(stream.derive("chunk of").key_hex, facts["chunks"])
+    else:
+        facts |= _lost_at_cuts(step, sample, columns, tree)
+    course.rows = rows.engine.chunked(rows, chunk_of, function, schema, hidden)
     secrets = {"key": stream.key_hex, "randomness": stream.origin}
     _record(step, course, touched=columns, secrets=secrets, facts=facts)
 
@@ -382,31 +449,49 @@ def _by_chunks(step: Masker, course: Course) -> None:
 def _lost_at_cuts(
     step: Masker, sample: pl.DataFrame, columns: Sequence[str], tree: Tree
 ) -> dict[str, float]:
-    """How much more of the numbers is lost with chunks than without, measured on a sample.
+    """How much more is lost with chunks than without, measured on a sample.
+
+    Of numbers the squared error is lost, in standard deviations, of other values each that changes.
 
     A chunk of the sample has fewer rows than one of the table, so that this is rather too much.
     """
-    numbers = [name for name in columns if sample.schema[name].is_numeric()]
-    if not tree.cuts or not numbers or not isinstance(step, (Microaggregate, Swap)):
+    if not tree.cuts or not isinstance(step, (Microaggregate, Swap)):
         return {}
-    some = sample.head(_TRIED).select(numbers).cast(pl.Float64)
-    spreads = some.select(pl.all().std()).row(0)
-    some = some.select(pl.col(n) / (s or 1.0) for n, s in zip(numbers, spreads, strict=True))
+    some = sample.head(_TRIED).select(_in_deviations(sample[name]) for name in columns)
     chunks = min(len(tree.cuts) + 1, _TRIED // _LEAST)
-    cuts = cuts_of(some, numbers, some.height, chunk=max(_LEAST, some.height // chunks))
-    parts = some.with_columns(pl.Series("", cuts.chunks(some))).partition_by("", include_key=False)
-    whole = _squared_error(some, step.k)
-    more = sum(_squared_error(part, step.k) for part in parts) / whole - 1 if whole else 0.0
+    cuts = cuts_of(some, columns, some.height, chunk=max(_LEAST, some.height // chunks))
+    places = pl.Series(HIDDEN + "chunk", cuts.chunks(some))
+    parts = some.with_columns(places).partition_by(places.name, include_key=False)
+    whole = _lost_in_groups(some, step.k)
+    more = sum(_lost_in_groups(part, step.k) for part in parts) / whole - 1 if whole else 0.0
     return {"extra_loss": round(max(0.0, more), 3)}
 
 
-def _squared_error(frame: pl.DataFrame, k: int) -> float:
-    """What groups of k lose of the numbers."""
-    table = Table(frame, Roles(quasi_identifiers=frame.columns))
-    masked = Microaggregate(max(3, k), standardize=False).fit_transform(table)
-    return sum(
-        float(((table.frame[name] - masked.frame[name]) ** 2).sum()) for name in frame.columns
+def _in_deviations(column: pl.Series) -> pl.Expr:
+    """A column of quantities in its standard deviations; any other one as it is."""
+    if not (column.dtype.is_numeric() or column.dtype.is_temporal()):
+        return pl.col(column.name)
+    spread = column.to_physical().cast(pl.Float64).std() or 1.0
+    return pl.col(column.name).to_physical().cast(pl.Float64) / spread
+
+
+def _lost_in_groups(frame: pl.DataFrame, k: int) -> float:
+    """What groups of k lose: the squared error of numbers, and one for each other value."""
+    numbers = all(kind.is_float() for kind in frame.schema.values())
+    table = Table(frame).with_roles(Roles(quasi_identifiers=frame.columns), released=True)
+    step = Microaggregate(
+        max(3, k), dissimilarity="euclidean" if numbers else "gower", standardize=False
     )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ShoalWarning)
+        masked: pl.DataFrame = step.fit_transform(table).frame
+    lost = 0.0
+    for name, kind in frame.schema.items():
+        if kind.is_float():
+            lost += float(((frame[name] - masked[name]) ** 2).sum())
+        else:
+            lost += float(frame[name].ne_missing(masked[name]).sum())
+    return lost
 
 
 def _record(
@@ -416,6 +501,7 @@ def _record(
     touched: Sequence[str] | None = None,
     skipped: Mapping[str, str] | None = None,
     removed: int | None = None,
+    losing: int | None = None,
     secrets: Mapping[str, Any] | None = None,
     facts: Mapping[str, Any] | None = None,
 ) -> None:
@@ -429,7 +515,7 @@ def _record(
             skipped=dict(getattr(step, "skipped_", {}) if skipped is None else skipped),
             removed_columns=tuple(getattr(step, "removed_columns_", ())),
             removed=gone,
-            losing=getattr(step, "losing_", gone) if removed is None else gone,
+            losing=getattr(step, "losing_", gone) if losing is None else losing,
             private=Secrets({**getattr(step, "audit_", {}), **(secrets or {})}),
             facts=dict(getattr(step, "facts_", {})) | dict(facts or {}),
         )

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from shoal.engines._engine import Rows
+from shoal.engines._parts import OWNER
 from shoal.models import PrivacyModel
 from shoal.table import Roles, Table
 from shoal.workflow import Claim
@@ -19,7 +22,9 @@ def swap_claim(
     A swap counts where it is the only one of its kind, covers every quasi-identifier and is the
     last step that touched them.
     """
-    level = max(after.classes.k, swapped_crowd(private, steps, roles.quasi_identifiers))
+    owners = [OWNER + name for name in roles.unit_columns]
+    crowd = swapped_crowd(private, steps, roles.quasi_identifiers, owners)
+    level = max(even_crowd(after), crowd)
     sentence = (
         f"{model.title} with k = {model.threshold} asks for groups of at least {model.threshold} "
         f"records that exchanged their values; the smallest has {level}"
@@ -27,8 +32,25 @@ def swap_claim(
     return Claim(model, level, bool(model.accepts(level)), sentence, after.records)
 
 
-def swapped_crowd(private: Rows, steps: Sequence[Any], protected: Sequence[str]) -> int:
-    """The size of the smallest group that exchanged the protected columns; 1 if none did."""
+def even_crowd(after: Table) -> int:
+    """The size of the smallest class; where persons have several rows, 1 in so many is theirs."""
+    if not after.has_persons:
+        return after.classes.k
+    rows = after.group(after.roles.quasi_identifiers)
+    labels = rows.labels.astype(np.int64) * after.person_count + after.persons
+    _, place = np.unique(labels, return_inverse=True)
+    own = np.bincount(place, after.times).astype(np.int64)[place]
+    return int((rows.rows[rows.labels] // own).min())
+
+
+def swapped_crowd(
+    private: Rows, steps: Sequence[Any], protected: Sequence[str], owners: Sequence[str] = ()
+) -> int:
+    """The size of the smallest group that exchanged the protected columns; 1 if none did.
+
+    Where persons have several rows, it is how many times as many rows a group has as any person
+    in it.
+    """
     touching = [
         (number, step) for number, step in enumerate(steps) if set(_touched(step)) & set(protected)
     ]
@@ -50,7 +72,14 @@ def swapped_crowd(private: Rows, steps: Sequence[Any], protected: Sequence[str])
         "WHERE b.row_key IS NULL"
     )
     whole = int(found["twice"][0]) == 0 and int(strays["n"][0]) == 0
-    return int(found["k"][0]) if whole else 1
+    if not whole or not owners:
+        return int(found["k"][0]) if whole else 1
+    whose = ", ".join(map(quote, owners))
+    shares = query(
+        f"SELECT sum(n) AS n, max(n) AS own FROM (SELECT {chunk}, {group}, count(*) AS n "
+        f"FROM {private.name} GROUP BY {chunk}, {group}, {whose}) GROUP BY {chunk}, {group}"
+    )
+    return int((shares["n"] // shares["own"]).min())  # type: ignore[arg-type]
 
 
 def _touched(step: Any) -> Sequence[str]:

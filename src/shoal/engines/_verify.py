@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +14,17 @@ import numpy as np
 import polars as pl
 
 from shoal.engines._engine import Engine, Rows, roles_on
+from shoal.engines._measures import Comparison, tally_before
 from shoal.engines._parts import OWNER, Sizes
-from shoal.engines._release import digest_of_parts
-from shoal.engines._swaps import swapped_crowd
-from shoal.errors import ReleaseError
+from shoal.engines._release import described_source, digest_of_parts
+from shoal.engines._swaps import even_crowd, swapped_crowd
+from shoal.errors import InputError, ReleaseError
 from shoal.models import discover_models
 from shoal.randomness import SecretStream
 from shoal.table import Roles, Table
-from shoal.workflow import Verification
-from shoal.workflow._require import discover_all_measures
+from shoal.workflow import Assessment, Limit, Verification
+from shoal.workflow._assess import asked_by_name, assess_release
+from shoal.workflow._require import discover_all_measures, requirement_from
 from shoal.workflow.release._release import PUBLIC_MEASURES
 from shoal.workflow.release._release_files import Place, digest_of, is_plain, read_json
 from shoal.workflow.release._release_shape import AUDIT_IN_PARTS, FACTS_IN_PARTS, check_shape
@@ -33,8 +36,13 @@ from shoal.workflow.release._verify import PLAIN
 Outcome = tuple[bool | None, str]
 
 
-def verify_in_parts(folder: str | os.PathLike[str], engine: Engine) -> Verification:
-    """All checks of a release in parts; whatever is wrong is a check that failed."""
+def verify_in_parts(
+    folder: str | os.PathLike[str], engine: Engine, source: Any = None
+) -> Verification:
+    """All checks of a release in parts; whatever is wrong is a check that failed.
+
+    With the ``source`` and the private half, claims that compare with the original are checked.
+    """
     place, checks = Place.of(Path(folder)), Checks()
     checks.read(PLAIN, lambda: _check_plain(place))
     facts = None if checks else checks.read("release.json", lambda: _facts(place))
@@ -57,8 +65,63 @@ def verify_in_parts(folder: str | os.PathLike[str], engine: Engine) -> Verificat
         if audit is not None:
             checks.run(AUTHENTICITY, lambda: audit.matches(place, facts))
     if whole:
-        _check_data(place, facts, audit, engine, checks)
+        _check_data(place, facts, audit, engine, checks, source)
     return Verification(tuple(checks))
+
+
+def assess_in_parts(
+    folder: str | os.PathLike[str],
+    engine: Engine,
+    source: Any = None,
+    measures: Sequence[str] | None = None,
+) -> Assessment:
+    """Assess a release in parts: what classes say and, against its original, what masking cost."""
+    wanted = None if measures is None else list(asked_by_name(measures))
+    place = Place.of(Path(folder))
+    _check_plain(place)
+    facts = _facts(place)
+    written, roles = _rows(place, facts, engine), _roles(facts)
+    audit = None if place.private is None else PartsAudit.read(place)
+    tally = _tally(place, facts, written, roles, audit)
+    if source is None:
+        return replace(assess_release(tally, None), columns=len(written.columns))
+    if audit is None:
+        raise InputError(
+            "Only the private half says which row of the original became which; give the whole "
+            "release."
+        )
+    return _comparison(place, facts, audit, written, tally, source).assessment(wanted)
+
+
+def _comparison(
+    place: Place,
+    facts: Mapping[str, Any],
+    audit: PartsAudit,
+    written: Rows,
+    tally: Table,
+    source: Any,
+) -> Comparison:
+    """The release beside its original; ReleaseError where the source is another one."""
+    recorded, found = audit.facts["source"], described_source(source)
+    if recorded and found and recorded != found:
+        raise ReleaseError("the source has other files than the release was made from")
+    engine = written.engine
+    rows, roles = engine.source(source), Roles.from_dict(audit.facts["roles"])
+    if any(name not in rows.columns for _, name in roles.items()):
+        raise ReleaseError("the source lacks columns that the release was made from")
+    names = [part["file"] for part in facts["data"]["parts"]]
+    return Comparison(
+        rows,
+        roles,
+        rows.count(),
+        written,
+        _private(engine, audit),
+        [place.public / "data" / name for name in names],
+        [audit.folder / "records" / name for name in names],
+        SecretStream.from_key_hex(audit.facts["order"]),
+        tally_before(rows, roles)[0],
+        tally,
+    )
 
 
 class PartsAudit:
@@ -146,6 +209,7 @@ def _check_data(
     audit: PartsAudit | None,
     engine: Engine,
     checks: Checks,
+    source: Any,
 ) -> None:
     written = checks.read("columns and rows", lambda: _rows(place, facts, engine))
     if written is None:
@@ -155,6 +219,10 @@ def _check_data(
     if tally is None:
         return
     checks.run("class sizes counted twice", lambda: _same_counts(written, roles, tally, facts))
+    both = None
+    if source is not None and audit is not None:
+        beside = functools.partial(_comparison, place, facts, audit, written, tally, source)
+        both = checks.read("original", beside)
     unowned = facts["data"]["persons"] is not None and not tally.has_persons
     for number, claim in enumerate(facts["claims"]):
         model = discover_models().get(claim["claim"])
@@ -163,6 +231,8 @@ def _check_data(
             checks.run(f"{CLAIM}{claim['claim']}", swap)
             continue
         check = functools.partial(check_claim, claim, number, tally, None, audit, unowned)  # type: ignore[arg-type]
+        if both is not None and audit is not None and claim["needs_original"]:
+            check = functools.partial(_same_limit, claim, number, audit, both, check)
         checks.run(f"{CLAIM}{claim['claim']}", check)
     checks.run("measured values", lambda: _same_measures(tally, facts, unowned))
     if audit is not None:
@@ -187,6 +257,7 @@ def _roles(facts: Mapping[str, Any]) -> Roles:
     return Roles(
         quasi_identifiers=by_role.get("quasi_identifiers", []),
         sensitive=by_role.get("sensitive", []),
+        weight=next(iter(by_role.get("weight", [])), None),
     )
 
 
@@ -200,13 +271,14 @@ def _tally(
     from shoal.engines._engine import TooManyCombinations
 
     names = [*roles.quasi_identifiers, *roles.sensitive]
+    weight = roles.weight
     if audit is not None and facts["data"]["persons"] is not None:
         unit = Roles.from_dict(audit.facts["roles"]).unit_columns
         owners = [OWNER + name for name in unit]
         both = written.engine.beside(written, _private(written.engine, audit), owners)
-        return both.tally([*names, *owners], roles.replacing(unit=owners))
+        return both.tally([*names, *owners], roles.replacing(unit=owners), weight=weight)
     try:
-        return written.tally(names, roles_on(roles, names))
+        return written.tally(names, roles_on(roles, names), weight=weight)
     except TooManyCombinations:
         return written.crowds(roles.quasi_identifiers)
 
@@ -218,9 +290,10 @@ def _private(engine: Engine, audit: PartsAudit) -> Rows:
 def _same_counts(written: Rows, roles: Roles, tally: Table, facts: Mapping[str, Any]) -> Outcome:
     """The classes by plain SQL, which knows nothing of codes and tallies."""
     names = ", ".join(map(written.engine.quote, roles.quasi_identifiers))
+    group = f" GROUP BY {names}" if names else ""
     found = written.engine.query(
         f"SELECT min(n) AS k, count(*) AS classes, sum(n) AS records "
-        f"FROM (SELECT count(*) AS n FROM {written.name} GROUP BY {names})"
+        f"FROM (SELECT count(*) AS n FROM {written.name}{group})"
     )
     rows = int(tally.group(tally.roles.quasi_identifiers).rows.min())
     same = (int(found["k"][0]), int(found["classes"][0]), int(found["records"][0])) == (
@@ -247,6 +320,28 @@ def _same_measures(tally: Table, facts: Mapping[str, Any], unowned: bool) -> Out
     return not wrong, f"{', '.join(wrong)} differ" if wrong else f"{len(found)} recomputed"
 
 
+def _same_limit(
+    recorded: Mapping[str, Any],
+    number: int,
+    audit: PartsAudit,
+    both: Comparison,
+    check: Callable[[], Outcome],
+) -> Outcome:
+    """A limit that compares with the original, measured again: on the same sample, if on one."""
+    outcome = check()
+    if outcome[0] is not None:
+        return outcome
+    limit = requirement_from(recorded["claim"], audit.facts["requirements"][number])
+    assert isinstance(limit, Limit)
+    claim = both.claim(limit)
+    stated, found = recorded["measured"], claim.published
+    same = stated is None or (found is not None and close(found, stated))
+    if not same or recorded.get("sampled_persons") != claim.sampled_about:
+        return False, "the release states another value than the one measured"
+    shown = "not told" if stated is None else f"{stated:g}"
+    return claim.holds, f"required {limit.threshold:g}, measured {shown}"
+
+
 def _same_swap(
     claim: Mapping[str, Any],
     engine: Engine,
@@ -255,8 +350,10 @@ def _same_swap(
     tally: Table,
 ) -> Outcome:
     """What the groups and sources on record promise, counted again."""
-    found = swapped_crowd(_private(engine, audit), facts["methods"], tally.roles.quasi_identifiers)
-    level = max(found, tally.classes.k)
+    protected, unit = tally.roles.quasi_identifiers, Roles.from_dict(audit.facts["roles"])
+    owners = [OWNER + name for name in unit.unit_columns]
+    found = swapped_crowd(_private(engine, audit), facts["methods"], protected, owners)
+    level = max(found, even_crowd(tally))
     same = close(level, claim["measured"]) and level >= claim["required"]
     return same, f"required {claim['required']:g}, measured {level:g}"
 

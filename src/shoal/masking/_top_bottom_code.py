@@ -107,6 +107,7 @@ class TopBottomCode(NumericMasker):
 
 def _quartiles(values: npt.NDArray[Any], times: Any, present: npt.NDArray[np.bool_]) -> Any:
     """The quartiles as numpy has them; a value may stand for several records."""
+    values = values.astype(np.float64)  # the difference of two whole numbers may not be one
     if times is None:
         return np.percentile(values, [25, 75])
     order = np.argsort(values, kind="stable")
@@ -116,7 +117,8 @@ def _quartiles(values: npt.NDArray[Any], times: Any, present: npt.NDArray[np.boo
         values[order][np.searchsorted(last, np.clip(at, 0, last[-1] - 1), side="right")]
         for at in (np.floor(places), np.floor(places) + 1)
     )
-    return low + (high.astype(np.float64) - low) * (places - np.floor(places))
+    shares = places - np.floor(places)
+    return [np.quantile(ends, share) for *ends, share in zip(low, high, shares, strict=True)]
 
 
 def _rounded(

@@ -129,7 +129,7 @@ def marketer_risk(
     return Measurement("marketer_risk", mean_of_classes(table, risks), per_record=risks)
 
 
-@measure("highest journalist risk", direction="lower", limits=(0, 1))
+@measure("highest journalist risk", direction="lower", limits=(0, 1), by_counts=True)
 def journalist_risk(
     table: Table,
     *,
@@ -215,7 +215,7 @@ def records_at_risk(
     return Measurement(
         "records_at_risk",
         float(table.total(above) / table.person_count),
-        per_record=above.astype(np.float64),
+        per_record=above,
         details={"threshold": threshold, "records": int(table.total(above))},
     )
 
@@ -250,7 +250,7 @@ def uniqueness(table: Table, *, missing: Missing = "own") -> Measurement:
     return Measurement(
         "uniqueness",
         float(table.total(alone) / table.person_count),
-        per_record=alone.astype(np.float64),
+        per_record=alone,
         details={"records": int(table.total(alone))},
     )
 

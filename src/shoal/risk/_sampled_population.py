@@ -17,7 +17,7 @@ from shoal.table import Roles, Table
 _LARGE, _TERMS = 30, 60
 
 
-@measure("expected share of records found", direction="lower", limits=(0, 1))
+@measure("expected share of records found", direction="lower", limits=(0, 1), by_counts=True)
 def individual_risk(
     table: Table, *, sampling_fraction: Fraction = None, missing: Missing = "own"
 ) -> Measurement:
@@ -172,7 +172,10 @@ def _risks(table: Table, fraction: float | None, missing: Missing) -> Floats:
 
 
 def _global(name: str, table: Table, risks: Floats, details: dict[str, int]) -> Measurement:
-    expected = math.fsum(table.of_persons(risks))
+    if table.times is None or table.has_persons:
+        expected = math.fsum(table.of_persons(risks))
+    else:
+        expected = float(table.total(risks))
     return Measurement(
         name,
         min(1.0, expected / table.person_count),

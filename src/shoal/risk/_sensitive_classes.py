@@ -158,7 +158,11 @@ def similarity(
 
 
 @measure(
-    "share of records in classes with a skew", direction="lower", limits=(0, 1), sensitive=True
+    "share of records in classes with a skew",
+    direction="lower",
+    limits=(0, 1),
+    sensitive=True,
+    by_counts=True,
 )
 def skewness(
     table: Table, *, threshold: Closeness = 0.2, column: ColumnName = None, missing: Missing = "own"
@@ -231,7 +235,7 @@ def _exposed(name: str, table: Table, marks: Mapping[str, Flags], **details: Any
     return Measurement(
         name,
         float(table.total(exposed) / count),
-        per_record=exposed.astype(np.float64),
+        per_record=exposed,
         details={
             "records": int(table.total(exposed)),
             "columns": {c: float(table.total(marked) / count) for c, marked in marks.items()},
@@ -326,8 +330,11 @@ def _distances(table: Table, column: str, missing: Missing) -> Floats:
     codes = table.codes(column)
     values = codes.codes[pairs.first_rows]
     # a value counts once for each person who has it
-    had = owned_pairs(codes.codes, table.persons)[0] if table.has_persons else codes.codes
-    overall = np.bincount(had, minlength=codes.count) / len(had)
+    if table.has_persons:
+        had = owned_pairs(codes.codes, table.persons)[0]
+        overall = np.bincount(had, minlength=codes.count) / len(had)
+    else:
+        overall = codes.counts / table.records
     told = np.bincount(owners, pairs.sizes, minlength=classes.count).astype(np.float64)
     distances = np.zeros(classes.count)
     if agreement.by_equality:  # the surplus of the values that a class has

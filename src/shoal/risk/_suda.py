@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,12 +39,20 @@ class SpecialUniques:
     """
 
     columns: tuple[str, ...]
-    scores: Floats
-    smallest: Integers
     found: Integers
     classes: Classes
     by_class: MinimalUniques
     missing: Missing = "own"
+
+    @cached_property
+    def scores(self) -> Floats:
+        """The score of each record."""
+        return self.classes.spread(self.by_class.scores)
+
+    @cached_property
+    def smallest(self) -> Integers:
+        """The number of columns of each record's smallest set; 0 where it has none."""
+        return self.classes.spread(self.by_class.smallest)
 
     @property
     def contributions(self) -> Floats:
@@ -113,8 +122,6 @@ def special_uniques(table: Table, *, size: Count = 3, missing: Missing = "own") 
     found = _minimal_uniques(table, largest, wildcard=gaps)
     return SpecialUniques(
         names,
-        classes.spread(found.scores),
-        classes.spread(found.smallest),
         found.found[1:],
         classes,
         found,
@@ -195,9 +202,7 @@ def suda(
         scores = dis_scores(table, found, sampling_fraction)
         details["highest_dis"] = float(scores.max())
         details["mean_dis"] = mean_of_classes(table, scores)
-    return Measurement(
-        "suda", float(persons.mean()), per_record=unique.astype(np.float64), details=details
-    )
+    return Measurement("suda", float(persons.mean()), per_record=unique, details=details)
 
 
 def _mean_score(table: Table, found: SpecialUniques) -> float:

@@ -53,7 +53,7 @@ def unchanged_records(original: Table, masked: Table) -> Measurement:
         "unchanged_records",
         float(masked.of_persons(same).mean()),
         baseline=1.0,
-        per_record=same.astype(np.float64),
+        per_record=same,
         details={"records": int(masked.of_persons(same).sum())},
         warnings=about_renamed(original, masked, names),
     )

@@ -107,6 +107,12 @@ class Classes:
         per_record: npt.NDArray[Scalar] = values[self.labels]
         return per_record
 
+    def at(self, rows: Integers) -> Classes:
+        """The classes of some records, in another order."""
+        from shoal.kernels.grouping import group
+
+        return Classes(*group(self.labels[rows].astype(np.uint64)))
+
     def __repr__(self) -> str:
         return f"Classes(records={self.records}, count={self.count}, k={self.k})"
 

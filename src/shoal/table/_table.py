@@ -30,7 +30,7 @@ from shoal.table._classes import (
 from shoal.table._pair import Pair, counted_in
 from shoal.table._provenance import Course, Exchange, Owners, Provenance, Sampling, pseudonyms
 from shoal.table._roles import Roles, check_roles
-from shoal.table.columns._column import Column, Numbers
+from shoal.table.columns._column import Column, Numbers, keys_of
 from shoal.table.columns._domain import ROOT, Domain
 from shoal.table.columns._encode import Codes
 from shoal.table.columns._frames import (
@@ -277,8 +277,11 @@ class Table:
 
     def group(self, columns: Sequence[str]) -> Classes:
         """The rows grouped by equal values of any columns; sizes count rows."""
-        parts = (self.column(name).keys for name in columns)
-        return self._once(lambda: form_classes(parts, len(self), self.times), "group", columns)
+        return self._once(
+            lambda: form_classes(keys_of(map(self.column, columns)), len(self), self.times),
+            "group",
+            columns,
+        )
 
     def crowds(self, columns: Sequence[str]) -> Classes:
         """The rows grouped by equal values of any columns; sizes count persons."""
@@ -583,6 +586,13 @@ class Table:
             table = table._recorded(owners=owners)
         return table
 
+    def among(self, original: Table) -> Table:
+        """The same rows on record as of one input with ``original``, which may lack some of them.
+
+        So a sample of the original can be linked with all released records.
+        """
+        return self._recorded(lineage=original._past.lineage)
+
     # -- new tables
 
     def _derive(self, **changed: Any) -> Table:
@@ -603,6 +613,20 @@ class Table:
             name: column.at(rows).counting(past.times) for name, column in self._columns.items()
         }
         return self._derive(columns=columns, past=past, kept={})
+
+    def _groupings(
+        self, columns: Mapping[str, Column], order: Integers | None = None
+    ) -> dict[Any, Any]:
+        """The groups that were formed, for columns with the same cells, maybe in another order."""
+        if self.times is not None:
+            return {}
+        now = {id(column): columns[name] for name, column in self._columns.items()}
+        kept: dict[Any, Any] = {}
+        for (what, *refs), classes in self._kept.items():
+            if what == "group" and all(id(ref()) in now for ref in refs):
+                key = (what, *(weakref.ref(now[id(ref())]) for ref in refs))
+                kept[key] = classes if order is None else classes.at(order)
+        return kept
 
     def _with_columns(self, changed: Iterable[Column], origin: Origin | None = None) -> Table:
         """New cells in some columns; classes from before sampling are no longer theirs."""
@@ -705,14 +729,17 @@ class Table:
 
     def reorder(self, order: Integers) -> Table:
         """The rows in another order."""
-        return self._at(order)
+        table = self._at(order)
+        table._kept.update(self._groupings(table._columns, np.asarray(order)))
+        return table
 
     def scrubbed(self) -> Table:
         """The same cells in new memory, which holds no value of a row or cell that is gone."""
         columns = {
             name: column.scrubbed().counting(self.times) for name, column in self._columns.items()
         }
-        return self._derive(columns=columns, origin=self._origin.reduced(columns), kept={})
+        kept = self._groupings(columns)
+        return self._derive(columns=columns, origin=self._origin.reduced(columns), kept=kept)
 
     def with_cells_of(self, sources: Mapping[str, Integers]) -> Table:
         """The named columns with, in each row, the cell of another row; -1 makes it missing."""

@@ -15,7 +15,7 @@ from shoal.table import Classes, Table, empty_cells, owned_pairs
 from shoal.utility._columns import rows_if_paired
 
 
-@measure("share of suppressed cells", direction="lower", limits=(0, 1))
+@measure("share of suppressed cells", direction="lower", limits=(0, 1), by_counts=True)
 def suppressed_cells(original: Table, masked: Table) -> Measurement:
     """The share of the original's filled cells that the masked table does not have.
 
@@ -45,11 +45,11 @@ def suppressed_cells(original: Table, masked: Table) -> Measurement:
     0.167
     """
     names = [name for name in original.columns if name not in original.roles.withheld]
-    before = sum(len(original) - original.missing_count(name) for name in names)
+    before = sum(original.records - original.missing_count(name) for name in names)
     if before == 0:
         raise InputError("There is nothing to compare: the original has no filled cells.")
     after = sum(
-        len(masked) - int(empty_cells(original, masked, name).sum())
+        masked.records - masked.records_at(empty_cells(original, masked, name))
         for name in names
         if name in masked.columns
     )
@@ -58,12 +58,12 @@ def suppressed_cells(original: Table, masked: Table) -> Measurement:
         max(0.0, 1.0 - after / before),
         details={
             "columns": [name for name in names if name not in masked.columns],
-            "records": max(0, len(original) - len(masked)),
+            "records": max(0, original.records - masked.records),
         },
     )
 
 
-@measure("share of suppressed records", direction="lower", limits=(0, 1))
+@measure("share of suppressed records", direction="lower", limits=(0, 1), by_counts=True)
 def suppressed_records(original: Table, masked: Table) -> Measurement:
     """The share of the original's records that were taken out or say nothing any more.
 
@@ -94,11 +94,11 @@ def suppressed_records(original: Table, masked: Table) -> Measurement:
     """
     if len(original) == 0:
         raise InputError("There is nothing to compare: the original has no records.")
-    taken_out = max(0, len(original) - len(masked))
-    emptied = int(emptied_records(original, masked).sum())
+    taken_out = max(0, original.records - masked.records)
+    emptied = masked.records_at(emptied_records(original, masked))
     return Measurement(
         "suppressed_records",
-        min(1.0, (taken_out + emptied) / len(original)),
+        min(1.0, (taken_out + emptied) / original.records),
         details={"taken_out": taken_out, "emptied": emptied},
     )
 
@@ -120,7 +120,7 @@ def emptied_records(original: Table, masked: Table) -> npt.NDArray[np.bool_]:
     return np.asarray(after if not before.any() else np.zeros_like(after))
 
 
-@measure("share of record pairs that look alike", direction="lower", limits=(0, 1))
+@measure("share of record pairs that look alike", direction="lower", limits=(0, 1), by_counts=True)
 def discernibility(original: Table, masked: Table) -> Measurement:
     """The discernibility penalty, as a share of what it is when no record can be told apart.
 
@@ -152,21 +152,22 @@ def discernibility(original: Table, masked: Table) -> Measurement:
     (0.5, 0.25, 8)
     """
     classes, kept = _kept_classes(original, masked)
-    sizes = np.bincount(classes.labels[kept], minlength=classes.count)
+    times = None if masked.times is None else masked.times[kept]
+    sizes = np.bincount(classes.labels[kept], times, classes.count).astype(np.int64)
     sizes = sizes[sizes > 0].astype(object)  # squares of large classes stay exact
-    suppressed = max(0, len(original) - len(masked)) + int((~kept).sum())
-    records = max(len(original), len(masked))
+    suppressed = max(0, original.records - masked.records) + masked.records_at(~kept)
+    records = max(original.records, masked.records)
     penalty = int(sizes @ sizes) + suppressed * records
     before = original.classes.rows.astype(object)
     return Measurement(
         "discernibility",
         min(1.0, penalty / records**2),
-        baseline=int(before @ before) / len(original) ** 2,
+        baseline=int(before @ before) / original.records**2,
         details={"penalty": penalty, "classes": len(sizes), "suppressed": suppressed},
     )
 
 
-@measure("average class size", direction="lower", limits=(0, math.inf))
+@measure("average class size", direction="lower", limits=(0, math.inf), by_counts=True)
 def average_class_size(
     original: Table, masked: Table, *, k: Annotated[int, Integer(1)] = 1
 ) -> Measurement:
@@ -199,13 +200,16 @@ def average_class_size(
     (2.0, 1.0)
     """
     released, kept = _kept_classes(original, masked)
-    owned, persons = owned_pairs(released.labels[kept], masked.persons[kept])
-    left = len(np.unique(persons))
+    if masked.has_persons or masked.times is None:
+        owned, persons = owned_pairs(released.labels[kept], masked.persons[kept])
+        members, left = len(owned), len(np.unique(persons))
+    else:
+        members = left = masked.records_at(kept)
     suppressed = max(original.person_count, masked.person_count) - left
-    count = len(np.unique(owned))
+    count = len(np.unique(released.labels[kept]))
     return Measurement(
         "average_class_size",
-        (len(owned) + suppressed) / (count + (suppressed > 0)) / int(k),
+        (members + suppressed) / (count + (suppressed > 0)) / int(k),
         baseline=int(original.classes.sizes.sum()) / original.classes.count / int(k),
         details={"classes": count, "suppressed": suppressed},
     )

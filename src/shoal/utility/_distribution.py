@@ -89,8 +89,11 @@ def _binned(original: Table, masked: Table, name: str) -> tuple[Floats, Floats] 
     except InputError:  # infinite values are compared as they are
         return None
     # quantiles, since a single outlier would stretch bins of equal width over all the others
-    edges = np.unique(np.quantile(_of_records(before), np.arange(1, BINS) / BINS))
-    return _counts(before, edges, len(original)), _counts(after, edges, len(masked))
+    if original.times is None:
+        edges = np.unique(np.quantile(_of_records(before), np.arange(1, BINS) / BINS))
+    else:
+        edges = np.unique(_counted_quantiles(before))
+    return _counts(before, edges, original.records), _counts(after, edges, masked.records)
 
 
 def _of_records(numbers: Listed) -> Floats:
@@ -99,6 +102,18 @@ def _of_records(numbers: Listed) -> Floats:
         return numbers.values
     present = numbers.present
     return np.repeat(present, numbers.codes.counts[: len(present)])
+
+
+def _counted_quantiles(numbers: Listed) -> Floats:
+    """The twentieths of numbers that are counted, without a list of them all."""
+    assert numbers.codes is not None  # a tally has codes
+    present = numbers.present
+    ends = np.cumsum(numbers.codes.counts[: len(present)])
+    places = (ends[-1] - 1) * (np.arange(1, BINS) / BINS) if len(ends) else np.zeros(0)
+    below = np.floor(places)
+    low = present[np.searchsorted(ends, below, side="right")]
+    high = present[np.searchsorted(ends, np.ceil(places), side="right")]
+    return low + (high - low) * (places - below)
 
 
 def _counts(numbers: Listed, edges: Floats, records: int) -> Floats:
@@ -137,7 +152,7 @@ def _as_released(original: Column, masked: Column, pair: Pair) -> tuple[Floats, 
     return np.append(before, records[known == 0].sum()), np.append(after, 0.0)
 
 
-@measure("total variation distance", direction="lower", limits=(0, 1))
+@measure("total variation distance", direction="lower", limits=(0, 1), by_counts=True)
 def total_variation(original: Table, masked: Table, *, columns: Columns = None) -> Measurement:
     """The mean total variation distance between the columns before and after masking.
 
@@ -177,14 +192,13 @@ def total_variation(original: Table, masked: Table, *, columns: Columns = None) 
     names = columns_to_compare(original, masked, columns)
     each = dict.fromkeys(names, 1.0)
     coarser = []
-    same = [
-        name
-        for name in names
-        if name in masked.columns and masked.column(name) is original.column(name)
-    ]
+    there = set(masked.columns)
+    same = {
+        name for name in names if name in there and masked.column(name) is original.column(name)
+    }
     each |= dict.fromkeys(same, 0.0)
     for counted in each_counted(original, masked, [name for name in names if name not in same]):
-        moved = counted.before / len(original) - counted.after / len(masked)
+        moved = counted.before / original.records - counted.after / masked.records
         each[counted.name] = min(1.0, float(np.abs(moved).sum() / 2))
         coarser += [counted.name] * counted.coarser
     warnings = about_unpaired(original, masked, names)
@@ -267,7 +281,9 @@ def _area(before: Floats, after: Floats) -> float:
 _SMALL = 5  # expected records, below which chi-square is a rough guide (Cochran 1954)
 
 
-@measure("chi-square per degree of freedom", direction="lower", limits=(0, math.inf))
+@measure(
+    "chi-square per degree of freedom", direction="lower", limits=(0, math.inf), by_counts=True
+)
 def chi_square(original: Table, masked: Table, *, columns: Columns = None) -> Measurement:
     """Pearson's chi-square of the released values against the shares of the original.
 
@@ -308,7 +324,7 @@ def chi_square(original: Table, masked: Table, *, columns: Columns = None) -> Me
     1.0
     """
     names = columns_to_compare(original, masked, columns)
-    sampled = len(masked) / len(original)
+    sampled = masked.records / original.records
     if sampled >= 1 or not masked.pairs_with(original):
         sampled = 0.0
     each = {
@@ -339,7 +355,7 @@ def chi_square(original: Table, masked: Table, *, columns: Columns = None) -> Me
     )
 
 
-@measure("Cramér's V", direction="lower", limits=(0, 1))
+@measure("Cramér's V", direction="lower", limits=(0, 1), by_counts=True)
 def cramers_v(original: Table, masked: Table, *, columns: Columns = None) -> Measurement:
     """How strongly a column tells which of the two tables a record is from, on average.
 

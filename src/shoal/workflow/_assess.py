@@ -11,7 +11,7 @@ from shoal.masking import Progress
 from shoal.measurement import MeasureInfo, Measurement
 from shoal.parameters import Real
 from shoal.risk import KNOWN_WORDS, counted_once, intersection, journalist_risk_before_sampling
-from shoal.table import Missing, Table
+from shoal.table import Missing, Roles, Table
 from shoal.workflow._assessment import Assessment, class_facts
 from shoal.workflow._leaks import linking_columns, swapping_of
 from shoal.workflow._require import discover_all_measures
@@ -101,7 +101,7 @@ def assess(
     _check_known(known, table if original is None else original)
     others = _checked_earlier(earlier, table)
     own = _checked_options(options)
-    asked = frozenset([*_asked_by_name(measures), *own])
+    asked = frozenset([*asked_by_name(measures), *own])
     own["records_at_risk"] = {"threshold": threshold} | own.get("records_at_risk", {})
     shared: dict[str, Any] = {"known": known, "control": control}
     shared = {name: value for name, value in shared.items() if value is not None}
@@ -119,13 +119,19 @@ def assess(
 
 
 def assess_release(
-    table: Table, original: Table | None, progress: Progress | None = None
+    table: Table,
+    original: Table | None,
+    progress: Progress | None = None,
+    *,
+    declared: Roles | None = None,
 ) -> Assessment:
     """What a release says of itself, before and after masking: what is quick on any table.
 
-    ``assess`` measures everything; it is there for whoever decides on a release.
+    ``assess`` measures everything; it is there for whoever decides on a release. ``declared`` are
+    the roles of an original that is not at hand.
     """
-    check_assessable(table, original)
+    if declared is None or not declared.quasi_identifiers:
+        check_assessable(table, original)
     shared = {"missing": "own", "population": None, "sampling_fraction": None}
     run = _Run(table, original, shared)
     run.measure([discover_all_measures()[name] for name in _OF_A_RELEASE], progress)
@@ -294,7 +300,7 @@ def _about_owners(table: Table) -> list[str]:
     ]
 
 
-def _asked_by_name(measures: Measures | None) -> Sequence[str]:
+def asked_by_name(measures: Measures | None) -> Sequence[str]:
     """The measures that are asked for by name; ``"all"`` asks for every one."""
     if measures is None:
         return ()

@@ -30,6 +30,9 @@ from shoal.workflow._require import Claim, make_claim, told_claims, value_on_rec
 from shoal.workflow.release._crowds import crowded_total
 from shoal.workflow.release._profile import Bar, ColumnProfile, class_size_profile, column_profiles
 
+#: So many columns are named with a reason; a table may have thousands.
+_MOST_NAMED = 12
+
 
 @dataclass(frozen=True, eq=False)
 class Release:
@@ -206,7 +209,10 @@ def _checked(table: Table, plan: Plan) -> Table:
             requirement.check(table)
     undeclared = table.undeclared_identifiers()
     if undeclared:
-        listed = "; ".join(f"'{name}' ({reason})" for name, reason in undeclared.items())
+        first = list(undeclared.items())[:_MOST_NAMED]
+        listed = "; ".join(f"'{name}' ({reason})" for name, reason in first)
+        if len(undeclared) > _MOST_NAMED:
+            listed += f"; and {len(undeclared) - _MOST_NAMED:,} more"
         raise RolesError(
             f"Columns look like identifiers and would be released as they are: {listed}. Name "
             "them under 'identifiers', or under 'insensitive' if they may leave."

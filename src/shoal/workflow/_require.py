@@ -117,7 +117,8 @@ class Claim:
     """A requirement with what was measured on the masked table.
 
     ``rows`` is the number of records, or of persons, that the value is a share of. A claim that
-    ``rests_on_seed`` holds for as long as nobody learns or guesses a seed.
+    ``rests_on_seed`` holds for as long as nobody learns or guesses a seed. ``sampled`` is how many
+    persons were measured where it was a sample: then the worse end of the interval decided.
     """
 
     requirement: Requirement
@@ -126,6 +127,7 @@ class Claim:
     sentence: str
     rows: int
     rests_on_seed: bool = False
+    sampled: int | None = None
 
     @property
     def key(self) -> str:
@@ -155,6 +157,11 @@ class Claim:
         percent = crowded_percent(self.measured, self.rows)
         return None if percent is None else percent / 100
 
+    @property
+    def sampled_about(self) -> int | None:
+        """How many persons were measured, in two digits: an exact number tells of the original."""
+        return None if self.sampled is None else int(float(f"{self.sampled:.2g}"))
+
     def to_dict(self) -> dict[str, Any]:
         """The claim as in ``release.json``."""
         return {
@@ -166,6 +173,7 @@ class Claim:
             "needs_original": self.needs_original,
             "private_parameters": has_private_parameters(self.requirement),
             "rests_on_seed": self.rests_on_seed,
+            **({} if self.sampled is None else {"sampled_persons": self.sampled_about}),
         }
 
 

@@ -118,7 +118,7 @@ def assess(
         may be repeated.
     control DATA: People of the same kind who are not in the table, to compare attacks with.
     """
-    from shoal.engines import assess_source
+    from shoal.engines import assess_release_in_parts, assess_source, is_in_parts
     from shoal.workflow import EngineSettings, assess
 
     check_page(html)
@@ -130,13 +130,27 @@ def assess(
     chosen, why = reading.engine_for(data, engine, settings)
     others = (original, population, control, sampling_fraction, known, measure, option, earlier)
     with Working("Reading the data") as working:
-        if chosen != "memory":
+        if is_in_parts(data):
+            if any(others[1:5]) or option or earlier or everything or same_order:
+                raise InputError(
+                    "A release in parts is assessed with --original and --measure; leave the other "
+                    "options out."
+                )
+            found = assess_release_in_parts(
+                data,
+                original=original,
+                measures=split_names(measure, ()) or None,
+                engine=engine,
+                settings=settings,
+            )
+        elif chosen != "memory":
             if any(others) or everything or same_order:
                 raise InputError(
                     f"On the engine '{chosen}' an assessment takes roles and nothing else; leave "
                     "the other options out, or give --engine memory."
                 )
-            found = assess_source(data, declared.roles, chosen, settings)
+            source = reading.engine_source(data)
+            found = assess_source(source, declared.roles, chosen, settings)
         else:
             if Path(data).is_dir():
                 if same_order:
@@ -171,11 +185,10 @@ def assess(
             working("Writing the page", 0.0)
             write_whole(html, found.to_html(), private=True)
     if as_json:
-        ui.print_json(found.to_dict())
+        ui.print_json(found.to_dict() | {"engine": {"name": chosen, "why": why}})
     else:
-        if chosen != "memory":
-            ui.say(f"Engine: {chosen}, since {why}.")
         show_assessment(found)
+        ui.note(f"Engine: {chosen}, since {why}.")
     if html is not None:
         ui.note(f"The page is at {ui.printable(html)}.")
 

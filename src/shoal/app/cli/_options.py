@@ -162,8 +162,15 @@ class Reading:
         chosen, why = chosen_engine(source, engine, settings)
         if chosen == "memory":
             return chosen, why
+        from shoal.engines._duckdb import is_duckdb_file
+
+        if is_duckdb_file(source) and chosen == "duckdb":
+            return chosen, why
         if is_database(source):
-            return "memory", "the source is a database"
+            raise InputError(
+                f"The engine '{chosen}' does not read from this database; give --engine memory, or "
+                "copy the table to Parquet."
+            )
         given = self.words()
         if given:
             raise InputError(
@@ -171,6 +178,12 @@ class Reading:
                 "give --engine memory."
             )
         return chosen, why
+
+    def engine_source(self, source: str) -> Any:
+        """DATA as an engine takes it."""
+        from shoal.engines._duckdb import DatabaseTable, is_duckdb_file
+
+        return DatabaseTable(source, self.query) if is_duckdb_file(source) else source
 
     def output_format(self, source: str) -> str:
         """The format of a release: that of the data, Parquet for a database."""

@@ -69,6 +69,8 @@ def protect(
     chosen, why = reading.engine_for(data, engine, loaded.engine)
     written = check_format(format) if format else reading.output_format(data)
     check_place(out, force=force)
+    if chosen != "memory" and not as_json:
+        ui.note(f"Engine: {chosen}, since {why}.")
     release: Release
     with Working("Reading the data") as working:
         if chosen == "memory":
@@ -79,7 +81,11 @@ def protect(
             written = check_format(format) if format else "parquet"
             beside = Path(os.path.abspath(out)).parent
             release = protect_source(
-                data, loaded, chosen, beside=beside, progress=working.if_watched
+                reading.engine_source(data),
+                loaded,
+                chosen,
+                beside=beside,
+                progress=working.part(0.0, 0.85),
             )
         folder = release.save(
             out,
@@ -87,19 +93,19 @@ def protect(
             force=force,
             formulas=formulas,
             source=None if is_database(data) else data,
-            progress=working.if_watched,
+            progress=working.if_watched if chosen == "memory" else working.part(0.85, 1.0),
         )
     if as_json:
         ui.print_json(release_facts(release, folder) | {"engine": {"name": chosen, "why": why}})
         return
-    if chosen != "memory":
-        ui.say(f"Engine: {chosen}, since {why}.")
     show_release(release, out)
     if written in DELIMITER_OF:
         _show_formulas(release.masked, formulas)
     ui.heading("Next: check the release again, from its files")
-    against = ("--original", *shown_source(data, reading)) if chosen == "memory" else ()
+    against = ("--original", *shown_source(data, reading))
     ui.command_line("shoal verify", shlex.quote(str(out)), *against)
+    if chosen == "memory":
+        ui.note(f"Engine: memory, since {why}.")
 
 
 def check_place(out: Path, *, force: bool) -> None:

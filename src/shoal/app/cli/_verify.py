@@ -51,15 +51,17 @@ def verify(
     engine: What counts a release in parts: duckdb unless spark is named.
     memory_limit SIZE: What the run is to hold in memory, as 2GB; DuckDB gets a third of it.
     """
-    from shoal.engines import is_in_parts, verify
+    from shoal.engines import is_in_parts, verify, verifying_engine
     from shoal.workflow import EngineSettings
 
-    if original is not None and is_in_parts(folder):
+    in_parts = is_in_parts(folder)
+    if in_parts and original is not None and reading.words():
         raise InputError(
-            "A release in parts is verified without its original; leave out --original."
+            "The original of a release in parts is read by an engine, which finds out by itself "
+            f"how; leave out {reading.words()[0]}."
         )
     with Working("Reading the release") as working:
-        before = None if original is None else reading.read(original)
+        before = None if original is None or in_parts else reading.read(original)
         working("Checking the release", 0.2)
         source = None if original is None or is_database(original) else original
         found = verify(
@@ -70,11 +72,14 @@ def verify(
             engine=engine,
             settings=EngineSettings(memory_limit=memory_limit),
         )
+    chosen, why = verifying_engine(folder, engine)
     if as_json:
-        ui.print_json({"release": folder, **found.to_dict()})
+        facts = {"engine": {"name": chosen, "why": why}}
+        ui.print_json({"release": folder, **found.to_dict(), **facts})
     else:
         show_checks(found)
         _conclude(found, folder)
+        ui.note(f"Engine: {chosen}, since {why}.")
     if not found.holds:
         raise typer.Exit(1)
 

@@ -126,7 +126,7 @@ def group_disclosure(masked: Table, secret: str) -> Measurement:
     return Measurement(
         "group_disclosure",
         float(exposed.mean()),
-        per_record=one.astype(np.float64),
+        per_record=one,
         details=details,
     )
 

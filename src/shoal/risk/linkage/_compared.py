@@ -67,7 +67,8 @@ def known_codes(intruder: Intruder, name: str, *, coarsened: bool = True) -> Kno
     before, after = shared_codes(name, intruder.original, intruder.masked)
     released = intruder.masked.codes(name).codes
     records = after[released[intruder.crowds.first_rows]]
-    if not coarsened or np.isin(after[after >= 0], before).all():
+    kept = np.array_equal(before, after) or np.isin(after[after >= 0], before).all()
+    if not coarsened or kept:
         return KnownCodes(before[intruder.original.codes(name).codes[intruder.persons]], records)
     if not intruder.masked.pairs_with(intruder.original):
         persons, cells = read_labels_of(name, intruder.original, intruder.masked)

@@ -113,7 +113,8 @@ def distance_links(
     numeric = [
         name for name in intruder.released if is_quantity(name, intruder.original, intruder.masked)
     ]
-    nominal = [name for name in intruder.released if name not in numeric]
+    quantities = set(numeric)
+    nominal = [name for name in intruder.released if name not in quantities]
     if nominal and dissimilarity == "euclidean":
         raise InputError(
             f"Euclidean distance compares numbers, but {quoted(nominal)} is not numeric in both "
@@ -254,7 +255,7 @@ def _about_gaps(intruder: Intruder) -> tuple[str, ...]:
         return ()
     gaps = int(intruder.crowds.rows[np.logical_or.reduce(missing)].sum())
     return (
-        f"In {gaps:,} of {len(intruder.masked):,} released records a known value is missing; this "
-        "attack takes a gap to agree with any value, so whoever prefers records without gaps "
+        f"In {gaps:,} of {intruder.masked.records:,} released records a known value is missing; "
+        "this attack takes a gap to agree with any value, so whoever prefers records without gaps "
         "links more.",
     )

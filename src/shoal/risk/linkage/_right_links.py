@@ -92,7 +92,7 @@ def blind_links(intruder: Intruder, person_labels: Integers, record_labels: Inte
     values, counts = np.unique(record_labels, return_counts=True)
     at = np.minimum(np.searchsorted(values, person_labels), len(values) - 1)
     there = (values[at] == person_labels) & (person_labels >= 0)
-    return Links(np.where(there, counts[at] / len(intruder.masked), 0.0))
+    return Links(np.where(there, counts[at] / intruder.masked.records, 0.0))
 
 
 def about_coarser(names: Iterable[str]) -> tuple[str, ...]:
@@ -194,7 +194,7 @@ def right_links(name: str, intruder: Intruder, links: Links) -> Measurement:
         per_record=per_record,
         details={
             "persons": len(intruder.persons),
-            "records": len(intruder.masked),
+            "records": intruder.masked.records,
             "known": list(intruder.released),
             **facts,
             **({} if bound is None else {"bound": 1 / bound.k, "bound_by": bound.by}),

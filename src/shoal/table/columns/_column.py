@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
@@ -377,6 +377,27 @@ def _shared(one: pl.DataType, other: pl.DataType) -> pl.DataType:
 
 _FEW: Final = 1 << 16  # texts that are made anew faster than Arrow is imported
 _NOTHING: Final[dict[type[pl.DataType], Any]] = {pl.String: "", pl.Boolean: False}
+
+
+def keys_of(columns: Iterable[Column]) -> Iterator[Keys]:
+    """The keys that part the rows as the columns do together.
+
+    A mean of a group that other means have named already parts no more rows: numbers that are
+    equal wherever those of another column are need not be hashed.
+    """
+    from shoal.kernels.grouping import first_rows
+
+    named = None
+    for column in columns:
+        if column.is_coded or column.dtype != pl.Float64 or column.series.null_count():
+            yield column.keys
+            continue
+        bits = column.series.to_numpy().view(np.uint64)
+        if named is None or not np.array_equal(bits[named[0]][named[1]], bits):
+            yield column.keys
+        if named is None:
+            labels: Any = column.keys.codes
+            named = first_rows(labels, column.keys.count), labels
 
 
 def scrubbed_column(column: pl.Series) -> pl.Series:

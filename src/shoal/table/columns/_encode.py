@@ -18,6 +18,7 @@ from shoal.table.columns._frames import plain_floats
 _NESTED = (pl.List, pl.Array, pl.Struct, pl.Object)
 _WIDE = (pl.String, pl.Binary, pl.Decimal, pl.Int128, pl.UInt128, pl.Categorical, pl.Null)
 _HASHES_TO_TRY = 8
+_FEW = 1000  # texts
 #: So many numbers are worth looking at some of them first.
 _WORTH_SORTING, _LOOKED_AT = 20_000, 1_000
 
@@ -139,7 +140,7 @@ def encode(series: pl.Series) -> Codes:
     labels, count = _labels(series)
     # labels are numbered by first appearance: where each row has its own, its place is its label
     distinct = series if count == len(series) else series[first_rows(labels, count)]
-    order = distinct.arg_sort(nulls_last=True).to_numpy()
+    order = _ascending(distinct)
     code_of_label = np.empty(count, narrowest(count))
     code_of_label[order] = np.arange(count, dtype=code_of_label.dtype)
     levels = distinct[order[: count - min(1, series.null_count())]].alias(name)
@@ -163,6 +164,20 @@ def _sorted_codes(series: pl.Series, name: str) -> Codes:
     codes = np.empty(len(values), narrowest(int(first.sum())))
     codes[order] = np.cumsum(first, dtype=np.uint64) - np.uint64(1)
     return Codes(codes, series[order[first]].alias(name))
+
+
+def _ascending(distinct: pl.Series) -> npt.NDArray[np.integer[Any]]:
+    """The places of different values in ascending order, a missing one last."""
+    if distinct.dtype == pl.String and len(distinct) <= _FEW:
+        texts = distinct.to_list()  # of few, Python is done before polars has begun
+        there = [place for place, text in enumerate(texts) if text is not None]
+        there.sort(key=texts.__getitem__)
+        gone = [place for place, text in enumerate(texts) if text is None]
+        return np.array(there + gone, np.int64)
+    plain = distinct.dtype.is_numeric() and not isinstance(distinct.dtype, _WIDE)
+    if plain and not distinct.null_count():
+        return np.argsort(distinct.to_numpy())
+    return distinct.arg_sort(nulls_last=True).to_numpy()
 
 
 def decode(column: Codes) -> pl.Series:

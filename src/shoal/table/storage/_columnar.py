@@ -78,7 +78,8 @@ def _from_dictionaries(path: Path, names: Sequence[str]) -> dict[str, Fields]:
         texts = pl.Series(name, column.chunk(0).dictionary, dtype=pl.String)
         labels = pl.concat([pl.Series(chunk.indices) for chunk in column.chunks])
         if labels.null_count():
-            texts, labels = texts.extend_constant(None, 1), labels.fill_null(len(texts))
+            labels = labels.fill_null(len(texts))
+            texts = pl.concat([texts, pl.Series(name, [None], pl.String)])
         found[name] = Fields(texts, labels.to_numpy())
     return found
 

@@ -59,7 +59,8 @@ class TextFile:
         frame = self._parsed(source, [value for value in missing_values if value])
         if frame is None or frame.height != self.shape.records:
             raise ReadError(f"'{self.path}' cannot be parsed as text in lines with delimiters.")
-        return [Fields.of(column) for column in frame]
+        numbers = frame.select(pl.all().to_physical())  # in one go: there may be many columns
+        return [Fields.of(*column) for column in zip(frame, numbers, strict=True)]
 
     def _parsed(self, source: Path | bytes, missing_values: list[str]) -> pl.DataFrame | None:
         """All columns as text, or None if polars refuses: its reasons quote cells."""

@@ -47,7 +47,7 @@ def shape_of(text: Text, *, delimiter: str | None, likely: str = ",") -> Shape:
     """Look at a whole text; ReadError if it is none, or its records do not fit together."""
     if delimiter is None:
         delimiter = _detected_delimiter(text, likely)
-    elif len(delimiter.encode()) != 1 or delimiter in '"\r\n':
+    elif len(delimiter.encode()) != 1 or delimiter in '"\r\n\0':
         raise ReadError(
             "The delimiter must be one ASCII character that is not a quotation mark; got "
             f"{delimiter!r}."

@@ -242,7 +242,8 @@ class Duckdb:
     def close(self) -> None:
         self._connection.close()
 
-    def select(self, query: str) -> pl.DataFrame:
+    def relation(self, query: str) -> Any:
+        """What a query selects, not read yet."""
         try:
             statements = self._connection.extract_statements(query)
             if len(statements) != 1:
@@ -252,6 +253,13 @@ class Duckdb:
                 raise QueryFailed("write")
             found = self._connection.sql(query)
             check_names(found.columns, f"The query on {self._called}")
+        except self._driver.Error as error:
+            raise QueryFailed(self._kind(error)) from None
+        return found
+
+    def select(self, query: str) -> pl.DataFrame:
+        found = self.relation(query)
+        try:
             table = found.to_arrow_table()
         except self._driver.Error as error:
             raise QueryFailed(self._kind(error)) from None

@@ -174,11 +174,11 @@ class Fields:
             self.counts = counts_of(self.labels, len(texts))
 
     @classmethod
-    def of(cls, cells: pl.Series) -> Fields:
-        """The fields of a column that a reader gave, which has categories where texts repeat."""
+    def of(cls, cells: pl.Series, labels: pl.Series) -> Fields:
+        """The fields of a column that a reader gave: categories, where texts repeat, by number."""
         if not isinstance(cells.dtype, pl.Categorical):
             return cls(cells)
-        texts, labels = cells.dtype.categories.to_series(), cells.to_physical()
+        texts = cells.dtype.categories.to_series()
         if cells.null_count():
             texts, labels = texts.extend_constant(None, 1), labels.fill_null(len(texts))
         fields = cls(texts.alias(cells.name), labels.to_numpy())

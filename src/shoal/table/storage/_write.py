@@ -23,6 +23,9 @@ from shoal.table.storage._workbook import check_fits, write_excel
 __all__ = ["schema_of", "write_columns", "write_frame"]
 
 _ROWS_PER_GROUP: Final = 1 << 18
+#: So many first numbers say whether those of a column repeat.
+_FIRST: Final = 1 << 14
+_MOST_DIFFERENT: Final = 0.9
 _OLDEST: Final = pl.CompatLevel.oldest()
 #: Types that Parquet has, so that nothing need be noted beside them.
 _PLAIN: Final = {pl.String(), pl.Int64(), pl.Float64(), pl.Boolean(), pl.Date()}
@@ -80,15 +83,23 @@ def _frame(columns: Sequence[Column]) -> pl.DataFrame:
 
 def _refuse_null_characters(columns: Sequence[Column]) -> None:
     """A text file with NUL in it is taken for something else by every reader, ours included."""
-    for column in columns:
-        if column.dtype == pl.String:
-            texts = column.codes.levels if column.is_coded else column.series
-            # without its name: polars reads one such as ^a$ as a pattern
-            if texts.alias("").str.contains("\0", literal=True).any():
-                raise InputError(
-                    f"Column '{column.name}' holds NUL characters, which a text file cannot hold; "
-                    "release it in another format, such as parquet, or take them out."
-                )
+    texts = {
+        # without its name: polars reads one such as ^a$ as a pattern
+        column.name: (column.codes.levels if column.is_coded else column.series).alias("")
+        for column in columns
+        if column.dtype == pl.String
+    }
+    if not texts or not _has_null_characters(pl.concat(list(texts.values()), rechunk=False)):
+        return
+    name = next(name for name, column in texts.items() if _has_null_characters(column))
+    raise InputError(
+        f"Column '{name}' holds NUL characters, which a text file cannot hold; "
+        "release it in another format, such as parquet, or take them out."
+    )
+
+
+def _has_null_characters(texts: pl.Series) -> bool:
+    return bool(texts.str.contains("\0", literal=True).any())
 
 
 def _write_text(
@@ -164,8 +175,10 @@ def _write_dictionaries(columns: Sequence[Column], file: BinaryIO) -> None:
         [pa.field(column.name, kind) for column, kind in zip(columns, kinds, strict=True)]
     )
     rows = len(columns[0]) if columns else 0
+    repeating = [column.name for column in columns if _repeats(column)]
+    options = {"use_dictionary": repeating, "compression": "zstd", "store_schema": False}
     try:
-        with pq.ParquetWriter(file, schema, compression="zstd", store_schema=False) as writer:
+        with pq.ParquetWriter(file, schema, **options) as writer:
             for start in range(0, rows, _ROWS_PER_GROUP):
                 part = slice(start, start + _ROWS_PER_GROUP)
                 arrays = [
@@ -175,6 +188,14 @@ def _write_dictionaries(columns: Sequence[Column], file: BinaryIO) -> None:
                 writer.write_table(pa.table(arrays, schema=schema))
     except pa.ArrowException:  # its words may quote cells
         raise OSError("the file cannot be written") from None
+
+
+def _repeats(column: Column) -> bool:
+    """Whether a dictionary is worth trying: not for numbers of which the first all differ."""
+    if column.dtype != pl.Float64:
+        return True
+    first = column.series.head(_FIRST)
+    return first.n_unique() < _MOST_DIFFERENT * len(first)
 
 
 def _levels(column: Column) -> pl.Series:

@@ -187,6 +187,7 @@ _CLAIM: Final = {
     "needs_original": _flag,
     "private_parameters": _flag,
     "rests_on_seed": _flag,
+    "sampled_persons?": _count,
     "cautions?": [_text],
 }
 _SWAPPING: Final = {

@@ -138,6 +138,13 @@ def _claim_in_words(claim: Claim, *, unowned: bool = False) -> dict[str, Any]:
 
 
 def _measured(claim: Claim) -> str:
+    """What was measured, and on how many persons where it was a sample."""
+    about = claim.sampled_about
+    sample = "" if about is None else f", on a sample of about {about:,} persons"
+    return _value_in_words(claim) + sample
+
+
+def _value_in_words(claim: Claim) -> str:
     """Exact where anyone can recompute it; a share of the original only in steps of a crowd."""
     if claim.published is None:
         return "within the limit" if claim.holds else "outside of the limit"

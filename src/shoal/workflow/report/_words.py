@@ -78,6 +78,8 @@ def chunks_in_words(facts: Mapping[str, Any]) -> str:
     """That a large table was masked in chunks, and what that cost; nothing where it was not."""
     if "chunks" not in facts:
         return ""
+    if facts.get("drawn"):
+        return f"{facts['chunks']:,} chunks of records drawn at random, each by itself."
     cost = ""
     if facts.get("extra_loss"):
         cost = f"; on a sample that loses {100 * facts['extra_loss']:.1f} % more than no cut"

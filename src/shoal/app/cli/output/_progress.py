@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Self
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 _PATIENCE = 0.7
 _WIDTH = 42
+_TOO_EARLY = 0.03  # the share that must be done before the time left is guessed
 _UNNOTICED = 2.0  # seconds that may be spent on compiling without a word
 _FIRST_USE = (
     "Shoal compiles what large tables need on first use, and keeps it: the next run is faster. "
@@ -26,12 +28,14 @@ class Working:
 
     It is the ``progress`` of the workflow's functions. They count every phase from 0 again, so
     each phase gets half of what is left of the bar: it never goes back and never ends too early.
+    Where it is known how much of all a phase is, ``part`` takes it, and the time left is shown.
     """
 
     def __init__(self, label: str) -> None:
         self._label = label
         self._base = 0.0
         self._last = 0.0
+        self._of_all: float | None = None
         self._progress: Progress | None = None
         self._timer: threading.Timer | None = None
         self._lock = threading.Lock()
@@ -66,6 +70,20 @@ class Working:
             if self._progress is not None:
                 self._show()
 
+    def part(self, low: float, high: float) -> Callable[[str, float], None] | None:
+        """A progress that counts from one share of all the work to another; None if unwatched."""
+        if self._timer is None:
+            return None
+
+        def tell(label: str, share: float) -> None:
+            with self._lock:
+                done = low + (high - low) * min(max(share, 0.0), 1.0)
+                self._label, self._of_all = label, max(done, self._of_all or 0.0)
+                if self._progress is not None:
+                    self._show()
+
+        return tell
+
     @property
     def if_watched(self) -> Self | None:
         """Itself on a terminal; None where nobody sees it, so that nothing is worked out for it."""
@@ -73,6 +91,8 @@ class Working:
 
     @property
     def _overall(self) -> float:
+        if self._of_all is not None:
+            return self._of_all
         return self._base + (1 - self._base) * self._last / 2
 
     def _appear(self) -> None:
@@ -87,10 +107,11 @@ class Working:
                 TextColumn("{task.description}", markup=False),
                 BarColumn(bar_width=24),
                 TimeElapsedColumn(),
+                TextColumn("{task.fields[left]}", markup=False),
                 console=err,
                 transient=True,
             )
-            self._progress.add_task("", total=1.0)
+            self._progress.add_task("", total=1.0, left="")
             self._show()
             self._progress.start()
             self._shared.enter_context(live(err))
@@ -99,7 +120,22 @@ class Working:
         assert self._progress is not None
         task = self._progress.task_ids[0]
         description = printable(self._label)[:_WIDTH].ljust(_WIDTH)
-        self._progress.update(task, description=description, completed=self._overall)
+        elapsed = self._progress.tasks[0].elapsed or 0.0
+        left = "" if self._of_all is None else time_left(self._of_all, elapsed)
+        self._progress.update(task, description=description, completed=self._overall, left=left)
+
+
+def time_left(share: float, elapsed: float) -> str:
+    """The share that is done and about how long the rest takes, once that can be said."""
+    percent = f"{100 * share:.0f} %"
+    if share < _TOO_EARLY or elapsed < 1:
+        return percent
+    seconds = elapsed * (1 - share) / share
+    if seconds < 90:
+        return f"{percent}, about {max(1, round(seconds))} s left"
+    if seconds < 5400:
+        return f"{percent}, about {round(seconds / 60)} min left"
+    return f"{percent}, about {seconds / 3600:.1f} h left"
 
 
 def _say_once() -> None:

@@ -1,0 +1,63 @@
+"""A client of Spark Connect, which has no context and no Java of its own, protects and verifies."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import shoal as sh
+
+from .tables import people, rows_of
+
+CLIENT = """
+import sys, warnings
+warnings.simplefilter("ignore")
+from pyspark.sql import SparkSession
+import shoal as sh
+
+spark = SparkSession.builder.remote("local[2]").getOrCreate()
+assert "connect" in type(spark).__module__
+spark.conf.set("spark.sql.shuffle.partitions", "2")
+frame = spark.read.parquet(sys.argv[1])
+roles = sh.Roles(
+    quasi_identifiers=["alter", "Wohn ort", "member"],
+    sensitive=["ill"],
+    insensitive=["born", "wage"],
+)
+steps = [sh.Generalize("mondrian", k=5), sh.AddNoise(epsilon=2.0, columns=["wage"])]
+plan = sh.Plan(steps, require=[sh.KAnonymity(5)], roles=roles)
+release = sh.protect(frame, plan)
+assert type(release.masked.frame) is type(frame)
+release.save(sys.argv[2])
+assert sh.verify(sys.argv[2], engine="spark").holds
+spark.stop()
+"""
+
+
+def test_a_session_of_connect(tmp_path: Path) -> None:
+    for needed in ("pyspark", "grpc", "grpc_status", "pandas"):
+        pytest.importorskip(needed, reason=f"Spark Connect needs {needed}, which is not installed")
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        pytest.skip("Spark needs Java, which is not installed")
+    frame = people(500)
+    frame.write_parquet(tmp_path / "people.parquet")
+    given = [str(tmp_path / name) for name in ("people.parquet", "release")]
+    environment = os.environ | {"PYSPARK_PYTHON": sys.executable}
+    ended = subprocess.run(
+        [sys.executable, "-c", CLIENT, *given],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    released = pl.read_parquet(tmp_path / "release" / "public" / "data" / "*.parquet")
+    assert rows_of(released.select("ill", "born")) == rows_of(frame.select("ill", "born"))
+    assert released.group_by("alter", "Wohn ort", "member").len()["len"].min() >= 5  # type: ignore[operator]
+    assert sh.verify(tmp_path / "release", engine="duckdb").holds

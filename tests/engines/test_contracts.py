@@ -1,0 +1,274 @@
+"""What every engine promises: it gives what memory gives, or refuses before anything starts.
+
+Methods, models and measures are found by discovery. DuckDB is tried on every awkward table, Spark
+on one that has all that is awkward.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import shoal as sh
+from shoal.engines import assess
+from shoal.engines._engine import ROW
+from shoal.engines._steps import check_steps
+from shoal.errors import InputError, ShoalError
+from shoal.masking import Masker
+from shoal.workflow._require import discover_all_measures, make_claim
+
+from ..contracts.model_examples import KNOWN_MODELS, MODELS, with_secret
+from ..contracts.registry import AWKWARD, KNOWN_METHODS, MASKERS, MaskerExample
+from .kinds import EngineKind
+from .plans import LEVELS, PLANS, QUASI, ROLES
+from .tables import people, rows_of
+
+pytestmark = pytest.mark.filterwarnings("ignore::shoal.errors.ShoalWarning")
+
+NOWHERE = "nowhere/people.parquet"
+#: Methods that draw random numbers, or whose search ends with its time.
+CHANCE = ("add_noise", "pram", "rank_swap", "sample", "swap")
+#: A column of Parquet for spans of time is a column of whole numbers to DuckDB and Spark.
+WITHOUT = {"times": ["span"]}
+#: Spark takes it for a decimal.
+NOT_ON_SPARK = "unsigned"
+
+
+def everything() -> sh.Table:
+    """Sixty rows with all that is awkward: gaps, both zeros, huge numbers, names with marks."""
+    rows = np.arange(60) % 20
+    frame = pl.DataFrame(
+        {
+            "name": [f"person {i}" for i in range(60)],
+            "größe.cm `x`": pl.Series([(None, -0.0, 0.0, 1.5, float("nan"))[i % 5] for i in rows]),
+            "a\"b'c": [(None, "京都", "São Tomé", "")[i % 4] for i in rows],
+            "born": [(None, dt.date(1899, 1, 1), dt.date(2024, 2, 29))[i % 3] for i in rows],
+            "seen": [(dt.datetime(1969, 12, 31, 23), None)[i % 2] for i in rows],
+            "huge": [(-(2**63), 2**63 - 1, 7, None)[i % 4] for i in rows],
+            "unsigned": pl.Series([(2**64 - 1, 0)[i % 2] for i in rows], dtype=pl.UInt64),
+            "wage": pl.Series(
+                [(Decimal("99.99"), Decimal("0.01"), None)[i % 3] for i in rows],
+                dtype=pl.Decimal(4, 2),
+            ),
+            "member": [(True, None, False)[i % 3] for i in rows],
+            "same": [7] * 60,
+            "ill": [("flu", "gout", "asthma")[i % 3] for i in range(60)],
+        }
+    )
+    quasi = [name for name in frame.columns if name not in ("name", "ill")]
+    roles = sh.Roles(identifiers=["name"], quasi_identifiers=quasi, sensitive=["ill"])
+    return sh.Table(frame, roles)
+
+
+def _cases() -> list[Any]:
+    """Each method on each engine: its first example on every table, the others on one."""
+    found, seen = [], set()
+    for example in MASKERS:
+        first = example.method not in seen
+        seen.add(example.method)
+        tables = [n for n in AWKWARD if first and n not in (*example.refuses, "200 columns")]
+        for engine in ("memory", "duckdb", "spark"):
+            names = ["everything"] if engine != "spark" or first else []
+            names += tables if engine == "duckdb" else []
+            found += [
+                pytest.param(engine, example, name, id=f"{engine}-{example.id}-{name}")
+                for name in names
+            ]
+    return found
+
+
+def _table(name: str, engine: EngineKind) -> sh.Table:
+    if name == "everything":
+        table = everything()
+        return table.drop([NOT_ON_SPARK]) if engine.name == "spark" else table
+    table = AWKWARD[name]()
+    return table.drop(WITHOUT.get(name, []))
+
+
+@pytest.mark.parametrize(("engine", "example", "name"), _cases(), indirect=["engine"])
+def test_steps(engine: EngineKind, example: MaskerExample, name: str, fixed: Any) -> None:
+    table = _table(name, engine)
+    step = example.make(table)
+    if _is_refused(step, table.roles):
+        return
+    before = table.frame.drop(table.roles.withheld)
+    drawn = KNOWN_METHODS[example.method].is_random and example.method in CHANCE
+    with fixed(example.id):
+        found, record = engine.stepped(step, table)
+    if not drawn or engine.name == "spark":
+        with fixed(example.id):
+            expected, known = engine.other("duckdb" if drawn else "memory").stepped(step, table)
+        assert _cells(found) == _cells(expected)
+        assert record.removed == known.removed
+        assert set(record.touched) >= set(known.touched)  # of a chunk nobody asks what changed
+        assert record.touched == known.touched or example.method == "microaggregate"
+        assert record.removed_columns == known.removed_columns
+    if drawn:
+        _check_draw(example.method, before, found.drop(ROW))
+
+
+def _is_refused(step: Masker, roles: sh.Roles) -> bool:
+    """Whether engines refuse a step; then they do so at the door, in one sentence."""
+    try:
+        check_steps([step], roles)
+    except InputError as error:
+        _refused_at_the_door(sh.Plan([step], roles=roles), str(error))
+        return True
+    return False
+
+
+def _refused_at_the_door(plan: sh.Plan, sentence: str | None = None) -> None:
+    """The source is not looked for, and no engine is started."""
+    for engine in ("duckdb", "spark"):
+        with pytest.raises(InputError) as caught:
+            sh.protect(NOWHERE, plan, engine=engine)  # type: ignore[arg-type]
+        said = str(caught.value)
+        assert sentence is None or said == sentence
+        assert said.endswith(".")
+        assert "\n" not in said
+        assert "nowhere" not in said
+
+
+def _cells(frame: pl.DataFrame) -> list[tuple[str, ...]]:
+    """Rows as texts: types may be wider on an engine, values are the same."""
+    return [tuple(map(_text, row)) for row in frame.select(sorted(frame.columns)).rows()]
+
+
+def _text(cell: Any) -> str:
+    return str(cell.normalize()) if isinstance(cell, Decimal) else str(cell)
+
+
+def _check_draw(method: str, before: pl.DataFrame, after: pl.DataFrame) -> None:
+    """Nothing is there that was not there, and what was missing is missing."""
+    for name in before.columns:
+        old, new = before[name].to_list(), after[name].to_list()
+        if method == "sample":
+            assert after.height == before.height // 2
+        elif method in ("swap", "rank_swap"):
+            assert rows_of(before.select(name)) == rows_of(after.select(name))
+        elif method == "pram":
+            assert set(map(_text, new)) <= set(map(_text, old))
+        if method in ("pram", "add_noise"):
+            assert [cell is None for cell in new] == [cell is None or cell != cell for cell in old]
+
+
+# -- counts: what models and measures are made of
+
+
+_COUNTED = [("duckdb", name) for name in AWKWARD if name != "200 columns"]
+_COUNTED += [(e, "everything") for e in ("memory", "duckdb", "spark")] + [("spark", "16 bits")]
+
+
+@pytest.mark.parametrize(("engine", "name"), _COUNTED, indirect=["engine"])
+def test_models_and_measures(engine: EngineKind, name: str) -> None:
+    """All that declare ``by_counts`` say of an engine's counts what they say of the records."""
+    table = _table(name, engine)
+    table = with_secret(table.with_roles(table.roles.replacing(identifiers=[], insensitive=[])))
+    names = [*table.roles.quasi_identifiers, *table.roles.sensitive]
+    tally = engine.tally(table, names)
+    assert tally.records == len(table)
+    for column in names:
+        here, there = table.value_counts(column), tally.value_counts(column)
+        assert {_text(k): v for k, v in there.items()} == {_text(k): v for k, v in here.items()}
+    for example in MODELS:
+        if KNOWN_MODELS[example.model].by_counts:
+            model = example.make(table)
+            here, there = (make_claim(model, each, None) for each in (table, tally))
+            assert there.measured == pytest.approx(here.measured, rel=1e-9), example.id
+            assert (there.holds, there.sentence) == (here.holds, here.sentence)
+    for info in discover_all_measures().values():
+        if info.by_counts and not info.needs_original:
+            here, there = (_measured(info, each) for each in (table, tally))
+            assert there == pytest.approx(here, rel=1e-9), info.name
+
+
+def _measured(info: Any, table: sh.Table) -> float:
+    try:
+        return float(info.take(None, table).value)
+    except ShoalError:
+        return -1.0
+
+
+@pytest.mark.parametrize("example", MODELS, ids=lambda example: example.id)
+def test_models_that_need_records_are_refused_first(example: Any) -> None:
+    model = example.make()
+    if not model.by_counts and not model.bounds_links:
+        _refused_at_the_door(_require(model))
+
+
+def test_a_plan_that_cannot_run_is_refused_first() -> None:
+    for plan in (
+        sh.Plan([sh.Generalize("mondrian", k=5, relaxed=True)], roles=ROLES),
+        sh.Plan([sh.Redraw(models=sh.LDiversity(2))], roles=ROLES),
+        sh.Plan([sh.Sample(fraction=0.5, random_state=3)], roles=ROLES),
+        sh.Plan([sh.Round(base=5)], roles=ROLES, keep_order=True),
+        sh.Plan([sh.Round(base=5)], roles=ROLES, pseudonyms=True),
+        sh.Plan([sh.Round(base=5)]),
+        sh.Plan([sh.Round(base=5), sh.Swap(5, blocks="mutual-information")], roles=ROLES),
+        sh.Plan([sh.Round(base=5)], roles=ROLES.replacing(household="house")),
+    ):
+        _refused_at_the_door(plan)
+
+
+def _require(requirement: Any) -> sh.Plan:
+    return sh.Plan([sh.Round(base=5)], require=[requirement], roles=ROLES)
+
+
+# -- whole plans, through the doors
+
+_RUN = [(engine, name) for engine in ("memory", "duckdb") for name in PLANS]
+_RUN += [("spark", name) for name in ("full-domain", "mondrian", "small classes")]
+
+
+@pytest.mark.parametrize(("engine", "name"), _RUN, indirect=["engine"])
+def test_plans(engine: EngineKind, name: str, tmp_path: Path) -> None:
+    frame = people(3000)
+    here = engine.other("memory").protect(frame, PLANS[name])
+    there = engine.protect(engine.written(frame, files=3), PLANS[name])
+    assert rows_of(engine.released(there)) == rows_of(here.masked.frame)
+    assert [c.measured for c in there.claims] == pytest.approx([c.measured for c in here.claims])
+    assert [s.removed for s in there.steps] == [s.removed for s in here.steps]
+    assert [s.touched for s in there.steps] == [s.touched for s in here.steps]
+    assert there.after.classes == here.after.classes
+    folder = there.save(tmp_path / "release")
+    assert sh.verify(folder).holds
+
+
+def test_persons(engine: EngineKind, tmp_path: Path) -> None:
+    owners = np.random.default_rng(3).integers(0, 500, 2000)
+    frame = people(2000).with_columns(patient=pl.Series(owners))
+    roles = ROLES.replacing(unit="patient")
+    step = sh.Generalize("full-domain", k=5, suppression_limit=0.1, hierarchies=LEVELS)
+    plan = sh.Plan([step], require=[sh.KAnonymity(5)], roles=roles)
+    here = engine.other("memory").protect(frame, plan)
+    there = engine.protect(frame, plan)
+    assert there.steps[0].removed == here.steps[0].removed
+    assert there.masked.person_count == here.masked.person_count
+    assert there.after.k == here.after.k >= 5
+    released = engine.released(there)
+    assert rows_of(released) == rows_of(here.masked.frame.select(released.columns))
+    folder = there.save(tmp_path / "release")
+    assert sh.verify(folder).holds
+    if engine.name != "memory":
+        private = pl.read_parquet(folder / "private" / "records" / "*.parquet")
+        shown = pl.read_parquet(folder / "public" / "data" / "*.parquet")
+        assert "patient" not in shown.columns
+        beside = shown.with_columns(private["unit: patient"])
+        crowds = beside.group_by(QUASI).agg(pl.col("unit: patient").n_unique().alias("n"))
+        assert crowds["n"].min() == there.after.k
+
+
+def test_assess(engine: EngineKind) -> None:
+    frame = people(1000)
+    here = assess(sh.Table(frame, ROLES))
+    source = engine.written(frame) / "00000.parquet"
+    there = assess(source, roles=ROLES, engine=engine.name)
+    assert (there.rows, there.classes) == (here.rows, here.classes)
+    for name in ("prosecutor_risk", "marketer_risk", "records_at_risk", "uniqueness"):
+        assert there[name].value == pytest.approx(here[name].value)
