@@ -15,6 +15,7 @@ from shoal.app.cli._init import init
 from shoal.app.cli._methods import methods
 from shoal.app.cli._protect import protect
 from shoal.app.cli._roles import roles
+from shoal.app.cli._studio import studio
 from shoal.app.cli._study import study
 from shoal.app.cli._tune import tune
 from shoal.app.cli._verify import sign, verify
@@ -47,7 +48,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 _WORK = (demo, roles, init, hierarchy, assess, protect, sign, verify)
-for command in (*_WORK, tune, methods, study, warm):
+for command in (*_WORK, studio, tune, methods, study, warm):
     app.command(cls=Command, help=command.__doc__, epilog=vars(command)["examples"])(command)
 
 

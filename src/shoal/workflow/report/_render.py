@@ -30,7 +30,7 @@ def render(template: str, **facts: Any) -> str:
     # the script is a constant, and the page's policy admits no other: it names the digest
     script = Path(__file__).with_name("templates").joinpath("theme.js").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    page = _environment().get_template(template)
+    page = environment().get_template(template)
     return page.render(script=Markup(script), script_digest=digest, **facts)
 
 
@@ -50,11 +50,12 @@ def _compiled_templates() -> BytecodeCache:
 
 
 @cache
-def _environment() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+def environment(*packages: str) -> Environment:
+    """The templates of reports, and of other packages before them, with what fills them."""
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        loader=PackageLoader("shoal.workflow.report"),
+        loader=ChoiceLoader([PackageLoader(p) for p in (*packages, "shoal.workflow.report")]),
         bytecode_cache=_compiled_templates(),
         autoescape=True,
         undefined=StrictUndefined,

@@ -1,0 +1,172 @@
+"""The application behind the gate: the rooms, what every page shares, and what goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
+
+from shoal.app.studio._dataset import Dataset
+from shoal.app.studio._jobs import Jobs
+from shoal.app.studio._pages import Form, Studio, action, mark_of, page, render, studio_of
+from shoal.app.studio._project import Project
+from shoal.app.studio._security import Gate
+from shoal.app.studio.screens import ROOMS
+from shoal.errors import InputError
+from shoal.workflow.report._render import environment
+
+_STATIC: Final = Path(__file__).with_name("static")
+_LOOK: Final = 0.4  # seconds between two looks at the jobs and the plan
+
+
+def make_studio(project: Project, roots: tuple[Path, ...]) -> Studio:
+    """The studio of a project; files are read below the roots and nowhere else."""
+    allowed = tuple(dict.fromkeys((project.folder, *roots)))
+    jobs = Jobs(project.folder / "runs")
+    return Studio(project, Dataset(project, allowed), jobs, ROOMS)
+
+
+def make_app(studio: Studio, *, port: int, token: str) -> ASGIApp:
+    """The whole application, gate included."""
+    routes = [
+        Route("/", _home),
+        Route("/events", _events),
+        Route("/static/studio.css", _style),
+        Route("/static/theme.js", _theme),
+        Mount("/static", StaticFiles(directory=_STATIC)),
+        page("/history", _history),
+        action("/history/go", _go_to),
+        action("/plan/text", _replace_text),
+        action("/notes", _write_notes),
+        action("/jobs/{id}/cancel", _cancel),
+        action("/jobs/{id}/go-on", _go_on),
+        action("/jobs/{id}/remove", _remove),
+        *(route for room in studio.rooms for route in room.routes),
+    ]
+    inside = Starlette(routes=routes, exception_handlers={404: _nowhere, 500: _unexpected})
+    inside.state.studio = studio
+    return Gate(inside, port=port, token=token)
+
+
+def _home(request: Request) -> Response:
+    """The first room that is not done."""
+    studio = studio_of(request)
+    if studio.dataset.source is None or studio.project.problem:
+        return RedirectResponse("/data", 303)
+    for room in studio.rooms:
+        if mark_of(room, studio).standing != "done":
+            return RedirectResponse(f"/{room.name}", 303)
+    return RedirectResponse(f"/{studio.rooms[-1].name}", 303)
+
+
+# -- what every page has
+
+
+def _history(studio: Studio, request: Request) -> Response:
+    return HTMLResponse(render(request, "history.html.j2", versions=studio.project.versions))
+
+
+def _go_to(studio: Studio, form: Form, request: Request) -> str:
+    studio.project.go_to(form.whole("version"))
+    return _back(request, form)
+
+
+def _replace_text(studio: Studio, form: Form, request: Request) -> str:
+    studio.project.replace_plan(form.one("text"), based_on=form.whole("version"))
+    return _back(request, form)
+
+
+def _write_notes(studio: Studio, form: Form, request: Request) -> str:
+    studio.project.write_notes(form.one("notes"))
+    return _back(request, form)
+
+
+def _cancel(studio: Studio, form: Form, request: Request) -> str:
+    studio.jobs.cancel(request.path_params["id"])
+    return _back(request, form)
+
+
+def _go_on(studio: Studio, form: Form, request: Request) -> str:
+    studio.jobs.go_on(request.path_params["id"])
+    return _back(request, form)
+
+
+def _remove(studio: Studio, form: Form, request: Request) -> str:
+    studio.jobs.remove(request.path_params["id"])
+    return _back(request, form)
+
+
+def _back(request: Request, form: Form) -> str:
+    """The screen that an action came from: a path of the studio and never an address."""
+    place = form.one("back", "/")
+    rooms = {f"/{room.name}" for room in studio_of(request).rooms}
+    base = "/" + place.lstrip("/").partition("/")[0].partition("?")[0]
+    if place.startswith("//") or "\\" in place or base not in rooms | {"/", "/history"}:
+        raise InputError("The form does not say which screen it is from; reload the page.")
+    return place
+
+
+# -- what happens meanwhile
+
+
+async def _events(request: Request) -> Response:
+    headers = {"x-accel-buffering": "no"}
+    stream = _news(studio_of(request), request)
+    return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
+
+
+async def _news(studio: Studio, request: Request) -> AsyncIterator[str]:
+    """A line for every change of the plan and every step of a job, until the page is left."""
+    known: dict[str, str] = {}
+    while not await request.is_disconnected():
+        news = {"version": str(studio.project.version.number)}
+        for job in studio.jobs.all():
+            if job.is_running or job.id in known:
+                news[job.id] = json.dumps(job.to_dict())
+        for name, text in news.items():
+            if known.get(name) != text:
+                kind = "version" if name == "version" else "job"
+                yield f"event: {kind}\ndata: {text}\n\n"
+        known |= news
+        await asyncio.sleep(_LOOK)
+
+
+# -- files and failures
+
+
+@cache
+def _style_text() -> str:
+    return environment("shoal.app.studio").get_template("studio.css.j2").render()
+
+
+def _style(request: Request) -> Response:
+    return Response(_style_text(), media_type="text/css")
+
+
+def _theme(request: Request) -> Response:
+    script, *_ = environment().loader.get_source(environment(), "theme.js")  # type: ignore[union-attr]
+    return Response(script, media_type="text/javascript")
+
+
+def _nowhere(request: Request, cause: Exception) -> Response:
+    sentence = "There is no such page in the studio; the rooms are on the left."
+    return HTMLResponse(render(request, "refusal.html.j2", sentence=sentence), 404)
+
+
+def _unexpected(request: Request, cause: Exception) -> Response:
+    """Without a word of the exception, which may quote the data."""
+    sentence = (
+        f"Something unexpected happened ({type(cause).__name__}). Nothing was lost: the plan is "
+        "on disk. Please report it with what you did."
+    )
+    return HTMLResponse(f'<p id="sentence" role="alert">{sentence}</p>', 500)

@@ -1,0 +1,144 @@
+"""The table of a project in the server's memory: read once, coded once, counted once.
+
+It is read where it lies, in a thread of its own, and kept for as long as the file and the way of
+reading it stay the same. Pages get a :class:`Loaded`; while there is none they show that the table
+is being read.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, TimeoutError
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+from shoal.app.studio._project import Project
+from shoal.errors import InputError, ReadError, RolesError, ShoalError
+from shoal.table import Roles, RoleSuggestion, Table, read, suggest_roles
+
+#: What may be said about how a source is read, by the name in ``[source]`` of studio.toml.
+READING: Final = (
+    "format", "delimiter", "encoding", "decimal", "missing_values", "sheet", "header"
+)  # fmt: skip
+#: A page waits so long for a table that is being read, and shows that it waits after that.
+PATIENCE: Final = 0.8
+
+
+class StillReading(Exception):
+    """The table is not there yet: the page says so and asks again."""
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A table without roles, and what was found out about it."""
+
+    table: Table
+    suggestion: RoleSuggestion
+    key: tuple[Any, ...]
+
+    def with_roles(self, roles: Roles | None) -> Table:
+        """The table with the plan's roles; columns and counts are shared with all others."""
+        roles = Roles() if roles is None else roles
+        known = self._tables
+        if roles not in known:
+            absent = [name for _, name in roles.items() if name not in self.table.columns]
+            if absent:
+                raise RolesError(
+                    f"The plan has a role for '{absent[0]}', which the table does not have; take "
+                    "it out of the plan, or choose the table that the plan was made for."
+                )
+            known[roles] = self.table.with_roles(roles)
+        return known[roles]
+
+    @cached_property
+    def _tables(self) -> dict[Roles, Table]:
+        return {}
+
+
+class Dataset:
+    """Reads the source of a project and keeps it."""
+
+    def __init__(self, project: Project, roots: tuple[Path, ...]) -> None:
+        self._project = project
+        self.roots = roots
+        self._threads = ThreadPoolExecutor(1, "shoal-reading")
+        self._lock = threading.Lock()
+        self._reading: tuple[tuple[Any, ...], Future[Loaded]] | None = None
+
+    @property
+    def source(self) -> Path | None:
+        """The file of the table, below one of the folders that may be read."""
+        named = self._project.settings.get("source", {}).get("path")
+        return None if not named else self.allowed(str(named))
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """How the source is read, where the project says so."""
+        given: Mapping[str, Any] = self._project.settings.get("source", {})
+        return {name: given[name] for name in READING if name in given}
+
+    def allowed(self, named: str) -> Path:
+        """A path that was typed, if it lies below a folder that the studio was started with.
+
+        Links are followed first. Nothing is said about what lies elsewhere.
+        """
+        try:
+            place = Path(os.path.realpath(self._project.folder / named))
+        except (OSError, ValueError):
+            raise InputError("This is not the path of a file.") from None
+        if not any(place.is_relative_to(root) for root in self.roots):
+            folders = ", ".join(f"'{root}'" for root in self.roots)
+            raise InputError(
+                f"The studio reads files below {folders}; start it with 'shoal studio' and the "
+                "path of this file to work with it."
+            )
+        return place
+
+    def start(self) -> Future[Loaded] | None:
+        """Begin to read, unless the table is there already; None without a source."""
+        source = self.source
+        if source is None:
+            return None
+        options = self.options
+        try:
+            state = source.stat()
+        except OSError:
+            raise ReadError(f"There is no file '{source.name}' where the project says.") from None
+        listed = tuple((name, str(value)) for name, value in sorted(options.items()))
+        key = (str(source), state.st_mtime_ns, state.st_size, listed)
+        with self._lock:
+            if self._reading is None or self._reading[0] != key:
+                if self._reading is not None:
+                    self._reading[1].cancel()
+                self._reading = key, self._threads.submit(_load, source, options, key)
+            return self._reading[1]
+
+    def loaded(self, patience: float = PATIENCE) -> Loaded:
+        """The table; StillReading where it takes longer than a page waits."""
+        reading = self.start()
+        if reading is None:
+            raise InputError("No table is chosen yet; choose one under Data.")
+        try:
+            return reading.result(patience)
+        except TimeoutError:
+            raise StillReading from None
+
+    @property
+    def if_loaded(self) -> Loaded | None:
+        """The table if it is there at this moment, for marks that must not wait."""
+        try:
+            return self.loaded(0.0)
+        except (StillReading, ShoalError):
+            return None
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _load(source: Path, options: dict[str, Any], key: tuple[Any, ...]) -> Loaded:
+    table = read(source, **options)
+    return Loaded(table, suggest_roles(table), key)

@@ -1,0 +1,297 @@
+"""Work in the background: a process for each job, whose folder in ``runs/`` is all of its state.
+
+``job.json`` says what is to be done, ``progress.json`` how far it is, ``outcome.json`` how it
+ended. While the process lives it holds a lock on the folder. So a server that was killed finds
+every job again: done, still running, or interrupted and ready to go on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from shoal.errors import InputError
+from shoal.workflow.release._folder import complete_files
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+JOB, PROGRESS, OUTCOME, LOCK, RESULT = (
+    "job.json", "progress.json", "outcome.json", "lock", "result.json"
+)  # fmt: skip
+_GRACE: Final = 5.0  # seconds that a process has to clean up after it was asked to stop
+_SEEN_TOO_EARLY: Final = 0.03
+
+State = Literal["running", "done", "refused", "failed", "stopped", "interrupted"]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job as its folder shows it."""
+
+    folder: Path
+    kind: str
+    title: str
+    options: Mapping[str, Any]
+    version: int
+    plan: str
+    started: float
+    state: State
+    label: str = ""
+    share: float = 0.0
+    sentence: str = ""
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def id(self) -> str:
+        return self.folder.name
+
+    @property
+    def is_running(self) -> bool:
+        return self.state == "running"
+
+    @property
+    def can_go_on(self) -> bool:
+        return self.state in ("stopped", "interrupted", "failed")
+
+    @property
+    def when(self) -> str:
+        return datetime.fromtimestamp(self.started).strftime("%Y-%m-%d %H:%M")
+
+    @property
+    def seconds_left(self) -> float | None:
+        """About how long it still takes; None where it is too early to say."""
+        if not self.is_running or self.share < _SEEN_TOO_EARLY:
+            return None
+        return (time.time() - self.started) * (1 - self.share) / self.share
+
+    @property
+    def left(self) -> str:
+        """The time left in words."""
+        seconds = self.seconds_left
+        if seconds is None:
+            return ""
+        if seconds < 90:
+            return f"about {max(1, round(seconds))} s left"
+        return f"about {round(seconds / 60)} min left"
+
+    def result(self, name: str = RESULT) -> Any:
+        """What it found; None where there is nothing yet."""
+        return _read_json(self.folder / name)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What the page shows while it runs."""
+        return {
+            "id": self.id,
+            "state": self.state,
+            "label": self.label,
+            "share": round(self.share, 3),
+            "left": self.left,
+        }
+
+
+class Jobs:
+    """The jobs of a project."""
+
+    def __init__(self, runs: Path) -> None:
+        self._runs = runs
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._lock = threading.Lock()
+
+    def start(
+        self,
+        kind: str,
+        title: str,
+        *,
+        source: Path,
+        reading: Mapping[str, Any],
+        plan: str,
+        version: int,
+        options: Mapping[str, Any] | None = None,
+    ) -> Job:
+        """Begin a job in a process of its own."""
+        name = f"{datetime.now():%Y%m%d-%H%M%S}-{kind}-{secrets.token_hex(2)}"
+        folder = self._runs / name
+        folder.mkdir(mode=0o700)
+        facts = {
+            "kind": kind,
+            "title": title,
+            "source": str(source),
+            "reading": dict(reading),
+            "plan": plan,
+            "version": version,
+            "options": dict(options or {}),
+            "started": time.time(),
+        }
+        write_json(folder / JOB, facts)
+        return self._run(folder)
+
+    def go_on(self, id: str) -> Job:
+        """Begin again where a job was stopped; what it keeps as it goes is not done again."""
+        job = self.get(id)
+        if not job.can_go_on:
+            raise InputError("This job runs or is done; there is nothing to go on with.")
+        facts = _read_json(job.folder / JOB) | {"started": time.time()}
+        for name in (OUTCOME, PROGRESS):
+            (job.folder / name).unlink(missing_ok=True)
+        write_json(job.folder / JOB, facts)
+        return self._run(job.folder)
+
+    def _run(self, folder: Path) -> Job:
+        held = _locked(folder)  # handed to the process: held from the first moment on
+        try:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "shoal.app.studio._work", str(folder)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+                pass_fds=() if held is None else (held,),
+            )
+        finally:
+            if held is not None:
+                os.close(held)
+        write_json(folder / "process.json", {"pid": process.pid})
+        with self._lock:
+            self._processes[folder.name] = process
+        return self.get(folder.name)
+
+    def all(self, *kinds: str) -> list[Job]:
+        """The jobs, the newest first."""
+        folders = sorted(self._runs.iterdir(), reverse=True)
+        found = [self._seen(folder) for folder in folders if (folder / JOB).is_file()]
+        return [job for job in found if job is not None and (not kinds or job.kind in kinds)]
+
+    def latest(self, *kinds: str) -> Job | None:
+        """The newest job of a kind."""
+        return next(iter(self.all(*kinds)), None)
+
+    def get(self, id: str) -> Job:
+        folder = self._runs / id
+        found = self._seen(folder) if folder.parent == self._runs else None
+        if found is None:
+            raise InputError("There is no such job in this project.")
+        return found
+
+    def _seen(self, folder: Path) -> Job | None:
+        facts = _read_json(folder / JOB)
+        if facts is None:
+            return None
+        outcome = _read_json(folder / OUTCOME)
+        progress = _read_json(folder / PROGRESS) or {}
+        alive = self._is_alive(folder)
+        state: State = "running" if alive else "interrupted"
+        if outcome is not None:
+            state = outcome["state"]
+        outcome = outcome or {}
+        return Job(
+            folder,
+            facts["kind"],
+            facts["title"],
+            facts["options"],
+            facts["version"],
+            facts["plan"],
+            facts["started"],
+            state,
+            progress.get("label", "Starting"),
+            1.0 if state == "done" else progress.get("share", 0.0),
+            outcome.get("sentence", ""),
+            tuple(outcome.get("warnings", ())),
+        )
+
+    def _is_alive(self, folder: Path) -> bool:
+        with self._lock:
+            process = self._processes.get(folder.name)
+        if process is not None:
+            return process.poll() is None
+        return _is_locked(folder)
+
+    def cancel(self, id: str) -> Job:
+        """Ask the process of a job to stop, and end it if it does not."""
+        job = self.get(id)
+        if job.is_running:
+            _end(job.folder)
+            if self.get(id).state == "interrupted":
+                write_json(job.folder / OUTCOME, {"state": "stopped", "sentence": "Stopped."})
+        return self.get(id)
+
+    def remove(self, id: str) -> None:
+        """Take away a job that has ended, with all that it found."""
+        job = self.get(id)
+        if job.is_running:
+            raise InputError("This job is running; stop it first.")
+        shutil.rmtree(job.folder)
+
+    def close(self) -> None:
+        """Stop what runs: it goes on when somebody asks for it."""
+        for job in self.all():
+            if job.is_running:
+                self.cancel(job.id)
+        for process in self._processes.values():
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(_GRACE)
+
+
+def _end(folder: Path) -> None:
+    pid = (_read_json(folder / "process.json") or {}).get("pid")
+    if not isinstance(pid, int):
+        return
+    for number in (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(pid, number)
+        end = time.monotonic() + _GRACE
+        while time.monotonic() < end:
+            if not _is_locked(folder):
+                return
+            time.sleep(0.05)
+
+
+def _locked(folder: Path) -> int | None:
+    if fcntl is None:
+        return None
+    descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return descriptor
+
+
+def _is_locked(folder: Path) -> bool:
+    if fcntl is None:
+        return False
+    try:
+        descriptor = os.open(folder / LOCK, os.O_RDWR)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def write_json(path: Path, facts: Any) -> None:
+    """Write facts in one step, readable by their owner alone."""
+    with complete_files(path.parent) as aside:
+        (aside / path.name).write_text(json.dumps(facts, ensure_ascii=False), encoding="utf-8")
+
+
+def _read_json(path: Path) -> Any:
+    with contextlib.suppress(OSError, ValueError):
+        return json.loads(path.read_text(encoding="utf-8"))
+    return None

@@ -1,0 +1,233 @@
+"""What every screen is made with: a page, an action, the rooms and how each of them stands.
+
+A *page* answers a GET with a screen. An *action* answers a POST: it changes something and sends the
+browser back to a page, so that every screen can be reloaded. Both work in a thread and never hold
+up the server. What Shoal refuses is shown as its one sentence.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, Protocol
+from urllib.parse import parse_qsl
+
+import tomlkit
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from shoal.app.studio._code import python_of
+from shoal.app.studio._dataset import Dataset, StillReading
+from shoal.app.studio._jobs import Job, Jobs
+from shoal.app.studio._project import Conflict, Project
+from shoal.errors import InputError, ShoalError
+from shoal.workflow.report._render import environment
+
+_LONGEST_FORM: Final = 2_000_000
+_MOST_FIELDS: Final = 20_000
+
+Standing = Literal["done", "attention", "blocks", "open"]
+
+
+@dataclass(frozen=True)
+class Mark:
+    """How a room stands, in a word and a sentence."""
+
+    standing: Standing
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Room:
+    """A screen: its name in addresses, its title, and why it is there.
+
+    ``why`` has two or three sentences for the drawer; ``docs`` is the page of the documentation.
+    ``mark`` must not wait: it is asked for on every page.
+    """
+
+    name: str
+    title: str
+    why: str
+    docs: str
+    mark: Callable[[Studio], Mark]
+    routes: Sequence[Route] = field(default=())
+
+
+@dataclass
+class Studio:
+    """What the screens work with."""
+
+    project: Project
+    dataset: Dataset
+    jobs: Jobs
+    rooms: tuple[Room, ...] = ()
+
+    def start(self, kind: str, title: str, **options: Any) -> Job:
+        """Begin a job on the table with the plan as it is now."""
+        source, version = self.dataset.source, self.project.version
+        if source is None:
+            raise InputError("No table is chosen yet; choose one under Data.")
+        _ = self.project.plan  # a plan that cannot be read is refused here
+        return self.jobs.start(
+            kind,
+            title,
+            source=source,
+            reading=self.dataset.options,
+            plan=version.plan,
+            version=version.number,
+            options=options,
+        )
+
+
+class Form:
+    """The fields of a form."""
+
+    def __init__(self, body: bytes) -> None:
+        text = body.decode("utf-8", "replace")
+        try:
+            self._fields = parse_qsl(text, keep_blank_values=True, max_num_fields=_MOST_FIELDS)
+        except ValueError:
+            raise InputError("The form has too many fields.") from None
+
+    def all(self, name: str) -> list[str]:
+        return [value for key, value in self._fields if key == name]
+
+    def one(self, name: str, default: str | None = None) -> str:
+        """A field that must be there, unless there is a default."""
+        found = self.all(name)
+        if found:
+            return found[-1]
+        if default is None:
+            raise InputError(f"The form lacks the field '{name}'; reload the page.")
+        return default
+
+    def whole(self, name: str) -> int:
+        """A field with a whole number."""
+        try:
+            return int(self.one(name))
+        except ValueError:
+            raise InputError(f"'{name}' must be a whole number.") from None
+
+    def items(self) -> list[tuple[str, str]]:
+        return list(self._fields)
+
+
+class _Show(Protocol):
+    def __call__(self, studio: Studio, request: Request) -> Response: ...
+
+
+class _Act(Protocol):
+    def __call__(self, studio: Studio, form: Form, request: Request) -> str | Response: ...
+
+
+def page(path: str, show: _Show) -> Route:
+    """A page at a path."""
+
+    @functools.wraps(show)
+    async def endpoint(request: Request) -> Response:
+        try:
+            return await run_in_threadpool(show, studio_of(request), request)
+        except StillReading:
+            return HTMLResponse(render(request, "reading.html.j2"))
+        except ShoalError as cause:
+            return _refusal(request, cause)
+
+    return Route(path, endpoint, methods=["GET"])
+
+
+def action(path: str, act: _Act) -> Route:
+    """A change at a path; what it returns is where the browser goes."""
+
+    @functools.wraps(act)
+    async def endpoint(request: Request) -> Response:
+        body = await _body(request)
+        try:
+            going = await run_in_threadpool(act, studio_of(request), Form(body), request)
+        except StillReading:
+            return _refusal(request, InputError("The table is still being read; try again."))
+        except ShoalError as cause:
+            return _refusal(request, cause)
+        return going if isinstance(going, Response) else RedirectResponse(going, 303)
+
+    return Route(path, endpoint, methods=["POST"])
+
+
+async def _body(request: Request) -> bytes:
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > _LONGEST_FORM:
+            raise InputError("The form is too large.")
+    return body
+
+
+def studio_of(request: Request) -> Studio:
+    studio: Studio = request.app.state.studio
+    return studio
+
+
+def show(request: Request, template: str, room: Room, **facts: Any) -> HTMLResponse:
+    """A screen."""
+    return HTMLResponse(render(request, template, room=room, **facts))
+
+
+def render(request: Request, template: str, **facts: Any) -> str:
+    """Fill a template with the facts and what every page has."""
+    studio = studio_of(request)
+    filled = environment("shoal.app.studio").get_template(template)
+    return filled.render({"room": None, **_shared(studio, request), **facts})
+
+
+def _shared(studio: Studio, request: Request) -> dict[str, Any]:
+    project = studio.project
+    problem = project.problem
+    return {
+        "project": project,
+        "version": project.version,
+        "rooms": [(room, mark_of(room, studio)) for room in studio.rooms],
+        "problem": problem,
+        "undoable": project.undoable,
+        "redoable": project.redoable,
+        "toml": project.version.plan,
+        "python": "" if problem else python_of(project.plan, studio.dataset.source),
+        "running": [job for job in studio.jobs.all() if job.is_running],
+        "path": request.url.path,
+    }
+
+
+def mark_of(room: Room, studio: Studio) -> Mark:
+    """How a room stands; where it cannot be said, why."""
+    try:
+        return room.mark(studio)
+    except StillReading:
+        return Mark("open", "the table is being read")
+    except ShoalError as cause:
+        return Mark("blocks", str(cause))
+
+
+def _refusal(request: Request, cause: ShoalError) -> Response:
+    """The sentence of an error: in its place on the page, or as a page of its own."""
+    code = 409 if isinstance(cause, Conflict) else 422
+    text = render(request, "refusal.html.j2", sentence=str(cause))
+    to = {"hx-retarget": "#problem", "hx-reswap": "innerHTML show:#problem:top"}
+    return HTMLResponse(text, code, headers=to | {"hx-reselect": "#sentence"})
+
+
+def set_in(document: Any, path: Sequence[str], value: Any) -> None:
+    """Set an entry of a TOML document by its path; None takes it out, with tables left empty."""
+    *tables, last = path
+    place = document
+    for name in tables:
+        if name not in place:
+            if value is None:
+                return
+            place[name] = tomlkit.table()
+        place = place[name]
+    if value is None:
+        if last in place:
+            del place[last]
+    else:
+        place[last] = value

@@ -1,0 +1,254 @@
+"""A project: the folder that is the state of the studio, and the versions of its plan.
+
+``plan.toml`` is the plan that the command line runs. ``studio.toml`` has what a plan does not say:
+where the table is and how it is read, the reasons for roles, who a release is for. Every change of
+either is a version in ``history/``. A version is on disk before the files are replaced, so that a
+kill at any moment loses at most the click that was under way. A file that was edited elsewhere
+becomes a version when it is next looked at.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import tomlkit
+from tomlkit import TOMLDocument
+from tomlkit.exceptions import ParseError
+
+from shoal.errors import InputError, PlanError, ShoalError
+from shoal.workflow import Plan
+from shoal.workflow.release._folder import complete_files
+
+PLAN: Final = "plan.toml"
+STUDIO: Final = "studio.toml"
+NOTES: Final = "notes.md"
+_HISTORY, _HEAD = "history", "head"
+_ELSEWHERE: Final = "edited outside of the studio"
+_LONGEST_NOTES: Final = 200_000
+
+Edit = Callable[[TOMLDocument, TOMLDocument], None]
+
+
+class Conflict(InputError):
+    """What a page shows was changed elsewhere meanwhile."""
+
+
+@dataclass(frozen=True)
+class Version:
+    """The plan and what belongs to it at one moment."""
+
+    number: int
+    parent: int
+    when: str
+    what: str
+    plan: str
+    studio: str
+
+    def same_texts(self, plan: str, studio: str) -> bool:
+        return (self.plan, self.studio) == (plan, studio)
+
+
+class Project:
+    """The folder of a project.
+
+    Parameters
+    ----------
+    folder : path
+        Made with mode 0700 where it is not there.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._lock = threading.RLock()
+        for place in (folder, folder / _HISTORY, folder / "runs"):
+            place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._versions = dict(self._read_versions())
+        self._head = self._read_head()
+        self._parsed: tuple[str, Plan | ShoalError] | None = None
+        self.refresh()
+
+    @property
+    def name(self) -> str:
+        return self.folder.name
+
+    # -- looking
+
+    def refresh(self) -> Version:
+        """The version in force; a file that was edited elsewhere becomes one first."""
+        with self._lock:
+            plan, studio = self._text(PLAN), self._text(STUDIO)
+            head = self._versions.get(self._head)
+            if head is None or not head.same_texts(plan, studio):
+                what = "opened" if head is None else _ELSEWHERE
+                head = self._record(what, plan, studio)
+                self._point_at(head.number)
+            return head
+
+    @property
+    def version(self) -> Version:
+        return self.refresh()
+
+    @property
+    def plan(self) -> Plan:
+        """The plan; PlanError where the file does not hold one."""
+        text = self.version.plan
+        if self._parsed is None or self._parsed[0] != text:
+            try:
+                self._parsed = text, Plan.from_toml(text, folder=self.folder)
+            except ShoalError as cause:
+                self._parsed = text, cause
+        found = self._parsed[1]
+        if isinstance(found, ShoalError):
+            raise found
+        return found
+
+    @property
+    def problem(self) -> str | None:
+        """Why the plan cannot be read; None where it can."""
+        try:
+            _ = self.plan, self.settings
+        except ShoalError as cause:
+            return str(cause)
+        return None
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What ``studio.toml`` says."""
+        return _parsed(self.version.studio, STUDIO).unwrap()
+
+    @property
+    def notes(self) -> str:
+        return self._text(NOTES)
+
+    # -- changing
+
+    def change(self, what: str, edit: Edit, *, based_on: int | None = None) -> Version:
+        """Edit both documents; comments stay. A plan that Shoal does not understand is refused.
+
+        ``based_on`` is the version that a page shows whose whole text is replaced: where it is no
+        longer in force, the change is refused, since it would undo somebody else's.
+        """
+        with self._lock:
+            head = self.refresh()
+            if based_on is not None and based_on != head.number:
+                raise Conflict(
+                    "The plan was changed meanwhile, in another tab or in an editor; look at it "
+                    "as it is now, and make your change again."
+                )
+            plan, studio = _parsed(head.plan, PLAN), _parsed(head.studio, STUDIO)
+            edit(plan, studio)
+            texts = tomlkit.dumps(plan), tomlkit.dumps(studio)
+            if head.same_texts(*texts):
+                return head
+            Plan.from_toml(texts[0], folder=self.folder)
+            return self._put(self._record(what, *texts))
+
+    def replace_plan(self, text: str, *, based_on: int) -> Version:
+        """Put another text in the place of the plan."""
+        text = text.replace("\r\n", "\n")
+        with self._lock:
+            head = self.refresh()
+            if based_on != head.number:
+                raise Conflict("The plan was changed meanwhile; look at it as it is now.")
+            Plan.from_toml(text, folder=self.folder)
+            return self._put(self._record("plan edited as text", text, head.studio))
+
+    def write_notes(self, text: str) -> None:
+        if len(text) > _LONGEST_NOTES:
+            raise InputError(f"Notes have at most {_LONGEST_NOTES:,} characters.")
+        self._write({NOTES: text.replace("\r\n", "\n")})
+
+    # -- undo and redo
+
+    @property
+    def undoable(self) -> Version | None:
+        """The version before this one."""
+        return self._versions.get(self.version.parent)
+
+    @property
+    def redoable(self) -> Version | None:
+        """The newest version that came after this one."""
+        number = self.version.number
+        later = [v for v in self._versions.values() if v.parent == number]
+        return max(later, key=lambda version: version.number, default=None)
+
+    @property
+    def versions(self) -> list[Version]:
+        """All versions, the newest first."""
+        return sorted(self._versions.values(), key=lambda version: -version.number)
+
+    def go_to(self, number: int) -> Version:
+        """Put an earlier or later version in force."""
+        with self._lock:
+            self.refresh()
+            if number not in self._versions:
+                raise InputError(f"There is no version {number} of this plan.")
+            return self._put(self._versions[number])
+
+    # -- files
+
+    def _put(self, version: Version) -> Version:
+        self._write({PLAN: version.plan, STUDIO: version.studio})
+        self._point_at(version.number)
+        return version
+
+    def _record(self, what: str, plan: str, studio: str) -> Version:
+        number = max(self._versions, default=0) + 1
+        when = datetime.now(UTC).isoformat(timespec="seconds")
+        version = Version(number, self._head, when, what, plan, studio)
+        self._write({f"{number:06}.json": json.dumps(asdict(version))}, _HISTORY)
+        self._versions[number] = version
+        return version
+
+    def _point_at(self, number: int) -> None:
+        self._write({_HEAD: str(number)}, _HISTORY)
+        self._head = number
+
+    def _write(self, files: dict[str, str], place: str = "") -> None:
+        with complete_files(self.folder / place) as aside:
+            for name, text in files.items():
+                (aside / name).write_text(text, encoding="utf-8", newline="")
+
+    def _text(self, name: str) -> str:
+        try:
+            return (self.folder / name).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return ""
+        except (OSError, UnicodeDecodeError):
+            raise PlanError(f"The file '{name}' cannot be read as a UTF-8 text file.") from None
+
+    def _read_versions(self) -> Iterator[tuple[int, Version]]:
+        for path in sorted((self.folder / _HISTORY).glob("*.json")):
+            with contextlib.suppress(ValueError, TypeError, OSError):
+                version = Version(**json.loads(path.read_text(encoding="utf-8")))
+                yield version.number, version
+
+    def _read_head(self) -> int:
+        with contextlib.suppress(ValueError, OSError):
+            return int((self.folder / _HISTORY / _HEAD).read_text(encoding="utf-8"))
+        return max(self._versions, default=0)
+
+
+def _parsed(text: str, name: str) -> TOMLDocument:
+    try:
+        return tomlkit.parse(text)
+    except ParseError as cause:
+        raise PlanError(f"The file '{name}' is not valid TOML: {cause}.") from None
+
+
+def project_of(given: Path) -> tuple[Path, Path | None]:
+    """The folder of the project for a folder or a file of data, and the file."""
+    place = Path(os.path.realpath(given))
+    if place.is_dir():
+        return place, None
+    if not place.is_file():
+        raise InputError(f"There is neither a folder nor a file '{given}'; name one of the two.")
+    return place.with_name(f"{place.name.split('.')[0]}-studio"), place

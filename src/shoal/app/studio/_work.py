@@ -1,0 +1,128 @@
+"""What the process of a job does: read the table, do one thing, write what it found.
+
+It is started as ``python -m shoal.app.studio._work FOLDER`` and says nothing on its streams, since
+a traceback may hold a value of the data.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import signal
+import sys
+import time
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+from shoal.app.studio._jobs import JOB, OUTCOME, PROGRESS, RESULT, write_json
+from shoal.errors import RequirementNotMet, ShoalError, ShoalWarning, UnreachableLevel
+from shoal.table import Table, read
+from shoal.workflow import Plan
+
+_KINDS: Final = ("assess", "compare", "protect", "search", "tune")
+_OFTEN: Final = 0.2  # seconds between two words on how far a job is
+
+
+@dataclass
+class Task:
+    """What a job is to do, and where it says how far it is."""
+
+    folder: Path
+    facts: dict[str, Any]
+    _told: float = 0.0
+
+    @property
+    def options(self) -> dict[str, Any]:
+        options: dict[str, Any] = self.facts["options"]
+        return options
+
+    @property
+    def source(self) -> Path:
+        return Path(self.facts["source"])
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The plan as it was when the job began; paths in it are the project's."""
+        return Plan.from_toml(self.facts["plan"], folder=self.folder.parent.parent)
+
+    @cached_property
+    def table(self) -> Table:
+        """The table with the plan's roles."""
+        self.progress("Reading the table", 0.0)
+        table = read(self.source, **self.facts["reading"])
+        return table if self.plan.roles is None else table.with_roles(self.plan.roles)
+
+    def progress(self, label: str, share: float) -> None:
+        """Say what is being done and which share is done; not more often than a page looks."""
+        if share < 1.0 and time.monotonic() - self._told < _OFTEN:
+            return
+        self._told = time.monotonic()
+        aside = self.folder / f".{PROGRESS}"
+        facts = {"label": label, "share": min(max(share, 0.0), 1.0)}
+        aside.write_text(json.dumps(facts), encoding="utf-8")
+        os.replace(aside, self.folder / PROGRESS)
+
+    def part(self, low: float, high: float) -> Any:
+        """A progress that counts from one share of the whole job to another."""
+        return lambda label, share: self.progress(label, low + (high - low) * share)
+
+
+def outcome_of(folder: Path) -> dict[str, Any]:
+    """Do the job of a folder, write what it found, and say how it ended."""
+    facts = json.loads((folder / JOB).read_text(encoding="utf-8"))
+    if facts["kind"] not in _KINDS:
+        return {"state": "failed", "sentence": "There is no job of this kind."}
+    run = importlib.import_module(f"shoal.app.studio.tasks.{facts['kind']}").run
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", ShoalWarning)
+        try:
+            write_json(folder / RESULT, run(Task(folder, facts)))
+        except (RequirementNotMet, UnreachableLevel) as cause:
+            outcome = {"state": "refused", "sentence": str(cause)}
+        except ShoalError as cause:
+            outcome = {"state": "failed", "sentence": str(cause)}
+        except KeyboardInterrupt:
+            outcome = {"state": "stopped", "sentence": "Stopped."}
+        except MemoryError:
+            outcome = {"state": "failed", "sentence": "There is not enough memory for this."}
+        except BaseException as cause:  # a panic of a library is no Exception
+            outcome = {"state": "failed", "sentence": _unexpected(cause)}
+        else:
+            outcome = {"state": "done", "sentence": ""}
+    said = dict.fromkeys(str(warning.message) for warning in told)
+    return outcome | {"warnings": list(said)}
+
+
+def _unexpected(cause: BaseException) -> str:
+    """Where it happened, and not what the library said: that may quote the data."""
+    trace = cause.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    place = "" if trace is None else f" in {Path(trace.tb_frame.f_code.co_filename).name}"
+    line = "" if trace is None else f", line {trace.tb_lineno}"
+    return (
+        f"Something unexpected happened: {type(cause).__name__}{place}{line}. Nothing was released."
+    )
+
+
+def _stop(number: int, frame: object) -> None:
+    signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+def main() -> None:
+    """Do the job of the folder that the call names."""
+    folder = Path(sys.argv[1])
+    os.umask(0o077)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _stop)
+    write_json(folder / OUTCOME, outcome_of(folder))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,19 @@
+"""Plan: to be built."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from shoal.app.studio._pages import Mark, Room, Studio, page, show
+
+
+def _mark(studio: Studio) -> Mark:
+    return Mark("open", "")
+
+
+def _show(studio: Studio, request: Request) -> Response:
+    return show(request, "plan.html.j2", ROOM)
+
+
+ROOM = Room("plan", "Plan", "", "concepts", _mark, [page("/plan", _show)])

@@ -1,0 +1,19 @@
+"""Search: to be built."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from shoal.app.studio._pages import Mark, Room, Studio, page, show
+
+
+def _mark(studio: Studio) -> Mark:
+    return Mark("open", "")
+
+
+def _show(studio: Studio, request: Request) -> Response:
+    return show(request, "search.html.j2", ROOM)
+
+
+ROOM = Room("search", "Search", "", "concepts", _mark, [page("/search", _show)])

@@ -1,0 +1,81 @@
+// News from the server: progress of jobs, and changes of the plan that were made elsewhere.
+
+const page = () => document.getElementById("page");
+
+// A page with something typed into it is not replaced under the hands of whoever types.
+const isTouched = () =>
+  [...page().querySelectorAll("input:not([type=hidden]), textarea, select")].some((field) =>
+    field.matches("[type=checkbox], [type=radio]")
+      ? field.checked !== field.defaultChecked
+      : field.matches("select")
+        ? [...field.options].some((o) => o.selected !== o.defaultSelected) &&
+          [...field.options].some((o) => o.defaultSelected)
+        : !field.readOnly && field.value !== field.defaultValue,
+  ) || document.activeElement?.matches("input:not([type=checkbox]):not([type=radio]), textarea");
+
+const refresh = () =>
+  htmx.ajax("GET", location.pathname + location.search, {
+    target: "#page", select: "#page", swap: "outerHTML show:none",
+  });
+
+const say = (sentence) => {
+  const news = document.getElementById("news");
+  if (!news) return;
+  const line = document.createElement("p");
+  line.className = "note";
+  const button = document.createElement("button");
+  button.type = "button";
+  button.textContent = "Show it";
+  button.addEventListener("click", refresh);
+  line.append(sentence + " ", button);
+  news.replaceChildren(line);
+};
+
+const refreshOrSay = (sentence) => (isTouched() ? say(sentence) : refresh());
+
+const running = new Set();
+
+const listen = () => {
+  const events = new EventSource("/events");
+  events.addEventListener("version", (event) => {
+    if (page() && page().dataset.version !== event.data) {
+      refreshOrSay("The plan was changed elsewhere.");
+    }
+  });
+  events.addEventListener("job", (event) => {
+    const job = JSON.parse(event.data);
+    const isNew = !running.has(job.id);
+    if (job.state === "running") {
+      running.add(job.id);
+      if (isNew && !document.querySelector(`[data-job="${job.id}"]`)) refreshOrSay("Work has begun.");
+    } else if (running.delete(job.id)) {
+      refreshOrSay("Work has ended.");
+    }
+    for (const place of document.querySelectorAll(`[data-job="${job.id}"]`)) {
+      const bar = place.querySelector("progress");
+      if (bar) bar.value = job.share;
+      const label = place.querySelector(".label");
+      if (label) label.textContent = job.state === "running" ? job.label : job.state;
+      const left = place.querySelector(".left");
+      if (left) left.textContent = job.left;
+    }
+  });
+  window.addEventListener("pagehide", () => events.close());
+};
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-copy]");
+  if (!button) return;
+  const text = document.getElementById(button.dataset.copy).value;
+  navigator.clipboard.writeText(text).then(() => {
+    button.textContent = "Copied";
+  });
+});
+
+// A choice is sent as soon as it is made.
+document.addEventListener("change", (event) => {
+  const form = event.target.closest("form[data-at-once]");
+  if (form) form.requestSubmit();
+});
+
+listen();

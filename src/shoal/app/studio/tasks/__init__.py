@@ -1,0 +1,1 @@
+"""What jobs do: one file for each kind, with one function ``run``."""

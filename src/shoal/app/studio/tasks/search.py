@@ -1,0 +1,12 @@
+"""Look at the levels of a full-domain recoding: to be built."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shoal.app.studio._work import Task
+
+
+def run(task: Task) -> dict[str, Any]:
+    """To be built."""
+    return {}
