@@ -30,6 +30,7 @@ install: $(VENV)/.installed ## Prepare .venv with everything a developer needs
 demo: $(VENV)/.installed ## The whole job on a small table: ends with a release and its report
 	$(SAY) "Running shoal demo"
 	@$(BIN)/shoal demo --out demo-release --force
+	@printf '\nIn this folder: %s\n' '$(BIN)/shoal studio demo-studio'
 
 # The documentation is built while the types are checked: each takes one processor.
 test: $(VENV)/.installed ## Everything that CI checks
@@ -86,7 +87,7 @@ bench: $(VENV)/.installed ## Run every benchmark
 		printf '\n== %s\n' "$$script"; $(BIN)/python "$$script" || exit 1; done
 
 clean: ## Remove environments, caches and what was built
-	rm -rf $(VENV) $(CORE) build dist site demo-release .hypothesis .import_linter_cache \
+	rm -rf $(VENV) $(CORE) build dist site demo-release demo-studio .hypothesis .import_linter_cache \
 		.mypy_cache .pytest_cache .ruff_cache
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -29,6 +29,8 @@ def test_demo_ends_with_a_release_and_a_report(shoal, tmp_path):
     assert "k_anonymity = 3 is met" in result.stdout
     assert report.read_text("utf-8").startswith("<!")
     assert shoal("verify", "made").exit_code == 0
+    assert "shoal studio demo-studio" in result.stdout
+    assert (tmp_path / "demo-studio" / "people.csv").read_bytes() == PEOPLE.read_bytes()
 
 
 def test_demo_refuses_to_overwrite_and_may_be_forced(shoal, tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -66,8 +67,10 @@ def demo(
         release = protect(people, plan, progress=working)
         release.save(out, format="csv", force=force, source=PEOPLE, progress=working)
         found = verify(out, original=people)
+    project = _project(out.parent)
     if as_json:
-        ui.print_json({**release_facts(release, out), "verified": found.holds})
+        facts = {"verified": found.holds, "project": project}
+        ui.print_json({**release_facts(release, out), **facts})
         return
     step(f"4. Mask by the plan {ui.printable(PLAN.name)}", *map(_done_by, release.steps))
     step(
@@ -82,7 +85,19 @@ def demo(
     told = f"{passed} of {ui.count(len(found.checks), 'check')} passed"
     step("6. Write the release, and verify it from its files", told)
     show_before_and_after(release.before, release.after)
-    _conclude(release, out)
+    _conclude(release, out, project)
+
+
+def _project(place: Path) -> Path:
+    """A project of the studio with the demo's table, and all of the way to go; or as it is."""
+    from shoal.app.demo import PEOPLE
+
+    folder = place / "demo-studio"
+    if not folder.exists():
+        folder.mkdir(mode=0o700)
+        shutil.copyfile(PEOPLE, folder / PEOPLE.name)
+        (folder / "studio.toml").write_text(f'[source]\npath = "{PEOPLE.name}"\n', encoding="utf-8")
+    return folder
 
 
 def _step(title: str, *lines: str) -> None:
@@ -107,7 +122,7 @@ def _done_by(step: StepRecord) -> str:
     return f"{step.method} ({', '.join(given)}): {done}"
 
 
-def _conclude(release: Release, out: Path) -> None:
+def _conclude(release: Release, out: Path, project: Path) -> None:
     before, after = release.before, release.after
     risks = [m["marketer_risk"].value for m in (before, after)]
     ui.heading("What it says")
@@ -128,6 +143,8 @@ def _conclude(release: Release, out: Path) -> None:
         ("report", out / "public" / "report.html"),
     ):
         ui.console().print(f"  {what:<14}{ui.printable(place)}", soft_wrap=True)
-    ui.heading("Next: the same on your own table")
+    ui.heading("Next: try it yourself, in the browser")
+    ui.command_line("shoal studio", shlex.quote(os.path.relpath(project)))
+    ui.heading("Then the same on your own table")
     ui.command_line("shoal init YOUR-DATA")
     ui.command_line("shoal verify", shlex.quote(str(out)))
