@@ -8,6 +8,7 @@ is being read.
 from __future__ import annotations
 
 import os
+import stat
 import threading
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, TimeoutError
@@ -70,16 +71,28 @@ class Dataset:
         self._reading: tuple[tuple[Any, ...], Future[Loaded]] | None = None
 
     @property
+    def _said(self) -> Mapping[str, Any]:
+        """What the project says about the source; a file that was edited may say anything."""
+        said = self._project.settings.get("source", {})
+        return said if isinstance(said, Mapping) else {}
+
+    @property
+    def named(self) -> Path | None:
+        """The file that the project names, whether or not it may be read."""
+        named = self._said.get("path")
+        return None if not named else Path(str(named))
+
+    @property
     def source(self) -> Path | None:
         """The file of the table, below one of the folders that may be read."""
-        named = self._project.settings.get("source", {}).get("path")
-        return None if not named else self.allowed(str(named))
+        named = self.named
+        return None if named is None else self.allowed(str(named))
 
     @property
     def options(self) -> dict[str, Any]:
         """How the source is read, where the project says so."""
-        given: Mapping[str, Any] = self._project.settings.get("source", {})
-        return {name: given[name] for name in READING if name in given}
+        said = self._said
+        return {name: said[name] for name in READING if name in said}
 
     def allowed(self, named: str) -> Path:
         """A path that was typed, if it lies below a folder that the studio was started with.
@@ -108,6 +121,8 @@ class Dataset:
             state = source.stat()
         except OSError:
             raise ReadError(f"There is no file '{source.name}' where the project says.") from None
+        if not stat.S_ISREG(state.st_mode):  # what is no file may never end
+            raise ReadError(f"'{source.name}' is no file; choose one.")
         listed = tuple((name, str(value)) for name, value in sorted(options.items()))
         key = (str(source), state.st_mtime_ns, state.st_size, listed)
         with self._lock:
@@ -140,5 +155,13 @@ class Dataset:
 
 
 def _load(source: Path, options: dict[str, Any], key: tuple[Any, ...]) -> Loaded:
-    table = read(source, **options)
-    return Loaded(table, suggest_roles(table), key)
+    try:
+        table = read(source, **options)
+        return Loaded(table, suggest_roles(table), key)
+    except (ShoalError, MemoryError):
+        raise
+    except Exception as cause:  # what a library says may quote the data
+        raise ReadError(
+            f"'{source.name}' cannot be read ({type(cause).__name__}); look whether it is whole, "
+            "and how it is read."
+        ) from None
