@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
@@ -39,6 +40,11 @@ NOTES: Final = "notes.md"
 _HISTORY, _HEAD, _LOCK = "history", "head", "lock"
 _ELSEWHERE: Final = "edited outside of the studio"
 _LONGEST_NOTES: Final = 200_000
+
+DATABASE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+NO_DATABASES: Final = (
+    "The studio reads files, not databases; write the rows into a file first, such as Parquet."
+)
 
 Edit = Callable[[TOMLDocument, TOMLDocument], None]
 
@@ -349,6 +355,8 @@ def _parsed(text: str, name: str) -> TOMLDocument:
 
 def project_of(given: Path) -> tuple[Path, Path | None]:
     """The folder of the project for a folder or a file of data, and the file."""
+    if DATABASE.match(os.fspath(given)) and not given.exists():
+        raise InputError(NO_DATABASES)
     place = Path(os.path.realpath(given))
     if place.is_dir():
         return place, None
