@@ -70,6 +70,7 @@ class Server:
         return self.process.returncode, out + err
 
     def close(self) -> None:
+        """Kill it outright."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.communicate()
@@ -97,7 +98,7 @@ class Server:
         assert answer.code == 200, answer.text
         return answer.text
 
-    def post(self, path: str, **fields: object) -> Answer:
+    def post(self, path: str, /, **fields: object) -> Answer:
         form = {"content_type": "application/x-www-form-urlencoded", "origin": self.origin}
         return self.ask("POST", path, urlencode(fields, doseq=True), **form)
 

@@ -101,7 +101,14 @@ class Dataset:
     def options(self) -> dict[str, Any]:
         """How the source is read, where the project says so."""
         said = self._said
-        return {name: said[name] for name in READING if name in said}
+        given = {name: said[name] for name in READING if name in said}
+        for name, value in given.items():
+            parts = value if isinstance(value, list) else [value]
+            kind = bool if name == "header" else str
+            listed = isinstance(value, list) == (name == "missing_values")
+            if not listed or not all(isinstance(part, kind) for part in parts):
+                raise ReadError(f"'{name}' under [source] of studio.toml is not what it can be.")
+        return given
 
     def allowed(self, named: str) -> Path:
         """A path that was typed, if it lies below a folder that the studio was started with.

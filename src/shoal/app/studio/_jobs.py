@@ -288,8 +288,9 @@ class Jobs:
 
 def _process_in(folder: Path) -> int | None:
     """The process of a job that another server began; it says its number when it begins."""
-    pid = (_read_json(folder / PROCESS) or {}).get("pid")
-    return pid if isinstance(pid, int) else None
+    facts = _read_json(folder / PROCESS)
+    pid = facts.get("pid") if isinstance(facts, dict) else None
+    return pid if isinstance(pid, int) and pid > 1 else None
 
 
 def _locked(folder: Path) -> int | None:

@@ -53,7 +53,7 @@ def _show(studio: Studio, request: Request) -> Response:
     if studio.project.problem is None:
         roles = studio.project.plan.roles or Roles()
         facts |= {"unit": roles.unit, "household": roles.household}
-        facts |= {"options": studio.dataset.options} | _reading(studio)
+        facts |= _reading(studio)
     if facts["found"] is not None:
         facts |= _part(facts["found"], request)
     return show(request, "data.html.j2", ROOM, **facts)
@@ -64,11 +64,13 @@ def _reading(studio: Studio) -> dict[str, Any]:
     named = studio.dataset.named
     if named is None:
         return {}
+    facts: dict[str, Any] = {"source": named}
     try:
+        facts |= {"options": studio.dataset.options}
         found = studio.dataset.loaded()
     except ShoalError as cause:
-        return {"source": named, "unread": str(cause)}
-    return {"source": named, "found": found, "manner": _in_words(found)}
+        return facts | {"unread": str(cause)}
+    return facts | {"found": found, "manner": _in_words(found)}
 
 
 def _in_words(found: Loaded) -> str:
