@@ -63,7 +63,7 @@ from shoal.table.hierarchy._round_ends import RoundEnds
 from shoal.table.hierarchy._rule import Unseen
 from shoal.table.storage._formats import DELIMITER_OF, FORMATS
 from shoal.table.storage._formulas import Formulas
-from shoal.table.storage._read import read
+from shoal.table.storage._read import Manner, manner_of, read
 from shoal.table.storage._size import available_memory, check_file_size
 from shoal.table.storage._text import source_digest
 from shoal.table.suggestion._suggest import RoleSuggestion, identifying_columns, suggest_roles
@@ -86,6 +86,7 @@ __all__ = [
     "HierarchyCodes",
     "Kind",
     "Listed",
+    "Manner",
     "Missing",
     "Numbers",
     "Outcomes",
@@ -114,6 +115,7 @@ __all__ = [
     "in_one_code",
     "interval_meanings",
     "interval_text",
+    "manner_of",
     "owned_pairs",
     "quantities",
     "read",

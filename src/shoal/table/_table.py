@@ -229,9 +229,12 @@ class Table:
         """How often each value occurs, as text, the most frequent first; missing left out."""
         return self.column(column).value_counts()
 
-    def texts(self, first: int, count: int) -> list[tuple[str | None, ...]]:
+    def texts(
+        self, first: int, count: int, columns: Sequence[str] | None = None
+    ) -> list[tuple[str | None, ...]]:
         """Some rows as texts, for a page; None where a value is missing."""
-        some = (column.series.slice(first, count) for column in self._columns.values())
+        names = self.columns if columns is None else columns
+        some = (self.column(name).series.slice(first, count) for name in names)
         return list(zip(*(each.cast(pl.String).to_list() for each in some), strict=True))
 
     def changed_cells(self, column: str, before: Table) -> Flags:

@@ -60,7 +60,7 @@ class Browser:
         assert answer.status_code == 200, answer.text
         return answer
 
-    def post(self, path: str, code: int = 200, **fields: Any) -> Any:
+    def post(self, path: str, /, code: int = 200, **fields: Any) -> Any:
         """Send a form; redirects are followed."""
         answer = self.client.post(path, data=fields, headers={"origin": ORIGIN})
         assert answer.status_code == code, answer.text

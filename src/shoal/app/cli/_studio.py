@@ -21,7 +21,7 @@ shoal studio projects/survey --no-browser --port 8765
 """)
 def studio(
     place: Annotated[Path, typer.Argument()] = Path(),
-    port: Annotated[int, typer.Option(min=0, max=65535)] = 0,
+    port: Annotated[int, typer.Option(min=0, max=65535, show_default=False)] = 0,
     no_browser: bool = False,
 ) -> None:
     """Work in the browser: from a table to a release that is verified and signed.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import secrets
 import socket
 import webbrowser
@@ -10,10 +11,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Thread
+from typing import Final
 
 from shoal.errors import InputError, MissingExtra
 
 __all__ = ["Address", "serve"]
+
+_DOOR: Final = "open.html"
+_MOST_CONNECTIONS: Final = 200
 
 
 @dataclass(frozen=True)
@@ -54,27 +60,34 @@ def serve(
 
     folder, source = project_of(given)
     project = Project(folder)
-    roots = (folder,) if source is None else (folder, source.parent)
-    studio = make_studio(project, roots)
-    if source is not None:
-        choose(studio, source)
-    with _listening(port) as listener:
+    with project.held(), _listening(port) as listener:
+        studio = make_studio(project, () if source is None else (source.parent,))
+        if source is not None:
+            choose(studio, source)
         address = Address(listener.getsockname()[1], secrets.token_urlsafe(32))
-        app = make_app(studio, port=address.port, token=address.token)
+        door = folder / _DOOR
+        app = make_app(
+            studio,
+            port=address.port,
+            token=address.token,
+            entered=lambda: door.unlink(missing_ok=True),
+        )
         config = uvicorn.Config(
             app,
+            http="h11",
             log_config=None,
             access_log=False,
             server_header=False,
             lifespan="off",
+            limit_concurrency=_MOST_CONNECTIONS,
             timeout_graceful_shutdown=1,
             ws="none",
         )
-        logging.getLogger("uvicorn").disabled = True  # a traceback may hold a value of the data
-        logging.getLogger("uvicorn.error").disabled = True
+        for name in ("uvicorn", "uvicorn.error", "asyncio"):
+            logging.getLogger(name).disabled = True  # a traceback may hold a value of the data
         server = uvicorn.Server(config)
         told(address, folder)
-        with _opened(address, folder) if browser else nullcontext():
+        with _opened(address, door) if browser else nullcontext():
             try:
                 server.run(sockets=[listener])
             finally:
@@ -85,9 +98,11 @@ def serve(
 @contextmanager
 def _listening(port: int) -> Iterator[socket.socket]:
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if os.name == "posix":  # elsewhere it would share the port with whoever listens there
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind(("127.0.0.1", port))
+            listener.listen()
         except (OSError, OverflowError):
             raise InputError(
                 f"Port {port} is taken or not allowed; leave --port out, or name another one."
@@ -96,15 +111,18 @@ def _listening(port: int) -> Iterator[socket.socket]:
 
 
 @contextmanager
-def _opened(address: Address, folder: Path) -> Iterator[None]:
-    """Open the page by a file that only its owner may read: other users see what is called."""
-    page = folder / "open.html"
+def _opened(address: Address, door: Path) -> Iterator[None]:
+    """Open the page by a file that only its owner may read: other users see what is called.
+
+    Some browsers of a terminal hold up whoever opens them.
+    """
+    from shoal.workflow.release._folder import write_private
+
     text = f'<!doctype html><meta http-equiv="refresh" content="0;url={address.entrance}">'
-    page.unlink(missing_ok=True)
-    page.touch(mode=0o600)
-    page.write_text(text, encoding="utf-8")
+    door.unlink(missing_ok=True)
+    write_private(door, text.encode())
     try:
-        webbrowser.open(page.as_uri())
+        Thread(target=webbrowser.open, args=[door.as_uri()], daemon=True).start()
         yield
     finally:
-        page.unlink(missing_ok=True)
+        door.unlink(missing_ok=True)

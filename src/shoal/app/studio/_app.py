@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+import os
+import re
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Final
 
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
@@ -22,24 +26,35 @@ from shoal.app.studio._pages import Form, Studio, action, mark_of, page, render,
 from shoal.app.studio._project import Project
 from shoal.app.studio._security import Gate
 from shoal.app.studio.screens import ROOMS
-from shoal.errors import InputError
+from shoal.errors import InputError, ShoalError
 from shoal.workflow.report._render import environment
 
 _STATIC: Final = Path(__file__).with_name("static")
+#: A path of the studio and never an address: the first part is the name of a room.
+_PLACE: Final = re.compile(r"/(?:([a-z]+)(?:/[!-\[\]-~]*)?)?(?:\?[!-\[\]-~]*)?")
+_LATEST: Final = 20  # jobs that a page is told of
 _LOOK: Final = 0.4  # seconds between two looks at the jobs and the plan
 
 
 def make_studio(project: Project, roots: tuple[Path, ...]) -> Studio:
-    """The studio of a project; files are read below the roots and nowhere else."""
+    """The studio of a project; files are read below the roots and nowhere else.
+
+    The table that the project names when it is opened may be read as well: it was chosen before.
+    """
     allowed = tuple(dict.fromkeys((project.folder, *roots)))
-    jobs = Jobs(project.folder / "runs")
-    return Studio(project, Dataset(project, allowed), jobs, ROOMS)
+    dataset = Dataset(project, allowed)
+    with suppress(ShoalError):
+        if dataset.named is not None:
+            dataset.roots += (Path(os.path.realpath(project.folder / dataset.named)),)
+    return Studio(project, dataset, Jobs(project.folder / "runs"), ROOMS)
 
 
-def make_app(studio: Studio, *, port: int, token: str) -> ASGIApp:
+def make_app(
+    studio: Studio, *, port: int, token: str, entered: Callable[[], None] | None = None
+) -> ASGIApp:
     """The whole application, gate included."""
     routes = [
-        Route("/", _home),
+        page("/", _home),
         Route("/events", _events),
         Route("/static/studio.css", _style),
         Route("/static/theme.js", _theme),
@@ -55,13 +70,12 @@ def make_app(studio: Studio, *, port: int, token: str) -> ASGIApp:
     ]
     inside = Starlette(routes=routes, exception_handlers={404: _nowhere, 500: _unexpected})
     inside.state.studio = studio
-    return Gate(inside, port=port, token=token)
+    return Gate(inside, port=port, token=token, entered=entered)
 
 
-def _home(request: Request) -> Response:
+def _home(studio: Studio, request: Request) -> Response:
     """The first room that is not done."""
-    studio = studio_of(request)
-    if studio.dataset.source is None or studio.project.problem:
+    if studio.project.problem or studio.dataset.named is None:
         return RedirectResponse("/data", 303)
     for room in studio.rooms:
         if mark_of(room, studio).standing != "done":
@@ -107,11 +121,11 @@ def _remove(studio: Studio, form: Form, request: Request) -> str:
 
 
 def _back(request: Request, form: Form) -> str:
-    """The screen that an action came from: a path of the studio and never an address."""
+    """The screen that an action came from."""
     place = form.one("back", "/")
-    rooms = {f"/{room.name}" for room in studio_of(request).rooms}
-    base = "/" + place.lstrip("/").partition("/")[0].partition("?")[0]
-    if place.startswith("//") or "\\" in place or base not in rooms | {"/", "/history"}:
+    found = _PLACE.fullmatch(place)
+    rooms = {None, "history", *(room.name for room in studio_of(request).rooms)}
+    if found is None or found[1] not in rooms:
         raise InputError("The form does not say which screen it is from; reload the page.")
     return place
 
@@ -129,16 +143,19 @@ async def _news(studio: Studio, request: Request) -> AsyncIterator[str]:
     """A line for every change of the plan and every step of a job, until the page is left."""
     known: dict[str, str] = {}
     while not await request.is_disconnected():
-        news = {"version": str(studio.project.version.number)}
-        for job in studio.jobs.all():
-            if job.is_running or job.id in known:
-                news[job.id] = json.dumps(job.to_dict())
+        news = await run_in_threadpool(_states, studio)
         for name, text in news.items():
             if known.get(name) != text:
                 kind = "version" if name == "version" else "job"
                 yield f"event: {kind}\ndata: {text}\n\n"
         known |= news
         await asyncio.sleep(_LOOK)
+
+
+def _states(studio: Studio) -> dict[str, str]:
+    """The version of the plan, and how each of the latest jobs is."""
+    jobs = {job.id: json.dumps(job.to_dict()) for job in studio.jobs.all()[:_LATEST]}
+    return {"version": str(studio.project.version.number), **jobs}
 
 
 # -- files and failures

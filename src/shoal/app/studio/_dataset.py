@@ -8,6 +8,7 @@ is being read.
 from __future__ import annotations
 
 import os
+import stat
 import threading
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, TimeoutError
@@ -18,7 +19,15 @@ from typing import Any, Final
 
 from shoal.app.studio._project import Project
 from shoal.errors import InputError, ReadError, RolesError, ShoalError
-from shoal.table import Roles, RoleSuggestion, Table, read, suggest_roles
+from shoal.table import (
+    Manner,
+    Roles,
+    RoleSuggestion,
+    Table,
+    manner_of,
+    read,
+    suggest_roles,
+)
 
 #: What may be said about how a source is read, by the name in ``[source]`` of studio.toml.
 READING: Final = (
@@ -39,6 +48,7 @@ class Loaded:
     table: Table
     suggestion: RoleSuggestion
     key: tuple[Any, ...]
+    manner: Manner
 
     def with_roles(self, roles: Roles | None) -> Table:
         """The table with the plan's roles; columns and counts are shared with all others."""
@@ -70,16 +80,35 @@ class Dataset:
         self._reading: tuple[tuple[Any, ...], Future[Loaded]] | None = None
 
     @property
+    def _said(self) -> Mapping[str, Any]:
+        """What the project says about the source; a file that was edited may say anything."""
+        said = self._project.settings.get("source", {})
+        return said if isinstance(said, Mapping) else {}
+
+    @property
+    def named(self) -> Path | None:
+        """The file that the project names, whether or not it may be read."""
+        named = self._said.get("path")
+        return None if not named else Path(str(named))
+
+    @property
     def source(self) -> Path | None:
         """The file of the table, below one of the folders that may be read."""
-        named = self._project.settings.get("source", {}).get("path")
-        return None if not named else self.allowed(str(named))
+        named = self.named
+        return None if named is None else self.allowed(str(named))
 
     @property
     def options(self) -> dict[str, Any]:
         """How the source is read, where the project says so."""
-        given: Mapping[str, Any] = self._project.settings.get("source", {})
-        return {name: given[name] for name in READING if name in given}
+        said = self._said
+        given = {name: said[name] for name in READING if name in said}
+        for name, value in given.items():
+            parts = value if isinstance(value, list) else [value]
+            kind = bool if name == "header" else str
+            listed = isinstance(value, list) == (name == "missing_values")
+            if not listed or not all(isinstance(part, kind) for part in parts):
+                raise ReadError(f"'{name}' under [source] of studio.toml is not what it can be.")
+        return given
 
     def allowed(self, named: str) -> Path:
         """A path that was typed, if it lies below a folder that the studio was started with.
@@ -108,6 +137,8 @@ class Dataset:
             state = source.stat()
         except OSError:
             raise ReadError(f"There is no file '{source.name}' where the project says.") from None
+        if not stat.S_ISREG(state.st_mode):  # what is no file may never end
+            raise ReadError(f"'{source.name}' is no file; choose one.")
         listed = tuple((name, str(value)) for name, value in sorted(options.items()))
         key = (str(source), state.st_mtime_ns, state.st_size, listed)
         with self._lock:
@@ -140,5 +171,13 @@ class Dataset:
 
 
 def _load(source: Path, options: dict[str, Any], key: tuple[Any, ...]) -> Loaded:
-    table = read(source, **options)
-    return Loaded(table, suggest_roles(table), key)
+    try:
+        table = read(source, **options)
+        return Loaded(table, suggest_roles(table), key, manner_of(source, table, **options))
+    except (ShoalError, MemoryError):
+        raise
+    except Exception as cause:  # what a library says may quote the data
+        raise ReadError(
+            f"'{source.name}' cannot be read ({type(cause).__name__}); look whether it is whole, "
+            "and how it is read."
+        ) from None

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -31,11 +32,14 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-JOB, PROGRESS, OUTCOME, LOCK, RESULT = (
-    "job.json", "progress.json", "outcome.json", "lock", "result.json"
+JOB, PROGRESS, OUTCOME, LOCK, RESULT, PROCESS = (
+    "job.json", "progress.json", "outcome.json", "lock", "result.json", "process.json"
 )  # fmt: skip
+_ID: Final = re.compile(r"\d{8}-\d{6}-[a-z]+-[0-9a-f]{4}")
 _GRACE: Final = 5.0  # seconds that a process has to clean up after it was asked to stop
 _SEEN_TOO_EARLY: Final = 0.03
+
+_PROBING: Final = threading.Lock()
 
 State = Literal["running", "done", "refused", "failed", "stopped", "interrupted"]
 
@@ -111,6 +115,7 @@ class Jobs:
     def __init__(self, runs: Path) -> None:
         self._runs = runs
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._ended: dict[str, Job] = {}
         self._lock = threading.Lock()
 
     def start(
@@ -127,7 +132,6 @@ class Jobs:
         """Begin a job in a process of its own."""
         name = f"{datetime.now():%Y%m%d-%H%M%S}-{kind}-{secrets.token_hex(2)}"
         folder = self._runs / name
-        folder.mkdir(mode=0o700)
         facts = {
             "kind": kind,
             "title": title,
@@ -138,8 +142,14 @@ class Jobs:
             "options": dict(options or {}),
             "started": time.time(),
         }
-        write_json(folder / JOB, facts)
-        return self._run(folder)
+        try:
+            folder.mkdir(mode=0o700)
+            write_json(folder / JOB, facts)
+            return self._run(folder)
+        except OSError as cause:
+            shutil.rmtree(folder, ignore_errors=True)
+            why = cause.strerror or "the system refuses it"
+            raise InputError(f"The job cannot begin in '{self._runs}': {why}.") from None
 
     def go_on(self, id: str) -> Job:
         """Begin again where a job was stopped; what it keeps as it goes is not done again."""
@@ -147,13 +157,18 @@ class Jobs:
         if not job.can_go_on:
             raise InputError("This job runs or is done; there is nothing to go on with.")
         facts = _read_json(job.folder / JOB) | {"started": time.time()}
-        for name in (OUTCOME, PROGRESS):
-            (job.folder / name).unlink(missing_ok=True)
-        write_json(job.folder / JOB, facts)
-        return self._run(job.folder)
+        try:
+            write_json(job.folder / JOB, facts)
+            for name in (PROCESS, OUTCOME, PROGRESS):
+                (job.folder / name).unlink(missing_ok=True)
+            return self._run(job.folder)
+        except OSError as cause:
+            why = cause.strerror or "the system refuses it"
+            raise InputError(f"The job cannot go on: {why}.") from None
 
     def _run(self, folder: Path) -> Job:
         held = _locked(folder)  # handed to the process: held from the first moment on
+        self._ended.pop(folder.name, None)
         try:
             process = subprocess.Popen(
                 [sys.executable, "-m", "shoal.app.studio._work", str(folder)],
@@ -166,15 +181,14 @@ class Jobs:
         finally:
             if held is not None:
                 os.close(held)
-        write_json(folder / "process.json", {"pid": process.pid})
         with self._lock:
             self._processes[folder.name] = process
         return self.get(folder.name)
 
     def all(self, *kinds: str) -> list[Job]:
         """The jobs, the newest first."""
-        folders = sorted(self._runs.iterdir(), reverse=True)
-        found = [self._seen(folder) for folder in folders if (folder / JOB).is_file()]
+        names = sorted(filter(_ID.fullmatch, os.listdir(self._runs)), reverse=True)
+        found = [self._seen(self._runs / name) for name in names]
         return [job for job in found if job is not None and (not kinds or job.kind in kinds)]
 
     def latest(self, *kinds: str) -> Job | None:
@@ -182,19 +196,29 @@ class Jobs:
         return next(iter(self.all(*kinds)), None)
 
     def get(self, id: str) -> Job:
-        folder = self._runs / id
-        found = self._seen(folder) if folder.parent == self._runs else None
+        found = self._seen(self._runs / id) if _ID.fullmatch(id) else None
         if found is None:
             raise InputError("There is no such job in this project.")
         return found
 
     def _seen(self, folder: Path) -> Job | None:
+        if folder.name in self._ended and (folder / OUTCOME).exists():
+            return self._ended[folder.name]
         facts = _read_json(folder / JOB)
         if facts is None:
             return None
+        alive = self._is_alive(folder)  # asked first: an outcome is written before the end
+        try:
+            job = self._job(folder, facts, alive)
+        except (AttributeError, KeyError, TypeError):  # somebody else's file
+            return None
+        if not alive and job.state != "interrupted":
+            self._ended[folder.name] = job
+        return job
+
+    def _job(self, folder: Path, facts: Mapping[str, Any], alive: bool) -> Job:
         outcome = _read_json(folder / OUTCOME)
         progress = _read_json(folder / PROGRESS) or {}
-        alive = self._is_alive(folder)
         state: State = "running" if alive else "interrupted"
         if outcome is not None:
             state = outcome["state"]
@@ -217,18 +241,33 @@ class Jobs:
     def _is_alive(self, folder: Path) -> bool:
         with self._lock:
             process = self._processes.get(folder.name)
-        if process is not None:
-            return process.poll() is None
-        return _is_locked(folder)
+        return (process is not None and process.poll() is None) or _is_locked(folder)
 
     def cancel(self, id: str) -> Job:
         """Ask the process of a job to stop, and end it if it does not."""
         job = self.get(id)
         if job.is_running:
-            _end(job.folder)
+            self._end(job.folder)
             if self.get(id).state == "interrupted":
-                write_json(job.folder / OUTCOME, {"state": "stopped", "sentence": "Stopped."})
+                with contextlib.suppress(OSError):  # a full disk: it stays interrupted
+                    write_json(job.folder / OUTCOME, {"state": "stopped", "sentence": "Stopped."})
         return self.get(id)
+
+    def _end(self, folder: Path) -> None:
+        """End the process of a job and all that it started."""
+        with self._lock:
+            process = self._processes.get(folder.name)
+        own = process is not None and process.poll() is None
+        for number in (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
+            end = time.monotonic() + _GRACE
+            told = False
+            while self._is_alive(folder) and time.monotonic() < end:
+                pid = process.pid if own and process else _process_in(folder)
+                if pid is not None and not told:
+                    with contextlib.suppress(ProcessLookupError, PermissionError):
+                        os.killpg(pid, number)
+                    told = True
+                time.sleep(0.02)
 
     def remove(self, id: str) -> None:
         """Take away a job that has ended, with all that it found."""
@@ -247,25 +286,23 @@ class Jobs:
                 process.wait(_GRACE)
 
 
-def _end(folder: Path) -> None:
-    pid = (_read_json(folder / "process.json") or {}).get("pid")
-    if not isinstance(pid, int):
-        return
-    for number in (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(pid, number)
-        end = time.monotonic() + _GRACE
-        while time.monotonic() < end:
-            if not _is_locked(folder):
-                return
-            time.sleep(0.05)
+def _process_in(folder: Path) -> int | None:
+    """The process of a job that another server began; it says its number when it begins."""
+    facts = _read_json(folder / PROCESS)
+    pid = facts.get("pid") if isinstance(facts, dict) else None
+    return pid if isinstance(pid, int) and pid > 1 else None
 
 
 def _locked(folder: Path) -> int | None:
     if fcntl is None:
         return None
     descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    try:
+        with _PROBING:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise
     return descriptor
 
 
@@ -276,12 +313,13 @@ def _is_locked(folder: Path) -> bool:
         descriptor = os.open(folder / LOCK, os.O_RDWR)
     except OSError:
         return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    finally:
-        os.close(descriptor)
+    with _PROBING:  # whoever asks holds the lock for a moment, and must not be taken for a process
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return True
+        finally:
+            os.close(descriptor)
     return False
 
 

@@ -7,15 +7,17 @@ up the server. What Shoal refuses is shown as its one sentence.
 
 from __future__ import annotations
 
+import asyncio
 import functools
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Protocol
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote
 
 import tomlkit
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
@@ -28,6 +30,8 @@ from shoal.workflow.report._render import environment
 
 _LONGEST_FORM: Final = 2_000_000
 _MOST_FIELDS: Final = 20_000
+_SLOWEST_FORM: Final = 30.0  # seconds
+_WHOLE: Final = re.compile(r"-?[0-9]{1,18}")
 
 Standing = Literal["done", "attention", "blocks", "open"]
 
@@ -106,10 +110,10 @@ class Form:
 
     def whole(self, name: str) -> int:
         """A field with a whole number."""
-        try:
-            return int(self.one(name))
-        except ValueError:
-            raise InputError(f"'{name}' must be a whole number.") from None
+        given = self.one(name)
+        if not _WHOLE.fullmatch(given):
+            raise InputError(f"'{name}' must be a whole number.")
+        return int(given)
 
     def items(self) -> list[tuple[str, str]]:
         return list(self._fields)
@@ -143,9 +147,9 @@ def action(path: str, act: _Act) -> Route:
 
     @functools.wraps(act)
     async def endpoint(request: Request) -> Response:
-        body = await _body(request)
         try:
-            going = await run_in_threadpool(act, studio_of(request), Form(body), request)
+            form = Form(await _body(request))
+            going = await run_in_threadpool(act, studio_of(request), form, request)
         except StillReading:
             return _refusal(request, InputError("The table is still being read; try again."))
         except ShoalError as cause:
@@ -156,12 +160,18 @@ def action(path: str, act: _Act) -> Route:
 
 
 async def _body(request: Request) -> bytes:
-    body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > _LONGEST_FORM:
-            raise InputError("The form is too large.")
-    return body
+    body = bytearray()
+    try:
+        async with asyncio.timeout(_SLOWEST_FORM):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > _LONGEST_FORM:
+                    raise InputError("The form is too large.")
+    except TimeoutError:
+        raise InputError("The form took too long to come; send it again.") from None
+    except ClientDisconnect:  # nobody is there to read this
+        raise InputError("The form did not come whole.") from None
+    return bytes(body)
 
 
 def studio_of(request: Request) -> Studio:
@@ -192,10 +202,16 @@ def _shared(studio: Studio, request: Request) -> dict[str, Any]:
         "undoable": project.undoable,
         "redoable": project.redoable,
         "toml": project.version.plan,
-        "python": "" if problem else python_of(project.plan, studio.dataset.source),
+        "python": "" if problem else python_of(project.plan, studio.dataset.named),
         "running": [job for job in studio.jobs.all() if job.is_running],
-        "path": request.url.path,
+        "path": _path(request),
+        "here": _path(request) + (f"?{request.url.query}" if request.url.query else ""),
     }
+
+
+def _path(request: Request) -> str:
+    """The page that is shown; an action is none, and is followed by the first that is next."""
+    return quote(request.url.path) if request.method == "GET" else "/"
 
 
 def mark_of(room: Room, studio: Studio) -> Mark:

@@ -2,8 +2,9 @@
 
 ``plan.toml`` is the plan that the command line runs. ``studio.toml`` has what a plan does not say:
 where the table is and how it is read, the reasons for roles, who a release is for. Every change of
-either is a version in ``history/``. A version is on disk before the files are replaced, so that a
-kill at any moment loses at most the click that was under way. A file that was edited elsewhere
+either is a version in ``history/``. A version is on disk before the files are replaced, and
+``history/head`` says from which version to which they go meanwhile: a kill at any moment loses at
+most the click that was under way, and no change is done by half. A file that was edited elsewhere
 becomes a version when it is next looked at.
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
@@ -27,12 +29,22 @@ from shoal.errors import InputError, PlanError, ShoalError
 from shoal.workflow import Plan
 from shoal.workflow.release._folder import complete_files
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
 PLAN: Final = "plan.toml"
 STUDIO: Final = "studio.toml"
 NOTES: Final = "notes.md"
-_HISTORY, _HEAD = "history", "head"
+_HISTORY, _HEAD, _LOCK = "history", "head", "lock"
 _ELSEWHERE: Final = "edited outside of the studio"
 _LONGEST_NOTES: Final = 200_000
+
+DATABASE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+NO_DATABASES: Final = (
+    "The studio reads files, not databases; write the rows into a file first, such as Parquet."
+)
 
 Edit = Callable[[TOMLDocument, TOMLDocument], None]
 
@@ -72,6 +84,7 @@ class Project:
             place.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._versions = dict(self._read_versions())
         self._head = self._read_head()
+        self._obstacle: InputError | None = None
         self._parsed: tuple[str, Plan | ShoalError] | None = None
         self.refresh()
 
@@ -79,18 +92,58 @@ class Project:
     def name(self) -> str:
         return self.folder.name
 
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep the project for one studio: two would number their versions alike."""
+        lock = os.open(self.folder / _HISTORY / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        with os.fdopen(lock, "r+") as file:
+            try:
+                if fcntl is not None:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise InputError(
+                    f"The project '{self.folder}' is open in another studio (process "
+                    f"{file.read().strip() or 'unknown'}); work there, or stop that one first."
+                ) from None
+            except OSError:  # some file systems have no locks
+                pass
+            file.truncate(0)
+            file.write(str(os.getpid()))
+            file.flush()
+            yield
+
     # -- looking
 
     def refresh(self) -> Version:
-        """The version in force; a file that was edited elsewhere becomes one first."""
+        """The version in force; a file that was edited elsewhere becomes one first.
+
+        A file that holds no text, or a disk that takes none, changes nothing: until that is
+        mended, the version before it stays in force, and ``problem`` says why.
+        """
         with self._lock:
-            plan, studio = self._text(PLAN), self._text(STUDIO)
             head = self._versions.get(self._head)
-            if head is None or not head.same_texts(plan, studio):
-                what = "opened" if head is None else _ELSEWHERE
-                head = self._record(what, plan, studio)
-                self._point_at(head.number)
+            if head is None:
+                head = self._recorded("opened", *self._texts_if_any())
+            try:
+                plan, studio = self._text(PLAN), self._text(STUDIO)
+                if not head.same_texts(plan, studio):
+                    head = self._recorded(_ELSEWHERE, plan, studio)
+                self._obstacle = None
+            except InputError as cause:
+                self._obstacle = cause
             return head
+
+    def _texts_if_any(self) -> tuple[str, str]:
+        try:
+            return self._text(PLAN), self._text(STUDIO)
+        except PlanError:
+            return "", ""
+
+    def _recorded(self, what: str, plan: str, studio: str) -> Version:
+        """A new version of files that are as it says already."""
+        version = self._record(what, plan, studio)
+        self._point_at(version.number)
+        return version
 
     @property
     def version(self) -> Version:
@@ -100,9 +153,10 @@ class Project:
     def plan(self) -> Plan:
         """The plan; PlanError where the file does not hold one."""
         text = self.version.plan
+        self._check_way()
         if self._parsed is None or self._parsed[0] != text:
             try:
-                self._parsed = text, Plan.from_toml(text, folder=self.folder)
+                self._parsed = text, self._understand(text)
             except ShoalError as cause:
                 self._parsed = text, cause
         found = self._parsed[1]
@@ -122,11 +176,29 @@ class Project:
     @property
     def settings(self) -> dict[str, Any]:
         """What ``studio.toml`` says."""
-        return _parsed(self.version.studio, STUDIO).unwrap()
+        text = self.version.studio
+        self._check_way()
+        return _parsed(text, STUDIO).unwrap()
 
     @property
     def notes(self) -> str:
-        return self._text(NOTES)
+        with contextlib.suppress(PlanError):
+            return self._text(NOTES)
+        return ""
+
+    @property
+    def exposure(self) -> str:
+        """Who else may look into the folder, in words; empty where nobody may."""
+        state = self.folder.stat()
+        if hasattr(os, "geteuid") and state.st_uid != os.geteuid():
+            return "belongs to another user of this machine"
+        if hasattr(os, "geteuid") and state.st_mode & 0o077:
+            return "can be opened by other users of this machine"
+        return ""
+
+    def _check_way(self) -> None:
+        if self._obstacle is not None:
+            raise self._obstacle
 
     # -- changing
 
@@ -138,6 +210,7 @@ class Project:
         """
         with self._lock:
             head = self.refresh()
+            self._check_way()
             if based_on is not None and based_on != head.number:
                 raise Conflict(
                     "The plan was changed meanwhile, in another tab or in an editor; look at it "
@@ -148,7 +221,7 @@ class Project:
             texts = tomlkit.dumps(plan), tomlkit.dumps(studio)
             if head.same_texts(*texts):
                 return head
-            Plan.from_toml(texts[0], folder=self.folder)
+            self._understand(texts[0])
             return self._put(self._record(what, *texts))
 
     def replace_plan(self, text: str, *, based_on: int) -> Version:
@@ -158,8 +231,14 @@ class Project:
             head = self.refresh()
             if based_on != head.number:
                 raise Conflict("The plan was changed meanwhile; look at it as it is now.")
-            Plan.from_toml(text, folder=self.folder)
+            self._understand(text)
             return self._put(self._record("plan edited as text", text, head.studio))
+
+    def _understand(self, text: str) -> Plan:
+        try:
+            return Plan.from_toml(text, folder=self.folder)
+        except RecursionError:
+            raise PlanError("The plan is nested too deeply to be one.") from None
 
     def write_notes(self, text: str) -> None:
         if len(text) > _LONGEST_NOTES:
@@ -196,7 +275,14 @@ class Project:
     # -- files
 
     def _put(self, version: Version) -> Version:
-        self._write({PLAN: version.plan, STUDIO: version.studio})
+        """Put a version in force; what was begun is finished when the project is next opened."""
+        self._write({_HEAD: f"{self._head} {version.number}"}, _HISTORY)
+        try:
+            self._write({PLAN: version.plan, STUDIO: version.studio})
+        except InputError:
+            with contextlib.suppress(InputError):
+                self._point_at(self._head)
+            raise
         self._point_at(version.number)
         return version
 
@@ -213,9 +299,16 @@ class Project:
         self._head = number
 
     def _write(self, files: dict[str, str], place: str = "") -> None:
-        with complete_files(self.folder / place) as aside:
-            for name, text in files.items():
-                (aside / name).write_text(text, encoding="utf-8", newline="")
+        try:
+            with complete_files(self.folder / place) as aside:
+                for name, text in files.items():
+                    (aside / name).write_text(text, encoding="utf-8", newline="")
+        except OSError as cause:
+            why = cause.strerror or "the system refuses it"
+            raise InputError(
+                f"The project cannot be written ({why}), so this change is not kept; mend that in "
+                f"'{self.folder}' and make it again."
+            ) from None
 
     def _text(self, name: str) -> str:
         try:
@@ -232,9 +325,23 @@ class Project:
                 yield version.number, version
 
     def _read_head(self) -> int:
+        """The version in force; where one was being put there, it is put there now."""
         with contextlib.suppress(ValueError, OSError):
-            return int((self.folder / _HISTORY / _HEAD).read_text(encoding="utf-8"))
+            text = (self.folder / _HISTORY / _HEAD).read_text(encoding="utf-8")
+            numbers = [int(word) for word in text.split()]
+            self._head = numbers[0]
+            if len(numbers) == 2 and self._is_between(*numbers):
+                self._put(self._versions[numbers[1]])
+            return self._head
         return max(self._versions, default=0)
+
+    def _is_between(self, old: int, new: int) -> bool:
+        """Whether each file is as one of two versions has it, and not edited elsewhere since."""
+        if new not in self._versions:
+            return False
+        ends = [self._versions[number] for number in (old, new) if number in self._versions]
+        plan, studio = self._texts_if_any()
+        return plan in {end.plan for end in ends} and studio in {end.studio for end in ends}
 
 
 def _parsed(text: str, name: str) -> TOMLDocument:
@@ -242,13 +349,18 @@ def _parsed(text: str, name: str) -> TOMLDocument:
         return tomlkit.parse(text)
     except ParseError as cause:
         raise PlanError(f"The file '{name}' is not valid TOML: {cause}.") from None
+    except RecursionError:
+        raise PlanError(f"The file '{name}' is nested too deeply.") from None
 
 
 def project_of(given: Path) -> tuple[Path, Path | None]:
     """The folder of the project for a folder or a file of data, and the file."""
+    if DATABASE.match(os.fspath(given)) and not given.exists():
+        raise InputError(NO_DATABASES)
     place = Path(os.path.realpath(given))
     if place.is_dir():
         return place, None
     if not place.is_file():
         raise InputError(f"There is neither a folder nor a file '{given}'; name one of the two.")
-    return place.with_name(f"{place.name.split('.')[0]}-studio"), place
+    beside = place.with_name(f"{place.name.split('.')[0]}-studio")
+    return Path(os.path.realpath(beside)), place

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hmac
 import secrets
 import threading
+from collections.abc import Callable
 from typing import Final
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -57,10 +58,20 @@ class Gate:
         The port that the studio listens to: a part of its host, its origin and its cookie's name.
     token : str
         Exchanged for the cookie, once.
+    entered : callable, optional
+        Called when the token was exchanged.
     """
 
-    def __init__(self, app: ASGIApp, *, port: int, token: str) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        port: int,
+        token: str,
+        entered: Callable[[], None] | None = None,
+    ) -> None:
         self._app = app
+        self._entered = entered
         self._host = f"{ADDRESS}:{port}"
         self._origin = f"http://{ADDRESS}:{port}"
         self._cookie = f"shoal-{port}"
@@ -91,6 +102,8 @@ class Gate:
         if headers.getlist("host") != [self._host]:
             return PlainTextResponse("This host is not the studio's.", 421)
         path: str = scope["path"]
+        if not path.startswith("/"):  # a request for another host, as a proxy gets them
+            return PlainTextResponse("The studio is no proxy.", 421)
         if path.startswith(ENTRANCE) and scope["method"] == "GET":  # from a file or a terminal
             return self._let_in(path.removeprefix(ENTRANCE), headers)
         if not self._is_own_origin(scope["method"], headers):
@@ -126,6 +139,8 @@ class Gate:
             self._token = None if fits else known
         answer = HTMLResponse(_WELCOME)
         if fits:
+            if self._entered is not None:
+                self._entered()
             answer.set_cookie(
                 self._cookie, self._session, httponly=True, samesite="strict", path="/"
             )

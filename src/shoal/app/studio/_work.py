@@ -18,7 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
-from shoal.app.studio._jobs import JOB, OUTCOME, PROGRESS, RESULT, write_json
+from shoal.app.studio._jobs import JOB, OUTCOME, PROCESS, PROGRESS, RESULT, write_json
 from shoal.errors import RequirementNotMet, ShoalError, ShoalWarning, UnreachableLevel
 from shoal.table import Table, read
 from shoal.workflow import Plan
@@ -121,6 +121,7 @@ def main() -> None:
     os.umask(0o077)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _stop)
+    write_json(folder / PROCESS, {"pid": os.getpid()})
     write_json(folder / OUTCOME, outcome_of(folder))
 
 

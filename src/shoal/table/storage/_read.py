@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -22,6 +23,8 @@ from shoal.table.storage._delimited import (
     recorded_columns,
 )
 from shoal.table.storage._formats import DELIMITER_OF, check_format, format_of
+from shoal.table.storage._records import detected_delimiter, sample_rows
+from shoal.table.storage._text import is_marked, load_text
 from shoal.table.storage._types import (
     Fields,
     check_recorded_names,
@@ -29,7 +32,7 @@ from shoal.table.storage._types import (
     dtypes_of,
     in_recorded_type,
 )
-from shoal.table.storage._workbook import read_excel
+from shoal.table.storage._workbook import read_excel, sheet_names
 
 if TYPE_CHECKING:
     from shoal.table._table import Table
@@ -128,6 +131,34 @@ def read_source(source: str | os.PathLike[str], **options: Any) -> pl.DataFrame 
     if "schema" in given:
         return _read_file(path, format, given, dtypes_of(given.pop("schema")))
     return _without_patterns(_read_file(path, format, given, None), f"'{path}'")
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How a file is written, as far as it was said or found out; nothing about its cells."""
+
+    format: str
+    delimiter: str | None = None
+    decimal: str | None = None
+    marked: bool = False
+    sheets: tuple[str, ...] = ()
+
+
+def manner_of(source: str | os.PathLike[str], table: Table, **options: Any) -> Manner:
+    """How a file is written that was read into a table with these options."""
+    path = _file(source)
+    format = check_format(options["format"]) if "format" in options else format_of(path)
+    if format == "xlsx":
+        return Manner(format, sheets=sheet_names(path))
+    if format not in DELIMITER_OF:
+        return Manner(format)
+    text = load_text(path, options.get("encoding"))
+    delimiter = options.get("delimiter") or detected_delimiter(text, DELIMITER_OF[format])
+    _, *rows = sample_rows(text, delimiter) or [[]]
+    fractions = [at for at, name in enumerate(table.columns) if table.column(name).kind == "float"]
+    decimals = {sign for row in rows for at in fractions if at < len(row) for sign in row[at]}
+    decimal = next((sign for sign in (",", ".") if sign in decimals), None)
+    return Manner(format, delimiter, options.get("decimal") or decimal, is_marked(path))
 
 
 def _read_file(

@@ -46,7 +46,7 @@ class Shape:
 def shape_of(text: Text, *, delimiter: str | None, likely: str = ",") -> Shape:
     """Look at a whole text; ReadError if it is none, or its records do not fit together."""
     if delimiter is None:
-        delimiter = _detected_delimiter(text, likely)
+        delimiter = detected_delimiter(text, likely)
     elif len(delimiter.encode()) != 1 or delimiter in '"\r\n\0':
         raise ReadError(
             "The delimiter must be one ASCII character that is not a quotation mark; got "
@@ -103,7 +103,7 @@ def without_blank_lines(text: Text, shape: Shape) -> bytes:
     return made.getvalue()
 
 
-def _detected_delimiter(text: Text, likely: str) -> str:
+def detected_delimiter(text: Text, likely: str) -> str:
     """The candidate that cuts most first records into as many fields as the header, and more."""
     scores = {}
     for candidate in dict.fromkeys((likely, *DELIMITERS)):

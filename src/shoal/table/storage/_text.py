@@ -92,6 +92,12 @@ def load_text(path: Path, encoding: str | None) -> Text:
     return text
 
 
+def is_marked(path: Path) -> bool:
+    """Whether a file begins with a byte order mark."""
+    with path.open("rb") as file:
+        return file.read(4).startswith(tuple(mark for mark, _ in _MARKS))
+
+
 def _content(path: Path) -> bytes | mmap.mmap:
     compression = COMPRESSIONS.get(path.suffix.lower())
     try:

@@ -65,19 +65,30 @@ def read_sheet_texts(path: Path) -> list[pl.Series]:
     return [column for _, column in _used(names, body)]
 
 
+def sheet_names(path: Path) -> tuple[str, ...]:
+    """The sheets of a workbook, in their order."""
+    with _opened(path) as workbook:
+        return tuple(workbook.sheet_names)
+
+
 def _loaded(
     path: Path, sheet: str | int | None, *, dtypes: Literal["string"] | None = None
 ) -> tuple[int, list[str | None], list[pl.Series]]:
     """The position of a sheet, its first row, and the columns below it."""
+    with _opened(path) as workbook:
+        position = _position(path, workbook.sheet_names, sheet)
+        check_extent(path, position)
+        return position, *_header_and_body(workbook, position, dtypes)
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[Any]:
     try:
         import fastexcel
     except ImportError:
         raise MissingExtra("Reading a workbook", "excel") from None
     try:
-        workbook = fastexcel.read_excel(path)
-        position = _position(path, workbook.sheet_names, sheet)
-        check_extent(path, position)
-        return position, *_header_and_body(workbook, position, dtypes)
+        yield fastexcel.read_excel(path)
     except fastexcel.FastExcelError:
         raise ReadError(
             f"'{path}' is not a workbook that can be read: it is damaged, protected by a password "

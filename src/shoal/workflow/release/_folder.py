@@ -75,6 +75,7 @@ def complete_files(folder: Path, *, private: bool = True) -> Iterator[Path]:
                 path.chmod(stat.S_IMODE(path.stat().st_mode) & (0o600 if private else 0o644))
                 _flush(path)
                 os.replace(path, place / path.name)
+            _flush(place)
 
 
 def write_private(path: Path, content: bytes) -> None:

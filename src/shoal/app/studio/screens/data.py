@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any, Final
 
@@ -9,14 +10,27 @@ import tomlkit
 from starlette.requests import Request
 from starlette.responses import Response
 
-from shoal.app.studio._dataset import READING
+from shoal.app.studio._dataset import READING, Loaded
 from shoal.app.studio._pages import Form, Mark, Room, Studio, action, page, set_in, show
-from shoal.errors import InputError, ReadError
+from shoal.app.studio._project import DATABASE, NO_DATABASES
+from shoal.errors import InputError, ReadError, ShoalError
+from shoal.table import Roles
+from shoal.table.storage._delimited import DEFAULT_MISSING
 from shoal.table.storage._formats import format_of
 
 _MOST_FILES: Final = 200
 _PREVIEWED: Final = 20
+_ROWS: Final = 50
+_COLUMNS: Final = 100
 _TEXT: Final = ("delimiter", "encoding", "decimal", "sheet")
+_FORMATS: Final = {
+    "csv": "Text in lines",
+    "tsv": "Text in lines",
+    "parquet": "Parquet",
+    "arrow": "Arrow",
+    "xlsx": "A workbook",
+}
+_DELIMITERS: Final = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spaces"}
 
 
 def _mark(studio: Studio) -> Mark:
@@ -27,38 +41,82 @@ def _mark(studio: Studio) -> Mark:
         studio.dataset.loaded(0.0)  # says that it is being read, or why it cannot be
         return Mark("open", "being read")
     table, roles = found.table, studio.project.plan.roles
-    if roles is None or roles.unit is None:
+    if roles is None or not roles.unit:
         return Mark("attention", f"{len(table):,} rows; whose is a row?")
     return Mark("done", f"{len(table):,} rows, {len(table.columns)} columns")
 
 
 def _show(studio: Studio, request: Request) -> Response:
-    facts: dict[str, Any] = {"files": _files(studio), "found": None, "rows": None, "unread": None}
-    facts |= {"source": None, "options": studio.dataset.options}
-    if studio.dataset.source is not None:
-        facts["source"] = studio.dataset.source
-        try:
-            found = studio.dataset.loaded()
-        except ReadError as cause:
-            facts["unread"] = str(cause)
-        else:
-            facts["found"] = found
-            if request.query_params.get("show") == "values":
-                facts["rows"] = found.table.texts(0, _PREVIEWED)
-    roles = studio.project.plan.roles
-    facts |= {"unit": None if roles is None else roles.unit}
-    facts |= {"household": [] if roles is None else list(roles.household or ())}
+    facts: dict[str, Any] = {"source": None, "found": None, "rows": None, "unread": None}
+    facts |= {"files": _files(studio), "exposure": studio.project.exposure, "options": {}}
+    facts |= {"signs": DEFAULT_MISSING, "unit": (), "household": ()}
+    if studio.project.problem is None:
+        roles = studio.project.plan.roles or Roles()
+        facts |= {"unit": roles.unit, "household": roles.household}
+        facts |= _reading(studio)
+    if facts["found"] is not None:
+        facts |= _part(facts["found"], request)
     return show(request, "data.html.j2", ROOM, **facts)
 
 
+def _reading(studio: Studio) -> dict[str, Any]:
+    """The table, or why there is none."""
+    named = studio.dataset.named
+    if named is None:
+        return {}
+    facts: dict[str, Any] = {"source": named}
+    try:
+        facts |= {"options": studio.dataset.options}
+        found = studio.dataset.loaded()
+    except ShoalError as cause:
+        return facts | {"unread": str(cause)}
+    return facts | {"found": found, "manner": _in_words(found)}
+
+
+def _in_words(found: Loaded) -> str:
+    """How the file is written."""
+    manner, parts = found.manner, []
+    if manner.delimiter is not None:
+        between = _DELIMITERS.get(manner.delimiter, f"'{manner.delimiter}'")
+        parts.append(f"with {between} between fields")
+    if manner.decimal is not None:
+        parts.append(f"a decimal {'comma' if manner.decimal == ',' else 'point'}")
+    if manner.marked:
+        parts.append("a byte order mark")
+    if len(manner.sheets) > 1:
+        parts.append(f"with {len(manner.sheets)} sheets")
+    return f"{_FORMATS[manner.format]}{' ' if parts else ''}{', '.join(parts)}."
+
+
+def _part(found: Loaded, request: Request) -> dict[str, Any]:
+    """The columns that are shown, and the rows if they were asked for."""
+    total = len(found.table.columns)
+    at = _offset(request, "columns", total, _COLUMNS)
+    names = found.table.columns[at : at + _COLUMNS]
+    facts: dict[str, Any] = {"column_at": at, "column_count": _COLUMNS, "names": names}
+    if request.query_params.get("show") != "values":
+        return facts
+    first = _offset(request, "from", len(found.table), _ROWS)
+    count = _ROWS if "from" in request.query_params else _PREVIEWED
+    rows = found.table.texts(first, count, names)
+    return facts | {"rows": rows, "first": first, "row_count": _ROWS}
+
+
+def _offset(request: Request, name: str, total: int, step: int) -> int:
+    """Where a page of a table begins; what is no number or lies outside is its first one."""
+    given = request.query_params.get(name, "0")
+    at = int(given) if given.isascii() and given.isdecimal() and len(given) < 12 else 0
+    return at // step * step if at < total else 0
+
+
 def _files(studio: Studio) -> list[tuple[str, str]]:
-    """The files of data below the folders that may be read, with how they are named in a form."""
-    found: list[tuple[str, str]] = []
+    """The files of data in the folders that may be read, with how they are named in a form."""
+    found: dict[str, str] = {}
     for root in studio.dataset.roots:
         for path in sorted(root.glob("*")):
-            if path.is_file() and _is_data(path) and len(found) < _MOST_FILES:
-                found.append((str(path), path.name))
-    return list(dict.fromkeys(found))
+            if os.path.isfile(path) and _is_data(path) and len(found) < _MOST_FILES:
+                found[str(path)] = path.name
+    return list(found.items())
 
 
 def _is_data(path: Path) -> bool:
@@ -83,9 +141,15 @@ def choose(studio: Studio, source: Path) -> None:
 
 
 def _choose(studio: Studio, form: Form, request: Request) -> str:
-    place = studio.dataset.allowed(form.one("path"))
-    if not place.is_file():
+    given = form.one("path").strip()
+    if DATABASE.match(given):
+        raise InputError(NO_DATABASES)
+    if not given:
+        raise InputError("Type the name of a file, or choose one of the list.")
+    place = studio.dataset.allowed(given)
+    if not os.path.isfile(place):  # a name that is too long is no file either
         raise ReadError(f"There is no file '{place.name}' there; choose one of the list.")
+    format_of(place.name)
     choose(studio, place)
     return "/data"
 
@@ -94,9 +158,11 @@ def _read(studio: Studio, form: Form, request: Request) -> str:
     """Read the table in another way."""
     given: dict[str, Any] = {name: form.one(name, "") or None for name in _TEXT}
     given["delimiter"] = {"tab": "\t"}.get(given["delimiter"], given["delimiter"])
-    signs = [line for line in form.one("missing_values", "").splitlines() if line]
-    given["missing_values"] = signs or None
+    signs = [line.strip() for line in form.one("missing_values", "").splitlines()]
+    given["missing_values"] = list(dict.fromkeys(filter(None, signs))) or None
     given["header"] = True if form.all("header") else None
+    if given["missing_values"]:  # an empty field stays missing
+        given["missing_values"] = ["", *given["missing_values"]]
 
     def edit(plan: Any, settings: Any) -> None:
         for name in READING:
@@ -110,10 +176,16 @@ def _read(studio: Studio, form: Form, request: Request) -> str:
 def _whose(studio: Studio, form: Form, request: Request) -> str:
     """Say whose a row is."""
     answer, columns = form.one("whose"), form.all("unit")
+    if answer not in ("once", "several"):
+        raise InputError("Say whether each row is another person, or a person has several rows.")
     if answer == "several" and not columns:
         raise InputError("Choose the columns that say whose row it is.")
     unit: Any = "row" if answer == "once" else columns
     household = form.all("household") or None
+    known = studio.dataset.loaded().table.columns
+    absent = [name for name in (*columns, *(household or ())) if name not in known]
+    if absent:
+        raise InputError("The table does not have this column any more; reload the page.")
 
     def edit(plan: Any, settings: Any) -> None:
         if "roles" not in plan:
@@ -135,7 +207,7 @@ ROOM = Room(
     "Data",
     "A wrong guess about how a file is read, or whose a row is, spoils every number after it. "
     "Where a person has several rows, five rows of one person are no crowd: Shoal counts persons.",
-    "roles",
+    "reading",
     _mark,
     [
         page("/data", _show),
