@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from shoal import Roles, Table, assess, risk
-from shoal.app.studio._exposure import Crowds, crowds_by
+from shoal.app.studio._exposure import Crowds, classes_by, crowds_by
 from shoal.app.studio._pages import mark_of
 from shoal.app.studio.screens.risk import alone_in_words, population_in_words, right_in_words
 from shoal.app.studio.tasks.assess import assessment_of
@@ -74,7 +74,9 @@ def test_weights_give_the_population(unit):
         }
     )
     table = Table(frame, Roles(quasi_identifiers=["a"], weight="w", unit=unit))
-    found = crowds_by(table, ["a"], frame["w"].to_numpy()).in_population(None)
+    found = crowds_by(table, ["a"], classes_by(table, ["a"]), frame["w"].to_numpy()).in_population(
+        None
+    )
     assert found is not None
     assert 1 / found.sizes[0] == pytest.approx(risk.journalist_risk(table).value)
 

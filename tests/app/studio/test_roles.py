@@ -16,7 +16,7 @@ import pytest
 from shoal import Roles, Table
 from shoal.app.studio import _counts
 from shoal.app.studio._counts import Counts
-from shoal.app.studio._exposure import Combinations, crowds_by
+from shoal.app.studio._exposure import Combinations, classes_by, crowds_by
 from shoal.app.studio._pages import mark_of
 
 SCRIPT = "<script>alert(1)</script>"
@@ -80,7 +80,10 @@ def smallest_crowds(table: Table, columns: list[str]) -> list[int]:
 @pytest.mark.parametrize("columns", [["d"], ["a", "c"], ["a", "b", "c", "d"], []])
 def test_crowds_are_those_of_people(columns, persons):
     table = drawn(300, persons)
-    found, expected = crowds_by(table, columns, None), smallest_crowds(table, columns)
+    found, expected = (
+        crowds_by(table, columns, classes_by(table, columns)),
+        smallest_crowds(table, columns),
+    )
     assert dict(zip(found.sizes, found.people, strict=True)) == Counter(expected)
     assert found.total == len(expected)
     assert found.k == min(expected)
@@ -95,14 +98,14 @@ def test_without_a_column_as_many_stand_alone_as_by_the_others(persons):
         name: smallest_crowds(table, [each for each in columns if each != name]).count(1)
         for name in columns
     }
-    assert Combinations.of(table, columns).without_each() == expected
+    assert Combinations.of(table, columns, classes_by(table, columns)).without_each() == expected
     assert len(set(expected.values())) > 1
 
 
 @pytest.mark.parametrize("persons", [None, 120], ids=["rows", "persons"])
 def test_sets_grow_until_nearly_all_stand_alone(persons):
     table, columns = drawn(300, persons), ["a", "b", "c", "d"]
-    best, other = Combinations.of(table, columns).grown_sets()
+    best, other = Combinations.of(table, columns, classes_by(table, columns)).grown_sets()
     for place, alone in enumerate(best.alone, start=1):
         assert alone == smallest_crowds(table, list(best.columns[:place])).count(1)
     assert best.columns[0] == "d"
@@ -112,7 +115,8 @@ def test_sets_grow_until_nearly_all_stand_alone(persons):
 
 def test_crowds_of_the_population_by_weights():
     table = Table(pl.DataFrame({"a": [1, 1, 2], "w": [2.0, 3.5, 0.5]}))
-    found = crowds_by(table, ["a"], np.array([2.0, 3.5, 0.5])).in_population(None)
+    weights = np.array([2.0, 3.5, 0.5])
+    found = crowds_by(table, ["a"], classes_by(table, ["a"]), weights).in_population(None)
     assert found is not None
     assert dict(zip(found.sizes, found.people, strict=True)) == {1.0: 1, 5.0: 2}
 

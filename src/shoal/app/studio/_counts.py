@@ -15,14 +15,14 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from shoal.app.studio._exposure import Combinations, Crowds, GrownSet, crowds_by
+from shoal.app.studio._exposure import Combinations, Crowds, GrownSet, classes_by, crowds_by
 from shoal.kernels.arrays import Floats
-from shoal.table import Roles, Table
+from shoal.table import Classes, Roles, Table
 
 #: Up to so many rows a page waits for its counts, since they take no time.
 SMALL: Final = 50_000
 #: So many seconds a page of a larger table waits for all its counts together.
-PATIENCE: Final = 0.35
+PATIENCE: Final = 0.25
 _MOST_KEPT: Final = 500
 _BARS: Final = 24
 
@@ -45,19 +45,21 @@ class Counts:
         self._thread = ThreadPoolExecutor(1, "shoal-counting")
         self._lock = threading.Lock()
         self._kept: dict[tuple[Any, ...], Future[Any]] = {}
+        self._classes: tuple[tuple[Any, ...], Classes] | None = None
         self._combinations: tuple[tuple[Any, ...], Combinations] | None = None
         self._by_unit: dict[tuple[str, ...], Table] = {(): table}
         self._sparks: dict[str, Spark] = {}
 
     def crowds(self, columns: Sequence[str], roles: Roles) -> Future[Crowds]:
         """How large the crowds are by what an intruder knows."""
-        owned = self._owned(roles)
-        weight = roles.weight
+        owned, weight = self._owned(roles), roles.weight
+        key = (tuple(columns), roles.unit_columns)
 
         def make() -> Crowds:
-            return crowds_by(owned, columns, self._weights(weight))
+            classes = self._last_classes(key, owned)
+            return crowds_by(owned, columns, classes, self._weights(weight))
 
-        return self._ask(make, "crowds", tuple(columns), roles.unit_columns, weight)
+        return self._ask(make, "crowds", *key, weight)
 
     def people(self, roles: Roles) -> int:
         """How many people there are."""
@@ -86,10 +88,18 @@ class Counts:
         def make() -> T:
             if self._combinations is None or self._combinations[0] != key:
                 self._combinations = None  # the memory of those before is free
-                self._combinations = key, Combinations.of(owned, columns)
+                classes = self._last_classes(key, owned)
+                self._combinations = key, Combinations.of(owned, columns, classes)
             return count(self._combinations[1])
 
         return self._ask(make, what, *key)
+
+    def _last_classes(self, key: tuple[tuple[str, ...], tuple[str, ...]], owned: Table) -> Classes:
+        """The classes by some columns; only the last ones are kept, since they are large."""
+        if self._classes is None or self._classes[0] != key:
+            self._classes = None
+            self._classes = key, classes_by(owned, key[0])
+        return self._classes[1]
 
     def _ask(self, make: Callable[[], T], *key: Any) -> Future[T]:
         with self._lock:

@@ -78,9 +78,10 @@ class Crowds:
         return Crowds(self.columns, *self.population)
 
 
-def crowds_by(table: Table, columns: Sequence[str], weights: Floats | None) -> Crowds:
-    """The crowds by some columns; ``table`` says whose its rows are."""
-    classes = _classes(table, columns)
+def crowds_by(
+    table: Table, columns: Sequence[str], classes: Classes, weights: Floats | None = None
+) -> Crowds:
+    """The crowds by some columns, whose classes these are; ``table`` says whose its rows are."""
     sizes, people = _smallest(table, classes, classes.sizes)
     population = None
     if weights is not None:
@@ -92,7 +93,7 @@ def crowds_by(table: Table, columns: Sequence[str], weights: Floats | None) -> C
     return Crowds(tuple(columns), sizes, people, population)
 
 
-def _classes(table: Table, columns: Sequence[str]) -> Classes:
+def classes_by(table: Table, columns: Sequence[str]) -> Classes:
     """As ``table.crowds``, and not kept: a label for each row is much to keep for each set."""
     from shoal.kernels.grouping import group
 
@@ -137,8 +138,7 @@ class Combinations:
     times: Integers | None
 
     @classmethod
-    def of(cls, table: Table, columns: Sequence[str]) -> Combinations:
-        classes = _classes(table, columns)
+    def of(cls, table: Table, columns: Sequence[str], classes: Classes) -> Combinations:
         if table.has_persons:
             from shoal.kernels.grouping import first_rows, group
 
@@ -162,14 +162,16 @@ class Combinations:
 
     def grown_sets(self) -> list[GrownSet]:
         """The sets that tell most people apart: among all columns, and without the strongest."""
-        best = self._grown(list(self.parts))
+        everybody = self._everybody()
+        all_alone = everybody.by(self.parts) if self.times is None else None
+        most = int(np.sum(self.times == 1)) if all_alone is None else all_alone.count
+        best = self._grown(list(self.parts), most)
         rest = [name for name in self.parts if name not in best.columns[:1]]
-        return [best, self._grown(rest)] if rest else [best]
+        return [best, self._grown(rest, everybody.by(rest).count)] if rest else [best]
 
-    def _grown(self, columns: Sequence[str]) -> GrownSet:
+    def _grown(self, columns: Sequence[str], most: int) -> GrownSet:
         """Add the column that tells most people apart, until nearly all who can stand alone do."""
         now, chosen, alone = self._everybody(), list[str](), list[int]()
-        most = now.by(columns).count
         while len(chosen) < min(_LARGEST_SET, len(columns)):
             chosen.append(now.most_telling([name for name in columns if name not in chosen]))
             now = now.by(chosen[-1:])
