@@ -17,6 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
+from shoal.app.studio._counts import Counts
 from shoal.app.studio._project import Project
 from shoal.errors import InputError, ReadError, RolesError, ShoalError
 from shoal.table import (
@@ -63,6 +64,11 @@ class Loaded:
                 )
             known[roles] = self.table.with_roles(roles)
         return known[roles]
+
+    @cached_property
+    def counts(self) -> Counts:
+        """What pages count on it."""
+        return Counts(self.table)
 
     @cached_property
     def _tables(self) -> dict[Roles, Table]:

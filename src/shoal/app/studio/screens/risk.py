@@ -1,19 +1,240 @@
-"""Risk now: to be built."""
+"""Risk now: what three intruders reach with what they know, before anything is masked."""
 
 from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final
+from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from shoal.app.studio._pages import Mark, Room, Studio, page, show
+from shoal.app.studio._counts import Waiting, ask
+from shoal.app.studio._dataset import Loaded
+from shoal.app.studio._exposure import Crowds
+from shoal.app.studio._jobs import Job
+from shoal.app.studio._pages import Form, Mark, Room, Studio, action, page, show
+from shoal.app.studio.screens.roles import roles_in
+from shoal.app.studio.tasks.assess import assessment_of
+from shoal.errors import InputError, RolesError
+from shoal.table import Roles
+from shoal.workflow.release._profile import SIZE_LIMITS, Bar
+from shoal.workflow.report import _figures, _words
+from shoal.workflow.report._assessment import _facts as facts_of_assessment
+
+#: The chances that a person is found with which the table of people at risk asks about.
+_CHANCES: Final = (2, 5, 10, 20)
+
+
+@dataclass(frozen=True)
+class Question:
+    """What the page asks: which columns an intruder knows, and the share of all people here."""
+
+    known: tuple[str, ...]
+    percent: float | None
+    chosen: bool
+
+    @property
+    def fraction(self) -> float | None:
+        return None if self.percent is None else self.percent / 100
+
+    @property
+    def query(self) -> list[tuple[str, str]]:
+        asked = [("chosen", "1"), *(("known", name) for name in self.known)] if self.chosen else []
+        return asked + ([] if self.percent is None else [("percent", f"{self.percent:g}")])
+
+    @property
+    def address(self) -> str:
+        return f"/risk?{urlencode(self.query)}" if self.query else "/risk"
+
+
+def _question(roles: Roles, fields: Sequence[tuple[str, str]]) -> Question:
+    asked = {value for name, value in fields if name == "known"}
+    chosen = any(name == "chosen" for name, _ in fields)
+    known = tuple(name for name in roles.quasi_identifiers if not chosen or name in asked)
+    told = next((value.strip() for name, value in fields if name == "percent"), "")
+    return Question(known, _percent(told) if told else None, chosen)
+
+
+def _percent(told: str) -> float:
+    try:
+        percent = float(told.replace(",", "."))
+    except ValueError:
+        percent = 0.0
+    if not 0 < percent <= 100:
+        raise InputError("The share of the population must be a number above 0 and at most 100.")
+    return percent
 
 
 def _mark(studio: Studio) -> Mark:
-    return Mark("open", "")
+    loaded = studio.dataset.if_loaded
+    if loaded is None:
+        return Mark("open", "")
+    roles, _ = roles_in(studio, loaded)
+    if not roles.quasi_identifiers:
+        return Mark("open", "needs quasi-identifiers")
+    crowds = loaded.counts.known(roles.quasi_identifiers, roles)
+    if crowds is None:
+        return Mark("open", "not looked at")
+    return Mark("done", alone_in_words(crowds))
+
+
+def alone_in_words(crowds: Crowds) -> str:
+    """How many people stand alone, as one says it."""
+    alone, total = crowds.alone, crowds.total
+    if not total:
+        return "nobody is in the table"
+    if not alone:
+        return "nobody stands alone"
+    if alone == total:
+        return "everybody stands alone"
+    if 2 * alone > total:
+        return f"{min(99, round(100 * alone / total))} of 100 people stand alone"
+    return f"1 in {_words.number(round(total / alone))} people stands alone"
+
+
+def right_in_words(crowds: Crowds) -> str:
+    """Whom somebody is right about who links everybody."""
+    right = crowds.right
+    for of in (100, 1_000, 10_000):
+        about = round(of * right)
+        if about >= 1:
+            shown = of - 1 if about == of and right < 1 else about
+            return f"right about {_words.number(shown)} of {_words.number(of)} people"
+    return "right about fewer than 1 in 10,000 people"
+
+
+def population_in_words(population: Crowds) -> str:
+    """The most exposed person among everybody who could have been in the table."""
+    if population.k < 2:
+        return "somebody is the only one of the kind in the population"
+    return f"the most exposed person is 1 of about {_words.number(population.k)}"
 
 
 def _show(studio: Studio, request: Request) -> Response:
-    return show(request, "risk.html.j2", ROOM)
+    loaded = studio.dataset.loaded()
+    roles, _ = roles_in(studio, loaded)
+    asked = _question(roles, request.query_params.multi_items())
+    return show(
+        request,
+        "risk.html.j2",
+        ROOM,
+        quasi=roles.quasi_identifiers,
+        asked=asked,
+        weight=roles.weight,
+        whose=roles.unit,
+        **_exposure(loaded, roles, asked),
+        **_assessed(studio, loaded, roles),
+    )
 
 
-ROOM = Room("risk", "Risk now", "", "concepts", _mark, [page("/risk", _show)])
+def _exposure(loaded: Loaded, roles: Roles, asked: Question) -> dict[str, Any]:
+    facts: dict[str, Any] = {"crowds": None, "without": None, "sets": None, "counting": False}
+    facts |= {"problem_of_unit": "", "population": None, "cards": None, "charts": None}
+    if not roles.quasi_identifiers:
+        return facts
+    counts, waiting = loaded.counts, Waiting(loaded.table)
+    try:
+        wanted = ask(counts, asked.known, asked.known, roles)
+    except RolesError as cause:
+        return facts | {"problem_of_unit": str(cause)}
+    facts |= {name: waiting.result(each) for name, each in wanted.items()}
+    crowds: Crowds | None = facts["crowds"]
+    facts["counting"] = not waiting.is_over
+    if crowds is None or not crowds.total:
+        return facts
+    population = crowds.in_population(asked.fraction)
+    cards = {
+        "prosecutor": alone_in_words(crowds),
+        "journalist": None if population is None else population_in_words(population),
+        "marketer": right_in_words(crowds),
+    }
+    at_risk = [
+        (chance, crowds.below(chance), None if population is None else population.below(chance))
+        for chance in _CHANCES
+    ]
+    return facts | {
+        "population": population,
+        "cards": cards,
+        "at_risk": at_risk,
+        "charts": _charts(crowds),
+    }
+
+
+def _charts(crowds: Crowds) -> dict[str, Any]:
+    """The sizes of crowds and the chances that follow from them, as the report draws them."""
+    by_size = _people_by_size(crowds)
+    bars = [Bar(label, None, 100 * n / crowds.total) for label, n in by_size.items()]
+    shares = _figures.smaller_than(by_size, crowds.k)
+    return {
+        "sizes": _figures.class_size_chart(bars),
+        "by_size": [(bar, by_size[bar.label]) for bar in bars],
+        "risk": _figures.risk_chart((), shares, crowds.k),
+    }
+
+
+def _people_by_size(crowds: Crowds) -> dict[str, int]:
+    ends = [*SIZE_LIMITS, float("inf")]
+    by_size: dict[str, int] = {}
+    for low, high in pairwise(ends):
+        label = f"{low}+" if high == ends[-1] else f"{low}–{high - 1:g}"
+        label = str(low) if high - low == 1 else label
+        by_size[label] = crowds.below(high) - crowds.below(low)
+    return by_size
+
+
+# -- the whole assessment
+
+
+def _assessed(studio: Studio, loaded: Loaded, roles: Roles) -> dict[str, Any]:
+    """The newest assessment, and what has changed since."""
+    job = studio.jobs.latest("assess")
+    result = None if job is None or job.state != "done" else job.result()
+    if job is None or result is None:
+        return {"job": job, "found": None, "changed": ()}
+    found = facts_of_assessment(assessment_of(result))
+    return {"job": job, "found": found, "changed": _changed_since(job, result, loaded, roles)}
+
+
+def _changed_since(job: Job, result: Any, loaded: Loaded, roles: Roles) -> list[str]:
+    changed = []
+    then = Roles.from_dict(tomllib.loads(job.plan).get("roles", {}))
+    if then != roles:
+        changed.append("The roles have changed since; assess again for what holds now.")
+    if result["rows"] != len(loaded.table):
+        changed.append("The table has another number of rows now; assess again.")
+    if job.options.get("known"):
+        count = len(job.options["known"])
+        changed.append(f"It was measured as if the intruder knew {count:,} of the columns only.")
+    return changed
+
+
+def _assess(studio: Studio, form: Form, request: Request) -> str:
+    loaded = studio.dataset.loaded()
+    roles, _ = roles_in(studio, loaded)
+    asked = _question(roles, form.items())
+    if not asked.known:
+        raise InputError("Choose at least one column that the intruder knows.")
+    options: dict[str, Any] = {}
+    if asked.known != roles.quasi_identifiers:
+        options["known"] = list(asked.known)
+    if asked.fraction is not None:
+        options["fraction"] = asked.fraction
+    if not any(job.is_running for job in studio.jobs.all("assess")):
+        studio.start("assess", "Assessment", **options)
+    return f"{asked.address}#assessment"
+
+
+ROOM = Room(
+    "risk",
+    "Risk now",
+    "This is the table as it is, before anything is done to it. An intruder who knows the "
+    "quasi-identifiers of a person looks for whoever has the same: alone is found, and in a crowd "
+    "of five the guess is right once in five times. Later screens show how much of this is left.",
+    "measures/index",
+    _mark,
+    [page("/risk", _show), action("/risk/assess", _assess)],
+)

@@ -1,19 +1,387 @@
-"""Roles: to be built."""
+"""Roles: what each column is, why, and which columns together single people out."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+from urllib.parse import urlencode
+
+import tomlkit
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
 
-from shoal.app.studio._pages import Mark, Room, Studio, page, show
+from shoal.app.studio._counts import Spark, Waiting, ask
+from shoal.app.studio._dataset import Loaded
+from shoal.app.studio._pages import Form, Mark, Room, Studio, action, page, set_in, show
+from shoal.errors import InputError, RolesError
+from shoal.table import Roles
+from shoal.table.suggestion._role_suggestion import ColumnFacts
+
+_LISTS: Final = ("identifiers", "quasi_identifiers", "sensitive", "insensitive")
+_BOTH: Final = "sensitive_target"
+#: The choices for a column, with what each of them means.
+CHOICES: Final = {
+    "": ("not decided", ""),
+    "identifiers": ("identifier", "names a person by itself; it never leaves"),
+    "quasi_identifiers": ("quasi-identifier", "others may know it; it is made coarser"),
+    "sensitive": ("sensitive", "what nobody may learn about a person"),
+    "insensitive": ("may leave as it is", "tells nothing about who it is"),
+    "weight": ("sampling weight", "how many people a row stands for; one column"),
+    "target": ("target", "what a model is to predict; one column"),
+    _BOTH: ("target and sensitive", "what a model predicts, and nobody may learn"),
+}
+_OWNERS: Final = {"unit": "whose row it is", "household": "who lives together"}
+_A_PAGE: Final = 50
+_LONGEST_REASON: Final = 2_000
+_SUGGESTED: Final = "As suggested: "
+
+
+@dataclass(frozen=True)
+class Line:
+    """A column as its line shows it."""
+
+    number: int
+    facts: ColumnFacts
+    role: str
+    owner: str | None
+    reason: str
+    spark: Spark
+
+    @property
+    def takes(self) -> bool:
+        """Whether there is a suggestion that is not the role already."""
+        role = self.facts.role
+        return self.owner is None and role is not None and role != self.role.removesuffix("_target")
+
+
+@dataclass(frozen=True)
+class View:
+    """Which columns a page shows: a page of those that a filter leaves."""
+
+    text: str = ""
+    undecided: bool = False
+    page: int = 1
+    keep: str = ""
+
+    @classmethod
+    def of(cls, given: QueryParams | Mapping[str, str]) -> View:
+        number = given.get("page", "1")
+        page = int(number) if number.isascii() and number.isdigit() and len(number) < 7 else 1
+        text = given.get("q", "")[:200].strip()
+        return cls(text, given.get("only") == "open", max(1, page), given.get("keep", ""))
+
+    def address(self, **other: Any) -> str:
+        """The address of such a page."""
+        given = {"q": self.text, "only": "open" if self.undecided else "", "page": self.page}
+        given |= {"keep": self.keep, **other}
+        named = {name: value for name, value in given.items() if value not in ("", 1)}
+        return f"/roles?{urlencode(named)}" if named else "/roles"
+
+    def shows(self, number: int, name: str, role: str) -> bool:
+        """Whether the filter leaves a column; the one just decided stays under the hands."""
+        if self.text.casefold() not in name.casefold():
+            return False
+        return not (self.undecided and role) or str(number) == self.keep
+
+
+def roles_in(studio: Studio, loaded: Loaded) -> tuple[Roles, list[str]]:
+    """The plan's roles of columns that the table has, and the columns that it does not have."""
+    roles = studio.project.plan.roles or Roles()
+    known = set(loaded.table.columns)
+    absent = list(dict.fromkeys(name for _, name in roles.items() if name not in known))
+    return (roles.without(absent) if absent else roles), absent
+
+
+def choice_of(roles: Roles, name: str) -> str:
+    """The choice that a column has now; empty where it is not decided."""
+    if name == roles.target:
+        return _BOTH if name in roles.sensitive else "target"
+    role = roles.of(name)
+    return role if role is not None and role not in _OWNERS else ""
+
+
+def undecided(roles: Roles, columns: Iterable[str]) -> list[str]:
+    """The columns without any role."""
+    return [name for name in columns if roles.of(name) is None]
 
 
 def _mark(studio: Studio) -> Mark:
-    return Mark("open", "")
+    loaded = studio.dataset.if_loaded
+    if loaded is None:
+        return Mark("open", "")
+    roles, absent = roles_in(studio, loaded)
+    left = len(undecided(roles, loaded.table.columns))
+    if left:
+        return Mark("blocks", f"{left:,} {'column' if left == 1 else 'columns'} not decided")
+    if absent:
+        return Mark("blocks", f"{len(absent):,} in the plan, not in the table")
+    quasi = len(roles.quasi_identifiers)
+    if not quasi:
+        return Mark("attention", "no quasi-identifier")
+    return Mark("done", f"{quasi:,} quasi-identifier{'' if quasi == 1 else 's'}")
 
 
 def _show(studio: Studio, request: Request) -> Response:
-    return show(request, "roles.html.j2", ROOM)
+    loaded = studio.dataset.loaded()
+    roles, absent = roles_in(studio, loaded)
+    view = View.of(request.query_params)
+    columns = loaded.table.columns
+    shown = [
+        (number, name)
+        for number, name in enumerate(columns)
+        if view.shows(number, name, roles.of(name) or "")
+    ]
+    pages = max(1, -(-len(shown) // _A_PAGE))
+    first = (min(view.page, pages) - 1) * _A_PAGE
+    lines = _lines(studio, loaded, roles, shown[first : first + _A_PAGE])
+    return show(
+        request,
+        "roles.html.j2",
+        ROOM,
+        lines=lines,
+        view=view,
+        found=len(shown),
+        pages=pages,
+        at=min(view.page, pages),
+        columns=len(columns),
+        left=len(undecided(roles, columns)),
+        suggested=len(_suggestions(loaded, roles)),
+        absent=absent,
+        roles=roles,
+        choices=CHOICES,
+        notes=loaded.suggestion.notes,
+        **_exposure(loaded, roles),
+    )
 
 
-ROOM = Room("roles", "Roles", "", "concepts", _mark, [page("/roles", _show)])
+def _lines(
+    studio: Studio, loaded: Loaded, roles: Roles, shown: Sequence[tuple[int, str]]
+) -> list[Line]:
+    reasons = studio.project.settings.get("reasons", {})
+    facts, counts = loaded.suggestion.columns, loaded.counts
+    owners = {name: _OWNERS[role] for role, name in reversed(roles.items()) if role in _OWNERS}
+    return [
+        Line(
+            number,
+            facts[number],
+            choice_of(roles, name),
+            owners.get(name),
+            str(reasons.get(name, "")),
+            counts.spark(name),
+        )
+        for number, name in shown
+    ]
+
+
+def _exposure(loaded: Loaded, roles: Roles) -> dict[str, Any]:
+    """Who stands alone by the quasi-identifiers, and the smallest sets that single people out."""
+    counts, waiting = loaded.counts, Waiting(loaded.table)
+    quasi, candidates = roles.quasi_identifiers, _may_be_known(loaded, roles)
+    facts: dict[str, Any] = {"crowds": None, "without": None, "sets": None, "problem_of_unit": ""}
+    facts |= {"crowds_total": 0}
+    try:
+        asked = ask(counts, quasi, candidates, roles)
+    except RolesError as cause:
+        return facts | {"problem_of_unit": str(cause), "counting": False, "candidates": candidates}
+    facts |= {name: waiting.result(each) for name, each in asked.items()}
+    facts["crowds_total"] = counts.people(roles)
+    return facts | {"counting": not waiting.is_over, "candidates": candidates}
+
+
+def _may_be_known(loaded: Loaded, roles: Roles) -> tuple[str, ...]:
+    """The quasi-identifiers, and what seems to be one and is not decided."""
+    return tuple(
+        facts.name
+        for facts in loaded.suggestion.columns
+        if facts.name in roles.quasi_identifiers
+        or (facts.role == "quasi_identifiers" and roles.of(facts.name) is None)
+    )
+
+
+def _suggestions(loaded: Loaded, roles: Roles) -> dict[str, ColumnFacts]:
+    """The columns that are not decided and have a suggestion that can be taken."""
+    taken = {role for role in ("weight", "target") if getattr(roles, role)}
+    return {
+        facts.name: facts
+        for facts in loaded.suggestion.columns
+        if facts.role and facts.role not in taken and roles.of(facts.name) is None
+    }
+
+
+# -- changes
+
+
+def _change(studio: Studio, loaded: Loaded, what: str, edit: Callable[[Any, Any], None]) -> None:
+    """Edit the roles; what does not fit the table is refused and nothing is changed."""
+
+    def checked(plan: Any, settings: Any) -> None:
+        if "roles" not in plan:
+            plan["roles"] = tomlkit.table()
+        edit(plan["roles"], settings)
+        roles = Roles.from_dict(plan["roles"].unwrap())
+        known = set(loaded.table.columns)
+        gone = [name for _, name in roles.items() if name not in known]
+        loaded.table.with_roles(roles.without(gone))
+
+    studio.project.change(what, checked)
+
+
+def _set_role(roles: Any, settings: Any, name: str, choice: str) -> None:
+    """Give a column another role in the text of the plan; a reason that was suggested goes."""
+    for role in _LISTS:
+        if name in roles.get(role, ()):
+            left = [each for each in roles[role] if each != name]
+            set_in(roles, [role], left or None)
+    for role in ("weight", "target"):
+        if roles.get(role) == name:
+            set_in(roles, [role], None)
+    for role in {_BOTH: ("sensitive", "target")}.get(choice, (choice,)):
+        if role in _LISTS:
+            set_in(roles, [role], [*roles.get(role, ()), name])
+        elif role:
+            set_in(roles, [role], name)
+    if str(settings.get("reasons", {}).get(name, "")).startswith(_SUGGESTED):
+        set_in(settings, ["reasons", name], None)
+
+
+def _named(loaded: Loaded, form: Form) -> tuple[int, str]:
+    """The column of a form; browsers write the ends of lines in their own way."""
+    given = _one_way(form.one("column"))
+    for number, name in enumerate(loaded.table.columns):
+        if _one_way(name) == given:
+            return number, name
+    raise InputError("The table has no such column any more; reload the page.")
+
+
+def _one_way(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _refuse_owner(roles: Roles, name: str) -> None:
+    if name in roles.unit_columns or name in roles.household:
+        raise InputError("This column says whose row it is or who lives together; see Data.")
+
+
+def _choice(form: Form) -> str:
+    choice = form.one("role")
+    if choice not in CHOICES:
+        raise InputError("There is no such role; choose one of the list.")
+    return choice
+
+
+def _back(form: Form, **other: Any) -> str:
+    return View.of(dict(form.items())).address(**other)
+
+
+def _decide(studio: Studio, form: Form, request: Request) -> str:
+    """The role of one column, and why."""
+    loaded = studio.dataset.loaded()
+    roles, _ = roles_in(studio, loaded)
+    number, name = _named(loaded, form)
+    choice, reason = _choice(form), _one_way(form.one("why", "")).strip()
+    if len(reason) > _LONGEST_REASON:
+        raise InputError(f"A reason has at most {_LONGEST_REASON:,} characters.")
+    before = choice_of(roles, name)
+    if choice != before:
+        _refuse_owner(roles, name)
+
+    def edit(given: Any, settings: Any) -> None:
+        said = str(settings.get("reasons", {}).get(name, ""))
+        if choice != before:
+            _set_role(given, settings, name, choice)
+        if reason != said:
+            set_in(settings, ["reasons", name], reason or None)
+
+    told = f"{name}: {CHOICES[choice][0]}" if choice != before else f"{name}: why"
+    _change(studio, loaded, told, edit)
+    return _back(form, keep=number)
+
+
+def _take(studio: Studio, form: Form, request: Request) -> str:
+    """The suggested role of one column."""
+    loaded = studio.dataset.loaded()
+    roles, _ = roles_in(studio, loaded)
+    number, name = _named(loaded, form)
+    facts = loaded.suggestion.columns[number]
+    if facts.role is None:
+        raise InputError("Nothing is suggested for this column; choose a role.")
+    _refuse_owner(roles, name)
+    edit = partial(_take_all, {name: facts})
+    _change(studio, loaded, f"{name}: {CHOICES[facts.role][0]}, as suggested", edit)
+    return _back(form, keep=number)
+
+
+def _take_suggestions(studio: Studio, form: Form, request: Request) -> str:
+    """The suggested roles of all columns that are not decided, as one version."""
+    loaded = studio.dataset.loaded()
+    roles, _ = roles_in(studio, loaded)
+    taken = _suggestions(loaded, roles)
+    what = f"suggested roles taken for {len(taken):,} columns"
+    _change(studio, loaded, what, partial(_take_all, taken))
+    return _back(form, keep="")
+
+
+def _take_all(taken: Mapping[str, ColumnFacts], roles: Any, settings: Any) -> None:
+    said = settings.get("reasons", {})
+    for name, facts in taken.items():
+        _set_role(roles, settings, name, str(facts.role))
+        if not said.get(name):
+            set_in(settings, ["reasons", name], f"{_SUGGESTED}{facts.reason}")
+
+
+def _decide_many(studio: Studio, form: Form, request: Request) -> str:
+    """One role for all columns that a filter shows and that are not decided."""
+    loaded = studio.dataset.loaded()
+    roles, _ = roles_in(studio, loaded)
+    choice, view = _choice(form), View.of(dict(form.items()))
+    if choice not in _LISTS:
+        raise InputError("Choose a role that several columns may have.")
+    reason = _one_way(form.one("why", "")).strip()[:_LONGEST_REASON]
+    names = [name for name in undecided(roles, loaded.table.columns) if view.shows(-1, name, "")]
+
+    def edit(given: Any, settings: Any) -> None:
+        given_now = list(given.get(choice, ()))
+        set_in(given, [choice], [*given_now, *names] or None)
+        for name in names if reason else ():
+            set_in(settings, ["reasons", name], reason)
+
+    _change(studio, loaded, f"{len(names):,} columns: {CHOICES[choice][0]}", edit)
+    return _back(form, keep="", page=1)
+
+
+def _drop_absent(studio: Studio, form: Form, request: Request) -> str:
+    """Take roles of columns out of the plan that the table does not have."""
+    loaded = studio.dataset.loaded()
+    roles, absent = roles_in(studio, loaded)
+
+    def edit(given: Any, settings: Any) -> None:
+        kept = roles.to_dict()
+        for role in [*given]:
+            set_in(given, [role], kept.get(role))
+        for name in absent:
+            set_in(settings, ["reasons", name], None)
+
+    _change(studio, loaded, f"{len(absent):,} columns that are not there taken out", edit)
+    return _back(form)
+
+
+ROOM = Room(
+    "roles",
+    "Roles",
+    "Whoever wants to find somebody begins with what others know: age, sex, a place. Those are the "
+    "quasi-identifiers, and everything that protects people works on them. A column that is "
+    "forgotten here leaves as it is, so no release is written before each one is decided.",
+    "roles",
+    _mark,
+    [
+        page("/roles", _show),
+        action("/roles/decide", _decide),
+        action("/roles/take", _take),
+        action("/roles/take-all", _take_suggestions),
+        action("/roles/decide-many", _decide_many),
+        action("/roles/drop-absent", _drop_absent),
+    ],
+)

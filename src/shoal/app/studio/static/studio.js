@@ -72,10 +72,38 @@ document.addEventListener("click", (event) => {
   });
 });
 
-// A choice is sent as soon as it is made.
+// A choice is sent as soon as it is made, and not because a new page takes its place.
+let isSwapping = false;
 document.addEventListener("change", (event) => {
   const form = event.target.closest("form[data-at-once]");
-  if (form) form.requestSubmit();
+  if (form && !isSwapping) form.requestSubmit();
+});
+
+// What is typed and not sent yet survives a new page, unless its own form was sent.
+const typed = () =>
+  [...page().querySelectorAll("input[id]:not([type=hidden]):not([type=checkbox]):not([type=radio]), textarea[id]")]
+    .filter((field) => !field.readOnly && field.value !== field.defaultValue);
+let unsent = [];
+document.addEventListener("htmx:beforeSwap", (event) => {
+  if (event.detail.target !== page()) return;
+  isSwapping = true;
+  const sent = event.detail.requestConfig?.elt?.closest("form");
+  unsent = typed().filter((field) => !sent?.contains(field)).map((field) => [field.id, field.value]);
+});
+document.addEventListener("htmx:afterSwap", () => {
+  isSwapping = false;
+  for (const [id, text] of unsent) {
+    const field = document.getElementById(id);
+    if (field) field.value = text;
+  }
+  unsent = [];
+});
+
+// A choice that was refused is taken back on the page too.
+document.addEventListener("htmx:afterRequest", (event) => {
+  const form = event.detail.elt.closest?.("form[data-at-once]");
+  if (event.detail.xhr.status < 400 || !form) return;
+  for (const option of form.querySelectorAll("option")) option.selected = option.defaultSelected;
 });
 
 listen();
