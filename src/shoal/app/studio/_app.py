@@ -17,6 +17,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from shoal.app.studio._dataset import Dataset
+from shoal.app.studio._docs import ROUTES as DOCS
 from shoal.app.studio._jobs import Jobs
 from shoal.app.studio._pages import Form, Studio, action, mark_of, page, render, studio_of
 from shoal.app.studio._project import Project
@@ -51,6 +52,7 @@ def make_app(studio: Studio, *, port: int, token: str) -> ASGIApp:
         action("/jobs/{id}/cancel", _cancel),
         action("/jobs/{id}/go-on", _go_on),
         action("/jobs/{id}/remove", _remove),
+        *DOCS,
         *(route for room in studio.rooms for route in room.routes),
     ]
     inside = Starlette(routes=routes, exception_handlers={404: _nowhere, 500: _unexpected})
@@ -111,7 +113,7 @@ def _back(request: Request, form: Form) -> str:
     place = form.one("back", "/")
     rooms = {f"/{room.name}" for room in studio_of(request).rooms}
     base = "/" + place.lstrip("/").partition("/")[0].partition("?")[0]
-    if place.startswith("//") or "\\" in place or base not in rooms | {"/", "/history"}:
+    if place.startswith("//") or "\\" in place or base not in rooms | {"/", "/docs", "/history"}:
         raise InputError("The form does not say which screen it is from; reload the page.")
     return place
 

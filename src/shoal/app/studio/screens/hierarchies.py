@@ -91,7 +91,7 @@ def _overview(studio: Studio, request: Request) -> Response:
         facts |= {"links": _level_links(levels, facts["lines"]), "levels": levels}
         facts["raised"] = {name: level for name, level in levels.items() if level}
         facts["along"] = _along(levels)
-    return show(request, "hierarchies.html.j2", ROOM, **facts)
+    return show(request, "hierarchies/overview.html.j2", ROOM, **facts)
 
 
 def _counted(line: Line, counts: Counts, levels: Mapping[str, int], deadline: float) -> Line:
@@ -162,7 +162,7 @@ def _column(studio: Studio, request: Request) -> Response:
         hierarchy, ladder = counts.hierarchy(name), counts.ladder(name)
     except ShoalError as cause:
         facts["problem"] = str(cause)
-        return show(request, "hierarchies_broken.html.j2", ROOM, **facts)
+        return show(request, "hierarchies/broken.html.j2", ROOM, **facts)
     counts.check()
     levels = _levels(request, counts)
     finest = min(_whole(asked.get("at"), _readable(ladder), _MOST, "level"), ladder.levels - 1)
@@ -193,7 +193,7 @@ def _column(studio: Studio, request: Request) -> Response:
     link = _linker(name, finest, levels, under, shown)
     rungs = [link(at=level, under=None) for level in range(ladder.levels)]
     facts |= {"link": link, "rung_links": rungs, "along": _along(levels)}
-    return show(request, "hierarchies_column.html.j2", ROOM, **facts)
+    return show(request, "hierarchies/column.html.j2", ROOM, **facts)
 
 
 def _readable(ladder: Ladder) -> int:
