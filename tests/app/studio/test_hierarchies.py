@@ -83,7 +83,10 @@ def test_a_level_that_is_chosen_is_that_of_a_generalized_table(browser):
     text = browser.get("/hierarchies?levels=2.0.0.3.0").text
     assert f'<span class="big">{expected:,}</span>' in text
     assert "at level 2" in text
-    assert alone(browser.get(f"{COLUMN}zip&levels=2.0.0.3.0").text)[3] == expected
+    text = browser.get(f"{COLUMN}zip&levels=2.0.0.3.0").text
+    assert alone(text)[3] == expected
+    by_itself = Table(table.frame, Roles(quasi_identifiers=["zip"], unit="row"))
+    assert f"{by_itself.classes.uniques:,} by it only" in text
 
 
 def test_persons_are_counted_where_they_have_several_rows(open_studio, tmp_path):

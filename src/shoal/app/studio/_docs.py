@@ -48,7 +48,8 @@ class Page:
 
     @cached_property
     def title(self) -> str:
-        return next((line[2:].strip() for line in self.text.splitlines() if line[:2] == "# "), "")
+        lines = _prose(self.text).splitlines()
+        return next((line[2:].strip() for line in lines if line.startswith("# ")), "")
 
     @cached_property
     def sections(self) -> list[tuple[str, str]]:
@@ -113,7 +114,7 @@ class Library:
                 if score:
                     scored.append((-score, one.title, _hit(one, heading, text, words)))
         scored.sort(key=lambda entry: entry[:2])
-        return [hit for _, _, hit in scored[:_MOST_FOUND]]
+        return [hit for _, _, hit in scored]
 
 
 def _score(words: list[str], title: str, heading: str, text: str) -> int:
@@ -167,7 +168,8 @@ def _prose(text: str) -> str:
     kept = (line for line, is_prose in _outside_code(text) if is_prose)
     plain = "\n".join(line for line in kept if not line.startswith((":::", "    options:")))
     plain = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", plain)
-    return re.sub(r"[`*|]|^[-: |]+$", "", plain, flags=re.MULTILINE)
+    plain = re.sub(r"^\|[-:| ]+$", "", plain, flags=re.MULTILINE)  # under the head of a table
+    return re.sub(r"[`*|]", "", plain)
 
 
 def _plain_markdown(text: str) -> str:
@@ -265,7 +267,8 @@ def _show(studio: Studio, request: Request) -> Response:
         return RedirectResponse(f"/docs/{name}/index", 303)
     facts: dict[str, Any] = {"shelves": known.shelves, "query": query, "hits": None}
     if query.strip():
-        facts |= {"page": None, "text": None, "hits": known.search(query)}
+        hits = known.search(query)
+        facts |= {"page": None, "hits": hits[:_MOST_FOUND], "cut": len(hits) > _MOST_FOUND}
         return HTMLResponse(render(request, "docs/page.html.j2", **facts))
     one = known.pages.get(name or "index")
     if one is None:

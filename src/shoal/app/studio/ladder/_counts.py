@@ -101,6 +101,14 @@ class Counts:
         others = {name: level for name, level in levels.items() if name != column}
         return self._combinations.alone_by_level(column, others)
 
+    def alone_by_itself(self, column: str) -> list[int]:
+        """The same for whoever knows nothing but this column."""
+        key = ("by itself", self.table.roles.unit, *self._key(self.shelf.held(column)))
+        codes = {column: self.codes(column)}
+        return self._memory.get(
+            key, lambda: Combinations(self.table, codes).alone_by_level(column, {})
+        )
+
     def alone_at(self, levels: Mapping[str, int]) -> int:
         return self._combinations.alone(levels)
 

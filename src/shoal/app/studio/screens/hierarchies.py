@@ -176,7 +176,7 @@ def _column(studio: Studio, request: Request) -> Response:
         "words": _words(hierarchy),
         "alone": counts.alone(name, levels),
         "people": counts.table.person_count,
-        "persons": counts.table.has_persons,
+        "by_itself": counts.alone_by_itself(name),
         "raised": {other: level for other, level in others.items() if level},
         "others": len(others),
         "nodes": [ladder.count(level) for level in range(hierarchy.levels)],
