@@ -78,12 +78,17 @@ def _write(path: Path, hierarchy: Hierarchy) -> None:
     write_whole(path, hierarchy.to_csv_text(), private=True)
 
 
+def bare_name(column: str) -> str:
+    """The name of a column as that of a file, safe on every system."""
+    return re.sub(r"[^\w-]+", "_", column).strip("_")[:60] or "column"
+
+
 def _file_names(columns: Iterable[str]) -> dict[str, str]:
-    """A file name for each column, safe on every system and different from the others."""
+    """A file name for each column, different from the others."""
     names: dict[str, str] = {}
     taken: set[str] = set()
     for column in columns:
-        bare = re.sub(r"[^\w-]+", "_", column).strip("_")[:60] or "column"
+        bare = bare_name(column)
         name, number = bare, 2
         while name.lower() in taken:
             name, number = f"{bare}_{number}", number + 1

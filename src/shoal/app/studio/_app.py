@@ -21,6 +21,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from shoal.app.studio._dataset import Dataset
+from shoal.app.studio._docs import ROUTES as DOCS
 from shoal.app.studio._jobs import Jobs
 from shoal.app.studio._pages import Form, Studio, action, mark_of, page, render, studio_of
 from shoal.app.studio._project import Project
@@ -66,6 +67,7 @@ def make_app(
         action("/jobs/{id}/cancel", _cancel),
         action("/jobs/{id}/go-on", _go_on),
         action("/jobs/{id}/remove", _remove),
+        *DOCS,
         *(route for room in studio.rooms for route in room.routes),
     ]
     inside = Starlette(routes=routes, exception_handlers={404: _nowhere, 500: _unexpected})
@@ -124,7 +126,7 @@ def _back(request: Request, form: Form) -> str:
     """The screen that an action came from."""
     place = form.one("back", "/")
     found = _PLACE.fullmatch(place)
-    rooms = {None, "history", *(room.name for room in studio_of(request).rooms)}
+    rooms = {None, "docs", "history", *(room.name for room in studio_of(request).rooms)}
     if found is None or found[1] not in rooms:
         raise InputError("The form does not say which screen it is from; reload the page.")
     return place

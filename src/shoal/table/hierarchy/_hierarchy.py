@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from shoal.errors import InputError, PlanError, did_you_mean
+from shoal.kernels.arrays import Integers
 from shoal.table.columns._domain import ROOT
 from shoal.table.hierarchy._codes import HierarchyCodes, codes_of
 from shoal.table.hierarchy._intervals import between, exact_number, grid, quantile_edges
@@ -18,6 +19,7 @@ from shoal.table.hierarchy._listed import (
     Listed,
     listed,
     ordered_rows,
+    positions,
     read_rows,
     text_of,
     tree_rows,
@@ -276,6 +278,12 @@ class Hierarchy:
         if not isinstance(self._rule, Listed):
             return 0
         return int(self._rule.uncovered(table.codes(column).levels).sum())
+
+    def places(self, table: Table, column: str) -> Integers:
+        """The row of a list that has each value of a column; -1 where the list lacks it."""
+        if not isinstance(self._rule, Listed):
+            raise InputError("This hierarchy is a function and lists no values.")
+        return positions(table.codes(column).levels, self._rule.leaves)
 
     def generalize(
         self, table: Table, column: str, level: int, *, unseen: Unseen = "refuse"

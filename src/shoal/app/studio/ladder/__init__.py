@@ -1,0 +1,1 @@
+"""The hierarchies of a project: where they are kept, how they look, and how they are edited."""
