@@ -10,6 +10,7 @@ import os
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -94,23 +95,37 @@ def changes_since(studio: Studio, release: Kept) -> list[str]:
     told = []
     if not same_plan(studio, release.job.plan):
         told.append("The plan was changed since this release was made.")
-    source = studio.dataset.source
-    was = release.result.get("source")
-    if source is None or not source.is_file():
-        told.append("The table that it was made from is no longer there.")
-    elif was != state_of(source) or release.result.get("path") != str(source):
+    if not same_table(studio, release.result):
         told.append("The table was changed since, or another one was chosen.")
     return told
+
+
+def same_table(studio: Studio, result: Mapping[str, Any]) -> bool:
+    """Whether a job read the file that is the table now, as it is now."""
+    try:
+        source = studio.dataset.source
+        return source is not None and [str(source), state_of(source)] == [
+            result.get("path"),
+            result.get("source"),
+        ]
+    except (OSError, ShoalError):
+        return False
 
 
 def same_plan(studio: Studio, text: str) -> bool:
     """Whether a text says the same plan as the one that is in force; comments do not count."""
     if text == studio.project.version.plan:
         return True
+    plan = _plan_of(text, studio.project.folder)
+    return plan is not None and studio.project.problem is None and plan == studio.project.plan
+
+
+@lru_cache(64)
+def _plan_of(text: str, folder: Path) -> Plan | None:
     try:
-        return Plan.from_toml(text, folder=studio.project.folder) == studio.project.plan
+        return Plan.from_toml(text, folder=folder)
     except ShoalError:
-        return False
+        return None
 
 
 def commands(studio: Studio, release: Kept) -> dict[str, str]:

@@ -13,7 +13,7 @@ def _mark(studio: Studio) -> Mark:
 
 
 def _show(studio: Studio, request: Request) -> Response:
-    return show(request, "release.html.j2", ROOM)
+    return show(request, "release_screen.html.j2", ROOM)
 
 
 ROOM = Room("release", "Release", "", "concepts", _mark, [page("/release", _show)])
