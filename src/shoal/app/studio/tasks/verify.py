@@ -10,6 +10,7 @@ from shoal.app.studio._jobs import write_json
 from shoal.app.studio._releases import CHECKS, RELEASE
 from shoal.app.studio._work import Task
 from shoal.errors import InputError
+from shoal.table import read
 from shoal.workflow import verify
 
 
@@ -19,9 +20,13 @@ def run(task: Task) -> dict[str, Any]:
     folder = job / RELEASE
     if not folder.is_dir():
         raise InputError("This release is no longer there.")
-    table = task.table
-    task.progress("Checking the release", 0.2)
-    found = verify(folder, original=table, source=task.source).to_dict()
+    against: dict[str, Any] = {}
+    if task.options.get("against_table"):
+        task.progress("Reading the table", 0.0)
+        against["original"] = read(task.source, **task.facts["reading"])
+        against["source"] = task.source
+    task.progress("Checking the release", 0.3)
+    found = verify(folder, **against).to_dict()
     found["when"] = datetime.now().strftime("%Y-%m-%d %H:%M")
     write_json(job / CHECKS, found)
     return found
