@@ -94,20 +94,28 @@ def normalized_certainty_penalty(
 
 def _cost(pair: Pair, name: str) -> float:
     """What the cells of a released column cost that had a value before, together."""
-    before, after = pair.original.column(name), pair.masked.column(name)
-    if pair.original is pair.masked:
+    costs = cost_of_labels(pair, name)
+    if costs is None:
         return 0.0
-    coarser = released_text(pair.original, pair.masked, name)
-    if not coarser and not after.missing_count and after.kind != "text":
-        return 0.0
-    values, labels = before.codes, after.codes
-    costs = np.zeros(labels.count)
-    outcomes = pair.outcomes(name)
-    if coarser:
-        costs[: len(labels.levels)] = _widths(before, after, outcomes)
-    costs[empty_codes(before, after)] = 1.0
+    values, outcomes = pair.original.codes(name), pair.outcomes(name)
     present = outcomes.values != (-1 if values.missing is None else values.missing)
     return float(outcomes.records[present] @ costs[outcomes.labels[present]])
+
+
+def cost_of_labels(pair: Pair, name: str) -> Floats | None:
+    """What a cell of a released column costs by its code; None where none costs anything."""
+    before, after = pair.original.column(name), pair.masked.column(name)
+    if pair.original is pair.masked:
+        return None
+    coarser = released_text(pair.original, pair.masked, name)
+    if not coarser and not after.missing_count and after.kind != "text":
+        return None
+    labels = after.codes
+    costs = np.zeros(labels.count)
+    if coarser:
+        costs[: len(labels.levels)] = _widths(before, after, pair.outcomes(name))
+    costs[empty_codes(before, after)] = 1.0
+    return costs
 
 
 def _widths(before: Column, after: Column, outcomes: Outcomes) -> Floats:

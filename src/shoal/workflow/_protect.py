@@ -107,11 +107,23 @@ class Release:
         return f"Release: {len(self.masked)} rows; {held or 'nothing was required'}"
 
 
-def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Release:
-    """Mask a table in memory by a plan and verify it; :func:`shoal.protect` says more."""
+@dataclass(frozen=True, eq=False)
+class Masking:
+    """What a plan makes of a table, before anybody says whether it may leave.
+
+    ``table`` is the original with its roles. The rows of ``masked`` are in its order.
+    """
+
+    table: Table
+    masked: Table
+    records: list[StepRecord]
+    claims: tuple[Claim, ...]
+
+
+def mask_by(table: Table, plan: Plan, progress: Progress | None = None) -> Masking:
+    """Mask a table by a plan and measure what is required, whether it holds or not."""
     table = _checked(table, plan)
-    identifiers = table.roles.withheld
-    masked, records = plan.apply(table.drop(identifiers), progress=progress)
+    masked, records = plan.apply(table.drop(table.roles.withheld), progress=progress)
     if len(masked) == 0 or not masked.columns:
         raise RequirementNotMet(
             f"The plan takes out every {'record' if len(masked) == 0 else 'column'}, so there is "
@@ -127,9 +139,16 @@ def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Re
         make_claim(requirement, masked, table, served=served, accept_seed=plan.accept_seed)
         for requirement in plan.require
     )
-    refuse_unless_all_hold(claims)
+    return Masking(table, masked, records, claims)
+
+
+def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Release:
+    """Mask a table in memory by a plan and verify it; :func:`shoal.protect` says more."""
+    made = mask_by(table, plan, progress)
+    table, masked, records = made.table, made.masked, made.records
+    refuse_unless_all_hold(made.claims)
     claims = told_claims(
-        claims, crowded_total([r.removed for r in records], [r.losing for r in records])
+        made.claims, crowded_total([r.removed for r in records], [r.losing for r in records])
     )
     touched = {name for record in records for name in record.touched}
     if not any(r.removed for r in records) and not touched & {*table.roles.quasi_identifiers}:
@@ -162,7 +181,7 @@ def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Re
         after=after,
         class_sizes=class_size_profile(table, masked),
         columns=tuple(column_profiles(table, masked)),
-        removed_identifiers=identifiers,
+        removed_identifiers=table.roles.withheld,
         rows_before=len(table),
         audit=Secrets(
             plan=plan.to_dict(),

@@ -24,8 +24,9 @@ from starlette.routing import Route
 from shoal.app.studio._code import python_of
 from shoal.app.studio._dataset import Dataset, StillReading
 from shoal.app.studio._jobs import Job, Jobs
-from shoal.app.studio._project import Conflict, Project
+from shoal.app.studio._project import Conflict, Project, Version
 from shoal.errors import InputError, ShoalError
+from shoal.workflow import Plan
 from shoal.workflow.report._render import environment
 
 _LONGEST_FORM: Final = 2_000_000
@@ -69,12 +70,12 @@ class Studio:
     jobs: Jobs
     rooms: tuple[Room, ...] = ()
 
-    def start(self, kind: str, title: str, **options: Any) -> Job:
-        """Begin a job on the table with the plan as it is now."""
-        source, version = self.dataset.source, self.project.version
+    def start(self, kind: str, title: str, *, of: Version | None = None, **options: Any) -> Job:
+        """Begin a job on the table with the plan as it is now, or as another version has it."""
+        source, version = self.dataset.source, of or self.project.version
         if source is None:
             raise InputError("No table is chosen yet; choose one under Data.")
-        _ = self.project.plan  # a plan that cannot be read is refused here
+        Plan.from_toml(version.plan, folder=self.project.folder)  # or it is refused here
         return self.jobs.start(
             kind,
             title,

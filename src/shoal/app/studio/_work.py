@@ -23,7 +23,7 @@ from shoal.errors import RequirementNotMet, ShoalError, ShoalWarning, Unreachabl
 from shoal.table import Table, read
 from shoal.workflow import Plan
 
-_KINDS: Final = ("assess", "compare", "protect", "search", "tune")
+_KINDS: Final = ("assess", "compare", "protect", "search", "tune", "verify")
 _OFTEN: Final = 0.2  # seconds between two words on how far a job is
 
 

@@ -189,7 +189,7 @@ def marks_of(found: Measurement, info: MeasureInfo) -> Marks | None:
     points += [point for point in (found.baseline, bound) if point is not None]
     if not math.isfinite(found.value):
         return None
-    low, high = _scale(info.limits, [point for point in points if math.isfinite(point)])
+    low, high = scale_ends(info.limits, [point for point in points if math.isfinite(point)])
 
     def place(point: float) -> float:
         return 100 * (min(max(point, low), high) - low) / (high - low)
@@ -205,7 +205,7 @@ def marks_of(found: Measurement, info: MeasureInfo) -> Marks | None:
     )
 
 
-def _scale(limits: tuple[float, float], points: list[float]) -> tuple[float, float]:
+def scale_ends(limits: tuple[float, float], points: list[float]) -> tuple[float, float]:
     """The ends of the scale: those of the measure, so that shares compare, or a round number."""
     low, high = limits
     if not math.isfinite(low):

@@ -1,19 +1,244 @@
-"""Release: to be built."""
+"""Release: what is left to answer, the release itself, and what is kept of earlier ones."""
 
 from __future__ import annotations
 
-from starlette.requests import Request
-from starlette.responses import Response
+import importlib.util
+from typing import Any, Final
 
-from shoal.app.studio._pages import Mark, Room, Studio, page, show
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from shoal.app.studio._checklist import ABOUT, Point, about_of, checklist, reasons_of
+from shoal.app.studio._jobs import Job
+from shoal.app.studio._pages import (
+    Form,
+    Mark,
+    Room,
+    Studio,
+    action,
+    page,
+    render,
+    set_in,
+    show,
+)
+from shoal.app.studio._project import Version
+from shoal.app.studio._releases import (
+    changes_since,
+    commands,
+    kept,
+    releases,
+    same_table,
+)
+from shoal.app.studio.screens.compare import candidate_in_force
+from shoal.app.studio.tasks.protect import LINES
+from shoal.errors import InputError
+from shoal.table import FORMATS
+from shoal.workflow import ATTACKS
+from shoal.workflow.release._release_files import read_plain
+from shoal.workflow.report import _words
+
+_LONGEST: Final = 2_000
+_LARGEST_REPORT: Final = 1 << 27
+_ENDED_BADLY: Final = ("refused", "failed", "stopped", "interrupted")
+#: The report is a page of its own that may do nothing, and be framed by the studio alone.
+_FRAMED: Final = {
+    "content-security-policy": (
+        "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+    ),
+    "x-frame-options": "SAMEORIGIN",
+}
+_FORMATS: Final = {
+    "csv": "CSV: opens everywhere",
+    "parquet": "Parquet: small, with types",
+    "xlsx": "Excel workbook",
+    "tsv": "TSV: tabs between fields",
+    "arrow": "Arrow",
+}
+
+
+def _points(studio: Studio) -> list[Point]:
+    return checklist(studio, candidate_in_force(studio))
 
 
 def _mark(studio: Studio) -> Mark:
-    return Mark("open", "")
+    latest = studio.jobs.latest("protect")
+    if latest is not None and latest.is_running:
+        return Mark("open", "being released")
+    blocks = [point for point in _points(studio) if point.standing == "blocks"]
+    if blocks:
+        return Mark("blocks", blocks[0].sentence.rstrip(".").lower())
+    done = next(iter(releases(studio)), None)
+    if done is not None:
+        changed = changes_since(studio, done)
+        return Mark("attention", changed[0].lower()) if changed else Mark("done", "released")
+    if latest is not None and latest.state == "refused":
+        return Mark("attention", "the last one was refused")
+    return Mark("open", "not released yet")
 
 
 def _show(studio: Studio, request: Request) -> Response:
-    return show(request, "release.html.j2", ROOM)
+    settings, latest = studio.project.settings, studio.jobs.latest("protect")
+    points = _points(studio)
+    return show(
+        request,
+        "release_screen.html.j2",
+        ROOM,
+        points=points,
+        blocked=[point for point in points if point.standing == "blocks"],
+        about=about_of(settings),
+        fields=ABOUT,
+        formats=_known_formats(),
+        chosen=settings.get("release", {}).get("format", "csv"),
+        latest=latest if latest and (latest.is_running or latest.state in _ENDED_BADLY) else None,
+        releases=[(one, changes_since(studio, one)) for one in releases(studio)],
+    )
 
 
-ROOM = Room("release", "Release", "", "concepts", _mark, [page("/release", _show)])
+def _known_formats() -> dict[str, str]:
+    """The formats that can be written here; a workbook takes an extra."""
+    written = {name: _FORMATS.get(name, name) for name in (*_FORMATS, *FORMATS) if name in FORMATS}
+    if importlib.util.find_spec("xlsxwriter") is None:
+        del written["xlsx"]
+    return written
+
+
+def _begin(studio: Studio, form: Form, request: Request) -> str:
+    """Keep what is said about the release, and begin it if asked to."""
+    said = {name: form.one(name, "").replace("\r\n", "\n").strip() for name in ABOUT}
+    written = form.one("format", "csv")
+    if written not in _known_formats():
+        raise InputError("There is no such format; choose one of the list.")
+    if any(len(text) > _LONGEST for text in said.values()):
+        raise InputError(f"A field has at most {_LONGEST:,} characters.")
+
+    def edit(plan: Any, settings: Any) -> None:
+        for name, text in {**said, "format": written}.items():
+            set_in(settings, ["release", name], text or None)
+
+    studio.project.change("what is said about the release", edit)
+    if form.one("then", "keep") != "release":
+        return "/release"
+    return f"/release/{_started(studio, written).id}"
+
+
+def _started(studio: Studio, written: str) -> Job:
+    blocks = [point for point in _points(studio) if point.standing == "blocks"]
+    if blocks:
+        raise InputError(f"Nothing is released yet: {blocks[0].sentence} See '{blocks[0].title}'.")
+    running = [job for job in studio.jobs.all("protect") if job.is_running]
+    if running:
+        return running[0]
+    settings = studio.project.settings
+    about = {name: text for name, text in about_of(settings).items() if text}
+    return studio.start(
+        "protect",
+        about.get("title") or "Release",
+        format=written,
+        reasons=reasons_of(settings),
+        about=about,
+        earlier=[one.job.id for one in releases(studio) if same_table(studio, one.result)],
+    )
+
+
+# -- one release
+
+
+def _job(studio: Studio, request: Request) -> Job:
+    job = studio.jobs.get(request.path_params["id"])
+    if job.kind != "protect":
+        raise InputError("There is no such release in this project.")
+    return job
+
+
+def _one(studio: Studio, request: Request) -> Response:
+    job = _job(studio, request)
+    facts: dict[str, Any] = {
+        "job": job,
+        "lines": _lines_of(job),
+        "release": None,
+        "verifying": None,
+    }
+    release = kept(job)
+    if job.state == "done" and release.is_there:
+        facts |= {
+            "release": release,
+            "changes": changes_since(studio, release),
+            "commands": commands(studio, release),
+            "checks": release.checks,
+            "together": _together(release.result.get("together")),
+            "followed": release.result.get("earlier") or {},
+            "verifying": _verifying(studio, job.id),
+        }
+    return show(request, "release_one.html.j2", ROOM, **facts)
+
+
+def _verifying(studio: Studio, id: str) -> Job | None:
+    """The last verification of a release, unless it was done and is shown as its checks."""
+    found = [job for job in studio.jobs.all("verify") if job.options.get("release") == id]
+    return found[0] if found and found[0].state != "done" else None
+
+
+def _together(given: Any) -> list[tuple[str, str, str]]:
+    """Whom this release exposes together with earlier ones: title, share, and what it means."""
+    told = given if isinstance(given, dict) else {}
+    return [
+        (info.title, _words.percent(100 * told[name]["value"]), _words.WORDS["attacks"][name])
+        for name, info in ATTACKS.items()
+        if isinstance(told.get(name), dict) and isinstance(told[name].get("value"), (int, float))
+    ]
+
+
+def _lines_of(job: Job) -> list[str]:
+    found = job.result(LINES)
+    return [str(line) for line in found] if isinstance(found, list) else []
+
+
+def _lines(studio: Studio, request: Request) -> Response:
+    job = _job(studio, request)
+    return HTMLResponse(render(request, "release_lines.html.j2", job=job, lines=_lines_of(job)))
+
+
+def _report(studio: Studio, request: Request) -> Response:
+    """The report of the public half, for a frame that can do nothing."""
+    release = kept(_job(studio, request))
+    if release.job.state != "done" or not release.is_there:
+        raise InputError("There is no report of this release.")
+    report = read_plain(release.folder / "public" / "report.html", largest=_LARGEST_REPORT)
+    return Response(report, media_type="text/html; charset=utf-8", headers=_FRAMED)
+
+
+def _verify(studio: Studio, form: Form, request: Request) -> str:
+    """Check a release again, from its files."""
+    job = _job(studio, request)
+    release = kept(job)
+    if job.state != "done" or not release.is_there:
+        raise InputError("There is no release to verify.")
+    if not any(each.is_running for each in studio.jobs.all("verify")):
+        studio.start(
+            "verify",
+            "Verify a release",
+            of=Version(job.version, 0, "", "", job.plan, ""),
+            release=job.id,
+            against_table=same_table(studio, release.result),
+        )
+    return f"/release/{job.id}"
+
+
+ROOM = Room(
+    "release",
+    "Release",
+    "A release is two folders: one to give away, one to keep. Shoal writes them only if everything "
+    "that the plan requires was shown to hold on the masked table, and checks the files again by "
+    "other code. Whoever has the private folder can undo the masking.",
+    "command-line",
+    _mark,
+    [
+        page("/release", _show),
+        action("/release/begin", _begin),
+        page("/release/{id}", _one),
+        page("/release/{id}/lines", _lines),
+        page("/release/{id}/report", _report),
+        action("/release/{id}/verify", _verify),
+    ],
+)

@@ -3,43 +3,96 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
 
+from shoal.app.studio._jobs import write_json
+from shoal.app.studio._releases import RELEASE, read_earlier, state_of
 from shoal.app.studio._work import Task
 from shoal.masking import Secrets
-from shoal.workflow import Release, protect, verify
+from shoal.table import Table
+from shoal.workflow import Release, Verification, assess, protect, verify
+from shoal.workflow._assessment import jsonable
 
-RELEASE = "release"
+#: What was done so far, line by line, for the page that waits.
+LINES: Final = "lines.json"
 
 
 def run(task: Task) -> dict[str, Any]:
     """Release the table; what the project says about roles and purpose goes into the audit."""
-    release = protect(task.table, task.plan, progress=task.part(0.05, 0.7))
-    release = _with_reasons(release, task)
-    task.progress("Writing the release", 0.7)
-    folder = release.save(
-        task.folder / RELEASE,
-        format=task.options.get("format", "csv"),
-        force=True,
-        source=task.source,
-        progress=task.part(0.7, 0.9),
-    )
-    task.progress("Verifying the files that were written", 0.9)
-    checked = verify(folder)
-    return {
-        "folder": str(folder),
-        "records": len(release.masked),
-        "records_before": release.rows_before,
-        "claims": [claim.to_dict() | {"sentence": claim.sentence} for claim in release.claims],
-        "before": release.before.to_dict(),
-        "after": release.after.to_dict(),
-        "checks": checked.to_dict(),
-        "holds": checked.holds,
-    }
-
-
-def _with_reasons(release: Release, task: Task) -> Release:
+    state, tell = state_of(task.source), _Lines(task)
+    release = protect(task.table, task.plan, progress=tell.part(0.05, 0.6))
+    for claim in release.claims:
+        tell.line(f"Holds: {claim.sentence}")
+    together, followed = _together(task, release, tell)
     said = {name: task.options[name] for name in ("reasons", "about") if task.options.get(name)}
-    if not said:
-        return release
-    return dataclasses.replace(release, audit=Secrets({**release.audit, "studio": said}))
+    folder = task.folder / RELEASE
+    try:
+        release = dataclasses.replace(release, audit=Secrets({**release.audit, "studio": said}))
+        release.save(
+            folder,
+            format=task.options.get("format", "csv"),
+            force=True,
+            source=task.source,
+            progress=tell.part(0.7, 0.9),
+        )
+        tell("Verifying the files that were written", 0.9)
+        checked = verify(folder, original=task.table, source=task.source)
+        checked.raise_if_failed()
+    except BaseException:  # stopped, or not what it claims: nobody shall take it for a release
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return _facts(task, release, checked, state) | {"together": together, "earlier": followed}
+
+
+def _together(
+    task: Task, release: Release, tell: _Lines
+) -> tuple[dict[str, Any], dict[str, str | None]]:
+    """Whom this release and the earlier ones of the project expose together."""
+    ids = task.options.get("earlier", ())
+    if ids:
+        tell("Comparing with earlier releases", 0.62)
+    original: Table = task.table
+    tables, followed = read_earlier(task.folder.parent, ids, original)
+    if not tables:
+        return {}, followed
+    found = assess(release.masked, original=original, measures=["prosecutor_risk"], earlier=tables)
+    return {name: one.to_dict() for name, one in found.together.items()}, followed
+
+
+def _facts(task: Task, release: Release, checked: Verification, state: list[int]) -> dict[str, Any]:
+    plain: dict[str, Any] = jsonable(
+        {
+            "source": state,
+            "path": str(task.source),
+            "records": len(release.masked),
+            "records_before": release.rows_before,
+            "claims": [claim.to_dict() | {"sentence": claim.sentence} for claim in release.claims],
+            "k": release.after.k,
+            "checks": checked.to_dict(),
+            "holds": checked.holds,
+        }
+    )
+    return plain
+
+
+class _Lines:
+    """A progress that also keeps every line that it was told, each once."""
+
+    def __init__(self, task: Task) -> None:
+        self._task, self._file, self._said = task, Path(task.folder / LINES), list[str]()
+
+    def __call__(self, label: str, share: float) -> None:
+        self.line(label)
+        self._task.progress(label, share)
+
+    def line(self, label: str) -> None:
+        if label not in self._said:
+            self._said.append(label)
+            write_json(self._file, self._said)
+
+    def part(self, low: float, high: float) -> Callable[[str, float], None]:
+        """A progress that counts from one share of the whole job to another."""
+        return lambda label, share: self(label, low + (high - low) * share)

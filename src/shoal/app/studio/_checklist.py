@@ -1,0 +1,142 @@
+"""What is to be answered before a release: each point with how it stands and where it is done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from shoal.app.studio._candidates import Candidate
+from shoal.app.studio._pages import Standing, Studio
+from shoal.app.studio._releases import releases, same_table
+from shoal.table import Roles
+from shoal.workflow import Plan
+from shoal.workflow.report import _words
+
+#: What the audit says about a release, by its name in ``[release]``, with its label and its why.
+ABOUT: Final = {
+    "title": ("Title", "How people will call this release"),
+    "recipient": ("Recipient", "Who gets it: the public, or whom by name"),
+    "purpose": ("Purpose", "What it may be used for"),
+    "publisher": ("Publisher", "Who answers for it"),
+    "contact": ("Contact", "Whom to ask, or to tell of a mistake"),
+    "licence": ("Licence", "Under which terms it may be used, as CC-BY-4.0"),
+}
+_NEEDED: Final = ("recipient", "purpose")
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point of the list."""
+
+    standing: Standing
+    title: str
+    sentence: str
+    room: str
+
+
+def checklist(studio: Studio, compared: Candidate | None) -> list[Point]:
+    """All points, in the order of the rooms; quick, since marks ask for it."""
+    if studio.dataset.source is None:
+        return [Point("blocks", "A table is chosen", "There is none yet.", "data")]
+    plan = studio.project.plan
+    roles = plan.roles or Roles()
+    return [
+        _whose(roles),
+        _decided(studio, roles),
+        _reasons(studio.project.settings, roles),
+        _required(plan, compared),
+        _earlier(studio, compared),
+        _said(studio.project.settings),
+    ]
+
+
+def _whose(roles: Roles) -> Point:
+    title = "It is said whose a row is"
+    if not roles.unit:
+        return Point("attention", title, "k counts rows as people; say whether that is so.", "data")
+    if roles.unit_columns:
+        return Point("done", title, "Persons are counted, who may have several rows.", "data")
+    return Point("done", title, "Each row is another person.", "data")
+
+
+def _decided(studio: Studio, roles: Roles) -> Point:
+    title, found = "Every column has a role", studio.dataset.if_loaded
+    if found is None:
+        return Point("open", title, "The table is being read.", "roles")
+    open_ones = [name for name in found.table.columns if roles.of(name) is None]
+    if open_ones:
+        count = _words.counted(len(open_ones), "column")
+        return Point("blocks", title, f"{count} {_have(open_ones)} none yet.", "roles")
+    if not roles.quasi_identifiers:
+        return Point("blocks", title, "No column is a quasi-identifier, so nothing can be said "
+                     "about risk.", "roles")  # fmt: skip
+    return Point("done", title, f"{_words.counted(len(found.table.columns), 'column')}.", "roles")
+
+
+def _have(names: list[str]) -> str:
+    return "has" if len(names) == 1 else "have"
+
+
+def reasons_of(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Why each column has its role, where somebody wrote it down."""
+    given = settings.get("reasons")
+    written = given.items() if isinstance(given, Mapping) else ()
+    return {name: text for name, text in written if isinstance(text, str) and text.strip()}
+
+
+def _reasons(settings: Mapping[str, Any], roles: Roles) -> Point:
+    title, written = "Reasons are written", reasons_of(settings)
+    names = dict.fromkeys(name for _, name in roles.items())
+    left = [name for name in names if name not in written]
+    if left:
+        told = f"{len(names) - len(left)} of {_words.counted(len(names), 'role')} have one."
+        return Point("attention", title, told, "roles")
+    return Point("done" if names else "open", title, "Each role has one.", "roles")
+
+
+def _required(plan: Plan, compared: Candidate | None) -> Point:
+    title = "What is required holds"
+    if not plan.require:
+        return Point("attention", title, "The plan requires nothing, so that the release would "
+                     "claim nothing.", "plan")  # fmt: skip
+    if compared is None:
+        told = "Unknown: the plan as it is now was not compared yet. The release tries it anyway."
+        return Point("open", title, told, "compare")
+    if not compared.holds:
+        return Point(
+            "attention", title, f"In the last comparison it {compared.verdict}.", "compare"
+        )
+    return Point("done", title, f"In the last comparison the plan {compared.verdict}.", "compare")
+
+
+def _earlier(studio: Studio, compared: Candidate | None) -> Point:
+    title = "Earlier releases are compared"
+    ids = [kept.job.id for kept in releases(studio) if same_table(studio, kept.result)]
+    if not ids:
+        return Point("done", title, "This project has no earlier release of this table.", "release")
+    followed = (compared.found or {}).get("earlier", {}) if compared else {}
+    left = [id for id in ids if followed.get(id, "") is not None]
+    if left:
+        told = (
+            f"{_words.counted(len(left), 'earlier release')} "
+            f"{'was' if len(left) == 1 else 'were'} not compared with this plan: whom do both "
+            "expose together?"
+        )
+        return Point("attention", title, told, "compare")
+    return Point("done", title, f"{_words.counted(len(ids), 'earlier release')}.", "compare")
+
+
+def _said(settings: Mapping[str, Any]) -> Point:
+    title, about = "Recipient and purpose are written", about_of(settings)
+    left = [ABOUT[name][0].lower() for name in _NEEDED if not about.get(name)]
+    if left:
+        return Point("attention", title, f"Write below: {' and '.join(left)}.", "release")
+    return Point("done", title, "They go into the private audit.", "release")
+
+
+def about_of(settings: Mapping[str, Any]) -> dict[str, str]:
+    """What the project says about its release."""
+    given = settings.get("release")
+    known = given if isinstance(given, Mapping) else {}
+    return {name: known[name] for name in ABOUT if isinstance(known.get(name), str)}
