@@ -87,6 +87,8 @@ def read_public(folder: Path) -> Public:
 
 def _rank(public: Public, name: str) -> Callable[[str], Any]:
     kind, file_format = public.types[name], public.facts["data"]["format"]
+    if kind == "string" and name in (public.facts["data"].get("formulas") or {}).get("cells", ()):
+        raise ValueError("an apostrophe before a formula changes the order of texts")
     if kind == "string" or kind == "boolean":
         return lambda text: text
     if kind.startswith(("int", "uint")):
