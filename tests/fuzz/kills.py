@@ -183,7 +183,7 @@ def kill_one(case: Case, command: str, number: int, signal_name: str, after: flo
     if ended.code == 128 + sent and f"stopped by {signal_name}" not in ended.err:
         wrong.append(f"says {ended.err!r}")
     if ended.code != -sent:
-        usual = ("shoal: ", "The report is at ", "The front is at ")
+        usual = ("shoal: ", "Engine: ", "The report is at ", "The front is at ")
         lines = ended.err.splitlines()
         wrong += [f"says {line!r}" for line in lines if not line.startswith(usual)]
         if ended.code > 0:
