@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import itertools
 import os
 
 import pytest
 
+# Each job of the suite has one processor; threads of libraries would wait for each other on it.
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS"):
+    os.environ.setdefault(variable, "1")
+
 #: The suite says the same twice; a word here makes it try other draws and other examples.
 EXPLORE = os.environ.get("SHOAL_EXPLORE", "")
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded and collected stays to the end: no garbage is looked for in it."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -1,6 +1,6 @@
 """What we show runs: the scripts in examples/, and the Python code in README.md and docs/.
 
-A script runs as its reader would run it. The code blocks of a page run one after the other in one
+A script runs by itself in an empty folder. The code blocks of a page run one after the other in one
 process, in an empty folder that holds only the demo's ``people.csv``. What a block prints is what
 the ``text`` block right below it shows. A block that cannot run is marked in the line above it,
 with the reason: ``<!-- not run: needs a database server -->``.
@@ -11,8 +11,6 @@ from __future__ import annotations
 import doctest
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -56,15 +54,9 @@ def test_there_is_something_to_run():
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=name_of)
-def test_example_runs(script, tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-W", "error", str(script)],
-        cwd=tmp_path,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def test_example_runs(script, warm_process, tmp_path, tmp_path_factory):
+    beside = tmp_path_factory.mktemp("script")
+    done = warm_process.run(script, folder=tmp_path, streams=beside)
     assert done.returncode == 0, f"{script.name} failed:\n{done.stdout}\n{done.stderr}"
 
 

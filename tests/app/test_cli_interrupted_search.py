@@ -16,7 +16,8 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX are
 # Runs shoal with searches that work in the smallest portions, and tells once one of them has got
 # as far as it was asked to. A pause after each portion keeps it from ending before the signal.
 TELLING = """
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # the tests may run in the background
 from shoal.kernels.lattice import lattice as _lattice
 from shoal.kernels.boxes import mondrian_boxes as _mondrian_boxes
 from shoal.kernels.peel import peel as _peel

@@ -6,9 +6,11 @@ would be asked about somebody it knows.
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -196,14 +198,14 @@ def attempt(
     Whatever the learner raises is a failed attempt, so that one fold spoils no other.
     """
     from sklearn.exceptions import ConvergenceWarning
-    from threadpoolctl import threadpool_limits
 
     learn, ask = rows.train[train], rows.test[test]
     scores = CLASSIFICATION_SCORES if target.task == "classification" else REGRESSION_SCORES
     used = split_columns(columns, rows, train, test)
     facts: dict[str, Any] = {"columns": tuple(column.name for column in used)}
     # One thread: several that wait for each other take ten times as long on small matrices.
-    with threadpool_limits(limits=1), warnings.catch_warnings(record=True) as told:
+    threads = _thread_pools(len(sys.modules)).limit(limits=1)
+    with threads, warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")  # a warning of a learner is counted, not raised
         try:
             answers = target.of(train)[learn], target.of(test)[ask]
@@ -215,6 +217,14 @@ def attempt(
             facts |= {"failed": type(error).__name__}
     facts["not_converged"] = any(issubclass(one.category, ConvergenceWarning) for one in told)
     return Attempt(*rows.place, (len(learn), len(ask)), **facts)
+
+
+@lru_cache(maxsize=1)
+def _thread_pools(modules: int) -> Any:
+    """The libraries that have threads, sought again where a module was loaded since."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def split_columns(
