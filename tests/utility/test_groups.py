@@ -8,7 +8,7 @@ import pytest
 
 from shoal import Roles, Table
 from shoal.utility import normalized_certainty_penalty
-from shoal.utility._groups import loss_by_group
+from shoal.utility._groups import losses_by_group
 
 
 @pytest.fixture
@@ -24,9 +24,13 @@ def table():
     return Table(frame, Roles(quasi_identifiers=["age", "sex"], sensitive=["income"]))
 
 
+def _losses(original, masked, column, **options):
+    return losses_by_group(original, masked, [column], **options)[column]
+
+
 def test_records_taken_out_cost_their_group_everything(table):
     masked = table.keep(np.array([True, True, True, True, False, False, True, True]))
-    women, men, unknown = loss_by_group(table, masked, "sex")
+    women, men, unknown = _losses(table, masked, "sex")
     assert (women.taken_out, women.detail, women.changed) == (0.0, 0.0, 0.0)
     assert (men.records, men.taken_out, men.detail, men.changed) == (4, 0.5, 0.5, 0.5)
     assert (unknown.label, unknown.taken_out) == ("missing", 0.0)
@@ -36,19 +40,19 @@ def test_records_taken_out_cost_their_group_everything(table):
 def test_the_losses_add_up_to_that_of_the_table(table, column):
     starred = table.starred(["age"], np.arange(8) % 3 == 0).drop(["sex"])
     masked = starred.keep(np.arange(8) != 5)
-    groups = loss_by_group(table, masked, column, most=3)
+    groups = _losses(table, masked, column, most=3)
     total = sum(group.detail * group.records for group in groups) / len(table)
     assert total == pytest.approx(normalized_certainty_penalty(table, masked).value)
     assert sum(group.records for group in groups) == len(table)
 
 
 def test_a_column_that_was_taken_out_is_changed_for_everybody(table):
-    groups = loss_by_group(table, table.drop(["town"]), "sex")
+    groups = _losses(table, table.drop(["town"]), "sex")
     assert {group.changed for group in groups} == {0.25}
 
 
 def test_many_numbers_become_stretches_and_many_texts_the_most_frequent(table):
-    labels = [group.label for group in loss_by_group(table, table, "income", most=2)]
+    labels = [group.label for group in _losses(table, table, "income", most=2)]
     assert labels == ["1.0 to 4.0", "5.0 to 8.0"]
-    towns = loss_by_group(table, table, "town", most=3)
+    towns = _losses(table, table, "town", most=3)
     assert [(group.label, group.records) for group in towns][-1] == ("all other values", 6)

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from shoal.table import QUANTITIES, Codes, Pair, Table
-from shoal.utility._columns import Integers, columns_to_compare, quasi_identifiers_to_compare
+from shoal.utility._columns import (
+    Floats,
+    Integers,
+    columns_to_compare,
+    quasi_identifiers_to_compare,
+)
 from shoal.utility._generalization import cost_of_labels
+
+Flags = npt.NDArray[np.bool_]
 
 _REST = "all other values"
 _MISSING = "missing"
@@ -30,8 +39,10 @@ class GroupLoss:
     changed: float
 
 
-def loss_by_group(original: Table, masked: Table, column: str, *, most: int = 8) -> list[GroupLoss]:
-    """What the records with each value of a column lose; no group is empty.
+def losses_by_group(
+    original: Table, masked: Table, by: Sequence[str], *, most: int = 8
+) -> dict[str, list[GroupLoss]]:
+    """What the records with each value of some columns lose, by column; no group is empty.
 
     A column with more than ``most`` values is told by its most frequent ones, one of numbers or
     dates by as many stretches of about equally many records.
@@ -43,44 +54,55 @@ def loss_by_group(original: Table, masked: Table, column: str, *, most: int = 8)
     >>> frame = pl.DataFrame({"age": [30, 31, 40, 41], "sex": ["f", "f", "m", "m"]})
     >>> table = Table(frame, Roles(quasi_identifiers=["age", "sex"]))
     >>> masked = table.starred(["age"], np.array([False, False, True, True]))
-    >>> [(group.label, group.detail) for group in loss_by_group(table, masked, "sex")]
+    >>> [(group.label, group.detail) for group in losses_by_group(table, masked, ["sex"])["sex"]]
     [('f', 0.0), ('m', 0.5)]
     """
-    [column] = columns_to_compare(original, masked, [column])
-    labels, group_of_code = _grouped(original.codes(column), original.kind(column), most)
-    group = group_of_code[original.codes(column).codes]
-    pair, count = Pair.of(original, masked), len(labels)
-    kept = group[pair.rows]
-    records, left = np.bincount(group, minlength=count), np.bincount(kept, minlength=count)
-    quasi = quasi_identifiers_to_compare(original, masked, None)
-    detail = np.mean([_detail(pair, name, group, kept, count) for name in quasi], axis=0)
-    names = columns_to_compare(original, masked, None)
-    changed = np.mean([_changed(pair, name, kept, left) for name in names], axis=0) + records - left
+    names = columns_to_compare(original, masked, by)
+    pair = Pair.of(original, masked)
+    gone = np.ones(len(original), np.bool_)
+    gone[pair.rows] = False
+    losses = gone, _detail(pair, gone), _changed(pair)
+    return {name: _groups(original, name, losses, most) for name in names}
+
+
+def _groups(
+    original: Table, name: str, losses: Sequence[Floats | Flags], most: int
+) -> list[GroupLoss]:
+    codes = original.codes(name)
+    labels, group_of_code = _grouped(codes, original.kind(name), most)
+    group, count = group_of_code[codes.codes], len(labels)
+    records = np.bincount(group, minlength=count)
+    sums = [np.bincount(group, loss, count) for loss in losses]
     return [
-        GroupLoss(label, int(n), 1 - int(stay) / int(n), float(lost / n), float(other / n))
-        for label, n, stay, lost, other in zip(labels, records, left, detail, changed, strict=True)
+        GroupLoss(label, int(n), *(float(total / n) for total in totals))
+        for label, n, *totals in zip(labels, records, *sums, strict=True)
         if n
     ]
 
 
-def _detail(pair: Pair, name: str, group: Integers, kept: Integers, count: int) -> Integers:
-    """The penalty of a column, summed up over each group; a cell that was taken out costs 1."""
-    there = pair.original.present(name)
-    released = there[pair.rows]
-    gone = np.bincount(group, there, count) - np.bincount(kept, released, count)
-    if name not in pair.masked.columns:
-        return gone + np.bincount(kept, released, count)
-    costs = cost_of_labels(pair, name)
-    if costs is None:
-        return gone
-    return gone + np.bincount(kept, costs[pair.masked.codes(name).codes] * released, count)
+def _detail(pair: Pair, gone: Flags) -> Floats:
+    """The penalty of the quasi-identifiers by record; a cell that was taken out costs 1."""
+    quasi = quasi_identifiers_to_compare(pair.original, pair.masked, None)
+    lost = np.zeros(len(pair.original))
+    for name in quasi:
+        there = pair.original.present(name)
+        if name not in pair.masked.columns:
+            lost += there
+            continue
+        lost += there & gone
+        costs = cost_of_labels(pair, name)
+        if costs is not None:
+            lost[pair.rows] += costs[pair.masked.codes(name).codes] * there[pair.rows]
+    return lost / len(quasi)
 
 
-def _changed(pair: Pair, name: str, kept: Integers, left: Integers) -> Integers:
-    """How many released cells of a column differ, by group; all where it was taken out."""
-    if name not in pair.masked.columns:
-        return left
-    return np.bincount(kept, pair.masked.changed_cells(name, pair.original), len(left))
+def _changed(pair: Pair) -> Floats:
+    """The share of the cells that differ or are gone, by record, over all columns."""
+    names = columns_to_compare(pair.original, pair.masked, None)
+    same = np.zeros(len(pair.original))
+    for name in [name for name in names if name in pair.masked.columns]:
+        same[pair.rows] += ~pair.masked.changed_cells(name, pair.original)
+    return 1.0 - same / len(names)
 
 
 def _grouped(codes: Codes, kind: str, most: int) -> tuple[list[str], Integers]:

@@ -103,11 +103,8 @@ def _required(plan: Plan, compared: Candidate | None) -> Point:
     if compared is None:
         told = "Unknown: the plan as it is now was not compared yet. The release tries it anyway."
         return Point("open", title, told, "compare")
-    if not compared.holds:
-        return Point(
-            "attention", title, f"In the last comparison it {compared.verdict}.", "compare"
-        )
-    return Point("done", title, f"In the last comparison the plan {compared.verdict}.", "compare")
+    standing: Standing = "done" if compared.holds else "attention"
+    return Point(standing, title, f"In the last comparison it {compared.verdict}.", "compare")
 
 
 def _earlier(studio: Studio, compared: Candidate | None) -> Point:

@@ -75,6 +75,7 @@ def _show(studio: Studio, request: Request) -> Response:
         "jobs": jobs,
         "in_force": candidate_in_force(studio),
         "versions": _plans(studio),
+        "now": [one.letter for one in candidates if same_plan(studio, one.job.plan)],
         "stale": [one.letter for one in measured if not same_table(studio, one.found or {})],
     }
     return show(request, "compare.html.j2", ROOM, **facts)

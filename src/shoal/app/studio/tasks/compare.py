@@ -8,7 +8,7 @@ from typing import Any, Final
 from shoal.app.studio._releases import read_earlier, state_of
 from shoal.app.studio._work import Task
 from shoal.errors import RequirementNotMet
-from shoal.utility._groups import loss_by_group
+from shoal.utility._groups import losses_by_group
 from shoal.workflow import Claim, assess
 from shoal.workflow._assessment import jsonable
 from shoal.workflow._protect import mask_by, refuse_unless_all_hold
@@ -29,7 +29,7 @@ def run(task: Task) -> dict[str, Any]:
     profiles = column_profiles(original, masked)
     task.progress("Counting who pays", 0.95)
     names = [profile.name for profile in profiles][:_MOST_COLUMNS]
-    groups = {name: loss_by_group(original, masked, name) for name in names}
+    groups = losses_by_group(original, masked, names)
     found = {
         "source": state,
         "path": str(task.source),
