@@ -178,7 +178,7 @@ class Project:
         """What ``studio.toml`` says."""
         text = self.version.studio
         self._check_way()
-        return _parsed(text, STUDIO).unwrap()
+        return parsed_toml(text, STUDIO).unwrap()
 
     @property
     def notes(self) -> str:
@@ -216,7 +216,7 @@ class Project:
                     "The plan was changed meanwhile, in another tab or in an editor; look at it "
                     "as it is now, and make your change again."
                 )
-            plan, studio = _parsed(head.plan, PLAN), _parsed(head.studio, STUDIO)
+            plan, studio = parsed_toml(head.plan, PLAN), parsed_toml(head.studio, STUDIO)
             edit(plan, studio)
             texts = tomlkit.dumps(plan), tomlkit.dumps(studio)
             if head.same_texts(*texts):
@@ -344,7 +344,7 @@ class Project:
         return plan in {end.plan for end in ends} and studio in {end.studio for end in ends}
 
 
-def _parsed(text: str, name: str) -> TOMLDocument:
+def parsed_toml(text: str, name: str) -> TOMLDocument:
     try:
         return tomlkit.parse(text)
     except ParseError as cause:

@@ -19,6 +19,7 @@ import tomlkit
 
 from shoal.app.cli._hierarchy import FOLDER, bare_name
 from shoal.app.studio._pages import Studio, set_in
+from shoal.app.studio._project import PLAN, parsed_toml
 from shoal.errors import InputError, ReadError, ShoalError, did_you_mean
 from shoal.table import Hierarchy
 from shoal.workflow import Plan
@@ -60,7 +61,7 @@ class Shelf:
             self.plan = studio.project.plan
         except ShoalError:  # perhaps for a file that is gone, which can be mended here
             self.plan = _without_hierarchies(version.plan, studio.project.folder)
-        written = tomlkit.parse(version.plan).unwrap()
+        written = parsed_toml(version.plan, PLAN).unwrap()
         self._steps: Sequence[Mapping[str, Any]] = written.get("steps", [])
         self._kept: Mapping[str, Any] = studio.project.settings.get(KEPT, {})
 
@@ -110,7 +111,7 @@ class Shelf:
 
 
 def _without_hierarchies(text: str, folder: Path) -> Plan:
-    document = tomlkit.parse(text)
+    document = parsed_toml(text, PLAN)
     for step in document.get("steps", []):
         step.pop("hierarchies", None)
     return Plan.from_toml(tomlkit.dumps(document), folder=folder)
