@@ -73,6 +73,7 @@ class Project:
         self._versions = dict(self._read_versions())
         self._head = self._read_head()
         self._parsed: tuple[str, Plan | ShoalError] | None = None
+        self._settings: tuple[str, dict[str, Any]] | None = None
         self.refresh()
 
     @property
@@ -122,7 +123,10 @@ class Project:
     @property
     def settings(self) -> dict[str, Any]:
         """What ``studio.toml`` says."""
-        return _parsed(self.version.studio, STUDIO).unwrap()
+        text = self.version.studio
+        if self._settings is None or self._settings[0] != text:
+            self._settings = text, _parsed(text, STUDIO).unwrap()
+        return self._settings[1]
 
     @property
     def notes(self) -> str:
