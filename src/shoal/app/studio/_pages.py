@@ -195,6 +195,7 @@ def _shared(studio: Studio, request: Request) -> dict[str, Any]:
         "python": "" if problem else python_of(project.plan, studio.dataset.source),
         "running": [job for job in studio.jobs.all() if job.is_running],
         "path": request.url.path,
+        "address": f"{request.url.path}?{request.url.query}".rstrip("?"),
     }
 
 
