@@ -16,6 +16,7 @@ import pytest
 from shoal import Roles, Table
 from shoal.app.studio import _counts
 from shoal.app.studio._counts import Counts
+from shoal.app.studio._dataset import StillReading
 from shoal.app.studio._exposure import Combinations, classes_by, crowds_by
 from shoal.app.studio._pages import mark_of
 
@@ -366,3 +367,21 @@ def test_a_large_table_does_not_keep_a_page_waiting(browser, monkeypatch):
 def test_reasons_reach_the_settings_as_plain_text(browser):
     browser.post("/roles/decide", column="age", role="quasi_identifiers", why='"]\n[roles]\nx=1')
     assert reasons(browser)["age"] == '"]\n[roles]\nx=1'
+
+
+def test_taking_back_stays_on_the_page_that_was_asked_for(browser):
+    text = browser.post("/roles/decide", column="age", role="sensitive", q="a").text
+    back = re.search(r'action="/history/go">\s*<input[^>]*value="([^"]*)"', text)
+    assert back is not None
+    assert back[1] == "/roles?q=a&amp;keep=2"
+    before = browser.studio.project.undoable.number
+    answer = browser.post("/history/go", version=before, back="/roles?q=a&keep=2")
+    assert str(answer.url).endswith("/roles?q=a&keep=2")
+
+
+def test_a_page_that_waits_for_the_table_asks_for_the_same_again(browser, monkeypatch):
+    def still_reading(patience: float = 0.0) -> None:
+        raise StillReading
+
+    monkeypatch.setattr(browser.studio.dataset, "loaded", still_reading)
+    assert 'hx-get="/roles?only=open&amp;page=2"' in browser.get("/roles?only=open&page=2").text

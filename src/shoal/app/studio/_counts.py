@@ -19,8 +19,8 @@ from shoal.app.studio._exposure import Combinations, Crowds, GrownSet, classes_b
 from shoal.kernels.arrays import Floats
 from shoal.table import Classes, Roles, Table
 
-#: Up to so many rows a page waits for its counts, since they take no time.
-SMALL: Final = 50_000
+#: Up to so many cells a page waits for its counts, since they take no time.
+SMALL: Final = 500_000
 #: So many seconds a page of a larger table waits for all its counts together.
 PATIENCE: Final = 0.25
 _MOST_KEPT: Final = 500
@@ -142,8 +142,9 @@ class Counts:
 class Waiting:
     """What a page waits for together, and no longer than a click may take."""
 
-    def __init__(self, table: Table) -> None:
-        self._end = None if len(table) <= SMALL else time.monotonic() + PATIENCE
+    def __init__(self, table: Table, columns: Sequence[str]) -> None:
+        small = len(table) * len(columns) <= SMALL
+        self._end = None if small else time.monotonic() + PATIENCE
         self.is_over = True
 
     def result(self, asked: Future[T]) -> T | None:

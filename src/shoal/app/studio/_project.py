@@ -86,6 +86,7 @@ class Project:
         self._head = self._read_head()
         self._obstacle: InputError | None = None
         self._parsed: tuple[str, Plan | ShoalError] | None = None
+        self._settings: tuple[str, dict[str, Any]] | None = None
         self.refresh()
 
     @property
@@ -178,7 +179,9 @@ class Project:
         """What ``studio.toml`` says."""
         text = self.version.studio
         self._check_way()
-        return parsed_toml(text, STUDIO).unwrap()
+        if self._settings is None or self._settings[0] != text:
+            self._settings = text, parsed_toml(text, STUDIO).unwrap()
+        return self._settings[1]
 
     @property
     def notes(self) -> str:

@@ -136,7 +136,7 @@ def _exposure(loaded: Loaded, roles: Roles, asked: Question) -> dict[str, Any]:
     facts |= {"problem_of_unit": "", "population": None, "cards": None, "charts": None}
     if not roles.quasi_identifiers:
         return facts
-    counts, waiting = loaded.counts, Waiting(loaded.table)
+    counts, waiting = loaded.counts, Waiting(loaded.table, asked.known)
     try:
         wanted = ask(counts, asked.known, asked.known, roles)
     except RolesError as cause:

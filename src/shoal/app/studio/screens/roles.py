@@ -21,7 +21,9 @@ from shoal.table import Roles
 from shoal.table.suggestion._role_suggestion import ColumnFacts
 
 _LISTS: Final = ("identifiers", "quasi_identifiers", "sensitive", "insensitive")
+_SINGLES: Final = ("weight", "target")
 _BOTH: Final = "sensitive_target"
+_PARTS: Final = {_BOTH: ("sensitive", "target")}
 #: The choices for a column, with what each of them means.
 CHOICES: Final = {
     "": ("not decided", ""),
@@ -152,7 +154,6 @@ def _show(studio: Studio, request: Request) -> Response:
         absent=absent,
         roles=roles,
         choices=CHOICES,
-        notes=loaded.suggestion.notes,
         **_exposure(loaded, roles),
     )
 
@@ -178,8 +179,9 @@ def _lines(
 
 def _exposure(loaded: Loaded, roles: Roles) -> dict[str, Any]:
     """Who stands alone by the quasi-identifiers, and the smallest sets that single people out."""
-    counts, waiting = loaded.counts, Waiting(loaded.table)
+    counts = loaded.counts
     quasi, candidates = roles.quasi_identifiers, _may_be_known(loaded, roles)
+    waiting = Waiting(loaded.table, candidates)
     facts: dict[str, Any] = {"crowds": None, "without": None, "sets": None, "problem_of_unit": ""}
     facts |= {"crowds_total": 0}
     try:
@@ -193,17 +195,17 @@ def _exposure(loaded: Loaded, roles: Roles) -> dict[str, Any]:
 
 def _may_be_known(loaded: Loaded, roles: Roles) -> tuple[str, ...]:
     """The quasi-identifiers, and what seems to be one and is not decided."""
+    quasi = "quasi_identifiers"
     return tuple(
         facts.name
         for facts in loaded.suggestion.columns
-        if facts.name in roles.quasi_identifiers
-        or (facts.role == "quasi_identifiers" and roles.of(facts.name) is None)
+        if (roles.of(facts.name) or facts.role) == quasi
     )
 
 
 def _suggestions(loaded: Loaded, roles: Roles) -> dict[str, ColumnFacts]:
     """The columns that are not decided and have a suggestion that can be taken."""
-    taken = {role for role in ("weight", "target") if getattr(roles, role)}
+    taken = {role for role in _SINGLES if getattr(roles, role)}
     return {
         facts.name: facts
         for facts in loaded.suggestion.columns
@@ -229,22 +231,23 @@ def _change(studio: Studio, loaded: Loaded, what: str, edit: Callable[[Any, Any]
     studio.project.change(what, checked)
 
 
-def _set_role(roles: Any, settings: Any, name: str, choice: str) -> None:
-    """Give a column another role in the text of the plan; a reason that was suggested goes."""
+def _set_roles(roles: Any, settings: Any, choices: Mapping[str, str]) -> None:
+    """Give columns other roles in the text of the plan; reasons that were suggested go."""
+    parts = {name: _PARTS.get(choice, (choice,)) for name, choice in choices.items()}
     for role in _LISTS:
-        if name in roles.get(role, ()):
-            left = [each for each in roles[role] if each != name]
-            set_in(roles, [role], left or None)
-    for role in ("weight", "target"):
-        if roles.get(role) == name:
-            set_in(roles, [role], None)
-    for role in {_BOTH: ("sensitive", "target")}.get(choice, (choice,)):
-        if role in _LISTS:
-            set_in(roles, [role], [*roles.get(role, ()), name])
-        elif role:
-            set_in(roles, [role], name)
-    if str(settings.get("reasons", {}).get(name, "")).startswith(_SUGGESTED):
-        set_in(settings, ["reasons", name], None)
+        before = list(roles.get(role, ()))
+        now = [name for name in before if name not in choices]
+        now += [name for name, chosen in parts.items() if role in chosen]
+        if now != before:
+            set_in(roles, [role], now or None)
+    for role in _SINGLES:
+        chosen = [name for name, each in parts.items() if role in each]
+        if chosen or roles.get(role) in choices:
+            set_in(roles, [role], chosen[-1] if chosen else None)
+    said = settings.get("reasons", {})
+    for name in choices:
+        if str(said.get(name, "")).startswith(_SUGGESTED):
+            set_in(settings, ["reasons", name], None)
 
 
 def _named(loaded: Loaded, form: Form) -> tuple[int, str]:
@@ -291,7 +294,7 @@ def _decide(studio: Studio, form: Form, request: Request) -> str:
     def edit(given: Any, settings: Any) -> None:
         said = str(settings.get("reasons", {}).get(name, ""))
         if choice != before:
-            _set_role(given, settings, name, choice)
+            _set_roles(given, settings, {name: choice})
         if reason != said:
             set_in(settings, ["reasons", name], reason or None)
 
@@ -325,9 +328,9 @@ def _take_suggestions(studio: Studio, form: Form, request: Request) -> str:
 
 
 def _take_all(taken: Mapping[str, ColumnFacts], roles: Any, settings: Any) -> None:
+    _set_roles(roles, settings, {name: str(facts.role) for name, facts in taken.items()})
     said = settings.get("reasons", {})
     for name, facts in taken.items():
-        _set_role(roles, settings, name, str(facts.role))
         if not said.get(name):
             set_in(settings, ["reasons", name], f"{_SUGGESTED}{facts.reason}")
 
@@ -343,8 +346,7 @@ def _decide_many(studio: Studio, form: Form, request: Request) -> str:
     names = [name for name in undecided(roles, loaded.table.columns) if view.shows(-1, name, "")]
 
     def edit(given: Any, settings: Any) -> None:
-        given_now = list(given.get(choice, ()))
-        set_in(given, [choice], [*given_now, *names] or None)
+        _set_roles(given, settings, dict.fromkeys(names, choice))
         for name in names if reason else ():
             set_in(settings, ["reasons", name], reason)
 
