@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import stat
 from pathlib import Path
@@ -244,6 +245,26 @@ def test_a_changed_list_is_a_new_file_and_undo_finds_the_old_one(browser):
     assert hierarchy_of(browser, "occupation") == first
     edit(browser, "rename", ["1.0"], "Other work")
     assert file_of(browser, "occupation") == "occupation-3.csv"
+
+
+def test_undo_comes_back_to_the_column_without_its_values(browser):
+    before = browser.studio.project.version.number
+    browser.post("/hierarchies/rule", name="age", kind="intervals", widths="10")
+    text = browser.get(f"{COLUMN}age&show=values").text
+    back = html.unescape(re.search(r'name="back" value="([^"]+)"', text)[1])
+    assert "values" not in back
+    answer = browser.post("/history/go", version=before, back=back)
+    assert "<h1><bdi>age</bdi></h1>" in answer.text
+
+
+def test_a_release_is_made_with_an_edited_list(browser):
+    as_list(browser)
+    edit(browser, "join", ["0.0", "0.1", "0.2", "0.3"], "Some")
+    text = browser.studio.project.version.plan.replace("mondrian", "full-domain")
+    number = browser.studio.project.version.number
+    browser.studio.project.replace_plan(text, based_on=number)
+    ended = browser.wait(browser.studio.start("protect", "Release", format="csv"))
+    assert (ended.state, ended.sentence) == ("done", "")
 
 
 def test_a_file_that_a_version_names_is_never_written_again(browser):

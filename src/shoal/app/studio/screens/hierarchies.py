@@ -188,6 +188,7 @@ def _column(studio: Studio, request: Request) -> Response:
     link = _linker(name, finest, levels, under, shown)
     rungs = [link(at=level, under=None) for level in range(ladder.levels)]
     facts |= {"link": link, "rung_links": rungs, "along": _along(levels)}
+    facts["path"] = link(show=None, under=None)  # where undo comes back to
     return show(request, "hierarchies/column.html.j2", ROOM, **facts)
 
 
