@@ -203,7 +203,9 @@ def test_calendar_units_are_chosen_for_dates(open_studio, tmp_path):
 )
 def test_a_rule_that_cannot_be_is_refused_in_a_sentence(browser, fields, word):
     before = browser.studio.project.version
-    assert word in browser.post("/hierarchies/rule", 422, name="age", **fields).text
+    answer = browser.post("/hierarchies/rule", 422, name="age", **fields)
+    assert word in answer.text
+    assert answer.headers["hx-push-url"] == "false"  # the address stays one that can be reloaded
     assert browser.studio.project.version == before
 
 
