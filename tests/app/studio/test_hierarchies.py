@@ -13,6 +13,7 @@ import pytest
 from shoal import Hierarchy, Roles, Table
 from shoal.app.studio._pages import mark_of
 from shoal.app.studio.ladder import _edit
+from shoal.app.studio.screens import hierarchies
 from shoal.app.studio.screens.hierarchies import ROOM
 from shoal.errors import InputError
 from shoal.risk import uniqueness
@@ -101,6 +102,15 @@ def test_persons_are_counted_where_they_have_several_rows(open_studio, tmp_path)
     text = browser.get(f"{COLUMN}age").text
     assert alone(text) == [2, 1, 0]  # persons 1 and 3; person 1 alone in her thirties; nobody
     assert "of 4" in text
+
+
+def test_a_page_that_counts_too_long_asks_again(browser, monkeypatch):
+    monkeypatch.setattr(hierarchies, "_PATIENCE", -1.0)
+    text = browser.get("/hierarchies?levels=1.0.0.0.0").text
+    assert 'hx-get="/hierarchies?levels=1.0.0.0.0"' in text
+    assert alone(text) == []
+    monkeypatch.undo()
+    assert "hx-get" not in browser.get("/hierarchies?levels=1.0.0.0.0").text
 
 
 def test_values_are_hidden_until_asked_for(browser):

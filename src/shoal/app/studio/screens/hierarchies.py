@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -60,49 +60,49 @@ class Line:
 
 def _overview(studio: Studio, request: Request) -> Response:
     counts = Counts(studio)
-    people = counts.table.person_count
     shelf, deadline = counts.shelf, time.monotonic() + _PATIENCE
+    lines = [_line(counts, column, deadline) for column in counts.columns]
+    broken = any(line.problem for line in lines)
     facts: dict[str, Any] = {
         "absent": [name for name in shelf.columns if name not in counts.columns],
         "kept": [name for name in counts.columns if shelf.waits(name)],
         "generalizes": shelf.generalizes,
-        "people": people,
+        "people": counts.table.person_count,
         "again": f"/hierarchies?{request.url.query}",
+        "lines": lines,
+        "broken": broken,
+        "pending": not broken and not all(line.levels for line in lines),
+        "alone": None,
     }
-    lines: list[Line] = []
-    broken = False
-    for column in counts.columns:
-        held = shelf.held(column)
-        if time.monotonic() > deadline:
-            lines.append(Line(held))
-            continue
-        try:
-            found = counts.hierarchy(column)
-            counts.codes(column)
-        except ShoalError as cause:
-            lines.append(Line(held, problem=str(cause)))
-            broken = True
-            continue
-        lacking = found.uncovered(counts.table, column)
-        lines.append(Line(held, found.levels, words_of(found), lacking=lacking))
-    facts |= {"lines": lines, "alone": None, "pending": any(not each.levels for each in lines)}
-    facts |= {"pending": facts["pending"] and not broken, "broken": broken}
-    if not broken and not facts["pending"] and lines:
+    if lines and not broken and not facts["pending"]:
         levels = _levels(request, counts)
         facts["alone"] = counts.alone_at(levels)
         facts["lines"] = [_counted(each, counts, levels, deadline) for each in lines]
         facts["pending"] = any(each.alone is None for each in facts["lines"])
-        facts |= {"links": _level_links(levels, facts["lines"]), "levels": levels}
+        facts["links"] = _level_links(levels, lines)
         facts["raised"] = {name: level for name, level in levels.items() if level}
         facts["along"] = _along(levels)
     return show(request, "hierarchies/overview.html.j2", ROOM, **facts)
 
 
+def _line(counts: Counts, column: str, deadline: float) -> Line:
+    """A column with its hierarchy, as far as there is time to make it."""
+    held = counts.shelf.held(column)
+    if time.monotonic() > deadline:
+        return Line(held)
+    try:
+        found = counts.hierarchy(column)
+        counts.codes(column)
+    except ShoalError as cause:
+        return Line(held, problem=str(cause))
+    lacking = found.uncovered(counts.table, column)
+    return Line(held, found.levels, words_of(found), lacking=lacking)
+
+
 def _counted(line: Line, counts: Counts, levels: Mapping[str, int], deadline: float) -> Line:
     column = line.held.column
-    in_time = time.monotonic() < deadline
-    alone = counts.alone(column, levels) if in_time else None
-    return Line(line.held, line.levels, line.words, levels[column], alone, line.lacking)
+    alone = counts.alone(column, levels) if time.monotonic() < deadline else None
+    return replace(line, chosen=levels[column], alone=alone)
 
 
 # -- at which levels the columns are looked at
