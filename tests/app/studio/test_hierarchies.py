@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import stat
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from shoal import Hierarchy, Roles, Table
 from shoal.app.studio._pages import mark_of
 from shoal.app.studio.ladder import _edit
+from shoal.app.studio.screens import hierarchies
 from shoal.app.studio.screens.hierarchies import ROOM
 from shoal.errors import InputError
 from shoal.risk import uniqueness
@@ -100,6 +102,15 @@ def test_persons_are_counted_where_they_have_several_rows(open_studio, tmp_path)
     text = browser.get(f"{COLUMN}age").text
     assert alone(text) == [2, 1, 0]  # persons 1 and 3; person 1 alone in her thirties; nobody
     assert "of 4" in text
+
+
+def test_a_page_that_counts_too_long_asks_again(browser, monkeypatch):
+    monkeypatch.setattr(hierarchies, "_PATIENCE", -1.0)
+    text = browser.get("/hierarchies?levels=1.0.0.0.0").text
+    assert 'hx-get="/hierarchies?levels=1.0.0.0.0"' in text
+    assert alone(text) == []
+    monkeypatch.undo()
+    assert "hx-get" not in browser.get("/hierarchies?levels=1.0.0.0.0").text
 
 
 def test_values_are_hidden_until_asked_for(browser):
@@ -202,7 +213,9 @@ def test_calendar_units_are_chosen_for_dates(open_studio, tmp_path):
 )
 def test_a_rule_that_cannot_be_is_refused_in_a_sentence(browser, fields, word):
     before = browser.studio.project.version
-    assert word in browser.post("/hierarchies/rule", 422, name="age", **fields).text
+    answer = browser.post("/hierarchies/rule", 422, name="age", **fields)
+    assert word in answer.text
+    assert answer.headers["hx-push-url"] == "false"  # the address stays one that can be reloaded
     assert browser.studio.project.version == before
 
 
@@ -244,6 +257,26 @@ def test_a_changed_list_is_a_new_file_and_undo_finds_the_old_one(browser):
     assert hierarchy_of(browser, "occupation") == first
     edit(browser, "rename", ["1.0"], "Other work")
     assert file_of(browser, "occupation") == "occupation-3.csv"
+
+
+def test_undo_comes_back_to_the_column_without_its_values(browser):
+    before = browser.studio.project.version.number
+    browser.post("/hierarchies/rule", name="age", kind="intervals", widths="10")
+    text = browser.get(f"{COLUMN}age&show=values").text
+    back = html.unescape(re.search(r'name="back" value="([^"]+)"', text)[1])
+    assert "values" not in back
+    answer = browser.post("/history/go", version=before, back=back)
+    assert "<h1><bdi>age</bdi></h1>" in answer.text
+
+
+def test_a_release_is_made_with_an_edited_list(browser):
+    as_list(browser)
+    edit(browser, "join", ["0.0", "0.1", "0.2", "0.3"], "Some")
+    text = browser.studio.project.version.plan.replace("mondrian", "full-domain")
+    number = browser.studio.project.version.number
+    browser.studio.project.replace_plan(text, based_on=number)
+    ended = browser.wait(browser.studio.start("protect", "Release", format="csv"))
+    assert (ended.state, ended.sentence) == ("done", "")
 
 
 def test_a_file_that_a_version_names_is_never_written_again(browser):

@@ -230,7 +230,10 @@ def _refusal(request: Request, cause: ShoalError) -> Response:
     code = 409 if isinstance(cause, Conflict) else 422
     text = render(request, "refusal.html.j2", sentence=str(cause))
     to = {"hx-retarget": "#problem", "hx-reswap": "innerHTML show:#problem:top"}
-    return HTMLResponse(text, code, headers=to | {"hx-reselect": "#sentence"})
+    # the address stays that of the page: an action cannot be loaded again
+    return HTMLResponse(
+        text, code, headers=to | {"hx-reselect": "#sentence", "hx-push-url": "false"}
+    )
 
 
 def set_in(document: Any, path: Sequence[str], value: Any) -> None:

@@ -18,7 +18,7 @@ from shoal.table import Hierarchy, HierarchyCodes, Table
 from shoal.table.hierarchy._alone import Combinations
 
 T = TypeVar("T")
-_MOST: Final = 96
+_MOST: Final = 600  # more than a page of all columns needs
 
 
 class _Memory:

@@ -95,6 +95,10 @@ class Shelf:
         value = self._kept.get(column)
         return Held(column) if value is None else Held(column, value, "kept")
 
+    def waits(self, column: str) -> bool:
+        """Whether a hierarchy is kept beside a plan that could have it."""
+        return self.held(column).where == "kept" and self.step_of(column) is not None
+
     def level_of(self, column: str) -> int | None:
         """The level that the plan gives to a column; None where it is searched for."""
         step = self.step_of(column)

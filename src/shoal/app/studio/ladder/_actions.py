@@ -1,0 +1,181 @@
+"""What a hierarchy can be changed by: each an action that ends as one version of the plan."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from starlette.requests import Request
+
+from shoal.app.studio._pages import Form, Studio, action
+from shoal.app.studio.ladder._counts import Counts
+from shoal.app.studio.ladder._edit import WITH_LEVEL, WITH_NODES
+from shoal.app.studio.ladder._rules import rule_of
+from shoal.app.studio.ladder._store import Shelf, put, read_file
+from shoal.errors import InputError
+from shoal.table import Hierarchy
+
+LISTED: Final = 100_000  # values that somebody may still want to edit one by one
+_LONGEST: Final = 9  # digits
+
+
+def words_of(hierarchy: Hierarchy) -> str:
+    """A hierarchy in words, without a value of the data."""
+    return repr(hierarchy).partition(", ")[2]
+
+
+def whole(text: str | None, default: int, called: str) -> int:
+    """A number of an address or a form, such as that of a level."""
+    if text is None:
+        return default
+    if not text.isdecimal() or len(text) > _LONGEST:
+        raise InputError(f"There is no such {called} in this hierarchy; go to Hierarchies.")
+    return int(text)
+
+
+def node_of(text: str | None) -> tuple[int, int] | None:
+    """A level and the number of a node, with a point between them."""
+    if not text:
+        return None
+    level, _, number = text.partition(".")
+    return whole(level, 0, "group"), whole(number, 0, "group")
+
+
+def named(counts: Counts, name: str) -> str:
+    """A column that has a hierarchy."""
+    counts.shelf.check(name)
+    if name not in counts.columns:
+        raise InputError("The plan names this column, and the table does not have it.")
+    return name
+
+
+def _keep(studio: Studio, form: Form, request: Request) -> str:
+    """Write every proposal down, so that it stays whatever the data become."""
+    counts = Counts(studio)
+    open_ = [name for name in counts.columns if counts.shelf.held(name).value is None]
+    put(studio, "proposed hierarchies kept", {name: counts.hierarchy(name) for name in open_})
+    return "/hierarchies"
+
+
+def _use(studio: Studio, form: Form, request: Request) -> str:
+    """Hand what is kept beside the plan to the step that generalizes."""
+    shelf = Shelf(studio)
+    waiting = {name: shelf.held(name).value for name in shelf.columns if shelf.waits(name)}
+    put(studio, "hierarchies put into the plan", waiting)
+    return "/hierarchies"
+
+
+def _rule(studio: Studio, form: Form, request: Request) -> str:
+    counts, name = _asked(studio, form)
+    value = rule_of(form)
+    made = Hierarchy.from_plan(value)
+    made.codes(counts.table, name)  # refuses a rule that does not fit the column
+    put(studio, f"hierarchy of {name}: {words_of(made)}", {name: value})
+    return _to_column(form, name)
+
+
+def _propose(studio: Studio, form: Form, request: Request) -> str:
+    counts, name = _asked(studio, form)
+    made = Hierarchy.propose(counts.table, name, kind=form.one("kind"))
+    put(studio, f"hierarchy of {name}: {words_of(made)}", {name: made})
+    return _to_column(form, name)
+
+
+def _reset(studio: Studio, form: Form, request: Request) -> str:
+    _, name = _asked(studio, form)
+    put(studio, f"hierarchy of {name} left to Shoal", {name: None})
+    return _to_column(form, name)
+
+
+def _list(studio: Studio, form: Form, request: Request) -> str:
+    """Turn a rule into a list of the values, to be edited one by one."""
+    counts, name = _asked(studio, form)
+    if counts.table.distinct(name) > LISTED:
+        raise InputError(
+            f"The column has more than {LISTED:,} different values, too many to edit one by one; "
+            "take a rule."
+        )
+    made = counts.hierarchy(name).listed(counts.table, name)
+    put(studio, f"hierarchy of {name} as a list", {name: made})
+    return _to_column(form, name)
+
+
+def _import(studio: Studio, form: Form, request: Request) -> str:
+    counts, name = _asked(studio, form)
+    place = studio.dataset.allowed(form.one("file"))
+    if not place.is_file():
+        raise InputError("There is no such file; choose one of the list.")
+    made = read_file(place)
+    lacking, values = made.uncovered(counts.table, name), len(counts.codes(name).column.levels)
+    if values and lacking == values:
+        raise InputError(
+            f"'{place.name}' lists none of the {values:,} values of the column; it is a hierarchy "
+            "of another one."
+        )
+    put(studio, f"hierarchy of {name} imported", {name: made})
+    return _to_column(form, name)
+
+
+def _cover(studio: Studio, form: Form, request: Request) -> str:
+    """Add the values that a list lacks, directly under the root."""
+    counts, name = _asked(studio, form)
+    made = counts.hierarchy(name).covering(counts.table, name)
+    put(studio, f"hierarchy of {name}: values added", {name: made})
+    return _to_column(form, name)
+
+
+def _edit(studio: Studio, form: Form, request: Request) -> str:
+    """Change nodes or levels of a list."""
+    counts, name = _asked(studio, form)
+    hierarchy = counts.hierarchy(name)
+    if hierarchy.is_function:
+        raise InputError("This hierarchy is a rule; turn it into a list to edit its groups.")
+    what, _, level = form.one("do").partition(".")
+    rows: Any
+    if what in WITH_LEVEL:
+        rows = WITH_LEVEL[what](hierarchy.rows, whole(level, 0, "level"))
+    elif what in WITH_NODES:
+        nodes = [node_of(each) or (0, 0) for each in form.all("node")]
+        if len({at for at, _ in nodes}) > 1:
+            raise InputError("What is selected is on several levels; select on one level.")
+        at = nodes[0][0] if nodes else 0
+        chosen = {number for _, number in nodes}
+        rows = WITH_NODES[what](hierarchy.rows, at, chosen, form.one("label", ""))
+    else:
+        raise InputError("There is no such change; reload the page.")
+    words = {"add": "a level added", "drop": "a level taken out", "join": "joined"}
+    words |= {"move": "moved", "split": "split", "rename": "renamed"}
+    made = Hierarchy.from_rows(rows)
+    put(
+        studio,
+        f"hierarchy of {name}: {words[what]}",
+        {name: made},
+        based_on=form.whole("version"),
+    )
+    return _to_column(form, name)
+
+
+def _asked(studio: Studio, form: Form) -> tuple[Counts, str]:
+    counts = Counts(studio)
+    return counts, named(counts, form.one("name"))
+
+
+def _to_column(form: Form, name: str) -> str:
+    wanted = {"name": name}
+    for key in ("levels", "show", "at"):
+        if form.one(key, ""):
+            wanted[key] = form.one(key)
+    return f"/hierarchies/column?{urlencode(wanted)}"
+
+
+ACTIONS: Final = [
+    action("/hierarchies/keep", _keep),
+    action("/hierarchies/use", _use),
+    action("/hierarchies/rule", _rule),
+    action("/hierarchies/propose", _propose),
+    action("/hierarchies/reset", _reset),
+    action("/hierarchies/list", _list),
+    action("/hierarchies/import", _import),
+    action("/hierarchies/cover", _cover),
+    action("/hierarchies/edit", _edit),
+]
