@@ -80,6 +80,28 @@ def test_a_refusal_is_shown_in_its_place_and_keeps_what_was_typed(person):
     person.check()
 
 
+def test_what_a_field_got_by_being_resized_stops_no_page(person):
+    """A browser writes the size into the field, and a copied style would break the policy."""
+    person.open("/data")
+    person.page.evaluate("document.getElementById('toml').style.height = '321px'")
+    person.go("roles")
+    person.go("data")
+    person.check()
+
+
+def test_many_tabs_do_not_use_up_the_connections(person):
+    """A browser has six to a server; a tab in the background gives its own back."""
+    tabs = [person.page.context.new_page() for _ in range(7)]
+    for tab in tabs:
+        tab.goto(f"{person.server.origin}/history")
+        hide = "Object.defineProperty(document, 'visibilityState', {value: 'hidden'});"
+        tab.evaluate(hide + "document.dispatchEvent(new Event('visibilitychange'))")
+    person.open("/data")
+    for tab in tabs:
+        tab.close()
+    person.check()
+
+
 def test_two_tabs_see_each_other(person):
     """The other tab shows the change by itself; a field that is being typed into is left alone."""
     person.open("/data")

@@ -97,9 +97,9 @@ def _part(found: Loaded, request: Request) -> dict[str, Any]:
     if request.query_params.get("show") != "values":
         return facts
     first = _offset(request, "from", len(found.table), _ROWS)
-    count = _ROWS if "from" in request.query_params else _PREVIEWED
-    rows = found.table.texts(first, count, names)
-    return facts | {"rows": rows, "first": first, "row_count": _ROWS}
+    is_preview = "from" not in request.query_params
+    rows = found.table.texts(first, _PREVIEWED if is_preview else _ROWS, names)
+    return facts | {"rows": rows, "first": first, "row_count": _ROWS, "is_preview": is_preview}
 
 
 def _offset(request: Request, name: str, total: int, step: int) -> int:
