@@ -95,7 +95,7 @@ class Person:
         self.until("!document.querySelector('.waiting, .htmx-request')")
 
     def until(self, holds: str) -> None:
-        """Wait until an expression is true; the page's policy lets it be asked from outside only."""
+        """Wait until an expression is true; the page's policy forbids to have it asked inside."""
         end = time.monotonic() + PATIENCE
         while not self.page.evaluate(holds):
             assert time.monotonic() < end, f"never: {holds}"

@@ -68,6 +68,7 @@ class Studio:
     dataset: Dataset
     jobs: Jobs
     rooms: tuple[Room, ...] = ()
+    warm: Callable[[], None] = field(default=lambda: None)
 
     def start(self, kind: str, title: str, **options: Any) -> Job:
         """Begin a job on the table with the plan as it is now."""

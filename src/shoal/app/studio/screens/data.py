@@ -21,6 +21,7 @@ from shoal.table.storage._formats import format_of
 _MOST_FILES: Final = 200
 _PREVIEWED: Final = 20
 _ROWS: Final = 50
+_LARGE: Final = 20_000  # rows, from which on compiling pays
 _COLUMNS: Final = 100
 _TEXT: Final = ("delimiter", "encoding", "decimal", "sheet")
 _FORMATS: Final = {
@@ -70,6 +71,8 @@ def _reading(studio: Studio) -> dict[str, Any]:
         found = studio.dataset.loaded()
     except ShoalError as cause:
         return facts | {"unread": str(cause)}
+    if len(found.table) >= _LARGE:
+        studio.warm()
     return facts | {"found": found, "manner": _in_words(found)}
 
 
