@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 import polars as pl
 import pytest
 
+from shoal.app.studio import _warming
 from shoal.workflow.report._words import SPACE
 
 MESSY = (
@@ -280,3 +283,31 @@ def test_a_folder_that_others_may_open_is_said(browser):
     assert "chmod" not in shown(browser.get("/data"))
     browser.studio.project.folder.chmod(0o755)
     assert "other users of this machine" in shown(browser.get("/data"))
+
+
+# -- what is compiled meanwhile
+
+
+def test_a_large_table_has_the_kernels_compiled_behind_the_screen(open_studio, folder):
+    begun = []
+    small = open_studio(written(folder, "small.csv", "a,b\n1,2\n"))
+    small.studio.warm = lambda: begun.append("small")
+    small.get("/data")
+    lines = "".join(f"{number},{number % 7}\n" for number in range(20_000))
+    large = open_studio(written(folder, "large.csv", f"a,b\n{lines}"), folder="other")
+    large.studio.warm = lambda: begun.append("large")
+    large.get("/data")
+    assert begun == ["large"]
+
+
+def test_compiling_is_begun_once_at_the_lowest_priority_and_stopped(monkeypatch):
+    monkeypatch.setattr(_warming, "_PROGRAM", "import time; time.sleep(600)")
+    warming = _warming.Warming()
+    warming.close()
+    warming.begin()
+    process = warming.process
+    warming.begin()
+    assert warming.process is process
+    assert os.getpriority(os.PRIO_PROCESS, process.pid) == 19
+    warming.close()
+    assert process.returncode is not None

@@ -56,12 +56,15 @@ def serve(
         raise MissingExtra("The studio", "studio") from None
     from shoal.app.studio._app import make_app, make_studio
     from shoal.app.studio._project import Project, project_of
+    from shoal.app.studio._warming import Warming
     from shoal.app.studio.screens.data import choose
 
     folder, source = project_of(given)
     project = Project(folder)
     with project.held(), _listening(port) as listener:
         studio = make_studio(project, () if source is None else (source.parent,))
+        warming = Warming()
+        studio.warm = warming.begin
         if source is not None:
             choose(studio, source)
         address = Address(listener.getsockname()[1], secrets.token_urlsafe(32))
@@ -91,6 +94,7 @@ def serve(
             try:
                 server.run(sockets=[listener])
             finally:
+                warming.close()
                 studio.jobs.close()
                 studio.dataset.close()
 

@@ -69,6 +69,7 @@ class Studio:
     dataset: Dataset
     jobs: Jobs
     rooms: tuple[Room, ...] = ()
+    warm: Callable[[], None] = field(default=lambda: None)
 
     def start(self, kind: str, title: str, *, of: Version | None = None, **options: Any) -> Job:
         """Begin a job on the table with the plan as it is now, or as another version has it."""

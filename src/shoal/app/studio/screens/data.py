@@ -21,6 +21,7 @@ from shoal.table.storage._formats import format_of
 _MOST_FILES: Final = 200
 _PREVIEWED: Final = 20
 _ROWS: Final = 50
+_LARGE: Final = 20_000  # rows, from which on compiling pays
 _COLUMNS: Final = 100
 _TEXT: Final = ("delimiter", "encoding", "decimal", "sheet")
 _FORMATS: Final = {
@@ -70,6 +71,8 @@ def _reading(studio: Studio) -> dict[str, Any]:
         found = studio.dataset.loaded()
     except ShoalError as cause:
         return facts | {"unread": str(cause)}
+    if len(found.table) >= _LARGE:
+        studio.warm()
     return facts | {"found": found, "manner": _in_words(found)}
 
 
@@ -97,9 +100,9 @@ def _part(found: Loaded, request: Request) -> dict[str, Any]:
     if request.query_params.get("show") != "values":
         return facts
     first = _offset(request, "from", len(found.table), _ROWS)
-    count = _ROWS if "from" in request.query_params else _PREVIEWED
-    rows = found.table.texts(first, count, names)
-    return facts | {"rows": rows, "first": first, "row_count": _ROWS}
+    is_preview = "from" not in request.query_params
+    rows = found.table.texts(first, _PREVIEWED if is_preview else _ROWS, names)
+    return facts | {"rows": rows, "first": first, "row_count": _ROWS, "is_preview": is_preview}
 
 
 def _offset(request: Request, name: str, total: int, step: int) -> int:

@@ -35,33 +35,52 @@ const refreshOrSay = (sentence) => (isTouched() ? say(sentence) : refresh());
 
 const running = new Set();
 
-const listen = () => {
-  const events = new EventSource("/events");
-  events.addEventListener("version", (event) => {
-    if (page() && page().dataset.version !== event.data) {
-      refreshOrSay("The plan was changed elsewhere.");
-    }
-  });
-  events.addEventListener("job", (event) => {
-    const job = JSON.parse(event.data);
-    const isNew = !running.has(job.id);
-    if (job.state === "running") {
-      running.add(job.id);
-      if (isNew && !document.querySelector(`[data-job="${job.id}"]`)) refreshOrSay("Work has begun.");
-    } else if (running.delete(job.id)) {
-      refreshOrSay("Work has ended.");
-    }
-    for (const place of document.querySelectorAll(`[data-job="${job.id}"]`)) {
-      const bar = place.querySelector("progress");
-      if (bar) bar.value = job.share;
-      const label = place.querySelector(".label");
-      if (label) label.textContent = job.state === "running" ? job.label : job.state;
-      const left = place.querySelector(".left");
-      if (left) left.textContent = job.left;
-    }
-  });
-  window.addEventListener("pagehide", () => events.close());
+const isShownAsRunning = (id) => document.querySelector(`[data-job="${id}"] progress`) !== null;
+
+const hearOfVersion = (event) => {
+  if (page() && page().dataset.version !== event.data) refreshOrSay("The plan was changed elsewhere.");
 };
+
+const hearOfJob = (event) => {
+  const job = JSON.parse(event.data);
+  if (job.state === "running") {
+    const isNew = !running.has(job.id);
+    running.add(job.id);
+    if (isNew && !document.querySelector(`[data-job="${job.id}"]`)) refreshOrSay("Work has begun.");
+  } else if (running.delete(job.id) || isShownAsRunning(job.id)) {
+    refreshOrSay("Work has ended.");
+  }
+  for (const place of document.querySelectorAll(`[data-job="${job.id}"]`)) {
+    const bar = place.querySelector("progress");
+    if (bar) bar.value = job.share;
+    const label = place.querySelector(".label");
+    if (label) label.textContent = job.state === "running" ? job.label : job.state;
+    const left = place.querySelector(".left");
+    if (left) left.textContent = job.left;
+  }
+};
+
+// A browser keeps six connections to a server: only the tab that is looked at holds one of them.
+let events = null;
+
+const listen = () => {
+  const wanted = document.visibilityState === "visible";
+  if (wanted && !events) {
+    events = new EventSource("/events");
+    events.addEventListener("version", hearOfVersion);
+    events.addEventListener("job", hearOfJob);
+  } else if (!wanted && events) {
+    events.close();
+    events = null;
+  }
+};
+
+document.addEventListener("visibilitychange", listen);
+window.addEventListener("pagehide", () => {
+  events?.close();
+  events = null;
+});
+window.addEventListener("pageshow", listen);
 
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-copy]");

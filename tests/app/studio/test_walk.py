@@ -1,0 +1,226 @@
+"""The studio in a browser: from a messy file on, forwards and back, by mouse and by keyboard."""
+
+from __future__ import annotations
+
+import pytest
+
+from .browser import Person, chromium, messy_table
+from .server import Server
+
+ROOMS = ("data", "roles", "risk", "hierarchies", "plan", "search", "compare", "release")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def server(browser, tmp_path_factory):
+    found = Server(messy_table(tmp_path_factory.mktemp("walk")))
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="module")
+def person(browser, server):
+    return Person.of(browser, server).enter()
+
+
+def test_a_messy_file_is_understood_and_mended(person):
+    person.go("data")
+    assert "240 rows and 7 columns" in person.text()
+    assert "semicolons between fields, a decimal comma, a byte order mark" in person.text()
+    assert "Person 1" not in person.text()
+    person.page.click("#show-values")
+    person.page.wait_for_selector("#hide-values")
+    assert "Person 1" in person.text()
+    person.page.click("#look-further")
+    person.page.wait_for_selector("#from-next")
+    person.page.click("#from-next")
+    person.page.wait_for_selector("#from-before")
+    assert "Person 99" in person.text()
+    person.page.reload()
+    assert "Person 99" in person.text()
+    person.page.go_back()
+    person.page.wait_for_selector("#look-further, #from-next")
+    assert "Person 99" not in person.text()
+    person.page.click("#hide-values")
+    person.page.wait_for_selector("#show-values")
+    person.page.fill("#missing_values", "k. A.\n-")
+    person.submit("#read-so")
+    assert "k. A." in person.page.input_value("#missing_values")
+    row = person.page.locator("tr", has_text="Einkommen").first.inner_text()
+    assert "float" in row
+    person.check()
+
+
+def test_whose_a_row_is_and_undo(person):
+    person.open("/data")
+    person.page.check("#whose-once")
+    person.submit("#keep-whose")
+    person.page.wait_for_selector("#room-data.done")
+    assert person.page.is_checked("#whose-once")
+    person.submit("#undo")
+    person.page.wait_for_selector("#room-data.attention")
+    assert not person.page.is_checked("#whose-once")
+    person.submit("#redo")
+    person.page.wait_for_selector("#room-data.done")
+    person.check()
+
+
+def test_a_refusal_is_shown_in_its_place_and_keeps_what_was_typed(person):
+    person.open("/data")
+    person.page.fill("#path", "nothing.csv")
+    person.page.click("#read-file")
+    person.page.wait_for_selector("#problem #sentence")
+    assert "no file" in person.text("#problem")
+    assert person.page.input_value("#path") == "nothing.csv"
+    person.check()
+
+
+def test_what_a_field_got_by_being_resized_stops_no_page(person):
+    """A browser writes the size into the field, and a copied style would break the policy."""
+    person.open("/data")
+    person.page.evaluate("document.getElementById('toml').style.height = '321px'")
+    person.go("roles")
+    person.go("data")
+    person.check()
+
+
+def test_many_tabs_do_not_use_up_the_connections(person):
+    """A browser has six to a server; a tab in the background gives its own back."""
+    tabs = [person.page.context.new_page() for _ in range(7)]
+    for tab in tabs:
+        tab.goto(f"{person.server.origin}/history")
+        hide = "Object.defineProperty(document, 'visibilityState', {value: 'hidden'});"
+        tab.evaluate(hide + "document.dispatchEvent(new Event('visibilitychange'))")
+    person.open("/data")
+    for tab in tabs:
+        tab.close()
+    person.check()
+
+
+def test_two_tabs_see_each_other(person):
+    """The other tab shows the change by itself; a field that is being typed into is left alone."""
+    person.open("/data")
+    other = Person(person.page.context.new_page(), person.server)
+    other.open("/roles")
+    other.page.evaluate("document.getElementById('notes-drawer').open = true")
+    other.page.fill("#notes", "half a thought")
+    person.page.check("#whose-several")
+    person.page.select_option("#unit", "Name")
+    person.submit("#keep-whose")
+    other.page.wait_for_selector("#news .note")
+    assert other.page.input_value("#notes") == "half a thought"
+    other.page.fill("#notes", "")
+    other.page.click("#news button")
+    other.until("!document.querySelector('#news .note')")
+    person.page.check("#whose-once")
+    person.submit("#keep-whose")
+    number = person.page.get_attribute("#page", "data-version")
+    other.page.wait_for_selector(f"#page[data-version='{number}']")
+    other.page.close()
+    person.check()
+
+
+def test_an_edit_in_an_editor_shows_up_by_itself(person):
+    person.open("/data")
+    plan = person.server.place.with_name("Umfrage 2026-studio") / "plan.toml"
+    before = person.page.get_attribute("#page", "data-version")
+    plan.write_text(plan.read_text() + "\n[require]\nk_anonymity = 3\n")
+    person.until(f"document.querySelector('#page').dataset.version != '{before}'")
+    assert "k_anonymity = 3" in person.page.input_value("#toml")
+    person.check()
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_every_screen_is_for_everybody(person, room):
+    """axe in light and dark, the width of a telephone, and 200 %."""
+    person.open(f"/{room}?show=values")
+    for tone in (person.light, person.dark):
+        tone()
+        person.check_accessible()
+    person.light()
+    person.check_narrow()
+    person.check_zoomed()
+    person.check()
+
+
+def test_by_keyboard_alone(person):
+    page = person.page
+    person.open("/data")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+    person.tab_to("#whose-once")
+    page.keyboard.press("ArrowDown")
+    assert page.is_checked("#whose-several")
+    page.keyboard.press("ArrowUp")
+    person.tab_to("#keep-whose")
+    page.keyboard.press("Enter")
+    person.settle()
+    person.tab_to("#show-values")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#hide-values")
+    person.open("/data")
+    person.tab_to("#room-roles")
+    page.keyboard.press("Enter")
+    person.settle("#room-roles[aria-current]")
+    assert page.url.endswith("/roles")
+    person.check()
+
+
+def test_the_theme_is_a_switch(person):
+    person.open("/data")
+    paper = "getComputedStyle(document.body).backgroundColor"
+    before = person.page.evaluate(paper)
+    person.page.click("#theme")
+    assert person.page.evaluate(paper) != before
+    person.go("roles")
+    assert person.page.evaluate(paper) != before
+    person.page.click("#theme")
+
+
+# -- what another page of the same browser can do
+
+
+def test_a_page_of_another_origin_neither_reads_nor_frames_nor_changes(person, tmp_path):
+    """Another port of this machine is the same site for cookies."""
+    import http.server
+    import threading
+
+    origin = person.server.origin
+    text = (
+        f'<iframe src="{origin}/data"></iframe><img src="{origin}/static/icon.svg">'
+        f'<form method="post" action="{origin}/notes" target="f"><input name="notes" value="evil">'
+        '</form><iframe name="f"></iframe>'
+    )
+    (tmp_path / "evil.html").write_text(text)
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *given):
+            pass
+
+    def handler(*given):
+        return Quiet(*given, directory=str(tmp_path))
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as evil:
+        threading.Thread(target=evil.serve_forever, daemon=True).start()
+        page = person.page.context.new_page()
+        page.goto(f"http://127.0.0.1:{evil.server_address[1]}/evil.html")
+        frame = page.frames[1]
+        assert "Umfrage" not in frame.content()
+        read = f"fetch('{origin}/data', {{credentials: 'include'}}).then(r => r.text())"
+        failed = page.evaluate(f"{read}.then(() => 'read', () => 'refused')")
+        opaque = read.replace("'include'", "'include', mode: 'no-cors'")
+        blind = page.evaluate(f"{opaque}.then(text => text, () => '')")
+        assert (failed, blind) == ("refused", "")
+        page.evaluate("document.forms[0].submit()")
+        page.wait_for_timeout(300)
+        page.close()
+        evil.shutdown()
+    person.open("/data")
+    assert person.page.input_value("#notes") != "evil"
