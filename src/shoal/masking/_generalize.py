@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,6 +22,7 @@ from shoal.kernels.lattice.loss_names import LOSSES
 from shoal.masking._base import Masker, StepLog
 from shoal.masking.generalization._demand import (
     COMPARING,
+    Demand,
     asks_for_a_crowd,
     check_blindness,
     crowd_of,
@@ -28,8 +30,9 @@ from shoal.masking.generalization._demand import (
 )
 from shoal.masking.generalization._hierarchies import Hierarchies, Levels, hierarchies_for
 from shoal.masking.generalization._recoding import TOP, Recoding, Scale, layers_of
-from shoal.masking.generalization._search import ALGORITHMS, search
+from shoal.masking.generalization._search import ALGORITHMS, problem_of, search
 from shoal.masking.generalization._serving import ServedLevels
+from shoal.masking.generalization._space import LevelSpace
 from shoal.masking.grouping._groups_satisfy import Models, PrivacyModels, models_of
 from shoal.models import PopulationModel, PrivacyModel, population_of
 from shoal.parameters import ColumnNames, Flag, Integer, OneOf, Real
@@ -180,31 +183,12 @@ class Generalize(Masker):
         return not self.extend and self.suppressed == "removed" and self.suppression_limit == 1
 
     def _mask(self, table: Table, columns: Sequence[str], log: StepLog) -> Table:
-        for name in columns:
-            if table.kind(name) == "float":
-                table.numbers(name)  # refuses infinite values, which have no middle and no width
-        models, self._crowd = crowd_of(models_of(self.models), self.k, table, columns)
-        demand = demand_of(
-            self._crowd,
-            models,
-            table,
-            columns,
-            suppresses=self.suppression_limit > 0,
-            whole=self.whole,
-        )
-        everyone = table
-        if demand.population is not None:
-            everyone = stacked_table(table, demand.population, columns)
-        chosen, self.proposed_ = hierarchies_for(
-            self.hierarchies, everyone, columns, ordered=self.algorithm == "mondrian"
-        )
+        models, demand, everyone, chosen = self._asked(table, columns)
         if self.levels is not None and self.proposed_:
             raise InputError(
                 f"Given levels need given hierarchies, and {quoted(self.proposed_)} has none: one "
                 "proposed from the data would depend on them."
             )
-        if self.extend:
-            chosen = {name: one.covering(everyone, name) for name, one in chosen.items()}
         found = search(self, everyone, columns, chosen, demand, log)
         self._keep_facts(table, found, chosen)
         _warn_if_not_proved(found)
@@ -232,6 +216,50 @@ class Generalize(Masker):
             kept = masked if self.suppressed == "removed" else masked.keep(~found.suppressed)
             _warn_if_distributions_moved(models, kept)
         return masked
+
+    def _asked(
+        self, table: Table, columns: Sequence[str]
+    ) -> tuple[list[PrivacyModel], Demand, Table, dict[str, Hierarchy]]:
+        """The models, what they demand, the people who are counted, and the hierarchies."""
+        for name in columns:
+            if table.kind(name) == "float":
+                table.numbers(name)  # refuses infinite values, which have no middle and no width
+        models, self._crowd = crowd_of(models_of(self.models), self.k, table, columns)
+        demand = demand_of(
+            self._crowd,
+            models,
+            table,
+            columns,
+            suppresses=self.suppression_limit > 0,
+            whole=self.whole,
+        )
+        everyone = table
+        if demand.population is not None:
+            everyone = stacked_table(table, demand.population, columns)
+        chosen, self.proposed_ = hierarchies_for(
+            self.hierarchies, everyone, columns, ordered=self.algorithm == "mondrian"
+        )
+        if self.extend:
+            chosen = {name: one.covering(everyone, name) for name, one in chosen.items()}
+        return models, demand, everyone, chosen
+
+    def space(self, table: Table) -> LevelSpace:
+        """Every combination of levels of a table, to be looked at one by one.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> from shoal import Roles, Table
+        >>> ages = pl.DataFrame({"age": [23, 25, 38, 31]})
+        >>> step = Generalize(k=2, hierarchies={"age": {"intervals": [10, 20]}})
+        >>> space = step.space(Table(ages, Roles(quasi_identifiers=["age"])))
+        >>> [node.allowed for node in space.along("age", {})]
+        [False, True, True, True]
+        """
+        columns = table.chosen(self.columns)
+        _, demand, everyone, chosen = copy.copy(self)._asked(table, columns)
+        task = problem_of(everyone, columns, chosen, demand, StepLog())
+        return LevelSpace(task, limit=self.suppression_limit, loss=self.loss)
 
     def _course(self, before: Course, log: StepLog) -> Course:
         """Given levels do not depend on the data; classes that are too small were taken out."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from shoal.masking._base import Masker, StepLog
 from shoal.parameters import ColumnNames, Real, Secret
-from shoal.table import Table
+from shoal.table import Kind, Table
 
 
 @dataclass(kw_only=True)
@@ -53,13 +53,14 @@ class Pram(Masker):
     summary = "draws some categories anew, with their expected counts unchanged"
     reference = "Gouweleeuw et al. 1998"
     is_random = True
+    kinds: ClassVar[tuple[Kind, ...]] = ("text", "boolean")
 
     def _mask(self, table: Table, columns: Sequence[str], log: StepLog) -> Table:
         stream = self._stream(table, log)
         masked = table
         for name in columns:
-            if table.kind(name) not in ("text", "boolean"):
-                log.skipped[name] = f"{table.kind(name)}, not text or boolean"
+            if table.kind(name) not in self.kinds:
+                log.skipped[name] = f"{table.kind(name)}, not {' or '.join(self.kinds)}"
                 continue
             present = np.flatnonzero(table.present(name))
             if len(present) == 0:

@@ -166,7 +166,7 @@ def _catalogue() -> list[Entry]:
 def _method(cls: type[Masker]) -> Entry:
     from shoal.workflow import Plan
 
-    doc = _Docstring(cls)
+    doc = Docstring(cls)
     made = _example_call(cls, doc)
     example = f'[[steps]]\nmethod = "{cls.method}"\n' if made is None else Plan([made]).to_toml()
     summary = f"{cls.summary[0].upper()}{cls.summary[1:]}."
@@ -177,7 +177,7 @@ def _method(cls: type[Masker]) -> Entry:
 def _model(cls: type[PrivacyModel]) -> Entry:
     from shoal.workflow import Plan
 
-    doc = _Docstring(cls)
+    doc = Docstring(cls)
     made = _example_call(cls, doc)
     example = "" if made is None else Plan(require=[made]).to_toml()
     return doc.entry("model", cls.model, (doc.summary, doc.text), cls.reference, example)
@@ -186,7 +186,7 @@ def _model(cls: type[PrivacyModel]) -> Entry:
 def _measure(kind: str, info: MeasureInfo) -> Entry:
     from shoal.workflow import Limit, Plan
 
-    doc = _Docstring(info.function)
+    doc = Docstring(info.function)
     low, high = info.limits
     lower = info.direction == "lower"
     # a measure without an end has no middle either: then any number shows how a limit is written
@@ -204,7 +204,7 @@ def _measure(kind: str, info: MeasureInfo) -> Entry:
     return doc.entry(kind, info.name, (doc.summary, text), doc.references, example)
 
 
-class _Docstring:
+class Docstring:
     """The docstring of a class or function in parts, as a reader of the command line needs them."""
 
     def __init__(self, thing: Any) -> None:
@@ -226,9 +226,9 @@ class _Docstring:
             for name in names.split(", "):
                 self.parameters[name.strip()] = (kind.strip(), _flowing(inspect.cleandoc(text)))
 
-    def entry(
-        self, kind: str, name: str, words: tuple[str, str], reference: str, example: str
-    ) -> Entry:
+    @property
+    def options(self) -> tuple[Option, ...]:
+        """The parameters that a plan can hold."""
         from shoal.parameters import parameters_of
 
         options = []
@@ -237,12 +237,17 @@ class _Docstring:
                 written, meaning = self.parameters.get(each.name, ("", ""))
                 accepts = each.constraint.describe() or _type_in_words(written)
                 options.append(Option(each.name, accepts, each.required, each.default, meaning))
+        return tuple(options)
+
+    def entry(
+        self, kind: str, name: str, words: tuple[str, str], reference: str, example: str
+    ) -> Entry:
         return Entry(
             kind,
             name,
             self.thing.__name__,
             *words,
-            parameters=tuple(options),
+            parameters=self.options,
             reference=reference,
             references=self.references,
             example=example.strip(),
@@ -257,7 +262,7 @@ def _type_in_words(kind: str) -> str:
     return {"float": "a number", "int": "an integer", "str": "a text"}.get(kind, kind)
 
 
-def _example_call(cls: type, doc: _Docstring) -> Any:
+def _example_call(cls: type, doc: Docstring) -> Any:
     """The object that the docstring's example makes, or None where there is none."""
     import shoal
 

@@ -186,6 +186,15 @@ class Lattice:
             self.visits.append(visit)
         return visit
 
+    def measured(self, groups: Groups, levels: Integers) -> Visit:
+        """Judge a node for its own sake: its loss too, and it does not become the best."""
+        groups, kept, suppressed, possible = self._judged(groups)
+        feasible = bool(possible) and suppressed <= self.limit
+        loss, floor = self.loss.of(groups, kept, suppressed, levels)
+        if feasible and self._node_check is not None:
+            feasible = self._accepted(groups, kept)
+        return Visit(tuple(levels.tolist()), feasible, int(suppressed), loss, floor)
+
     def _judged(self, groups: Groups) -> tuple[Groups, Flags, int, bool]:
         """What is left of the groups, which of them hold, the records suppressed, if it can be."""
         if not self._persons:

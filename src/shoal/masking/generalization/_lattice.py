@@ -31,24 +31,12 @@ _PRESENT = "δ-presence with a lower bound asks that nobody is surely absent"
 
 def full_domain(task: Problem, *, limit: float, loss: str, seconds: float) -> Recoding:
     """Search the lattice of levels for the least loss within the suppression limit."""
-    from shoal.kernels.lattice.conditions import needs_everyone
     from shoal.kernels.lattice.lattice import FullDomainSearch
 
-    demand, trees, records = task.demand, task.trees, task.found.records
-    if needs_everyone(demand.conditions):
-        limit = 0.0  # who is suppressed is surely absent
-    most = math.floor(limit * records + 1e-9)
-    work = FullDomainSearch(
-        task.base,
-        [tree.maps for tree in trees],
-        [tree.leaves for tree in trees],
-        [tree.domain for tree in trees],
-        demand.conditions,
-        limit=most,
-        loss=loss,
-        node_check=demand.accepts_partition if demand.of_partition else None,
-        seconds=seconds,
-    )
+    trees, records = task.trees, task.found.records
+    space = lattice_of(task, limit=limit, loss=loss)
+    most = space["limit"]
+    work = FullDomainSearch(**space, seconds=seconds)
     task.run(work, "Searching the lattice")
     if work.levels is None:
         raise RequirementNotMet(_closest(work, records, limit, task))
@@ -69,6 +57,25 @@ def full_domain(task: Problem, *, limit: float, loss: str, seconds: float) -> Re
     there, columns = kept > 0, dict(zip(task.names, trees, strict=True))
     minimal = minimal_levels(columns, levels, task.found.codes[there], kept[there], finer)
     return replace(recoding, minimal=minimal)
+
+
+def lattice_of(task: Problem, *, limit: float, loss: str) -> dict[str, Any]:
+    """The lattice of a problem as the kernels take it, with the most records to suppress."""
+    from shoal.kernels.lattice.conditions import needs_everyone
+
+    demand, trees = task.demand, task.trees
+    if needs_everyone(demand.conditions):
+        limit = 0.0  # who is suppressed is surely absent
+    return {
+        "base": task.base,
+        "maps": [tree.maps for tree in trees],
+        "leaves": [tree.leaves for tree in trees],
+        "domains": [tree.domain for tree in trees],
+        "conditions": demand.conditions,
+        "limit": math.floor(limit * task.found.records + 1e-9),
+        "loss": loss,
+        "node_check": demand.accepts_partition if demand.of_partition else None,
+    }
 
 
 def at_levels(task: Problem, given: Sequence[int], *, limit: float) -> Recoding:

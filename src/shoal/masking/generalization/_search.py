@@ -159,6 +159,19 @@ class Settings(Protocol):
     seconds: float | None
 
 
+def problem_of(
+    table: Table,
+    names: Sequence[str],
+    hierarchies: Mapping[str, Hierarchy],
+    demand: Demand,
+    log: StepLog,
+) -> Problem:
+    """What a search works on: the combinations of a table, its hierarchies and the demand."""
+    coded = {name: hierarchy.codes(table, name) for name, hierarchy in hierarchies.items()}
+    records = None if demand.population is None else demand.records
+    return Problem(names, combinations_of(table, names, records), coded, demand, log)
+
+
 def search(
     settings: Settings,
     table: Table,
@@ -168,13 +181,10 @@ def search(
     log: StepLog,
 ) -> Recoding:
     """Generalize the named columns of a table so that every class satisfies the demand."""
-    beside = demand.population is not None
-    coded = {name: hierarchy.codes(table, name) for name, hierarchy in hierarchies.items()}
-    found = combinations_of(table, names, demand.records if beside else None)
-    task = Problem(names, found, coded, demand, log)
+    task = problem_of(table, names, hierarchies, demand, log)
     limit = settings.suppression_limit
     if settings.levels is not None:
-        return at_levels(task, fixed_levels(settings.levels, coded, names), limit=limit)
+        return at_levels(task, fixed_levels(settings.levels, task.coded, names), limit=limit)
     if settings.algorithm == "full-domain":
         seconds = settings.seconds or _SEARCH_SECONDS
         return full_domain(task, limit=limit, loss=settings.loss, seconds=seconds)

@@ -181,6 +181,7 @@ def tune(
     random_state: int = 0,
     folder: str | Path | None = None,
     progress: Progress | None = None,
+    watch: Callable[[Tried], None] | None = None,
 ) -> Tuning:
     """Search for the plan with the most utility whose risk stays under a limit.
 
@@ -224,6 +225,8 @@ def tune(
         Where results are kept, so that a search that was stopped goes on.
     progress : callable, optional
         Called with what was tried and the share that is done.
+    watch : callable, optional
+        Called with each plan that was tried, as soon as it was.
 
     Returns
     -------
@@ -258,7 +261,7 @@ def tune(
     families = list(default_space(judge.people) if space is None else space)
     if plan is not None and plan.steps:
         families.insert(0, Family("given plan", tuple(plan.to_dict()["steps"])))
-    search = _Search(goal, judge, whole)
+    search = _Search(goal, judge, whole, watch=watch)
     search.run(families, trials, random_state, progress)
     if progress:
         progress("Confirming the best plan", 0.0)
@@ -285,6 +288,7 @@ class _Search:
     found: list[Tried] = field(default_factory=list)
     failures: Counter[str] = field(default_factory=Counter)
     passed: list[Tried] = field(default_factory=list)
+    watch: Callable[[Tried], None] | None = None
 
     def run(
         self, families: Sequence[Family], trials: int, random_state: int, progress: Progress | None
@@ -299,6 +303,8 @@ class _Search:
             one = _tried(family.name, steps, judged)
             if not any(one.steps == other.steps for other in found):
                 found.append(one)
+                if self.watch:
+                    self.watch(one)
                 if judged.reason is not None:
                     self.failures[judged.reason] += 1
                 if progress:

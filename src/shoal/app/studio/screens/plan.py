@@ -1,19 +1,293 @@
-"""Plan: to be built."""
+"""Plan: the steps in their order, and what must hold after them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Route
 
-from shoal.app.studio._pages import Mark, Room, Studio, page, show
+from shoal.app.studio._pages import Form, Mark, Room, Studio, action, page, show
+from shoal.app.studio._project import Conflict
+from shoal.app.studio.planning import _edits as edits
+from shoal.app.studio.planning._beginnings import (
+    BEGINNINGS,
+    beginning_called,
+    hierarchies_in_plan,
+    plan_for,
+)
+from shoal.app.studio.planning._fields import Field, Place, fields_of, shown_first, values_of
+from shoal.app.studio.planning._methods import methods_for, said_of, touched_by
+from shoal.app.studio.planning._requirements import (
+    asked_of,
+    in_words,
+    offers_for,
+    requirements_in,
+    usual_of,
+    value_from,
+)
+from shoal.errors import InputError, PlanError, ShoalError
+from shoal.masking import discover_maskers
+from shoal.table import Roles
+from shoal.workflow import Plan
+from shoal.workflow.report._words import step_title
+
+
+@dataclass(frozen=True)
+class Card:
+    """A step as the page shows it."""
+
+    number: int
+    method: str
+    title: str
+    summary: str
+    traps: str
+    first: list[Field]
+    more: list[Field]
+    columns: list[str]
+    note: str
+    problem: str | None
 
 
 def _mark(studio: Studio) -> Mark:
-    return Mark("open", "")
+    plan = studio.project.plan
+    steps, asked = len(plan.steps), len(plan.require)
+    if not steps:
+        return Mark("attention", "no step yet")
+    told = f"{steps} step{'s' * (steps != 1)}"
+    if not asked:
+        return Mark("attention", f"{told}; nothing is required")
+    return Mark("done", f"{told}, {asked} requirement{'s' * (asked != 1)}")
+
+
+# -- looking
+
+
+def place_of(studio: Studio) -> Place:
+    """The table with the roles that the plan says, as far as it can be read, and hierarchies."""
+    found = studio.dataset.loaded()
+    try:
+        roles = studio.project.plan.roles
+    except ShoalError:
+        raw = edits.raw_plan(studio.project.version.plan).get("roles")
+        roles = _roles_in(raw)
+    made = studio.project.settings.get("hierarchies", {})
+    return Place(found.with_roles(roles), made if isinstance(made, Mapping) else {})
+
+
+def _roles_in(raw: Any) -> Roles | None:
+    try:
+        return Roles.from_dict(raw) if isinstance(raw, Mapping) else None
+    except ShoalError:
+        return None
 
 
 def _show(studio: Studio, request: Request) -> Response:
-    return show(request, "plan.html.j2", ROOM)
+    return _page(studio, request, request.query_params.get("require", ""))
 
 
-ROOM = Room("plan", "Plan", "", "concepts", _mark, [page("/plan", _show)])
+def _page(
+    studio: Studio, request: Request, new: str = "", wrong: Mapping[str, str] | None = None
+) -> Response:
+    place = place_of(studio)
+    raw = edits.raw_plan(studio.project.version.plan)
+    steps = edits.steps_in(raw)
+    return show(
+        request,
+        "plan.html.j2",
+        ROOM,
+        cards=[_card(number, step, place, studio) for number, step in enumerate(steps)],
+        asked=requirements_in(raw.get("require"), place),
+        new=asked_of(new, usual_of(new), place) if new else None,
+        methods=methods_for(place.table),
+        offers=offers_for(place.table),
+        beginnings=BEGINNINGS,
+        roles=place.table.roles,
+        wrong=dict(wrong or {}),
+    )
+
+
+def _card(number: int, raw: Mapping[str, Any], place: Place, studio: Studio) -> Card:
+    method = str(raw.get("method", ""))
+    cls = discover_maskers().get(method)
+    columns: list[str] = []
+    problem, note = None, ""
+    try:
+        step = Plan.from_dict({"steps": [dict(raw)]}, folder=studio.project.folder).steps[0]
+        columns, note = touched_by(step, place.table)
+    except ShoalError as cause:
+        problem = str(cause)
+    if cls is None:
+        title = method or "a step without a method"
+        return Card(number, method, title, "", "", [], [], [], "", problem)
+    said = said_of(method)
+    given = {name: value for name, value in raw.items() if name != "method"}
+    first, more = shown_first(fields_of(cls, given, place), said["matter"])
+    summary = f"{cls.summary[0].upper()}{cls.summary[1:]}."
+    title, traps = step_title(method), said["traps"]
+    return Card(number, method, title, summary, traps, first, more, columns, note, problem)
+
+
+# -- changing
+
+_Change = Callable[[Studio, Form], str]
+
+
+def _beside(path: str, change: _Change) -> Route:
+    """An action whose refusal is shown beside the card that it is about."""
+
+    def act(studio: Studio, form: Form, request: Request) -> str | Response:
+        try:
+            return change(studio, form)
+        except Conflict:
+            raise
+        except ShoalError as cause:
+            card = form.one("card", "")
+            if not card:
+                raise
+            new = form.one("key", "") if card == "new" else ""
+            answer = _page(studio, request, new, {card: str(cause)})
+            answer.status_code = 422
+            answer.headers["hx-push-url"] = "false"
+            return answer
+
+    return action(path, act)
+
+
+def _begin(studio: Studio, form: Form) -> str:
+    beginning = beginning_called(form.one("name"))
+    place = place_of(studio)
+    steps, require = plan_for(beginning, place.table, studio.project, place.made)
+
+    def edit(plan: Any, settings: Any) -> None:
+        edits.replace_all(plan, steps, require)
+
+    studio.project.change(f"begun as: {beginning.title}", edit)
+    return "/plan"
+
+
+def _add_step(studio: Studio, form: Form) -> str:
+    place = place_of(studio)
+    known = {method.name: method for method in methods_for(place.table)}
+    method = known.get(form.one("method"))
+    if method is None:
+        raise InputError("There is no such method; choose one of the list.")
+    if method.unfit is not None:
+        raise InputError(f"{method.title} does not fit this table. {method.unfit}")
+    step: dict[str, Any] = {"method": method.name, **method.usual}
+    if method.name == "generalize" and place.table.roles.quasi_identifiers:
+        names = place.table.roles.quasi_identifiers
+        found = hierarchies_in_plan(place.table, names, studio.project, place.made, ordered=True)
+        # what was made by hand is used for numbers too
+        step["hierarchies"] = {n: place.made[n] for n in names if n in place.made} | found
+
+    def edit(plan: Any, settings: Any) -> None:
+        edits.add_step(plan, step)
+
+    studio.project.change(f"step added: {method.title}", edit)
+    return "/plan"
+
+
+def _change_step(studio: Studio, form: Form) -> str:
+    number, version, place = form.whole("step"), form.whole("version"), place_of(studio)
+
+    def edit(plan: Any, settings: Any) -> None:
+        edits.check_step(studio.project, version, plan, number)
+        raw = edits.steps_in(plan.unwrap())[number]
+        cls = discover_maskers().get(str(raw.get("method")))
+        if cls is None:
+            raise PlanError("This step has no method that Shoal knows; remove it.")
+        given = {name: value for name, value in raw.items() if name != "method"}
+        values = values_of(cls, form, given, place)
+        Plan.from_dict({"steps": [{"method": cls.method, **values}]}, folder=studio.project.folder)
+        edits.change_step(plan, number, values)
+
+    studio.project.change(f"step {number + 1} changed", edit)
+    return "/plan"
+
+
+def _move_step(studio: Studio, form: Form) -> str:
+    number, version, by = form.whole("step"), form.whole("version"), form.whole("by")
+
+    def edit(plan: Any, settings: Any) -> None:
+        edits.check_step(studio.project, version, plan, number)
+        edits.move_step(plan, number, by)
+
+    studio.project.change(f"step {number + 1} moved {'up' if by < 0 else 'down'}", edit)
+    return "/plan"
+
+
+def _remove_step(studio: Studio, form: Form) -> str:
+    number, version = form.whole("step"), form.whole("version")
+
+    def edit(plan: Any, settings: Any) -> None:
+        edits.check_step(studio.project, version, plan, number)
+        edits.remove_step(plan, number)
+
+    studio.project.change(f"step {number + 1} removed", edit)
+    return "/plan"
+
+
+def _add_requirement(studio: Studio, form: Form) -> str:
+    key = form.one("key")
+    value = value_from(key, form, usual_of(key), place_of(studio))
+
+    def edit(plan: Any, settings: Any) -> None:
+        edits.add_requirement(plan, key, value)
+
+    studio.project.change(f"required: {_said(key, value)}", edit)
+    return "/plan"
+
+
+def _change_requirement(studio: Studio, form: Form) -> str:
+    key, number, version = form.one("key"), form.whole("place"), form.whole("version")
+    value = value_from(key, form, {}, place_of(studio))
+
+    def edit(plan: Any, settings: Any) -> None:
+        edits.check_requirement(studio.project, version, plan, key, number)
+        edits.set_requirement(plan, key, number, value)
+
+    studio.project.change(f"required: {_said(key, value)}", edit)
+    return "/plan"
+
+
+def _said(key: str, value: Any) -> str:
+    """A requirement as the history tells it."""
+    given = value if isinstance(value, Mapping) else {next(iter(usual_of(key))): value}
+    return in_words(key, given).rstrip(".")
+
+
+def _remove_requirement(studio: Studio, form: Form) -> str:
+    key, number, version = form.one("key"), form.whole("place"), form.whole("version")
+
+    def edit(plan: Any, settings: Any) -> None:
+        edits.check_requirement(studio.project, version, plan, key, number)
+        edits.set_requirement(plan, key, number, None)
+
+    studio.project.change(f"no longer required: {key}", edit)
+    return "/plan"
+
+
+ROOM = Room(
+    "plan",
+    "Plan",
+    "Steps run one after the other, and each sees what the one before it left. Requirements are "
+    "checked after the last step by other code than masks: where one does not hold, nothing is "
+    "released. So a wrong step costs time, and a missing requirement costs people.",
+    "plan",
+    _mark,
+    [
+        page("/plan", _show),
+        _beside("/plan/begin", _begin),
+        _beside("/plan/steps/add", _add_step),
+        _beside("/plan/steps/change", _change_step),
+        _beside("/plan/steps/move", _move_step),
+        _beside("/plan/steps/remove", _remove_step),
+        _beside("/plan/require/add", _add_requirement),
+        _beside("/plan/require/change", _change_requirement),
+        _beside("/plan/require/remove", _remove_requirement),
+    ],
+)

@@ -1,19 +1,270 @@
-"""Search: to be built."""
+"""Search: the space of levels to walk in, and the plans that tuning tries."""
 
 from __future__ import annotations
 
+import importlib.util
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import urlencode
+
+import tomlkit
 from starlette.requests import Request
 from starlette.responses import Response
 
-from shoal.app.studio._pages import Mark, Room, Studio, page, show
+from shoal.app.studio._jobs import Job
+from shoal.app.studio._pages import Form, Mark, Room, Studio, action, page, show
+from shoal.app.studio.planning import _edits as edits
+from shoal.app.studio.planning._beginnings import hierarchies_in_plan
+from shoal.app.studio.planning._fields import number_in
+from shoal.app.studio.planning._front import TRIED, front_of
+from shoal.app.studio.planning._levels import (
+    StillCounting,
+    ask_of,
+    cells_of,
+    found_by,
+    space_of,
+    view_of,
+)
+from shoal.app.studio.screens.plan import place_of
+from shoal.errors import InputError, MissingExtra, ShoalError
+from shoal.parameters import Constraint, Integer, Real
+from shoal.workflow import Plan, discover_all_measures
+
+_RISK: Final = "distance_linkage"
+_MOST_TRIED: Final = 2_000
 
 
 def _mark(studio: Studio) -> Mark:
-    return Mark("open", "")
+    jobs = studio.jobs.all("search", "tune")
+    running = [job for job in jobs if job.is_running]
+    if running:
+        return Mark("open", f"{len(running)} running")
+    done = sum(job.state == "done" for job in jobs)
+    return Mark("done", f"{done} done") if done else Mark("open", "if you like")
+
+
+# -- levels
 
 
 def _show(studio: Studio, request: Request) -> Response:
-    return show(request, "search.html.j2", ROOM)
+    place, query = place_of(studio), request.query_params
+    ask = ask_of(studio, place, query)
+    job = found_by(studio.jobs.all("search"), ask)
+    found = None if job is None else job.result()
+    facts: dict[str, Any] = {"ask": ask, "job": job, "found": found, "place": place}
+    facts |= {"earlier": ask.at or 0, "query": dict(query), "space": None, "refused": None}
+    try:
+        space = space_of(studio, place, ask)
+    except StillCounting:
+        return show(request, "search.html.j2", ROOM, **facts)
+    except ShoalError as cause:
+        return show(request, "search.html.j2", ROOM, **facts | {"refused": str(cause)})
+    best = None if found is None else found["levels"]
+    view = view_of(space, query, best)
+    rows = cells_of(space, view)
+    worst = max((node.loss for row in rows for node in row), default=1.0) or 1.0
+    facts |= {"space": space, "view": view, "rows": rows, "best": best, "worst": worst}
+    facts |= {"chosen": space.at(view.levels), "to": _address(space, view, ask)}
+    return show(request, "search.html.j2", ROOM, **facts)
 
 
-ROOM = Room("search", "Search", "", "concepts", _mark, [page("/search", _show)])
+def _address(space: Any, view: Any, ask: Any) -> Any:
+    """The address of another place in the same view."""
+    fixed = {
+        "k": ask.k,
+        "limit": ask.limit,
+        "down": space.names.index(view.down),
+        "across": space.names.index(view.across),
+    }
+
+    def to(levels: Mapping[str, int]) -> str:
+        return "/search?" + urlencode(
+            fixed | {f"l{place}": levels[name] for place, name in enumerate(space.names)}
+        )
+
+    return to
+
+
+def _start(studio: Studio, form: Form, request: Request) -> str:
+    place = place_of(studio)
+    ask = ask_of(studio, place, {"k": form.one("k", ""), "limit": form.one("limit", "")})
+    ask.made(studio.project.folder)
+    seconds = _number(form, "seconds", Real(above=0)) or 60.0
+    studio.start("search", "Best levels", step=ask.step, digest=ask.digest, seconds=seconds)
+    return "/search?" + urlencode({"k": ask.k, "limit": ask.limit})
+
+
+def _use_levels(studio: Studio, form: Form, request: Request) -> str:
+    """Write the levels into the plan, with the hierarchies that they are levels of."""
+    place = place_of(studio)
+    ask = ask_of(studio, place, {"k": form.one("k", ""), "limit": form.one("limit", "")})
+    names = list(ask.step.get("columns") or place.table.roles.quasi_identifiers)
+    levels = {name: form.whole(f"l{number}") for number, name in enumerate(names)}
+    given = {**place.made, **ask.step.get("hierarchies", {})}
+    found = hierarchies_in_plan(place.table, names, studio.project, given)
+    step = {**ask.step, "levels": levels, "hierarchies": found}
+    (made,) = Plan.from_dict({"steps": [step]}, folder=studio.project.folder).steps
+    node = made.space(place.table).at(levels)  # type: ignore[attr-defined]
+    if not node.allowed:
+        raise InputError(
+            f"At these levels {node.suppressed:,} records are in crowds that fail, more than may "
+            "be suppressed; choose a cell that is allowed, or allow more."
+        )
+
+    def edit(plan: Any, settings: Any) -> None:
+        now = edits.steps_in(plan.unwrap())
+        if ask.at is None or ask.at >= len(now) or now[ask.at].get("method") != "generalize":
+            edits.add_step(plan, step)
+            return
+        edits.remove_step(plan, ask.at)
+        edits.add_step(plan, step, ask.at)
+
+    studio.project.change("levels chosen", edit)
+    return "/plan"
+
+
+# -- plans
+
+
+def _show_tune(studio: Studio, request: Request) -> Response:
+    return show(request, "searchtune.html.j2", ROOM, **_tuning_facts(studio, request))
+
+
+def _show_front(studio: Studio, request: Request) -> Response:
+    """The picture alone, which a page asks for again while it grows."""
+    return show(request, "searchfront.html.j2", ROOM, **_tuning_facts(studio, request))
+
+
+def _tuning_facts(studio: Studio, request: Request) -> dict[str, Any]:
+    query = request.query_params
+    table = place_of(studio).table
+    jobs = studio.jobs.all("tune")
+    job = next((one for one in jobs if one.id == query.get("job")), jobs[0] if jobs else None)
+    tried = _tried(job)
+    options: Mapping[str, Any] = {} if job is None else job.options
+    limits = [_asked_limit(query, options, name) for name in ("max_risk", "min_utility")]
+    chosen, result = None, None if job is None else job.result()
+    number = query.get("plan", "")
+    if number.isdecimal() and int(number[:9]) < len(tried):
+        chosen = {"number": int(number), **tried[int(number)]}
+        chosen["toml"] = _toml(_steps_of(chosen, job))
+    utilities = [
+        info
+        for info in discover_all_measures().values()
+        if info.direction == "higher" and "holdout" in info.options
+    ]
+    installed = importlib.util.find_spec("optuna") is not None
+    return {
+        "jobs": jobs,
+        "job": job,
+        "tried": tried,
+        "front": front_of(tried, *limits) if tried else None,
+        "chosen": chosen,
+        "result": result,
+        "options": options,
+        "utilities": utilities,
+        "infos": discover_all_measures(),
+        "risk": _RISK,
+        "table": table,
+        "missing": None if installed else str(MissingExtra("Tuning over many plans", "study")),
+    }
+
+
+def _tried(job: Job | None) -> list[dict[str, Any]]:
+    found = None if job is None else job.result(TRIED)
+    return found if isinstance(found, list) else []
+
+
+def _asked_limit(query: Mapping[str, str], options: Mapping[str, Any], name: str) -> float | None:
+    value: Any = number_in(query[name]) if query.get(name) else options.get(name)
+    return float(value) if Real(minimum=0, maximum=1).accepts(value) else None
+
+
+def _steps_of(one: Mapping[str, Any], job: Job | None) -> list[dict[str, Any]]:
+    """The steps of a plan that was tried; those of the plan itself as they are written."""
+    if one["family"] == "given plan" and job is not None:
+        return edits.steps_in(edits.raw_plan(job.plan))
+    return [dict(step) for step in one["steps"]]
+
+
+def _toml(steps: list[dict[str, Any]]) -> str:
+    document = tomlkit.document()
+    edits.replace_all(document, steps)
+    return tomlkit.dumps(document)
+
+
+def _start_tune(studio: Studio, form: Form, request: Request) -> str:
+    table = place_of(studio).table
+    options = {
+        "max_risk": _number(form, "max_risk", Real(above=0, below=1)),
+        "min_utility": _number(form, "min_utility", Real(above=0, below=1)),
+        "trials": _number(form, "trials", Integer(minimum=1)) or 60,
+        "search_rows": _number(form, "search_rows", Integer(minimum=20)) or 5_000,
+        "utility": form.one("utility", "predictive_performance"),
+        "target": form.one("target", "") or None,
+    }
+    if options["max_risk"] is None and options["min_utility"] is None:
+        raise InputError("Say the most risk or the least utility that you accept, or both.")
+    if options["trials"] > _MOST_TRIED:
+        raise InputError(f"At most {_MOST_TRIED:,} plans are tried.")
+    info = discover_all_measures().get(options["utility"])
+    if info is None or "holdout" not in info.options:
+        raise InputError("There is no such measure of utility; choose one of the list.")
+    target = options["target"] or table.roles.target
+    if target is None:
+        raise InputError("Choose the column that models are to predict.")
+    table.with_roles(table.roles.replacing(target=target))  # a column that cannot be one is refused
+    job = studio.start("tune", "Plans tried", **options)
+    return f"/search/tune?job={job.id}"
+
+
+def _number(form: Form, name: str, constraint: Constraint) -> Any:
+    text = form.one(name, "").strip()
+    if not text:
+        return None
+    value = number_in(text)
+    if not constraint.accepts(value):
+        raise InputError(f"'{name.replace('_', ' ')}' must be {constraint.describe()}.")
+    return value
+
+
+def _use_plan(studio: Studio, form: Form, request: Request) -> str:
+    """Put the steps of a plan that was tried in the place of the plan's; one version."""
+    job = studio.jobs.get(form.one("job"))
+    tried, number = _tried(job), form.whole("plan")
+    if job.kind != "tune" or not 0 <= number < len(tried):
+        raise InputError("There is no such plan in this search; reload the page.")
+    one = tried[number]
+    steps = _steps_of(one, job)
+    limit, target = job.options.get("max_risk"), job.options.get("target")
+    held = limit is not None and one["risk"] is not None and one["risk"] <= limit
+
+    def edit(plan: Any, settings: Any) -> None:
+        edits.replace_all(plan, steps)
+        if held:
+            edits.set_requirement(plan, "max_linkage_rate", 0, limit)
+        if target and "roles" in plan and "target" not in plan["roles"]:
+            plan["roles"]["target"] = target
+
+    studio.project.change(f"plan taken from the search: {one['plan']}", edit)
+    return "/plan"
+
+
+ROOM = Room(
+    "search",
+    "Search",
+    "There are more plans than anybody can try by hand, and the first that holds is seldom the one "
+    "that loses least. Here you see what each costs before you choose, and whether a better one "
+    "can exist.",
+    "tune",
+    _mark,
+    [
+        page("/search", _show),
+        action("/search/start", _start),
+        action("/search/use-levels", _use_levels),
+        page("/search/tune", _show_tune),
+        page("/search/front", _show_front),
+        action("/search/tune/start", _start_tune),
+        action("/search/use-plan", _use_plan),
+    ],
+)

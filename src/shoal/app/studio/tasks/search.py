@@ -1,12 +1,29 @@
-"""Look at the levels of a full-domain recoding: to be built."""
+"""Search the levels of a full-domain recoding for those that lose the least, with the proof."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from shoal.app.studio._work import Task
+from shoal.masking import Generalize
+from shoal.workflow import Plan
 
 
 def run(task: Task) -> dict[str, Any]:
-    """To be built."""
-    return {}
+    """The best levels; refused with the closest ones where none are allowed."""
+    given = {"steps": [task.options["step"]]}
+    (step,) = Plan.from_dict(given, folder=task.folder.parent.parent).steps
+    assert isinstance(step, Generalize)
+    step.seconds = task.options.get("seconds")
+    table = task.table
+    step.fit_transform(table, progress=task.part(0.1, 1.0))
+    return {
+        "levels": step.levels_,
+        "loss": step.loss_,
+        "suppressed": step.suppressed_,
+        "records": table.records,
+        "proved": step.optimal_,
+        "size": step.lattice_["lattice"],
+        "looked_at": step.lattice_["visited"],
+        "bound": step.lattice_["bound"],
+    }

@@ -1,12 +1,60 @@
-"""Search for a plan under limits of risk and utility: to be built."""
+"""Search for a plan under limits of risk and utility; every plan is on disk as it is tried."""
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import Any, Final
 
+from shoal.app.studio._jobs import write_json
 from shoal.app.studio._work import Task
+from shoal.app.studio.planning._front import TRIED
+from shoal.study.tuning import Tried, tune
+
+_STORE: Final = "store"
+_SEARCH: Final = 0.9  # the share of the time that trying takes; the rest confirms the best
 
 
 def run(task: Task) -> dict[str, Any]:
-    """To be built."""
-    return {}
+    """Tune; a search that was stopped goes on, since what was tried is kept."""
+    options, table = task.options, task.table
+    tried: list[dict[str, Any]] = []
+    if options.get("target"):
+        table = table.with_roles(table.roles.replacing(target=options["target"]))
+
+    def watch(one: Tried) -> None:
+        tried.append(_facts(one))
+        write_json(task.folder / TRIED, tried)
+
+    def progress(label: str, share: float) -> None:
+        is_last = label.startswith("Confirming")
+        task.progress(label, _SEARCH if is_last else 0.05 + (_SEARCH - 0.05) * share)
+
+    found = tune(
+        table,
+        max_risk=options["max_risk"],
+        min_utility=options["min_utility"],
+        utility=options["utility"],
+        plan=task.plan,
+        trials=options["trials"],
+        search_rows=options["search_rows"],
+        folder=task.folder / _STORE,
+        progress=progress,
+        watch=watch,
+    )
+    facts = found.to_dict()
+    chosen = [one.steps for one in found.tried].index(found.chosen.steps)
+    return {name: facts[name] for name in ("reason", "risk", "utility", "failures", "people")} | {
+        "chosen": chosen
+    }
+
+
+def _facts(one: Tried) -> dict[str, Any]:
+    return one.to_dict() | {
+        "family": one.family,
+        "steps": [dict(step) for step in one.steps],
+        "interval": one.risk_interval and [*map(_finite, one.risk_interval)],
+    }
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

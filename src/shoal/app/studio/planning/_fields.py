@@ -1,0 +1,278 @@
+"""Declared parameters as the fields of a form, and back: what is typed as a plan writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import tomlkit
+
+from shoal.app.studio._pages import Form
+from shoal.app.studio.planning._methods import docstring_of, fitting, released
+from shoal.errors import InputError
+from shoal.masking.generalization._hierarchies import Hierarchies, Levels
+from shoal.masking.grouping._groups_satisfy import PrivacyModels
+from shoal.models import discover_models
+from shoal.parameters import (
+    ColumnNames,
+    Constraint,
+    Flag,
+    Integer,
+    OneOf,
+    Parameter,
+    Real,
+    Secret,
+    parameters_of,
+)
+from shoal.table import Table
+
+#: Fields of a form begin so.
+PREFIX: Final = "p."
+_LONGEST: Final = 2_000
+
+
+@dataclass(frozen=True)
+class Part:
+    """One line of a field that has several: a column's hierarchy or level, or a model."""
+
+    name: str
+    label: str
+    value: str
+    choices: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Field:
+    """A parameter as a form shows it."""
+
+    name: str
+    kind: str
+    value: Any
+    accepts: str
+    meaning: str
+    default: str
+    required: bool
+    changed: bool
+    choices: tuple[str, ...] = ()
+    parts: tuple[Part, ...] = field(default=())
+
+    @property
+    def label(self) -> str:
+        """The name as people write it."""
+        return self.name.replace("_", " ")
+
+
+@dataclass(frozen=True)
+class Place:
+    """What a form is about: the table, and the hierarchies that were made for it."""
+
+    table: Table
+    made: Mapping[str, Any] = field(default_factory=dict)
+
+
+def fields_of(declaring: Any, given: Mapping[str, Any], place: Place) -> list[Field]:
+    """The fields of a method, model or measure, filled with what a plan holds."""
+    options = {option.name: option for option in docstring_of(declaring).options}
+    found = []
+    for parameter in parameters_of(declaring):
+        option = options.get(parameter.name)
+        if option is None or (not isinstance(declaring, type) and option.name == "random_state"):
+            continue
+        kind = _kind(parameter.constraint)
+        value = given.get(parameter.name)
+        if kind == "models" and not _is_simple(value):
+            kind = "kept"
+        default = parameter.default
+        found.append(
+            Field(
+                parameter.name,
+                kind,
+                _shown(value if parameter.name in given else _unless_none(default), kind),
+                option.accepts,
+                option.meaning,
+                "" if default is None or isinstance(default, bool) else f"{default}",
+                parameter.required,
+                parameter.name in given,
+                _choices(declaring, parameter, place),
+                _parts(kind, value, place),
+            )
+        )
+    return found
+
+
+def _unless_none(value: Any) -> Any:
+    return "" if value is None else value
+
+
+def _kind(constraint: Constraint) -> str:
+    for cls, kind in (
+        (Integer, "whole"),
+        (Secret, "whole"),
+        (Real, "number"),
+        (OneOf, "choice"),
+        (Flag, "flag"),
+        (ColumnNames, "columns"),
+        (PrivacyModels, "models"),
+        (Hierarchies, "hierarchies"),
+        (Levels, "levels"),
+    ):
+        if isinstance(constraint, cls):
+            return kind
+    return "text"
+
+
+def _shown(value: Any, kind: str) -> Any:
+    if kind == "flag":
+        return value is True
+    if kind == "columns":
+        return list(value) if isinstance(value, list) else []
+    if kind == "kept":
+        return tomlkit.item(value).as_string()
+    if isinstance(value, list) and kind == "text":
+        return ", ".join(map(str, value))
+    return "" if value is None or kind in ("models", "hierarchies", "levels") else str(value)
+
+
+def _choices(declaring: Any, parameter: Parameter, place: Place) -> tuple[str, ...]:
+    if isinstance(parameter.constraint, OneOf):
+        return parameter.constraint.choices
+    if isinstance(parameter.constraint, ColumnNames):
+        return tuple(fitting(declaring, place.table, released(place.table)))
+    return ()
+
+
+def _is_simple(value: Any) -> bool:
+    """Whether models are asked for by one number each, as the form can show them."""
+    if value is None:
+        return True
+    known = group_models()
+    return isinstance(value, Mapping) and all(
+        name in known and isinstance(number, (int, float)) for name, number in value.items()
+    )
+
+
+def group_models() -> dict[str, str]:
+    """Models of sensitive values that one number says, with what they ask of a crowd."""
+    found = {}
+    for name, cls in discover_models().items():
+        declared = parameters_of(cls)
+        needed = [each for each in declared if each.required]
+        if len(needed) == 1 and any(each.name == "column" for each in declared):
+            found[name] = f"{cls.title} ({needed[0].name})"
+    return found
+
+
+def _parts(kind: str, value: Any, place: Place) -> tuple[Part, ...]:
+    given: Mapping[str, Any] = value if isinstance(value, Mapping) else {}
+    columns = list(dict.fromkeys((*place.table.roles.quasi_identifiers, *given)))
+    if kind == "models":
+        return tuple(
+            Part(name, title, str(given.get(name, ""))) for name, title in group_models().items()
+        )
+    if kind == "levels":
+        return tuple(Part(name, name, str(given.get(name, ""))) for name in columns)
+    if kind == "hierarchies":
+        return tuple(_hierarchy_part(name, given, place) for name in columns)
+    return ()
+
+
+def _hierarchy_part(name: str, given: Mapping[str, Any], place: Place) -> Part:
+    choices = [("", "proposed from the data when it runs")]
+    if name in given:
+        choices.append(("now", f"as now: {hierarchy_in_words(given[name])}"))
+    if name in place.made and place.made[name] != given.get(name):
+        choices.append(("made", f"as made here: {hierarchy_in_words(place.made[name])}"))
+    return Part(name, name, "now" if name in given else "", tuple(choices))
+
+
+def hierarchy_in_words(value: Any) -> str:
+    """A hierarchy as a plan writes it, in a few words: its kind or its file, and no value."""
+    if not isinstance(value, Mapping):
+        return f"the file {value}"
+    told = []
+    for name, option in value.items():
+        listed = option if isinstance(option, list) else [option]
+        plain = all(isinstance(one, (int, float, str)) for one in listed) and len(listed) <= 8
+        told.append(f"{name} {', '.join(map(str, listed))}" if plain else str(name))
+    return "; ".join(told) or "a list"
+
+
+# -- and back
+
+
+def values_of(declaring: Any, form: Form, given: Mapping[str, Any], place: Place) -> dict[str, Any]:
+    """What the plan is to hold after a form was sent; what is wrong with it, the plan says."""
+    values: dict[str, Any] = {}
+    sent = {name for name, _ in form.items()}
+    for shown in fields_of(declaring, given, place):
+        name = PREFIX + shown.name
+        if shown.kind == "kept":
+            values[shown.name] = given[shown.name]
+        elif shown.kind in ("models", "levels", "hierarchies"):
+            value = _table_from(shown, form, given, place)
+        elif shown.kind == "columns":
+            value = form.all(name) or None
+        elif shown.kind == "flag":
+            value = bool(form.all(name))
+        else:
+            value = _scalar(shown, form.one(name, "")) if name in sent else given.get(shown.name)
+        if shown.kind != "kept" and not _is_left_out(declaring, shown, value, given):
+            values[shown.name] = value
+    return values
+
+
+def _is_left_out(declaring: Any, shown: Field, value: Any, given: Mapping[str, Any]) -> bool:
+    """A value that is not there, or the default that the plan did not write either."""
+    if value is None or value == "":
+        return True
+    default = {each.name: each.default for each in parameters_of(declaring)}[shown.name]
+    return shown.name not in given and not shown.required and value == default
+
+
+def _scalar(shown: Field, text: str) -> Any:
+    text = text.strip()
+    if len(text) > _LONGEST:
+        raise InputError(f"'{shown.label}' is too long.")
+    if not text:
+        return None
+    if shown.kind in ("whole", "number"):
+        return number_in(text)
+    # an option that its measure checks itself may be a number too
+    return number_in(text) if shown.accepts.startswith(("a number", "an integer")) else text
+
+
+def number_in(text: str) -> Any:
+    """A number as people type it; what is none stays a text, for whoever words the error."""
+    text = text.strip()
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    if text.count(",") == 1 and "." not in text:  # as most of Europe writes it
+        return number_in(text.replace(",", "."))
+    return text
+
+
+def _table_from(shown: Field, form: Form, given: Mapping[str, Any], place: Place) -> Any:
+    before = given.get(shown.name)
+    before = before if isinstance(before, Mapping) else {}
+    after: dict[str, Any] = {}
+    for number, part in enumerate(shown.parts):
+        text = form.one(f"{PREFIX}{shown.name}.{number}", "").strip()
+        if not text:
+            continue
+        if shown.kind == "hierarchies":
+            source: Mapping[str, Any] = place.made if text == "made" else before
+            if part.name in source:
+                after[part.name] = source[part.name]
+        else:
+            after[part.name] = number_in(text)
+    return after or None
+
+
+def shown_first(fields: Sequence[Field], matter: Sequence[str]) -> tuple[list[Field], list[Field]]:
+    """The fields that matter or were changed, and the others."""
+    first = [each for each in fields if each.required or each.changed or each.name in matter]
+    return first, [each for each in fields if each not in first]

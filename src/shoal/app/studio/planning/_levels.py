@@ -1,0 +1,188 @@
+"""The space of levels as the screen Search walks in it: what is asked, and what was counted."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, TimeoutError
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+from shoal.app.studio._dataset import PATIENCE, Dataset
+from shoal.app.studio._jobs import Job
+from shoal.app.studio._pages import Studio
+from shoal.app.studio.planning import _edits as edits
+from shoal.app.studio.planning._fields import Place, group_models, number_in
+from shoal.errors import InputError
+from shoal.masking import Generalize
+from shoal.masking.generalization._space import LevelNode, LevelSpace
+from shoal.workflow import Plan
+
+#: What a generalize step of the plan says that a search of levels needs.
+_KEPT: Final = (
+    "k", "models", "hierarchies", "columns", "suppression_limit", "loss", "whole", "extend",
+    "suppressed", "keep_sensitive",
+)  # fmt: skip
+
+
+class StillCounting(Exception):
+    """The space is not there yet: the page says so and asks again."""
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A full-domain step as a plan would write it, and where it is from."""
+
+    step: Mapping[str, Any]
+    #: The place of the plan's own generalize step; None where there is none.
+    at: int | None
+    #: What a job about the same is marked with.
+    digest: str
+
+    @property
+    def k(self) -> Any:
+        return self.step.get("k", "")
+
+    @property
+    def limit(self) -> Any:
+        return self.step.get("suppression_limit", 0.0)
+
+    def made(self, folder: Path) -> Generalize:
+        """The step; what is wrong with it is refused here."""
+        (step,) = Plan.from_dict({"steps": [dict(self.step)]}, folder=folder).steps
+        assert isinstance(step, Generalize)
+        return step
+
+
+def ask_of(studio: Studio, place: Place, query: Mapping[str, str]) -> Ask:
+    """What the plan asks for, unless the address asks for another k or limit."""
+    raw = edits.raw_plan(studio.project.version.plan)
+    steps = edits.steps_in(raw)
+    at = next((n for n, one in enumerate(steps) if one.get("method") == "generalize"), None)
+    found: dict[str, Any] = {} if at is None else {n: steps[at][n] for n in _KEPT if n in steps[at]}
+    if at is None:
+        found = _from_requirements(raw.get("require", {}))
+    columns = found.get("columns") or list(place.table.roles.quasi_identifiers)
+    if not columns:
+        raise InputError(
+            "No column is a quasi-identifier yet; say under Roles what an intruder may know."
+        )
+    made = {name: place.made[name] for name in columns if name in place.made}
+    found["hierarchies"] = made | dict(found.get("hierarchies", {}))
+    for name, parameter in (("k", "k"), ("limit", "suppression_limit")):
+        if query.get(name, "").strip():
+            found[parameter] = number_in(query[name])
+    found = {name: value for name, value in found.items() if value not in ({}, 0)}
+    step = {"method": "generalize", "algorithm": "full-domain", **found}
+    loaded = studio.dataset.loaded()
+    told = [loaded.key, place.table.roles.to_dict(), step, _file_states(step, studio)]
+    digest = hashlib.sha256(json.dumps(told, default=str, sort_keys=True).encode()).hexdigest()
+    return Ask(step, at, digest)
+
+
+def _from_requirements(asked: Any) -> dict[str, Any]:
+    asked = asked if isinstance(asked, Mapping) else {}
+    k = asked.get("k_anonymity", 5)
+    models = {name: asked[name] for name in group_models() if name in asked}
+    return {"k": k if isinstance(k, int) else 5, **({"models": models} if models else {})}
+
+
+def _file_states(step: Mapping[str, Any], studio: Studio) -> list[Any]:
+    """When the files of hierarchies were written: who edits one asks for something else."""
+    states = []
+    for value in step.get("hierarchies", {}).values():
+        path = studio.project.folder / value if isinstance(value, str) else None
+        states.append(path.stat().st_mtime_ns if path is not None and path.is_file() else None)
+    return states
+
+
+class _Counted:
+    """The last space of a dataset, made in a thread of its own."""
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(1, "shoal-levels")
+        self._lock = threading.Lock()
+        self._kept: tuple[str, Future[LevelSpace]] | None = None
+
+    def get(self, digest: str, make: Callable[[], LevelSpace]) -> LevelSpace:
+        with self._lock:
+            if self._kept is None or self._kept[0] != digest:
+                self._kept = digest, self._threads.submit(make)
+            found = self._kept[1]
+        try:
+            return found.result(PATIENCE)
+        except TimeoutError:
+            raise StillCounting from None
+
+
+_COUNTED: WeakKeyDictionary[Dataset, _Counted] = WeakKeyDictionary()
+
+
+def space_of(studio: Studio, place: Place, ask: Ask) -> LevelSpace:
+    """The space of what is asked; StillCounting where that takes longer than a page waits."""
+    step, table = ask.made(studio.project.folder), place.table
+
+    def make() -> LevelSpace:
+        space = step.space(table)
+        space.at(space.heights)  # whatever has to be compiled is, before the page asks
+        return space
+
+    return _COUNTED.setdefault(studio.dataset, _Counted()).get(ask.digest, make)
+
+
+@dataclass(frozen=True)
+class View:
+    """Two columns as a grid, the others at their levels."""
+
+    down: str
+    across: str
+    levels: Mapping[str, int]
+
+
+def view_of(space: LevelSpace, query: Mapping[str, str], best: Mapping[str, int] | None) -> View:
+    """What the address asks to look at; the optimum, or the middle of every ladder, without it."""
+    names = space.names
+    levels = dict(best or {name: (height + 1) // 2 for name, height in space.heights.items()})
+    for place, name in enumerate(names):
+        text = query.get(f"l{place}", "")
+        if text:
+            levels[name] = _level(text, name, space)
+    tall = sorted(names, key=lambda name: -space.heights[name])
+    down = _column(query.get("down", ""), names, tall[0])
+    left = [name for name in tall if name != down]
+    across = _column(query.get("across", ""), names, left[0] if left else down)
+    if across == down and left:
+        across = left[0]
+    return View(down, across, levels)
+
+
+def _column(text: str, names: tuple[str, ...], default: str) -> str:
+    """Columns are numbered in addresses."""
+    if not text:
+        return default
+    if not text.isdecimal() or int(text[:9]) >= len(names):
+        raise InputError("The address names a column that is not generalized; open Search again.")
+    return names[int(text)]
+
+
+def _level(text: str, name: str, space: LevelSpace) -> int:
+    if not text.isdecimal() or int(text[:9]) > space.heights[name]:
+        raise InputError(f"The column '{name}' has levels 0 to {space.heights[name]}.")
+    return int(text)
+
+
+def cells_of(space: LevelSpace, view: View) -> list[list[LevelNode]]:
+    """The grid; one row where there is one column only."""
+    others = {name: view.levels[name] for name in space.names}
+    if view.down == view.across:
+        return [[node] for node in space.along(view.down, others)]
+    return space.grid(view.down, view.across, others)
+
+
+def found_by(jobs: list[Job], ask: Ask) -> Job | None:
+    """The newest search for what is asked now."""
+    return next((job for job in jobs if job.options.get("digest") == ask.digest), None)
