@@ -36,7 +36,13 @@ def read_parquet(path: Path) -> list[Fields]:
             # polars itself decodes the pages: through Arrow text would be held twice
             frame = pl.read_parquet(path, columns=others, glob=False, hive_partitioning=False)
             found |= {column.name: Fields(column) for column in frame}
-    except (pa.ArrowException, OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
+    except (
+        pa.ArrowException,
+        OSError,
+        UnicodeError,
+        pl.exceptions.PolarsError,
+        pl.exceptions.PanicException,
+    ):
         raise _damaged(path, "Parquet") from None
     return [found[name] for name in names]
 
