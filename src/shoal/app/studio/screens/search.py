@@ -142,7 +142,7 @@ def _show_tune(studio: Studio, request: Request) -> Response:
 
 def _show_front(studio: Studio, request: Request) -> Response:
     """The picture alone, which a page asks for again while it grows."""
-    return show(request, "searchfront.html.j2", ROOM, **_tuning_facts(studio, request))
+    return show(request, "parts/searchfront.html.j2", ROOM, **_tuning_facts(studio, request))
 
 
 def _tuning_facts(studio: Studio, request: Request) -> dict[str, Any]:
