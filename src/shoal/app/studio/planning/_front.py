@@ -78,7 +78,8 @@ def front_of(
     best = pareto_front(points, higher_is_better=[False, True]) if points else ()
     risks = (0.0, _up(max([*(p[0] for p in points), max_risk or 0.0, 0.02])))
     low = min([*(p[1] for p in points), min_utility or 1.0])
-    utilities = (math.floor(10 * low - 0.2) / 10 if low > 0.1 else 0.0, 1.0)
+    high = _up(max([*(p[1] for p in points), min_utility or 0.1]))
+    utilities = (math.floor(10 * low - 0.2) / 10 if low > 0.1 else 0.0, high)
     limits = risks[1] if max_risk is None else max_risk, min_utility or utilities[0]
     spots = tuple(
         Spot(

@@ -6,10 +6,10 @@ import hashlib
 import json
 import threading
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor, TimeoutError
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, TimeoutError
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from weakref import WeakKeyDictionary
 
 from shoal.app.studio._dataset import PATIENCE, Dataset
@@ -27,6 +27,9 @@ _KEPT: Final = (
     "k", "models", "hierarchies", "columns", "suppression_limit", "loss", "whole", "extend",
     "suppressed", "keep_sensitive",
 )  # fmt: skip
+_SPACE: Final = "space"
+_MOST_KEPT: Final = 64  # grids that were looked at
+T = TypeVar("T")
 
 
 class StillCounting(Exception):
@@ -101,22 +104,31 @@ def _file_states(step: Mapping[str, Any], studio: Studio) -> list[Any]:
 
 
 class _Counted:
-    """The last space of a dataset, made in a thread of its own."""
+    """The last space of a dataset and what was seen of it, made in a thread of its own."""
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(1, "shoal-levels")
         self._lock = threading.Lock()
-        self._kept: tuple[str, Future[LevelSpace]] | None = None
+        self._digest = ""
+        self._kept: dict[Any, Future[Any]] = {}
 
-    def get(self, digest: str, make: Callable[[], LevelSpace]) -> LevelSpace:
+    def get(self, digest: str, what: Any, make: Callable[[], T]) -> T:
+        """What was made already, or is within the time that a page waits."""
         with self._lock:
-            if self._kept is None or self._kept[0] != digest:
-                self._kept = digest, self._threads.submit(make)
-            found = self._kept[1]
+            if digest != self._digest:
+                self._digest, self._kept = digest, {}
+            for other in [key for key, one in self._kept.items() if key != what and one.cancel()]:
+                del self._kept[other]  # nobody looks at it any more
+            if what not in self._kept:
+                if len(self._kept) > _MOST_KEPT:
+                    del self._kept[next(key for key in self._kept if key != _SPACE)]
+                self._kept[what] = self._threads.submit(make)
+            found = self._kept[what]
         try:
-            return found.result(PATIENCE)
-        except TimeoutError:
+            made: T = found.result(PATIENCE)
+        except (TimeoutError, CancelledError):
             raise StillCounting from None
+        return made
 
 
 _COUNTED: WeakKeyDictionary[Dataset, _Counted] = WeakKeyDictionary()
@@ -131,7 +143,7 @@ def space_of(studio: Studio, place: Place, ask: Ask) -> LevelSpace:
         space.at(space.heights)  # whatever has to be compiled is, before the page asks
         return space
 
-    return _COUNTED.setdefault(studio.dataset, _Counted()).get(ask.digest, make)
+    return _COUNTED.setdefault(studio.dataset, _Counted()).get(ask.digest, _SPACE, make)
 
 
 @dataclass(frozen=True)
@@ -175,12 +187,18 @@ def _level(text: str, name: str, space: LevelSpace) -> int:
     return int(text)
 
 
-def cells_of(space: LevelSpace, view: View) -> list[list[LevelNode]]:
-    """The grid; one row where there is one column only."""
-    others = {name: view.levels[name] for name in space.names}
-    if view.down == view.across:
-        return [[node] for node in space.along(view.down, others)]
-    return space.grid(view.down, view.across, others)
+def cells_of(studio: Studio, ask: Ask, space: LevelSpace, view: View) -> list[list[LevelNode]]:
+    """The grid; one column of it where only one is generalized."""
+    others = {name: level for name, level in view.levels.items() if name in space.names}
+    down, across = view.down, view.across
+
+    def make() -> list[list[LevelNode]]:
+        if down == across:
+            return [[node] for node in space.along(down, others)]
+        return space.grid(down, across, others)
+
+    fixed = tuple(level for name, level in others.items() if name not in (down, across))
+    return _COUNTED[studio.dataset].get(ask.digest, (down, across, fixed), make)
 
 
 def found_by(jobs: list[Job], ask: Ask) -> Job | None:

@@ -19,6 +19,7 @@ from shoal.app.studio.planning._fields import number_in
 from shoal.app.studio.planning._front import TRIED, front_of
 from shoal.app.studio.planning._levels import (
     StillCounting,
+    View,
     ask_of,
     cells_of,
     found_by,
@@ -27,6 +28,7 @@ from shoal.app.studio.planning._levels import (
 )
 from shoal.app.studio.screens.plan import place_of
 from shoal.errors import InputError, MissingExtra, ShoalError
+from shoal.masking.generalization._space import LevelNode
 from shoal.parameters import Constraint, Integer, Real
 from shoal.workflow import Plan, discover_all_measures
 
@@ -61,11 +63,19 @@ def _show(studio: Studio, request: Request) -> Response:
         return show(request, "search.html.j2", ROOM, **facts | {"refused": str(cause)})
     best = None if found is None else found["levels"]
     view = view_of(space, query, best)
-    rows = cells_of(space, view)
+    try:
+        rows = cells_of(studio, ask, space, view)
+    except StillCounting:
+        return show(request, "search.html.j2", ROOM, **facts)
     worst = max((node.loss for row in rows for node in row), default=1.0) or 1.0
     facts |= {"space": space, "view": view, "rows": rows, "best": best, "worst": worst}
-    facts |= {"chosen": space.at(view.levels), "to": _address(space, view, ask)}
+    facts |= {"chosen": _node_in(rows, view), "to": _address(space, view, ask)}
     return show(request, "search.html.j2", ROOM, **facts)
+
+
+def _node_in(rows: list[list[LevelNode]], view: View) -> LevelNode:
+    """The cell of the grid that is looked at."""
+    return next(node for row in rows for node in row if node.levels == view.levels)
 
 
 def _address(space: Any, view: Any, ask: Any) -> Any:
@@ -132,7 +142,7 @@ def _show_tune(studio: Studio, request: Request) -> Response:
 
 def _show_front(studio: Studio, request: Request) -> Response:
     """The picture alone, which a page asks for again while it grows."""
-    return show(request, "searchfront.html.j2", ROOM, **_tuning_facts(studio, request))
+    return show(request, "parts/searchfront.html.j2", ROOM, **_tuning_facts(studio, request))
 
 
 def _tuning_facts(studio: Studio, request: Request) -> dict[str, Any]:

@@ -31,7 +31,28 @@ const say = (sentence) => {
   news.replaceChildren(line);
 };
 
-const refreshOrSay = (sentence) => (isTouched() ? say(sentence) : refresh());
+// A request that is under way brings its own page, which a refresh would take the place from.
+let underWay = 0;
+let missed = "";
+
+const refreshOrSay = (sentence) => {
+  if (underWay) missed = sentence;
+  else if (isTouched()) say(sentence);
+  else refresh();
+};
+
+const isForPage = (event) => event.detail.requestConfig?.target?.id === "page";
+
+document.addEventListener("htmx:beforeSend", (event) => {
+  underWay += isForPage(event);
+});
+document.addEventListener("htmx:afterRequest", (event) => {
+  underWay -= isForPage(event);
+  if (underWay || !missed) return;
+  const sentence = missed;
+  missed = "";
+  refreshOrSay(sentence);
+});
 
 const running = new Set();
 
