@@ -21,6 +21,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from shoal.app.studio._dataset import Dataset
+from shoal.app.studio._docs import ROUTE as DOCS
 from shoal.app.studio._jobs import Jobs
 from shoal.app.studio._pages import Form, Studio, action, mark_of, page, render, studio_of
 from shoal.app.studio._project import Project
@@ -59,6 +60,7 @@ def make_app(
         Route("/static/studio.css", _style),
         Route("/static/theme.js", _theme),
         Mount("/static", StaticFiles(directory=_STATIC)),
+        DOCS,
         page("/history", _history),
         action("/history/go", _go_to),
         action("/plan/text", _replace_text),
