@@ -20,9 +20,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from server import Server  # type: ignore[import-not-found]
-
 from shoal.app.studio._project import Project
+
+try:
+    from .server import Server
+except ImportError:  # called as a script
+    from server import Server  # type: ignore[import-not-found, no-redef]
 
 PLAN = '[roles]\nquasi_identifiers = ["age"]\nunit = "row"\n[require]\nk_anonymity = {}\n'
 LONGEST = 0.6  # seconds of clicking before a kill
