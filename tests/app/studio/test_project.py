@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import resource
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -384,3 +386,12 @@ def test_versions_are_read_by_others(project):
     put(project, 3)
     newest = max((project.folder / "history").glob("*.json"))
     assert json.loads(newest.read_text())["plan"] == K.format(3)
+
+
+def test_a_few_kills_while_somebody_clicks():
+    """The same moments each time; the campaign of thirty is by hand."""
+    script = Path(__file__).with_name("kills.py")
+    words = [sys.executable, str(script), "--times", "3", "--seed", "1"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "3 kills" in done.stdout

@@ -1,4 +1,4 @@
-"""Compile behind the first screen what a large table needs: once, and when nobody needs the time."""
+"""Compile behind the first screen what a large table needs: once, and at the lowest priority."""
 
 from __future__ import annotations
 
