@@ -6,7 +6,7 @@ import json
 
 import pytest
 from tests.app.studio.conftest import PLAN
-from tests.app.studio.finished import finished, put
+from tests.app.studio.parts.finished import finished, put
 
 REFUSED = PLAN.replace("k_anonymity = 5", "k_anonymity = 500")
 

@@ -14,7 +14,7 @@ import pytest
 from shoal.app.studio._jobs import JOB, LOCK, OUTCOME, PROCESS, PROGRESS, Jobs, write_json
 from shoal.errors import InputError
 
-from .server import Server
+from .parts.server import Server
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX are needed")
 

@@ -16,7 +16,7 @@ from shoal.app.studio._project import Conflict, Project, project_of
 from shoal.errors import InputError, PlanError
 
 from .conftest import PLAN, ROLES
-from .server import Server
+from .parts.server import Server
 
 K = "[require]\nk_anonymity = {}\n"
 
@@ -390,7 +390,7 @@ def test_versions_are_read_by_others(project):
 
 def test_a_few_kills_while_somebody_clicks():
     """The same moments each time; the campaign of thirty is by hand."""
-    script = Path(__file__).with_name("kills.py")
+    script = Path(__file__).parent / "parts" / "kills.py"
     words = [sys.executable, str(script), "--times", "3", "--seed", "1"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -10,7 +10,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from tests.app.studio.conftest import PLAN, ROLES
-from tests.app.studio.finished import finished, put
+from tests.app.studio.parts.finished import finished, put
 
 from shoal import verify
 from shoal.app.studio._work import Task

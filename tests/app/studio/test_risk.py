@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 from shoal import Roles, Table, assess, risk
-from shoal.app.studio._exposure import Crowds, classes_by, crowds_by
 from shoal.app.studio._pages import mark_of
+from shoal.app.studio.exposure._exposure import Crowds, classes_by, crowds_by
 from shoal.app.studio.screens.risk import alone_in_words, population_in_words, right_in_words
 from shoal.app.studio.tasks.assess import assessment_of
 from shoal.workflow._assessment import jsonable

@@ -219,7 +219,10 @@ def test_the_front_marks_what_is_within_the_limits():
 @pytest.fixture
 def tuned(searching):
     """A studio with a search whose plans are on disk, as it was when the server was killed."""
-    project, folder = searching.studio.project, searching.studio.project.folder / "runs" / "20260101-000000-tune-0001"
+    project, folder = (
+        searching.studio.project,
+        searching.studio.project.folder / "runs" / "20260101-000000-tune-0001",
+    )
     folder.mkdir()
     options = {"max_risk": 0.1, "min_utility": None, "utility": "predictive_performance"}
     options |= {"trials": 4, "search_rows": 500, "target": "diagnosis"}
@@ -237,7 +240,11 @@ def test_plans_are_drawn_and_can_be_looked_at(tuned):
     assert "Go on" in page.text
     chosen = text_of(tuned.get("/search/tune?job=20260101-000000-tune-0001&plan=1"))
     assert 'method = "swap"' in chosen
-    assert tuned.get("/search/front?job=20260101-000000-tune-0001").text.lstrip().startswith('<div id="front"')
+    assert (
+        tuned.get("/search/front?job=20260101-000000-tune-0001")
+        .text.lstrip()
+        .startswith('<div id="front"')
+    )
     assert 'id="chosen"' not in tuned.get("/search/tune?job=20260101-000000-tune-0001&plan=77").text
 
 
@@ -249,7 +256,9 @@ def test_a_plan_of_the_search_becomes_the_plan_in_one_version(tuned):
     assert plan["steps"] == [{"method": "swap", "k": 5}]
     assert plan["require"] == {"k_anonymity": 5, "max_linkage_rate": 0.1}
     assert plan["roles"]["target"] == "diagnosis"
-    tuned.post("/search/use-plan", job="20260101-000000-tune-0001", plan=2)  # its risk is beyond the limit
+    tuned.post(
+        "/search/use-plan", job="20260101-000000-tune-0001", plan=2
+    )  # its risk is beyond the limit
     tuned.post("/search/use-plan", 422, job="20260101-000000-tune-0001", plan=9)
     tuned.post("/search/use-plan", 422, job="nothing", plan=0)
 

@@ -16,7 +16,7 @@ from shoal.app.studio._app import make_app
 from shoal.errors import InputError
 
 from .conftest import ORIGIN, PORT, TOKEN
-from .server import Server
+from .parts.server import Server
 
 SCRIPT = '<script>alert("x")</script>'
 

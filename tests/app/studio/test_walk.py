@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from .browser import Person, chromium, messy_table
-from .server import Server
+from .parts.browser import Person, chromium, messy_table
+from .parts.server import Server
 
 ROOMS = ("data", "roles", "risk", "hierarchies", "plan", "search", "compare", "release")
 

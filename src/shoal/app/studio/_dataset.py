@@ -17,8 +17,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
-from shoal.app.studio._counts import Counts
 from shoal.app.studio._project import Project
+from shoal.app.studio.exposure._counts import Counts
 from shoal.errors import InputError, ReadError, RolesError, ShoalError
 from shoal.table import (
     Manner,

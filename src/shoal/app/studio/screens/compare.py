@@ -8,12 +8,12 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 from starlette.responses import Response
 
-from shoal.app.studio import _candidates
-from shoal.app.studio._candidates import LETTERS, LOSSES, Candidate
 from shoal.app.studio._jobs import Job
 from shoal.app.studio._pages import Form, Mark, Room, Studio, action, page, show
 from shoal.app.studio._project import Version
-from shoal.app.studio._releases import releases, same_plan, same_table
+from shoal.app.studio.releasing import _candidates
+from shoal.app.studio.releasing._candidates import LETTERS, LOSSES, Candidate
+from shoal.app.studio.releasing._releases import releases, same_plan, same_table
 from shoal.errors import InputError
 from shoal.workflow.report import _figures
 

@@ -8,7 +8,6 @@ from typing import Any, Final
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from shoal.app.studio._checklist import ABOUT, Point, about_of, checklist, reasons_of
 from shoal.app.studio._jobs import Job
 from shoal.app.studio._pages import (
     Form,
@@ -22,7 +21,8 @@ from shoal.app.studio._pages import (
     show,
 )
 from shoal.app.studio._project import Version
-from shoal.app.studio._releases import (
+from shoal.app.studio.releasing._checklist import ABOUT, Point, about_of, checklist, reasons_of
+from shoal.app.studio.releasing._releases import (
     changes_since,
     commands,
     kept,
@@ -196,7 +196,9 @@ def _lines_of(job: Job) -> list[str]:
 
 def _lines(studio: Studio, request: Request) -> Response:
     job = _job(studio, request)
-    return HTMLResponse(render(request, "release_lines.html.j2", job=job, lines=_lines_of(job)))
+    return HTMLResponse(
+        render(request, "parts/release_lines.html.j2", job=job, lines=_lines_of(job))
+    )
 
 
 def _report(studio: Studio, request: Request) -> Response:

@@ -12,11 +12,11 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 from starlette.responses import Response
 
-from shoal.app.studio._counts import Waiting, ask
 from shoal.app.studio._dataset import Loaded
-from shoal.app.studio._exposure import Crowds
 from shoal.app.studio._jobs import Job
 from shoal.app.studio._pages import Form, Mark, Room, Studio, action, page, show
+from shoal.app.studio.exposure._counts import Waiting, ask
+from shoal.app.studio.exposure._exposure import Crowds
 from shoal.app.studio.screens.roles import roles_in
 from shoal.app.studio.tasks.assess import assessment_of
 from shoal.errors import InputError, RolesError

@@ -13,9 +13,9 @@ from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
 
-from shoal.app.studio._counts import Spark, Waiting, ask
 from shoal.app.studio._dataset import Loaded
 from shoal.app.studio._pages import Form, Mark, Room, Studio, action, page, set_in, show
+from shoal.app.studio.exposure._counts import Spark, Waiting, ask
 from shoal.errors import InputError, RolesError
 from shoal.table import Roles
 from shoal.table.suggestion._role_suggestion import ColumnFacts

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any, Final
 
-from shoal.app.studio._releases import read_earlier, state_of
 from shoal.app.studio._work import Task
+from shoal.app.studio.releasing._releases import read_earlier, state_of
 from shoal.errors import RequirementNotMet
 from shoal.utility._groups import losses_by_group
 from shoal.workflow import Claim, assess

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from shoal.app.studio._jobs import write_json
-from shoal.app.studio._releases import RELEASE, read_earlier, state_of
 from shoal.app.studio._work import Task
+from shoal.app.studio.releasing._releases import RELEASE, read_earlier, state_of
 from shoal.masking import Secrets
 from shoal.table import Table
 from shoal.workflow import Release, Verification, assess, protect, verify

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from shoal.app.studio._jobs import write_json
-from shoal.app.studio._releases import CHECKS, RELEASE
 from shoal.app.studio._work import Task
+from shoal.app.studio.releasing._releases import CHECKS, RELEASE
 from shoal.errors import InputError
 from shoal.table import read
 from shoal.workflow import verify

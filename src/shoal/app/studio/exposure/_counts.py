@@ -15,7 +15,13 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from shoal.app.studio._exposure import Combinations, Crowds, GrownSet, classes_by, crowds_by
+from shoal.app.studio.exposure._exposure import (
+    Combinations,
+    Crowds,
+    GrownSet,
+    classes_by,
+    crowds_by,
+)
 from shoal.kernels.arrays import Floats
 from shoal.table import Classes, Roles, Table
 

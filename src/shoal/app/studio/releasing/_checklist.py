@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from shoal.app.studio._candidates import Candidate
 from shoal.app.studio._pages import Standing, Studio
-from shoal.app.studio._releases import releases, same_table
+from shoal.app.studio.releasing._candidates import Candidate
+from shoal.app.studio.releasing._releases import releases, same_table
 from shoal.table import Roles
 from shoal.workflow import Plan
 from shoal.workflow.report import _words

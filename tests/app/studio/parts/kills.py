@@ -1,6 +1,6 @@
 """Kills the studio at random moments while somebody clicks, and looks at what is left.
 
-    python tests/app/studio/kills.py --times 30
+    python tests/app/studio/parts/kills.py --times 30
 
 Between two kills a thread sends one change after the other and writes down what was answered. After
 a kill the project must be as the last change that was answered left it, or as the one in flight

@@ -11,8 +11,8 @@ from tests.app.studio.conftest import PLAN, Browser
 
 from shoal.app.demo import PEOPLE
 from shoal.app.studio._jobs import JOB, OUTCOME, RESULT, Job, write_json
-from shoal.app.studio._releases import state_of
 from shoal.app.studio._work import outcome_of
+from shoal.app.studio.releasing._releases import state_of
 
 
 def finished(kind: str, project: Path, **options: Any) -> Path:

@@ -1,0 +1,1 @@
+"""Who stands alone, counted on distinct combinations and kept."""

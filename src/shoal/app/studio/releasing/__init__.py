@@ -1,0 +1,1 @@
+"""What is compared, checked and kept on the way to a release."""
