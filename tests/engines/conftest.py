@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from .cluster import Cluster
+from .cluster import SHORT_LIVED, Cluster
 from .kinds import EngineKind
 
 
@@ -50,7 +50,9 @@ def session(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Itera
     builder: Any = SparkSession.builder.appName("tests").master(cluster.url)
     for name, value in {
         "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.extraJavaOptions": SHORT_LIVED,
         "spark.driver.host": "127.0.0.1",
+        "spark.executor.extraJavaOptions": SHORT_LIVED,
         "spark.executor.memory": "600m",
         "spark.local.dir": str(tmp_path_factory.mktemp("driver")),
         "spark.log.level": "OFF",

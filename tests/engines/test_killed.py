@@ -40,7 +40,9 @@ k_anonymity = 5
 
 
 def _started(folder: Path, out: str, engine: str = "duckdb") -> subprocess.Popen[bytes]:
-    words = ["protect", "people", "--plan", "plan.toml", "--out", out, "--engine", engine]
+    # Spark keeps text once as Parquet, to number its rows
+    source = "people.csv" if engine == "spark" else "people"
+    words = ["protect", source, "--plan", "plan.toml", "--out", out, "--engine", engine]
     return subprocess.Popen(
         [*SHOAL, *words],
         cwd=folder,
@@ -52,7 +54,9 @@ def _started(folder: Path, out: str, engine: str = "duckdb") -> subprocess.Popen
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("killed")
-    written(pl.concat([people(100_000)] * 3), folder)
+    frame = pl.concat([people(50_000)] * 3)
+    written(frame, folder)
+    frame.write_csv(folder / "people.csv")
     (folder / "plan.toml").write_text(PLAN, encoding="utf-8")
     return folder
 
@@ -76,9 +80,7 @@ def test_killed_while_it_works(ending: signal.Signals, place: Path) -> None:
     assert sh.verify(place / f"last-{ending.name}").holds
     assert not list(place.glob(f"{WORKSHOP}*"))
     for left in place.glob("first"):
-        for path in sorted(left.rglob("*"), reverse=True):
-            path.unlink() if path.is_file() else path.rmdir()
-        left.rmdir()
+        shutil.rmtree(left)
 
 
 def test_the_driver_of_spark_is_killed(place: Path) -> None:
