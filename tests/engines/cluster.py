@@ -26,7 +26,7 @@ class Cluster:
         self._home = Path(pyspark.__file__).parent
         self._folder = folder
         self._processes: list[subprocess.Popen[bytes]] = []
-        port = _free_port()
+        port = free_port()
         self.url = f"spark://127.0.0.1:{port}"
         self._start("master.Master", "--port", str(port))
         self._wait(port)
@@ -75,7 +75,8 @@ class Cluster:
             process.wait()
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port on which nobody listens."""
     with socket.socket() as there:
         there.bind(("127.0.0.1", 0))
         return int(there.getsockname()[1])

@@ -24,6 +24,7 @@ import polars as pl
 
 from shoal import errors
 from shoal.engines._engine import _TIMES, HIDDEN, PART, ROW, Function
+from shoal.engines._files import check_records
 from shoal.engines._parts import part_name, write_frame
 from shoal.errors import InputError, ReadError, ShoalError
 from shoal.randomness import SecretStream
@@ -123,6 +124,20 @@ def applying(chain: Chain) -> Callable[[Any], Any]:
         with in_a_task():
             frame = _as_frame(table.to_batches(), chain.kinds)
             return _as_arrow(chain(frame.sort(ROW)), chain.made)
+
+    return run
+
+
+def checking(delimiter: str, width: int) -> Callable[[Any], Any]:
+    """A look at files of text, given by their paths: how many records each has."""
+
+    def run(batches: Any) -> Any:
+        import pyarrow
+
+        for batch in batches:
+            with in_a_task():
+                found = [check_records(Path(p), delimiter, width) for p in batch[0].to_pylist()]
+            yield pyarrow.RecordBatch.from_arrays([pyarrow.array(found, "int64")], [_TIMES])
 
     return run
 
@@ -263,5 +278,6 @@ _KNOWN = {
     "'spark.driver.maxResultSize'.",
     "FAILED_READ_FILE": "Spark cannot read a file of the source: it is damaged or was removed.",
     "CANNOT_MERGE_SCHEMAS": "The files of the source do not have the same types.",
+    "UNSUPPORTED_TIME_TYPE": "Spark has no type for times of day; make such columns texts.",
     "All masters are unresponsive": "No master of Spark answers under 'master'.",
 }
