@@ -18,6 +18,7 @@ import pytest
 import shoal as sh
 from shoal.workflow.release._folder import WORKSHOP
 
+from .cluster import SHORT_LIVED
 from .tables import people, written
 
 #: By hand: SHOAL_KILLS=20 pytest tests/engines/test_killed.py
@@ -46,9 +47,18 @@ def _started(folder: Path, out: str, engine: str = "duckdb") -> subprocess.Popen
     return subprocess.Popen(
         [*SHOAL, *words],
         cwd=folder,
+        env=os.environ | {"SPARK_SUBMIT_OPTS": SHORT_LIVED},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
+
+
+@pytest.fixture(scope="module")
+def whole(place: Path) -> float:
+    """How many seconds a run takes that nobody kills."""
+    began = time.monotonic()
+    assert _started(place, "first").wait() == 0
+    return time.monotonic() - began
 
 
 @pytest.fixture(scope="module")
@@ -62,11 +72,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM])
-def test_killed_while_it_works(ending: signal.Signals, place: Path) -> None:
+def test_killed_while_it_works(ending: signal.Signals, place: Path, whole: float) -> None:
     moments = random.Random(ending.name)
-    began = time.monotonic()
-    assert _started(place, "first").wait() == 0
-    whole = time.monotonic() - began
     for number in range(KILLS):
         process = _started(place, f"killed-{ending.name}-{number}")
         time.sleep(whole * moments.uniform(0.4, 1.0))
@@ -79,8 +86,6 @@ def test_killed_while_it_works(ending: signal.Signals, place: Path) -> None:
     assert _started(place, f"last-{ending.name}").wait() == 0
     assert sh.verify(place / f"last-{ending.name}").holds
     assert not list(place.glob(f"{WORKSHOP}*"))
-    for left in place.glob("first"):
-        shutil.rmtree(left)
 
 
 def test_the_driver_of_spark_is_killed(place: Path) -> None:

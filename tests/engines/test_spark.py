@@ -270,6 +270,8 @@ def test_ctrl_c_cancels_the_jobs(spark, session, table, tmp_path):
 
 
 def test_a_frame_of_spark_goes_through_the_doors(session, tmp_path):
+    from shoal.engines._spark import Spark
+
     frame = people(900).with_columns(pl.Series("person", np.arange(900) // 3))
     roles = sh.Roles(
         unit=["person"],
@@ -280,6 +282,12 @@ def test_a_frame_of_spark_goes_through_the_doors(session, tmp_path):
     plan = sh.Plan([sh.Suppress(min_class_size=3)], require=[sh.KAnonymity(2)], roles=roles)
     frame.write_parquet(tmp_path / "people.parquet")
     given = session.read.parquet(str(tmp_path / "people.parquet")).repartition(3)
+    given.createOrReplaceTempView("people_as_table")
+    with Spark(EngineSettings(), _folder(tmp_path / "private"), session) as engine:
+        assert engine.source("people_as_table").count() == 900
+        staged = list((tmp_path / "private").iterdir())
+        assert [path.stat().st_mode & 0o777 for path in staged] == [0o700]
+    session.catalog.dropTempView("people_as_table")
     release = sh.protect(given, plan)
     assert type(release.masked.frame) is type(given)
     expected: pl.DataFrame = protect(sh.Table(frame, roles), plan).masked.frame
@@ -359,6 +367,26 @@ def test_text_is_read_as_memory_reads_it(spark, tmp_path):
         found = spark.collected(spark.source(source)).drop(ROW)
         assert sh.Table(found).schema == here.schema
         assert rows_of(found) == rows_of(here.frame)
+    for wrong in ('1,"2\n3,4\n', '1,"2\n3,4\n5,"6\n', "1\n"):
+        (folder / "b.csv").unlink(missing_ok=True)
+        head = "a,b\n" + "1,2\n" * 20_000  # as far as is looked at first
+        (folder / "a.csv").write_text(head + wrong)
+        with pytest.raises(ReadError, match=r"'a\.csv' is not written as CSV"):
+            spark.source(folder)
+
+
+def test_folders_are_read_as_duckdb_reads_them(spark, tmp_path):
+    frame = pl.DataFrame({"a": [1, 2]})
+    for name in ("t=京都", "t=a b", "_temporary"):
+        (tmp_path / "set" / name).mkdir(parents=True)
+        frame.write_parquet(tmp_path / "set" / name / "0.parquet")
+    (tmp_path / "set" / "notes.txt").write_text("no data")
+    found = spark.collected(spark.source(tmp_path / "set"))
+    assert found["t"].unique().sort().to_list() == ["a b", "京都"]
+    (tmp_path / "set" / "t=%E4%BA%AC").mkdir()
+    frame.write_parquet(tmp_path / "set" / "t=%E4%BA%AC" / "0.parquet")
+    with pytest.raises(ReadError, match="escaped letters"):
+        spark.source(tmp_path / "set")
 
 
 def test_a_sample_of_persons_is_measured(spark, tmp_path, monkeypatch):

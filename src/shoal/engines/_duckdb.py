@@ -49,6 +49,7 @@ from shoal.workflow import EngineSettings
 
 #: Text columns with at most so many values are counted by number.
 _MOST_LEVELS = 100_000
+_LEAST_MEMORY = 160_000_000
 
 
 class DuckDb(Engine):
@@ -72,8 +73,9 @@ class DuckDb(Engine):
         self._set("temp_directory", str(spill))
         self._encrypt()
         if settings.memory_limit is not None:
-            # a third is for DuckDB, the rest for the combinations and rows that Python holds
-            self._set("memory_limit", f"{memory_of(settings.memory_limit) // 3}B")
+            # a quarter is for DuckDB, the rest for the combinations and rows that Python holds
+            share = max(_LEAST_MEMORY, memory_of(settings.memory_limit) // 4)
+            self._set("memory_limit", f"{share}B")
         self._set("threads", str(os.cpu_count() or 1))
         self.database.execute("SET preserve_insertion_order = true")
         self.database.execute("SET enable_progress_bar = false")

@@ -9,6 +9,7 @@ depends on where a row happens to be is used, so a task that is done again gives
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import re
 import secrets
@@ -142,14 +143,17 @@ class Spark(Engine):
 
         def cancel(number: int, frame: Any) -> None:
             stopped.append(number)
+            logging.disable(logging.ERROR)  # what calls Java would log where it was stopped
             self._cancel(session)
             before(number, frame)
 
+        told = logging.root.manager.disable
         signal.signal(signal.SIGINT, cancel)
         try:
             yield stopped
         finally:
             signal.signal(signal.SIGINT, before)
+            logging.disable(told)
 
     # -- questions
 
