@@ -25,8 +25,7 @@ assert "connect" in type(spark).__module__
 frame = spark.read.parquet(sys.argv[1])
 roles = sh.Roles(
     quasi_identifiers=["alter", "Wohn ort", "member"],
-    sensitive=["ill"],
-    insensitive=["born", "wage"],
+    insensitive=["born", "wage", "ill"],
 )
 steps = [sh.Generalize("mondrian", k=5), sh.AddNoise(epsilon=2.0, columns=["wage"])]
 plan = sh.Plan(steps, require=[sh.KAnonymity(5)], roles=roles)

@@ -18,7 +18,6 @@ from shoal.engines import _engine, _steps
 from shoal.errors import InputError, RequirementNotMet
 
 from .kinds import EngineKind
-from .tables import rows_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::shoal.errors.ShoalWarning")
 
@@ -89,7 +88,7 @@ def test_a_census(
         assert there.steps[0].removed == here.steps[0].removed
         assert there.after.classes == here.after.classes
         released = engine.released(there)
-        assert rows_of(released) == rows_of(here.masked.frame.select(released.columns))
+        assert _sorted(released).equals(_sorted(here.masked.frame.select(released.columns)))
         folder = there.save(engine.folder / "release")
         parts = (folder / "public" / "data").iterdir()
         k, diversity, classes, rows = _counted(parts, QUASI, "OCCP")
@@ -97,6 +96,11 @@ def test_a_census(
         assert diversity >= 3 or name == "cuts"
         assert (classes, rows) == (here.after.classes.count, len(here.masked))
         assert sh.verify(folder, engine=engine.name).holds  # type: ignore[arg-type]
+
+
+def _sorted(frame: pl.DataFrame) -> pl.DataFrame:
+    """The rows as texts in their order: what rows there are, and how many of each."""
+    return frame.select(pl.all().cast(pl.String)).sort(frame.columns)
 
 
 def _new(folder: Path) -> Path:
@@ -113,10 +117,11 @@ def test_k_is_large_against_the_fragment(
     Adult has many small files, its combinations do not fit, and chunks are small.
     """
     frame = pl.read_parquet(shared_data / "uci" / "adult_arx.parquet")
+    frame = frame.head(8000) if engine.name == "spark" else frame
     quasi = ["age", "education", "marital-status", "race"]
     others = [name for name in frame.columns if name not in quasi]
     roles = sh.Roles(quasi_identifiers=quasi, insensitive=others)
-    source = engine.written(frame, files=40)  # of 754 rows
+    source = engine.written(frame, files=40)  # of 754 rows, or 200
     monkeypatch.setattr(_engine, "MOST_COMBINATIONS", 2000)
     monkeypatch.setattr(_steps, "CHUNK", 300)
     for k in (1000,) if engine.name == "spark" else (10, 1000, 5000, 16_000, 30_162):

@@ -69,6 +69,8 @@ _CHUNK = HIDDEN + "chunk"
 #: What Spark calls types that have another name elsewhere.
 _TYPES = {"TIMESTAMP": "TIMESTAMP_NTZ"}
 _FILE = HIDDEN + "file"
+#: So many seconds lie between two looks at what the executors have written.
+_GLANCE = 0.5
 #: A byte beyond ASCII in the name of a partition.
 _ESCAPED = re.compile("%[89A-Fa-f][0-9A-Fa-f]")
 
@@ -326,7 +328,7 @@ class Spark(Engine):
         self._stages.append(stage)
         stage.mkdir(mode=0o700)
         keyed = frame.withColumn(ROW, functions.monotonically_increasing_id())
-        address = _address(stage)
+        address = _address(stage / "rows")  # Spark gives modes of its own to what it makes
         keyed.write.mode("overwrite").option("compression", "zstd").parquet(address)
         return self._described(self.session.read.parquet(address))
 
@@ -451,7 +453,7 @@ class Spark(Engine):
         placed = self.mapped(rows, Placed(order.key_hex, parts), rows.schema, hidden=hidden)
         sizes: dict[str, pl.DataType] = {SHARD: pl.Int64(), _TIMES: pl.Int64()}
         writing = Written(str(place), tuple(rows.schema))
-        with self._working():
+        with self._working(), self._watched(place / "public", parts):
             chain = Chain((), _kinds(placed)).then(writing, sizes)
             done = _fetched(self._grouped(self._frame(placed), SHARD, chain, sizes))
         for attempt in place.glob("attempt-*"):  # of a task that was lost
@@ -459,6 +461,25 @@ class Spark(Engine):
         for number, part in enumerate(done[SHARD].sort().to_list()):
             for half in ("public", "private"):
                 self._renumber(place / half, part, number)
+
+    @contextlib.contextmanager
+    def _watched(self, folder: Path, parts: int) -> Iterator[None]:
+        """Tell how many parts are there, while they are written."""
+        over = threading.Event()
+
+        def look() -> None:
+            while not over.wait(_GLANCE):
+                self.done(min(1.0, len(list(folder.iterdir())) / parts))
+
+        watching = threading.Thread(target=look, daemon=True)
+        if self.progress is not None:
+            watching.start()
+        try:
+            yield
+        finally:
+            over.set()
+            if self.progress is not None:
+                watching.join()
 
     def _renumber(self, folder: Path, old: int, new: int) -> None:
         """Give a part its number without gaps; a part that is not there was written elsewhere."""

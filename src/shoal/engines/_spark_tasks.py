@@ -23,7 +23,7 @@ import numpy as np
 import polars as pl
 
 from shoal import errors
-from shoal.engines._engine import _TIMES, HIDDEN, PART, ROW, Function
+from shoal.engines._engine import _TIMES, HIDDEN, PART, ROW, Function, in_one_sentence
 from shoal.engines._files import check_records
 from shoal.engines._parts import part_name, write_frame
 from shoal.errors import InputError, ReadError, ShoalError
@@ -219,7 +219,8 @@ class TaskFailed(Exception):
 def in_a_task() -> Iterator[None]:
     """Raise nothing from a task that could quote a cell."""
     try:
-        yield
+        with in_one_sentence():
+            yield
     except Exception as error:
         sentence = str(error) if isinstance(error, ShoalError) else None
         packed = json.dumps([type(error).__name__, sentence]).encode()
