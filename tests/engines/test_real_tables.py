@@ -117,11 +117,11 @@ def test_k_is_large_against_the_fragment(
     Adult has many small files, its combinations do not fit, and chunks are small.
     """
     frame = pl.read_parquet(shared_data / "uci" / "adult_arx.parquet")
-    frame = frame.head(8000) if engine.name == "spark" else frame
+    frame = frame.head(20_000) if engine.name == "spark" else frame
     quasi = ["age", "education", "marital-status", "race"]
     others = [name for name in frame.columns if name not in quasi]
     roles = sh.Roles(quasi_identifiers=quasi, insensitive=others)
-    source = engine.written(frame, files=40)  # of 754 rows, or 200
+    source = engine.written(frame, files=40)  # of 754 rows, or 500
     monkeypatch.setattr(_engine, "MOST_COMBINATIONS", 2000)
     monkeypatch.setattr(_steps, "CHUNK", 300)
     for k in (1000,) if engine.name == "spark" else (10, 1000, 5000, 16_000, 30_162):
