@@ -137,12 +137,15 @@ class DuckDb(Engine):
 
     def _grouped(self, text: str, columns: Sequence[str]) -> pl.DataFrame:
         """The answer to a grouping, fetched only where it fits."""
+        import pyarrow
+
         name = self._fresh()
         with _in_words():
             self.database.execute(f"CREATE TABLE {name} AS {text}")
         refuse_too_many(int(self.query(f"SELECT count(*) AS n FROM {name}")["n"][0]), columns)
-        found = self.query(f"SELECT * FROM {name}")
+        found = self.query(f"SELECT * FROM {name}").rechunk()
         self.database.execute(f"DROP TABLE {name}")
+        pyarrow.default_memory_pool().release_unused()  # what was handed over, and is copied now
         return found
 
     def _few_values(self, rows: Rows, quoted: str) -> pl.Series | None:
