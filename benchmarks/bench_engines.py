@@ -182,16 +182,16 @@ def lost_in_chunks(source: Path, names: list[str], k: int) -> dict[int, float]:
     import polars as pl
 
     from shoal.engines._chunks import cuts_of
-    from shoal.engines._steps import _squared_error
+    from shoal.engines._steps import _lost_in_groups
 
     some = pl.read_parquet(source / "0000.parquet", n_rows=200_000)
     some = some.select(pl.col(name) / pl.col(name).std() for name in names)
-    whole = _squared_error(some, k)
+    whole = _lost_in_groups(some, k)
     found = {}
     for size in (100_000, 25_000, 6_250):
         tree = cuts_of(some, names, some.height, chunk=size)
         parts = some.with_columns(chunk=pl.Series(tree.chunks(some))).partition_by("chunk")
-        lost = sum(_squared_error(part.drop("chunk"), k) for part in parts)
+        lost = sum(_lost_in_groups(part.drop("chunk"), k) for part in parts)
         found[len(parts)] = lost / whole - 1
     return found
 

@@ -13,6 +13,9 @@ from pathlib import Path
 
 import shoal
 
+#: How Java runs best for a minute.
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
 
 class Cluster:
     """A master and two workers of one core and one gigabyte each, on loopback."""
@@ -23,7 +26,7 @@ class Cluster:
         self._home = Path(pyspark.__file__).parent
         self._folder = folder
         self._processes: list[subprocess.Popen[bytes]] = []
-        port = _free_port()
+        port = free_port()
         self.url = f"spark://127.0.0.1:{port}"
         self._start("master.Master", "--port", str(port))
         self._wait(port)
@@ -38,6 +41,7 @@ class Cluster:
         environment = os.environ | {
             "PYSPARK_PYTHON": sys.executable,
             "PYTHONPATH": os.pathsep.join([here, os.environ.get("PYTHONPATH", "")]),
+            "SPARK_DAEMON_JAVA_OPTS": SHORT_LIVED,
             "SPARK_DAEMON_MEMORY": "256m",
             "SPARK_HOME": str(self._home),
             "SPARK_LOCAL_DIRS": str(self._folder / "spill"),
@@ -71,7 +75,8 @@ class Cluster:
             process.wait()
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port on which nobody listens."""
     with socket.socket() as there:
         there.bind(("127.0.0.1", 0))
         return int(there.getsockname()[1])

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from .cluster import Cluster
+from .cluster import SHORT_LIVED, Cluster, free_port
 from .kinds import EngineKind
 
 
@@ -44,16 +44,24 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="package")
 def session(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A session with two executors; it ends with this folder, so others can have their own."""
+    """A session with two executors, which clients of Spark Connect can reach.
+
+    It ends with this folder, so that others can have their own.
+    """
     from pyspark.sql import SparkSession
 
     builder: Any = SparkSession.builder.appName("tests").master(cluster.url)
     for name, value in {
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": str(free_port()),
         "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.extraJavaOptions": SHORT_LIVED,
         "spark.driver.host": "127.0.0.1",
+        "spark.executor.extraJavaOptions": SHORT_LIVED,
         "spark.executor.memory": "600m",
         "spark.local.dir": str(tmp_path_factory.mktemp("driver")),
         "spark.log.level": "OFF",
+        "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "2",

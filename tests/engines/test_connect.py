@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -21,14 +20,12 @@ warnings.simplefilter("ignore")
 from pyspark.sql import SparkSession
 import shoal as sh
 
-spark = SparkSession.builder.remote("local[2]").getOrCreate()
+spark = SparkSession.builder.remote(sys.argv[3]).getOrCreate()
 assert "connect" in type(spark).__module__
-spark.conf.set("spark.sql.shuffle.partitions", "2")
 frame = spark.read.parquet(sys.argv[1])
 roles = sh.Roles(
     quasi_identifiers=["alter", "Wohn ort", "member"],
-    sensitive=["ill"],
-    insensitive=["born", "wage"],
+    insensitive=["born", "wage", "ill"],
 )
 steps = [sh.Generalize("mondrian", k=5), sh.AddNoise(epsilon=2.0, columns=["wage"])]
 plan = sh.Plan(steps, require=[sh.KAnonymity(5)], roles=roles)
@@ -40,19 +37,16 @@ spark.stop()
 """
 
 
-def test_a_session_of_connect(tmp_path: Path) -> None:
-    for needed in ("pyspark", "grpc", "grpc_status", "pandas"):
+def test_a_session_of_connect(session: Any, tmp_path: Path) -> None:
+    for needed in ("grpc", "grpc_status", "pandas"):
         pytest.importorskip(needed, reason=f"Spark Connect needs {needed}, which is not installed")
-    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
-        pytest.skip("Spark needs Java, which is not installed")
+    port = session.conf.get("spark.connect.grpc.binding.port")
     frame = people(500)
     frame.write_parquet(tmp_path / "people.parquet")
     given = [str(tmp_path / name) for name in ("people.parquet", "release")]
-    environment = os.environ | {"PYSPARK_PYTHON": sys.executable}
     ended = subprocess.run(
-        [sys.executable, "-c", CLIENT, *given],
+        [sys.executable, "-c", CLIENT, *given, f"sc://127.0.0.1:{port}"],
         cwd=tmp_path,
-        env=environment,
         capture_output=True,
         text=True,
     )

@@ -6,6 +6,7 @@ import os
 import resource
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -96,6 +97,24 @@ def test_how_much_time_is_left() -> None:
     assert time_left(0.5, 60) == "50 %, about 60 s left"
     assert time_left(0.1, 300) == "10 %, about 45 min left"
     assert time_left(0.05, 3600) == "5 %, about 19.0 h left"
+
+
+def test_what_executors_have_written_is_told(tmp_path: Path) -> None:
+    pytest.importorskip("pyspark", reason="pyspark is not installed")
+    from shoal.engines._spark import Spark
+
+    told, heard = [], threading.Event()
+
+    def hear(share: float) -> None:
+        told.append(share)
+        heard.set()
+
+    engine = Spark(EngineSettings(), tmp_path)
+    engine.progress = hear
+    (tmp_path / "part-00000.parquet").touch()
+    with engine._watched(tmp_path, 4):
+        assert heard.wait(60)
+    assert told[0] == 0.25
 
 
 def test_stages_are_told_with_growing_shares(tmp_path: Path) -> None:

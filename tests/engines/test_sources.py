@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from pathlib import Path
+from urllib.parse import quote
 
 import duckdb
 import polars as pl
@@ -115,6 +117,90 @@ def test_a_partitioned_data_set_gets_its_column_back(engine: DuckDb, tmp_path: P
     rows = engine.source(tmp_path / "set")
     assert "member" in rows.columns
     assert rows.count() == 300
+
+
+def _set(folder: Path, column: str, frames: dict[str, pl.DataFrame]) -> Path:
+    """A partitioned data set."""
+    for value, frame in frames.items():
+        place = folder / f"{column}={value}"
+        place.mkdir(parents=True)
+        frame.write_parquet(place / "0.parquet")
+    return folder
+
+
+def test_values_of_partitions(engine: DuckDb, tmp_path: Path) -> None:
+    frame = people(60).drop("member")
+    for number, names in enumerate((["京都", "a b"], [quote("京都"), quote("a b")])):
+        rows = engine.source(_set(tmp_path / str(number), "town", dict.fromkeys(names, frame)))
+        assert engine.collected(rows)["town"].unique().sort().to_list() == ["a b", "京都"]
+    gone = _set(tmp_path / "gone", "t", {"__HIVE_DEFAULT_PARTITION__": frame, "x": frame})
+    assert engine.collected(engine.source(gone))["t"].null_count() == 60
+    inside = _set(tmp_path / "year=2026", "t", {"x": frame})
+    assert "year" not in engine.source(inside).columns  # it is above the source
+    assert "year" not in engine.source(inside / "t=x").columns
+    twice = _set(tmp_path / "ill=flu", "t", {"x": frame})
+    with pytest.raises(ReadError, match="another name"):
+        engine.source(twice)
+
+
+def _folder(tmp_path: Path, files: dict[str, bytes | pl.DataFrame]) -> Path:
+    place = tmp_path / "given"
+    for name, content in files.items():
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(content, bytes):
+            (place / name).write_bytes(content)
+        else:
+            content.write_parquet(place / name)
+    return place
+
+
+ODD = pl.DataFrame({"alter": ["x"], "member": [True]})
+BROKEN = {
+    "nothing": ({}, "no file"),
+    "hidden files only": ({"_SUCCESS": b"", ".a.parquet": b"x"}, "no file of Parquet"),
+    "no Parquet": ({"a.parquet": b"not Parquet"}, "'a.parquet' cannot be read"),
+    "the second is damaged": ({"a.parquet": people(9), "b.parquet": b"PAR1x"}, "'b.parquet'"),
+    "other types": ({"a.parquet": people(9), "b.parquet": ODD}, "texts in 'b.parquet'"),
+    "no record": ({"a.csv": b"alter,member,born,wage,ill,Wohn ort\n"}, "no records"),
+    "an empty file": ({"a.csv": b""}, "'a.csv' is empty"),
+    "a ragged line": ({"a.csv": b"alter,member\n1,2\n3\n"}, "Line 3 of 'a.csv'"),
+    "the same column twice": ({"a.csv": b"alter,alter\n1,2\n"}, "more than once"),
+    "another encoding": ({"a.csv": b"alter,member\n1,\xe9\n"}, "UTF-8"),
+    "an open quote": ({"a.csv": b'alter,member\n1,2\n3,"4\n5,6\n'}, "damaged|written as"),
+    "no gzip": ({"a.csv.gz": b"alter,member\n"}, "cannot be read"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_cannot_be_read_is_said_in_a_sentence(name: str, tmp_path: Path, monkeypatch) -> None:
+    """With exit code 2, no path of the private folder, and nothing left."""
+    files, sentence = BROKEN[name]
+    _folder(tmp_path, files)
+    monkeypatch.chdir(tmp_path)
+    Path("plan.toml").write_text(PLAN)
+    call = ["protect", "given", "--plan", "plan.toml", "--out", "out", "--engine", "duckdb"]
+    ended = CliRunner().invoke(app, call)
+    said = ended.stderr.splitlines()[-1]
+    assert ended.exit_code == 2
+    assert re.search(sentence, said)
+    assert "unexpected" not in said
+    assert ".shoal" not in said
+    assert {path.name for path in tmp_path.iterdir()} <= {"given", "plan.toml"}
+
+
+def test_files_that_are_no_data(engine: DuckDb, tmp_path: Path) -> None:
+    others = {"_temporary/b.parquet": b"half", ".c.parquet": b"x", "notes.csv": b"a\n1\n"}
+    place = _folder(tmp_path, {"a.parquet": people(30), **others})
+    assert engine.source(place).count() == 30
+
+
+def test_a_release_does_not_lie_in_its_source(tmp_path: Path) -> None:
+    place = _folder(tmp_path, {"a.parquet": people(30)})
+    (tmp_path / "plan.toml").write_text(PLAN)
+    call = ["protect", place, "--plan", tmp_path / "plan.toml", "--out", place / "out"]
+    ended = CliRunner().invoke(app, [*map(str, call), "--engine", "duckdb"])
+    assert (ended.exit_code, "elsewhere" in ended.stderr) == (2, True)
+    assert [path.name for path in place.iterdir()] == ["a.parquet"]
 
 
 def test_a_lazy_frame_comes_back_as_one(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import itertools
 import os
@@ -22,7 +23,7 @@ from shoal.engines import _measures
 from shoal.engines._engine import HIDDEN, ROW, Rows
 from shoal.engines._functions import Noise, Redrawn
 from shoal.engines._protect import LargeRelease, protect_on
-from shoal.errors import InputError, ReadError, RequirementNotMet
+from shoal.errors import InputError, ReadError, ReleaseError, RequirementNotMet
 from shoal.workflow import EngineSettings, protect
 
 from .tables import rows_of
@@ -270,6 +271,8 @@ def test_ctrl_c_cancels_the_jobs(spark, session, table, tmp_path):
 
 
 def test_a_frame_of_spark_goes_through_the_doors(session, tmp_path):
+    from shoal.engines._spark import Spark
+
     frame = people(900).with_columns(pl.Series("person", np.arange(900) // 3))
     roles = sh.Roles(
         unit=["person"],
@@ -280,6 +283,12 @@ def test_a_frame_of_spark_goes_through_the_doors(session, tmp_path):
     plan = sh.Plan([sh.Suppress(min_class_size=3)], require=[sh.KAnonymity(2)], roles=roles)
     frame.write_parquet(tmp_path / "people.parquet")
     given = session.read.parquet(str(tmp_path / "people.parquet")).repartition(3)
+    given.createOrReplaceTempView("people_as_table")
+    with Spark(EngineSettings(), _folder(tmp_path / "private"), session) as engine:
+        assert engine.source("people_as_table").count() == 900
+        staged = list((tmp_path / "private").iterdir())
+        assert [path.stat().st_mode & 0o777 for path in staged] == [0o700]
+    session.catalog.dropTempView("people_as_table")
     release = sh.protect(given, plan)
     assert type(release.masked.frame) is type(given)
     expected: pl.DataFrame = protect(sh.Table(frame, roles), plan).masked.frame
@@ -328,8 +337,13 @@ def test_what_fails_in_a_task_says_nothing_of_the_data(spark, table):
     def another(frame: pl.DataFrame) -> pl.DataFrame:
         return frame.with_columns(pl.col("illness").cast(pl.Int64))
 
+    def full(frame: pl.DataFrame) -> pl.DataFrame:
+        raise OSError(errno.ENOSPC, "No space left")
+
     with pytest.raises(RequirementNotMet, match=r"^The source changed\.$"):
         spark.collected(spark.mapped(rows, ours, rows.schema))
+    with pytest.raises(ReleaseError, match="disk is full"):
+        spark.collected(spark.mapped(rows, full, rows.schema))
     with pytest.raises(InputError) as caught:
         spark.collected(spark.mapped(rows, another, rows.schema, whole_parts=True))
     assert (
@@ -359,6 +373,26 @@ def test_text_is_read_as_memory_reads_it(spark, tmp_path):
         found = spark.collected(spark.source(source)).drop(ROW)
         assert sh.Table(found).schema == here.schema
         assert rows_of(found) == rows_of(here.frame)
+    for wrong in ('1,"2\n3,4\n', '1,"2\n3,4\n5,"6\n', "1\n"):
+        (folder / "b.csv").unlink(missing_ok=True)
+        head = "a,b\n" + "1,2\n" * 20_000  # as far as is looked at first
+        (folder / "a.csv").write_text(head + wrong)
+        with pytest.raises(ReadError, match=r"'a\.csv' is not written as CSV"):
+            spark.source(folder)
+
+
+def test_folders_are_read_as_duckdb_reads_them(spark, tmp_path):
+    frame = pl.DataFrame({"a": [1, 2]})
+    for name in ("t=京都", "t=a b", "_temporary"):
+        (tmp_path / "set" / name).mkdir(parents=True)
+        frame.write_parquet(tmp_path / "set" / name / "0.parquet")
+    (tmp_path / "set" / "notes.txt").write_text("no data")
+    found = spark.collected(spark.source(tmp_path / "set"))
+    assert found["t"].unique().sort().to_list() == ["a b", "京都"]
+    (tmp_path / "set" / "t=%E4%BA%AC").mkdir()
+    frame.write_parquet(tmp_path / "set" / "t=%E4%BA%AC" / "0.parquet")
+    with pytest.raises(ReadError, match="escaped letters"):
+        spark.source(tmp_path / "set")
 
 
 def test_a_sample_of_persons_is_measured(spark, tmp_path, monkeypatch):
@@ -368,12 +402,10 @@ def test_a_sample_of_persons_is_measured(spark, tmp_path, monkeypatch):
     folder.mkdir()
     frame.write_parquet(folder / "0.parquet")
     step = sh.Generalize("full-domain", k=5, suppression_limit=0.05, hierarchies=HIERARCHIES)
-    for number, roles in enumerate((ROLES.replacing(insensitive=["amount", "owner"]), ROLES)):
-        unit = {"unit": "owner"} if number else {"unit": "row"}
-        limit = sh.Limit("distance_linkage", at_most=0.5)
-        plan = sh.Plan([step], require=[limit], roles=roles.replacing(**unit))
-        release = _protected(spark, folder, plan, tmp_path / f"shop{number}")
-        found = release.after["distance_linkage"]
-        assert found.details["records"] == release.after.rows
-        assert found.details["sampled_persons"] < 1200
-        assert 0 < release.after["total_variation"].value < 0.3
+    limit = sh.Limit("distance_linkage", at_most=0.5)
+    plan = sh.Plan([step], require=[limit], roles=ROLES.replacing(unit="owner"))
+    release = _protected(spark, folder, plan, tmp_path / "shop")
+    found = release.after["distance_linkage"]
+    assert found.details["records"] == release.after.rows
+    assert found.details["sampled_persons"] < 1200
+    assert 0 < release.after["total_variation"].value < 0.3

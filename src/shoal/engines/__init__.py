@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from shoal.engines._engine import Engine, in_one_sentence, roles_on
 from shoal.engines._protect import LargeRelease, LargeTable
-from shoal.errors import InputError, RolesError, quoted
+from shoal.errors import InputError, ReleaseError, RolesError, quoted
 from shoal.masking import Progress
 from shoal.table import Roles, Table, available_memory, read
 from shoal.workflow import Assessment, EngineSettings, Plan, Release, Verification
@@ -108,6 +108,12 @@ def protect_source(
     from shoal.engines._protect import check_plan, finish, protect_on
 
     check_plan(plan)
+    place = Path(source).resolve() if isinstance(source, (str, os.PathLike)) else None
+    if beside is not None and place is not None and beside.resolve().is_relative_to(place):
+        raise ReleaseError(
+            "The release would lie in the folder of its source, and be read with it the next "
+            "time; give a folder elsewhere."
+        )
     with contextlib.ExitStack() as stack:
         stack.enter_context(in_one_sentence())
         workshop = stack.enter_context(_workshop(plan.engine, beside))
@@ -236,7 +242,7 @@ def is_in_parts(folder: str | os.PathLike[str]) -> bool:
 def chosen_engine(source: Any, engine: str, settings: EngineSettings) -> tuple[str, str]:
     """The engine for a source, and why; its size is looked at, and nothing is read."""
     from shoal.engines._duckdb import is_duckdb_file
-    from shoal.engines._text import is_text
+    from shoal.engines._files import is_text, parquet_files
 
     if engine not in ENGINES:
         raise InputError(f"There is no engine '{engine}'; known are {', '.join(ENGINES)}.")
@@ -263,7 +269,7 @@ def chosen_engine(source: Any, engine: str, settings: EngineSettings) -> tuple[s
             return "memory", "the source is a release in one file"
         if is_text(path):
             return "duckdb", "the source is a folder of CSV files"
-        if next(path.rglob("*.parquet"), None) is None:
+        if not parquet_files(path):
             return "memory", "the folder has no files of Parquet or CSV"
         return "duckdb", "the source is a folder of Parquet files"
     if not path.is_file():
@@ -308,7 +314,11 @@ def _workshop(settings: EngineSettings, beside: Path | None) -> Iterator[Path]:
 
     parent = Path(settings.temporary) if settings.temporary else beside
     parent = Path(tempfile.gettempdir()) if parent is None else parent
-    make_parents(parent / "x")
+    try:
+        make_parents(parent / "x")
+    except OSError as cause:
+        why = cause.strerror or "the system refuses it"
+        raise ReleaseError(f"A folder cannot be made at '{parent}': {why}.") from None
     with workshop(parent) as folder:
         yield folder
 

@@ -28,18 +28,28 @@ from shoal.engines._engine import (
     Function,
     Rows,
     check_names,
+    memory_of,
     refuse_too_many,
 )
+from shoal.engines._files import (
+    LONG,
+    PATTERNS,
+    TextColumn,
+    check_parquet,
+    is_text,
+    listed,
+    parquet_files,
+    partition_keys,
+    text_files,
+)
 from shoal.engines._parts import ROWS_OF_A_PART, Shards, write_frame
-from shoal.engines._text import LONG, PATTERNS, TextColumn, is_text, listed, text_files
 from shoal.errors import InputError, MissingExtra, ReadError
 from shoal.randomness import SecretStream
 from shoal.workflow import EngineSettings
 
 #: Text columns with at most so many values are counted by number.
 _MOST_LEVELS = 100_000
-_LEAST_MEMORY = 150_000_000
-_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
+_LEAST_MEMORY = 160_000_000
 
 
 class DuckDb(Engine):
@@ -63,31 +73,15 @@ class DuckDb(Engine):
         self._set("temp_directory", str(spill))
         self._encrypt()
         if settings.memory_limit is not None:
-            self._set("memory_limit", settings.memory_limit)
-            # a third is for DuckDB, the rest for the combinations and rows that Python holds
-            self._set("memory_limit", f"{self._holds() // 3}B")
-            if self._holds() < _LEAST_MEMORY:
-                raise InputError(
-                    f"The memory limit '{settings.memory_limit}' is too small; give 500MB or more."
-                )
+            # a quarter is for DuckDB, the rest for the combinations and rows that Python holds
+            share = max(_LEAST_MEMORY, memory_of(settings.memory_limit) // 4)
+            self._set("memory_limit", f"{share}B")
         self._set("threads", str(os.cpu_count() or 1))
         self.database.execute("SET preserve_insertion_order = true")
         self.database.execute("SET enable_progress_bar = false")
 
-    def _holds(self) -> int:
-        """How many bytes DuckDB may hold."""
-        told = self.query("SELECT current_setting('memory_limit') AS told")["told"][0]
-        number, unit = told.split()
-        return int(float(number) * 1024 ** _UNITS.index(unit))
-
     def _set(self, name: str, value: str) -> None:
-        try:
-            self.database.execute(f"SET {name} = '{value.replace(chr(39), chr(39) * 2)}'")
-        except self._duckdb.Error:
-            raise InputError(
-                f"DuckDB does not take '{value}' as its {name.replace('_', ' ')}; write it as "
-                "'2GB' or '500MB'."
-            ) from None
+        self.database.execute(f"SET {name} = '{value.replace(chr(39), chr(39) * 2)}'")
 
     def _encrypt(self) -> None:
         """Encrypt what is spilled; by OpenSSL where DuckDB's extension for it is installed."""
@@ -108,7 +102,7 @@ class DuckDb(Engine):
         return found
 
     def quote(self, name: str) -> str:
-        return '"' + name.replace('"', '""') + '"'
+        return _quoted(name)
 
     def view(self, text: str) -> str:
         name = self._fresh()
@@ -143,12 +137,15 @@ class DuckDb(Engine):
 
     def _grouped(self, text: str, columns: Sequence[str]) -> pl.DataFrame:
         """The answer to a grouping, fetched only where it fits."""
+        import pyarrow
+
         name = self._fresh()
         with _in_words():
             self.database.execute(f"CREATE TABLE {name} AS {text}")
         refuse_too_many(int(self.query(f"SELECT count(*) AS n FROM {name}")["n"][0]), columns)
-        found = self.query(f"SELECT * FROM {name}")
+        found = self.query(f"SELECT * FROM {name}").rechunk()
         self.database.execute(f"DROP TABLE {name}")
+        pyarrow.default_memory_pool().release_unused()  # what was handed over, and is copied now
         return found
 
     def _few_values(self, rows: Rows, quoted: str) -> pl.Series | None:
@@ -228,10 +225,12 @@ class DuckDb(Engine):
         if is_text(path):
             return self._rows_of_text(path)
         if path.is_dir() or path.suffix.lower() in (".parquet", ".pq"):
-            files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
+            files = parquet_files(path)
             if not files:
                 raise ReadError(f"There is no file of Parquet or CSV in '{path}'.")
             return self.read(files, base=path)
+        if not path.exists():
+            raise ReadError(f"There is no file '{path}'; check its name and the current folder.")
         raise ReadError(
             f"The engine 'duckdb' reads Parquet, CSV and tables of DuckDB, not '{path.name}'; "
             "convert it to Parquet first."
@@ -240,8 +239,9 @@ class DuckDb(Engine):
     def read(self, files: Sequence[Path], base: Path | None = None) -> Rows:
         """Files of Parquet; the key of a row is its place in its file, below that of the file."""
         listed = ", ".join("'" + str(f).replace("'", "''") + "'" for f in files)
-        hive = base is not None and base.is_dir() and any("=" in str(f.parent) for f in files)
-        options = f"union_by_name = {len(files) > 1}, hive_partitioning = {hive}".lower()
+        check_parquet(files)
+        keys, without = _partitions(files, base) if base is not None and base.is_dir() else ([], "")
+        options = f"union_by_name = {len(files) > 1}, hive_partitioning = {bool(keys)}".lower()
         import pyarrow.parquet as pq
 
         name = self._fresh()
@@ -249,7 +249,7 @@ class DuckDb(Engine):
             check_names(pq.read_schema(files[0]).names)
             self.database.execute(
                 f"CREATE VIEW {name} AS "
-                f"SELECT ((file_index << 40) + file_row_number)::BIGINT AS {ROW}, * "
+                f"SELECT ((file_index << 40) + file_row_number)::BIGINT AS {ROW}, *{without} "
                 f"FROM read_parquet([{listed}], {options})"
             )
         return self._described(name)
@@ -516,6 +516,25 @@ class DatabaseTable:
             database.close()
 
 
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _partitions(files: Sequence[Path], base: Path) -> tuple[set[str], str]:
+    """The columns that folders below a source stand for, and those above it to leave out."""
+    inside = {part for file in files for part in file.relative_to(base).parts[:-1]}
+    keys, others = partition_keys(inside), partition_keys(base.absolute().parts)
+    import pyarrow.parquet as pq
+
+    if keys and others & {*keys, *pq.read_schema(files[0]).names}:
+        raise ReadError(
+            "A folder above the source is called like a column ('column=value'), and DuckDB would "
+            "take its value for that of every row; give the folder another name."
+        )
+    without = ", ".join(map(_quoted, sorted(others)))
+    return keys, f" EXCLUDE ({without})" if keys and others else ""
+
+
 def is_duckdb_file(source: Any) -> bool:
     """Whether a source is a file of DuckDB, by its name or its URI."""
     text = os.fspath(source).lower() if isinstance(source, (str, os.PathLike)) else ""
@@ -566,7 +585,7 @@ def _in_words() -> Iterator[None]:
             "DuckDB needs more memory than its limit; raise 'memory_limit', or free space where "
             "'temporary' is. Nothing was written."
         ) from None
-    except duckdb.IOException as error:
+    except (duckdb.IOException, duckdb.InvalidInputException) as error:
         full = "No space left" in str(error)
         raise ReadError(
             "The disk is full where DuckDB spills; free space there, or give another folder as "

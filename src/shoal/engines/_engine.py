@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -350,6 +351,22 @@ class Engine(ABC):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+#: With less neither DuckDB nor Spark starts.
+_LEAST_MEMORY = 450_000_000
+
+
+def memory_of(limit: str) -> int:
+    """How many bytes a limit of memory is; InputError where it is none, or too small."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt])(i?)b?", limit.strip().lower())
+    if found is None:
+        raise InputError(f"'{limit}' is no memory limit; write it as '2GB' or '500MB'.")
+    unit = 1024 if found[3] else 1000
+    count = int(float(found[1]) * unit ** ("kmgt".index(found[2]) + 1))
+    if count < _LEAST_MEMORY:
+        raise InputError(f"The memory limit '{limit}' is too small; give 500MB or more.")
+    return count
 
 
 def _used_up() -> InputError:

@@ -469,10 +469,9 @@ class Comparison:
             raise DoesNotApply(
                 "The classes are too many to be held, so that links are not sought among them."
             )
-        assert self.after.times is not None
-        counted: pl.DataFrame = self.after.frame.select(names)
-        counted = counted.with_columns(pl.Series("times", self.after.times))
-        counted = counted.group_by(names).agg(pl.col("times").sum())
+        groups = self.after.group(names)
+        counted = pl.DataFrame([_values(self.after, name, groups.first_rows) for name in names])
+        counted = counted.with_columns(pl.Series("times", groups.rows))
         mine: pl.DataFrame = released.frame.select(names)
         taken = mine.group_by(names).agg(pl.len().cast(pl.Int64).alias("mine"))
         left = counted.join(taken, on=names, how="left", nulls_equal=True).with_columns(
@@ -484,6 +483,13 @@ class Comparison:
         table = _table(both, roles_on(self.roles, list(names))).on_record(keys, ())
         each = np.append(np.ones(len(mine), np.int64), left["times"].to_numpy())
         return table.tallied(each)
+
+
+def _values(table: Table, name: str, rows: Integers) -> pl.Series:
+    """The values of some rows; those of all rows are not made, since a table may have many."""
+    codes = table.codes(name)
+    levels: pl.Series = codes.levels.extend_constant(None, 1)  # the code of what is missing
+    return levels.gather(codes.codes[rows].astype(np.int64)).alias(name)
 
 
 def _table(frame: pl.DataFrame, roles: Roles) -> Table:

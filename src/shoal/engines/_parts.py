@@ -8,6 +8,7 @@ it came from.
 from __future__ import annotations
 
 import io
+import math
 import os
 import secrets
 from collections.abc import Iterator, Sequence
@@ -22,21 +23,21 @@ from shoal.kernels.arrays import Integers
 from shoal.randomness import SecretStream
 from shoal.table import Table
 
-#: About so many rows are in a part.
-ROWS_OF_A_PART = 1_000_000
+#: About so many rows are in a part, and at most about so many bytes of memory.
+ROWS_OF_A_PART, BYTES_OF_A_PART = 500_000, 100 << 20
 _PLACE = HIDDEN + "place"
 #: What the name of a column of the private half begins with that says whose row it is.
 OWNER = "unit: "
-#: A shard is written when so many bytes of it are waiting.
-_WAITING = 4 << 20
+#: A shard is written when so many bytes of it are waiting, or its share of those of all shards.
+_WAITING, _ALL_WAITING = 4 << 20, 128 << 20
 #: So many rows for each shard are dealt out together.
 _WORTH_DEALING = 10_000
 _NONCE = 16
 
 
-def parts_for(rows: int) -> int:
-    """Into how many parts so many rows go."""
-    return max(1, -(-rows // ROWS_OF_A_PART))
+def parts_for(rows: int, width: float = 0.0) -> int:
+    """Into how many parts so many rows of a width in bytes go."""
+    return max(1, -(-rows // ROWS_OF_A_PART), math.ceil(rows * width / BYTES_OF_A_PART))
 
 
 def part_name(number: int) -> str:
@@ -54,12 +55,14 @@ class Shards:
         self._arrived: list[pl.DataFrame] = []
         self._waiting: list[list[pl.DataFrame]] = [[] for _ in range(count)]
         self._bytes = [0] * count
+        self._most = max(1 << 16, min(_WAITING, _ALL_WAITING // count))
 
     def add(self, frame: pl.DataFrame) -> None:
         """Deal out some rows, when enough of them have come to be worth it."""
         self._arrived.append(frame)
         enough = min(_WORTH_DEALING * self._count, ROWS_OF_A_PART)
-        if sum(one.height for one in self._arrived) >= enough:
+        rows = sum(one.height for one in self._arrived)
+        if rows >= enough or sum(one.estimated_size() for one in self._arrived) > BYTES_OF_A_PART:
             self._deal()
 
     def _deal(self) -> None:
@@ -74,7 +77,7 @@ class Shards:
         ).items():
             self._waiting[number].append(part)
             self._bytes[number] += int(part.estimated_size())
-            if self._bytes[number] > _WAITING:
+            if self._bytes[number] > self._most:
                 self._flush(number)
 
     def _flush(self, number: int) -> None:

@@ -135,7 +135,7 @@ def protect_on(
     total = rows.count()
     if total == 0:
         raise InputError("The source has no records.")
-    _check_people(rows, roles, total)
+    width = _check_people(rows, roles, total)
     before, assessed = tally_before(rows, roles, plan.require)
     for requirement in plan.require:
         if isinstance(requirement, PrivacyModel):
@@ -151,7 +151,7 @@ def protect_on(
     _refuse_nothing(course)
     stage("Writing the parts", 0.5, 0.8)
     order = SecretStream.from_state(None).derive("row-order")
-    engine.write(course.rows, workshop / "parts", order, parts_for(course.total))
+    engine.write(course.rows, workshop / "parts", order, parts_for(course.total, width))
     files = tuple(sorted((workshop / "parts" / "public").iterdir()))
     stage("Verifying what the plan requires", 0.8, 0.9)
     written = engine.read(files)
@@ -240,8 +240,11 @@ def check_plan(plan: Plan) -> Roles:
     return roles
 
 
-def _check_people(rows: Rows, roles: Roles, total: int) -> None:
-    """Refuse columns that name people undeclared, and persons with several rows unsaid."""
+def _check_people(rows: Rows, roles: Roles, total: int) -> float:
+    """Refuse columns that name people undeclared, and persons with several rows unsaid.
+
+    What comes back is how many bytes a row takes.
+    """
     look = SecretStream.from_state(None).derive("look")
     some = rows.engine.sample(rows, SAMPLED, look, total)
     table = Table(some.select(rows.columns)).with_roles(roles, released=True)
@@ -253,6 +256,7 @@ def _check_people(rows: Rows, roles: Roles, total: int) -> None:
             "them under 'identifiers', or under 'insensitive' if they may leave."
         )
     refuse_unknown_owners(table, rows.repeats, total)
+    return some.estimated_size() / max(1, some.height)
 
 
 def _refuse_nothing(course: Course) -> None:

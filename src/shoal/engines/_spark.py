@@ -9,6 +9,7 @@ depends on where a row happens to be is used, so a task that is done again gives
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import re
 import secrets
@@ -32,7 +33,19 @@ from shoal.engines._engine import (
     Function,
     Rows,
     check_names,
+    memory_of,
     refuse_too_many,
+)
+from shoal.engines._files import (
+    LONG,
+    PATTERNS,
+    TextColumn,
+    TextFiles,
+    check_parquet,
+    is_text,
+    listed,
+    parquet_files,
+    text_files,
 )
 from shoal.engines._parts import part_name
 from shoal.engines._spark_tasks import (
@@ -42,12 +55,12 @@ from shoal.engines._spark_tasks import (
     Placed,
     Written,
     applying,
+    checking,
     held_kinds,
     held_schema,
     in_words,
     mapping,
 )
-from shoal.engines._text import LONG, PATTERNS, TextColumn, is_text, listed, text_files
 from shoal.errors import DisclosureWarning, InputError, MissingExtra, ReadError
 from shoal.randomness import SecretStream
 from shoal.workflow import EngineSettings
@@ -56,6 +69,10 @@ _CHUNK = HIDDEN + "chunk"
 #: What Spark calls types that have another name elsewhere.
 _TYPES = {"TIMESTAMP": "TIMESTAMP_NTZ"}
 _FILE = HIDDEN + "file"
+#: So many seconds lie between two looks at what the executors have written.
+_GLANCE = 0.5
+#: A byte beyond ASCII in the name of a partition.
+_ESCAPED = re.compile("%[89A-Fa-f][0-9A-Fa-f]")
 
 
 class Spark(Engine):
@@ -128,14 +145,17 @@ class Spark(Engine):
 
         def cancel(number: int, frame: Any) -> None:
             stopped.append(number)
+            logging.disable(logging.ERROR)  # what calls Java would log where it was stopped
             self._cancel(session)
             before(number, frame)
 
+        told = logging.root.manager.disable
         signal.signal(signal.SIGINT, cancel)
         try:
             yield stopped
         finally:
             signal.signal(signal.SIGINT, before)
+            logging.disable(told)
 
     # -- questions
 
@@ -204,10 +224,18 @@ class Spark(Engine):
                 f"'{Path(path).name}'; convert it to Parquet, or give it as a DataFrame that "
                 "spark.read has made of it."
             )
-        local = os.path.exists(path)
-        if os.path.isdir(path) and not any(Path(path).rglob("*.parquet")):
+        if not os.path.exists(path):
+            return self._read([path], merged=True)
+        files = parquet_files(Path(path))
+        if not files:
             raise ReadError(f"There is no file of Parquet or CSV in '{path}'.")
-        return self._read([_address(Path(path)) if local else path], merged=True)
+        check_parquet(files)
+        if any(_ESCAPED.search(str(file.relative_to(path).parent)) for file in files):
+            raise ReadError(
+                "A folder of the source is named with escaped letters ('%E4'), which Spark takes "
+                "for others; write the letters themselves, or use the engine 'duckdb'."
+            )
+        return self._read([_address(Path(path))], merged=True, only="*.parquet")
 
     def _rows_of_text(self, path: Path) -> Rows:
         """Files of text: the types are those that reading them whole would find."""
@@ -225,6 +253,7 @@ class Spark(Engine):
         }
         names = ", ".join(f"{self.quote(column.name)} STRING" for column in text.columns)
         with self._working() as session:
+            self._check_records(text)
             read = session.read.options(**options).schema(names)
             frame = read.csv([_address(file) for file in text.files])
             shown = [
@@ -235,6 +264,14 @@ class Spark(Engine):
             raw = self._numbered(frame.selectExpr(*shown))
             typed = [f"{self._cast(c, raw)} AS {self.quote(c.name)}" for c in text.columns]
             return self._described(session.table(raw.name).selectExpr(ROW, *typed))
+
+    def _check_records(self, text: TextFiles) -> None:
+        """Look at every file of text in a task: Spark itself lets open quotes pass."""
+        import pyarrow
+
+        files = self.session.createDataFrame(pyarrow.table({_FILE: [str(f) for f in text.files]}))
+        look = checking(text.delimiter, len(text.columns))
+        _fetched(files.mapInArrow(look, f"{_TIMES} BIGINT"))
 
     def _cast(self, column: TextColumn, raw: Rows) -> str:
         """A column in the first type that all its texts have."""
@@ -259,13 +296,13 @@ class Spark(Engine):
     def read(self, files: Sequence[Path]) -> Rows:
         return self._read([_address(Path(file)) for file in files], merged=False)
 
-    def _read(self, paths: Sequence[str], *, merged: bool) -> Rows:
+    def _read(self, paths: Sequence[str], *, merged: bool, only: str = "*") -> Rows:
         """Files of Parquet; the key of a row is its place in its file, below that of the file."""
         import pyarrow
         from pyspark.sql import functions
 
         with self._working() as session:
-            frame = session.read.option("mergeSchema", merged).parquet(*paths)
+            frame = session.read.options(mergeSchema=merged, pathGlobFilter=only).parquet(*paths)
             check_names(frame.columns)
             about = frame.metadataColumn("_metadata")
             frame = frame.withColumns(
@@ -291,7 +328,7 @@ class Spark(Engine):
         self._stages.append(stage)
         stage.mkdir(mode=0o700)
         keyed = frame.withColumn(ROW, functions.monotonically_increasing_id())
-        address = _address(stage)
+        address = _address(stage / "rows")  # Spark gives modes of its own to what it makes
         keyed.write.mode("overwrite").option("compression", "zstd").parquet(address)
         return self._described(self.session.read.parquet(address))
 
@@ -416,7 +453,7 @@ class Spark(Engine):
         placed = self.mapped(rows, Placed(order.key_hex, parts), rows.schema, hidden=hidden)
         sizes: dict[str, pl.DataType] = {SHARD: pl.Int64(), _TIMES: pl.Int64()}
         writing = Written(str(place), tuple(rows.schema))
-        with self._working():
+        with self._working(), self._watched(place / "public", parts):
             chain = Chain((), _kinds(placed)).then(writing, sizes)
             done = _fetched(self._grouped(self._frame(placed), SHARD, chain, sizes))
         for attempt in place.glob("attempt-*"):  # of a task that was lost
@@ -424,6 +461,25 @@ class Spark(Engine):
         for number, part in enumerate(done[SHARD].sort().to_list()):
             for half in ("public", "private"):
                 self._renumber(place / half, part, number)
+
+    @contextlib.contextmanager
+    def _watched(self, folder: Path, parts: int) -> Iterator[None]:
+        """Tell how many parts are there, while they are written."""
+        over = threading.Event()
+
+        def look() -> None:
+            while not over.wait(_GLANCE):
+                self.done(min(1.0, len(list(folder.iterdir())) / parts))
+
+        watching = threading.Thread(target=look, daemon=True)
+        if self.progress is not None:
+            watching.start()
+        try:
+            yield
+        finally:
+            over.set()
+            if self.progress is not None:
+                watching.join()
 
     def _renumber(self, folder: Path, old: int, new: int) -> None:
         """Give a part its number without gaps; a part that is not there was written elsewhere."""
@@ -555,16 +611,8 @@ def _options(settings: EngineSettings, private: Path) -> dict[str, str]:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.warehouse.dir": str(spill / "warehouse"),
         "spark.driver.maxResultSize": "0",
-        "spark.driver.memory": _java_size(settings.memory_limit or "2GB"),
+        "spark.driver.memory": f"{memory_of(settings.memory_limit or '2GB') >> 20}m",
     }
     if (settings.master or "local").startswith("local"):
         options |= {"spark.local.dir": str(spill), "spark.driver.host": "127.0.0.1"}
     return options
-
-
-def _java_size(text: str) -> str:
-    """An amount of memory as Java has it: '2GB' is '2g'."""
-    found = re.fullmatch(r"(\d+)\s*([kmgt])i?b?", text.strip().lower())
-    if found is None:
-        raise InputError(f"Spark does not take '{text}' as its memory; write '2GB' or '500MB'.")
-    return found[1] + found[2]

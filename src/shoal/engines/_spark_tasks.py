@@ -23,7 +23,8 @@ import numpy as np
 import polars as pl
 
 from shoal import errors
-from shoal.engines._engine import _TIMES, HIDDEN, PART, ROW, Function
+from shoal.engines._engine import _TIMES, HIDDEN, PART, ROW, Function, in_one_sentence
+from shoal.engines._files import check_records
 from shoal.engines._parts import part_name, write_frame
 from shoal.errors import InputError, ReadError, ShoalError
 from shoal.randomness import SecretStream
@@ -127,6 +128,20 @@ def applying(chain: Chain) -> Callable[[Any], Any]:
     return run
 
 
+def checking(delimiter: str, width: int) -> Callable[[Any], Any]:
+    """A look at files of text, given by their paths: how many records each has."""
+
+    def run(batches: Any) -> Any:
+        import pyarrow
+
+        for batch in batches:
+            with in_a_task():
+                found = [check_records(Path(p), delimiter, width) for p in batch[0].to_pylist()]
+            yield pyarrow.RecordBatch.from_arrays([pyarrow.array(found, "int64")], [_TIMES])
+
+    return run
+
+
 def _gathered(batches: Any) -> Iterator[list[Any]]:
     held: list[Any] = []
     for batch in batches:
@@ -204,7 +219,8 @@ class TaskFailed(Exception):
 def in_a_task() -> Iterator[None]:
     """Raise nothing from a task that could quote a cell."""
     try:
-        yield
+        with in_one_sentence():
+            yield
     except Exception as error:
         sentence = str(error) if isinstance(error, ShoalError) else None
         packed = json.dumps([type(error).__name__, sentence]).encode()
@@ -263,5 +279,6 @@ _KNOWN = {
     "'spark.driver.maxResultSize'.",
     "FAILED_READ_FILE": "Spark cannot read a file of the source: it is damaged or was removed.",
     "CANNOT_MERGE_SCHEMAS": "The files of the source do not have the same types.",
+    "UNSUPPORTED_TIME_TYPE": "Spark has no type for times of day; make such columns texts.",
     "All masters are unresponsive": "No master of Spark answers under 'master'.",
 }

@@ -59,8 +59,9 @@ from shoal.workflow._require import plain
 #: So many rows are in a chunk: the kernels are quick with them, and little is lost at the cuts.
 CHUNK = 100_000
 _SAMPLED = 200_000
-#: So many of them are masked with and without chunks, at least so many in each.
-_TRIED, _LEAST = 20_000, 1_000
+#: At least so many of them in each chunk are masked with and without chunks; of values that are
+#: no quantities so many in all, since comparing them takes longer.
+_LEAST, _TRIED = 5_000, 20_000
 
 
 @dataclass
@@ -424,7 +425,8 @@ def _by_chunks(step: Masker, course: Course) -> None:
     rows, stream = course.rows, SecretStream.from_state(None)
     named: Sequence[str] | None = getattr(step, "columns", None)
     columns = list(course.roles.quasi_identifiers if named is None else named)
-    sample = rows.engine.sample(rows, _SAMPLED, stream.derive("chunks"), course.total)
+    seen = replace(rows, schema=rows.kinds(columns), hidden={})
+    sample = rows.engine.sample(seen, _SAMPLED, stream.derive("chunks"), course.total)
     smallest = 2 * int(getattr(step, "k", 2))
     tree = cuts_of(sample, columns, course.total, chunk=max(CHUNK, 4 * smallest))
     number = len(course.records)
@@ -457,9 +459,11 @@ def _lost_at_cuts(
     """
     if not tree.cuts or not isinstance(step, (Microaggregate, Swap)):
         return {}
-    some = sample.head(_TRIED).select(_in_deviations(sample[name]) for name in columns)
-    chunks = min(len(tree.cuts) + 1, _TRIED // _LEAST)
-    cuts = cuts_of(some, columns, some.height, chunk=max(_LEAST, some.height // chunks))
+    some = sample.select(_in_deviations(sample[name]) for name in columns)
+    if not all(kind.is_float() for kind in some.schema.values()):
+        some = some.head(_TRIED)
+    chunk = max(_LEAST, some.height // (len(tree.cuts) + 1))
+    cuts = cuts_of(some, columns, some.height, chunk=chunk)
     places = pl.Series(HIDDEN + "chunk", cuts.chunks(some))
     parts = some.with_columns(places).partition_by(places.name, include_key=False)
     whole = _lost_in_groups(some, step.k)

@@ -216,8 +216,8 @@ def check_roles(
     empty = [name for name in roles.quasi_identifiers if columns[name].missing_count == rows]
     if empty:
         raise RolesError(
-            f"The quasi-identifier {quoted(empty)} has no value in any of the {rows} rows; "
-            "leave it out of the quasi-identifiers or read the column again."
+            f"The quasi-identifier {quoted(empty)} has no value in any row; leave it out of "
+            "the quasi-identifiers or read the column again."
         )
     if roles.weight is not None:
         _check_weight(columns[roles.weight].series)

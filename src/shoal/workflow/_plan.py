@@ -56,8 +56,8 @@ class EngineSettings:
     Parameters
     ----------
     memory_limit : str, optional
-        What a run on DuckDB is to hold in memory, as ``"2GB"``: a third is for DuckDB, which spills
-        the rest to disk.
+        What a run on DuckDB is to hold in memory, as ``"2GB"``: a quarter is for DuckDB, which
+        spills the rest to disk.
     temporary : str, optional
         The folder for what is spilled; on a cluster, one that all workers reach.
     master : str, optional

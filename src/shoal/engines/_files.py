@@ -1,6 +1,7 @@
-"""Files of text for an engine: how they are written, and the types that all their records have.
+"""Files for an engine: which are data, how text is written, and the types of its columns.
 
-The first records are read as memory reads them. What they tell of a column is then asked of all
+Of a folder those files count that no program hides or has not finished, as Spark has it. The first
+records of text are read as memory reads them. What they tell of a column is then asked of all
 records in SQL, by the same patterns, and where it does not hold the next wider type is tried: an
 integer, a number, a text.
 """
@@ -11,10 +12,11 @@ import csv
 import gzip
 import io
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
+from urllib.parse import unquote
 
 from shoal.errors import ReadError
 from shoal.table import read
@@ -72,18 +74,72 @@ def is_text(path: Path) -> bool:
     """Whether a path is a file of delimited text, or a folder of such files and no Parquet."""
     if not path.is_dir():
         return path.name.lower().endswith(ENDINGS)
-    return next(path.rglob("*.parquet"), None) is None and bool(_files(path))
+    return not parquet_files(path) and bool(_found(path, ENDINGS))
 
 
-def _files(path: Path) -> list[Path]:
-    if not path.is_dir():
-        return [path]
-    return [f for f in sorted(path.rglob("*")) if f.is_file() and f.name.lower().endswith(ENDINGS)]
+def parquet_files(path: Path) -> list[Path]:
+    """A file of Parquet, or those of a folder."""
+    return _found(path, (".parquet",)) if path.is_dir() else [path]
+
+
+def _found(path: Path, endings: tuple[str, ...]) -> list[Path]:
+    return [
+        file
+        for file in sorted(path.rglob("*"))
+        if file.name.lower().endswith(endings)
+        and not any(map(_is_hidden, file.relative_to(path).parts))
+        and file.is_file()
+    ]
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith(".") or (name.startswith("_") and "=" not in name)
+
+
+def check_parquet(files: Sequence[Path]) -> None:
+    """Raise ReadError for a file that is not Parquet, or has other types than one before."""
+    import pyarrow
+    import pyarrow.parquet as pq
+
+    known: dict[str, tuple[str, Path]] = {}
+    for file in files:
+        if not file.exists():
+            raise ReadError(f"There is no file '{file}'; check its name and the current folder.")
+        try:
+            schema = pq.read_schema(file)
+        except (pyarrow.ArrowException, OSError):
+            raise ReadError(
+                f"'{file.name}' cannot be read as Parquet: it is damaged or of another format."
+            ) from None
+        for column in schema:
+            kind = _sort_of(column.type)
+            first, where = known.setdefault(column.name.casefold(), (kind, file))
+            if kind != first:
+                raise ReadError(
+                    f"Column '{column.name}' holds {first} in '{where.name}' and {kind} in "
+                    f"'{file.name}'; a folder is one table, with the same types in each file."
+                )
+
+
+def _sort_of(kind: Any) -> str:
+    """What a type of Arrow holds, as far as types may differ between files."""
+    import pyarrow.types as of
+
+    if of.is_integer(kind) or of.is_floating(kind) or of.is_decimal(kind):
+        return "numbers"
+    if of.is_string(kind) or of.is_large_string(kind) or of.is_dictionary(kind):
+        return "texts"
+    return "dates" if of.is_date(kind) or of.is_timestamp(kind) else str(kind)
+
+
+def partition_keys(folders: Iterable[str]) -> set[str]:
+    """The columns that names of folders such as 'year=2026' stand for."""
+    return {unquote(name.partition("=")[0]) for name in folders if "=" in name}
 
 
 def text_files(path: Path, scratch: Path) -> TextFiles:
     """How the files are written; ReadError where they differ or are not text in UTF-8."""
-    files = _files(path)
+    files = _found(path, ENDINGS) if path.is_dir() else [path]
     rows, delimiter = _first_records(files[0])
     for other in files[1:]:
         records, mark = _first_records(other, 1)
@@ -99,6 +155,8 @@ def text_files(path: Path, scratch: Path) -> TextFiles:
     head.write_text(written.getvalue(), encoding="utf-8")
     try:
         table = read(head, delimiter=delimiter)
+    except ReadError as error:
+        raise ReadError(str(error).replace(str(head), files[0].name)) from None
     finally:
         head.unlink()
     columns = []
@@ -111,7 +169,29 @@ def text_files(path: Path, scratch: Path) -> TextFiles:
     return TextFiles(tuple(files), delimiter, tuple(columns))
 
 
+def check_records(path: Path, delimiter: str, width: int) -> int:
+    """How many records a file of text has; ReadError where one is not written as it should be.
+
+    After a quote that is not closed, other records would be taken for a cell.
+    """
+    records = -1
+    try:
+        with _opened(path) as file:
+            for record in csv.reader(file, delimiter=delimiter, strict=True):
+                if len(record) not in (0, width):
+                    raise csv.Error
+                records += bool(record)
+    except (OSError, UnicodeDecodeError, csv.Error, EOFError):
+        raise ReadError(
+            f"Record {records + 2:,} of '{path.name}' is not written as CSV with {width} columns: "
+            "a quote is open, or a field too much or missing. Mend it."
+        ) from None
+    return records
+
+
 def _first_records(path: Path, count: int = _FIRST) -> tuple[list[list[str]], str]:
+    if not path.exists():
+        raise ReadError(f"There is no file '{path}'; check its name and the current folder.")
     try:
         with _opened(path) as file:
             header = file.readline()
