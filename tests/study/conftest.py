@@ -6,6 +6,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from shoal.study.figures import _style
+
+EVERY_FORMAT = _style.FORMATS
+
 
 @pytest.fixture
 def people_file(tmp_path):
@@ -22,3 +26,14 @@ def people_file(tmp_path):
     path = tmp_path / "people.parquet"
     frame.write_parquet(path)
     return path
+
+
+@pytest.fixture(autouse=True)
+def one_format(monkeypatch):
+    """Studies draw each figure once; the tests of figures draw them in every format."""
+    monkeypatch.setattr(_style, "FORMATS", ("svg",))
+
+
+@pytest.fixture
+def every_format(one_format, monkeypatch):
+    monkeypatch.setattr(_style, "FORMATS", EVERY_FORMAT)

@@ -46,7 +46,7 @@ FIGURES = {
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_it_is_kept_as_pictures_and_numbers(name, tmp_path):
+def test_it_is_kept_as_pictures_and_numbers(name, every_format, tmp_path):
     figure = FIGURES[name]()
     paths = figure.save(tmp_path / "figures", name)
     assert [path.suffix for path in paths] == [".svg", ".png", ".pdf", ".csv"]
@@ -57,7 +57,7 @@ def test_it_is_kept_as_pictures_and_numbers(name, tmp_path):
     assert len(rows) == 1 + len(figure.rows)
 
 
-def test_the_same_numbers_give_the_same_file(tmp_path):
+def test_the_same_numbers_give_the_same_file(every_format, tmp_path):
     for place in "ab":
         violins({"x": [1.0, 2.0, 3.0]}, ylabel="y").save(tmp_path / place, "v")
     for ending in ("svg", "pdf", "csv"):
@@ -138,7 +138,9 @@ LONG = [
         ),
     ],
 )
-def test_none_and_many_and_long_names_leave_room_for_the_picture(draw, names, tmp_path):
+def test_none_and_many_and_long_names_leave_room_for_the_picture(
+    draw, names, every_format, tmp_path
+):
     """Two dollars are no formula, a sign that the font lacks is no warning, and axes stay wide."""
     figure = draw(names)
     assert all(path.stat().st_size for path in figure.save(tmp_path, "figure"))

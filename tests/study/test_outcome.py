@@ -52,7 +52,7 @@ def design(people_file, **more):
     return Study.from_dict(given | more)
 
 
-def test_everything_is_written_down(people_file, tmp_path):
+def test_everything_is_written_down(people_file, tmp_path, every_format):
     out = tmp_path / "out"
     outcome = run_study(design(people_file), out, jobs=1)
     assert outcome.run.complete

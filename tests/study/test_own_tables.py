@@ -12,14 +12,12 @@ from shoal.study import Study, TableSource, built_in, built_in_studies, run_stud
 from shoal.study.builtin import _sampling
 from shoal.study.builtin._builtin import paper
 from shoal.study.data._tables import sources_of
-from shoal.study.figures import _style
 
 
 @pytest.fixture(autouse=True)
 def here(tmp_path, monkeypatch):
     monkeypatch.delenv("SHOAL_DATA", raising=False)
     monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path / "home"))
-    monkeypatch.setattr(_style, "FORMATS", ("svg",))
     monkeypatch.chdir(tmp_path)
 
 

@@ -26,7 +26,6 @@ from shoal.study.builtin._tradeoff import (
     figures,
     seen,
 )
-from shoal.study.figures import _style
 from shoal.utility.models import PRESETS
 
 
@@ -306,7 +305,6 @@ def small_tables(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     quick = {"logistic-regression": lambda _: {"C": (1.0,)}}
     monkeypatch.setitem(PRESETS, "carvalho-reduced", quick)
-    monkeypatch.setattr(_style, "FORMATS", ("svg",))
     return [TableSource(name, f"{name}.parquet", target="ill") for name in ("few", "codes")]
 
 

@@ -19,7 +19,7 @@ from shoal.table._roles import Roles
 from shoal.table._table import Table
 from shoal.table.storage._delimited import TextFile, recorded_columns
 from shoal.table.storage._formats import DELIMITER_OF
-from shoal.table.storage._formulas import Formulas, running
+from shoal.table.storage._formulas import Formulas, may_run, running
 from shoal.table.storage._read import in_recorded_types, read_columnar, read_frame
 from shoal.table.storage._size import check_file_size, check_memory, check_table_size
 from shoal.table.storage._types import Fields, as_text, dtypes_of
@@ -102,7 +102,8 @@ class ReleasedFile:
         """How many names, and fields at some places, a spreadsheet would run as formulas."""
         names = self._text.names if self.format in DELIMITER_OF else []
         count = int(running(pl.Series(names, dtype=pl.String)).sum())
-        for fields in (self._fields[place] for place in places):
+        asked = [self._fields[place] for place in places]
+        for fields in asked if may_run(fields.texts for fields in asked) else ():
             runs = running(fields.texts).fill_null(False).to_numpy()
             count += int(runs.sum() if fields.counts is None else fields.counts[runs].sum())
         return count

@@ -41,7 +41,7 @@ from shoal.table.columns._frames import (
     refuse_beyond_calendar,
     to_polars,
 )
-from shoal.table.storage._formulas import Formulas, running
+from shoal.table.storage._formulas import Formulas, may_run, running
 from shoal.table.storage._write import schema_of, write_columns
 from shoal.table.suggestion._owners import repeating_owners, undeclared_identifiers
 
@@ -447,13 +447,14 @@ class Table:
 
     def running_cells(self) -> dict[str, int]:
         """The text columns that have cells a spreadsheet would run as formulas, and how many."""
+        texts = {name: c.codes for name, c in self._columns.items() if c.dtype == pl.String}
+        if not may_run(codes.levels for codes in texts.values()):
+            return {}
         counts = {}
-        for name, column in self._columns.items():
-            if column.dtype == pl.String:
-                codes = column.codes
-                runs = running(codes.levels.alias("")).to_numpy()
-                records = codes.counts[: len(runs)]
-                counts[name] = int(records[runs].sum())
+        for name, codes in texts.items():
+            runs = running(codes.levels.alias("")).to_numpy()
+            records = codes.counts[: len(runs)]
+            counts[name] = int(records[runs].sum())
         return {name: count for name, count in counts.items() if count}
 
     def running_names(self) -> list[str]:

@@ -29,7 +29,7 @@ def sets_of_each(codes, single, size, owners):
 @given(seed=st.integers(0, 10_000), rows=st.integers(1, 40), columns=st.integers(1, 5))
 def test_equal_to_all_sets(seed, rows, columns):
     rng = np.random.default_rng(seed)
-    codes = np.unique(rng.integers(0, 4, (columns, rows)), axis=1).astype(np.int32)
+    codes = np.unique(rng.integers(0, 4, (columns, rows)), axis=1).astype(np.int32, order="C")
     tuples = codes.shape[1]
     single = rng.random(tuples) < 0.8
     owners = np.arange(tuples, dtype=np.int32)

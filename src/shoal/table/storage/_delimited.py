@@ -11,7 +11,7 @@ import polars as pl
 
 from shoal.errors import ReadError
 from shoal.table.columns._column import Column
-from shoal.table.storage._formulas import Formulas, restored
+from shoal.table.storage._formulas import Formulas, may_run, restored
 from shoal.table.storage._header import check_header, check_names
 from shoal.table.storage._infer import FIRST, first_texts, infer_types
 from shoal.table.storage._records import Shape, sample_rows, shape_of, without_blank_lines
@@ -144,10 +144,13 @@ def recorded_columns(
     neutralised = formulas == "neutralise"
     names = restored(pl.Series(file.names)).to_list() if neutralised else file.names
     check_recorded_names(names, dtypes, called)
+    read = list(zip(names, fields, strict=True))
+    written = (column.texts for name, column in read if dtypes[name] == pl.String)
+    marked = neutralised and may_run(written)
     columns = []
-    for name, column in zip(names, fields, strict=True):
+    for name, column in read:
         dtype, texts = dtypes[name], column.texts
-        if neutralised and dtype == pl.String:
+        if marked and dtype == pl.String:
             texts = restored(texts)
         values = in_recorded_type(texts.alias(name), dtype, called)
         columns.append(column_of(name, values, column.labels))

@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from shoal.table.suggestion import _check_digits as check
 from shoal.table.suggestion._column_names import known, without_accents
@@ -48,7 +49,7 @@ class Pattern:
             return False
         return self.check is None or self.check(value)
 
-    @property
+    @cached_property
     def fewest(self) -> int:
         """How many different values make a coincidence unlikely enough."""
         return max(1, math.ceil(math.log(_FALSE_ALARM) / math.log(self.chance)))
@@ -68,11 +69,13 @@ def best_pattern(
         named = pattern.kind in said
         if (pattern.named and not named) or (integers and not pattern.integers):
             continue
-        share = _match_share(pattern, values)
-        needed = pattern.named_share if named else pattern.share
         fewest = 1 if named else pattern.fewest
         if pattern.certain:
             fewest = min(fewest, len(values))
+        if len(values) < fewest:
+            continue
+        share = _match_share(pattern, values)
+        needed = pattern.named_share if named else pattern.share
         if share >= needed and share * len(values) >= fewest:
             found.append((pattern, share))
     return max(found, key=lambda pair: pair[1], default=None)
