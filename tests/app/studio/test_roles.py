@@ -14,9 +14,9 @@ import polars as pl
 import pytest
 
 from shoal import Roles, Table
-from shoal.app.studio.exposure import _counts
 from shoal.app.studio._dataset import StillReading
 from shoal.app.studio._pages import mark_of
+from shoal.app.studio.exposure import _counts
 from shoal.app.studio.exposure._counts import Counts
 from shoal.app.studio.exposure._exposure import Combinations, classes_by, crowds_by
 

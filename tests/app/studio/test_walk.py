@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+import signal
+from pathlib import Path
+
 import pytest
+
+from shoal import verify
+from shoal.app.demo import PEOPLE
 
 from .parts.browser import Person, chromium, messy_table
 from .parts.server import Server
+from .parts.walk import decide, finish, walk
 
 ROOMS = ("data", "roles", "risk", "hierarchies", "plan", "search", "compare", "release")
 
@@ -182,6 +191,45 @@ def test_the_theme_is_a_switch(person):
     person.go("roles")
     assert person.page.evaluate(paper) != before
     person.page.click("#theme")
+
+
+# -- the whole way
+
+
+def test_somebody_new_reaches_a_release(browser, tmp_path):
+    """From the demo's table to a release with k = 5 and l-diversity, and on after a kill."""
+    server = Server(Path(shutil.copy(PEOPLE, tmp_path / "people.csv")))
+    try:
+        person = Person.of(browser, server).enter()
+        folder = walk(person, lambda room: person.check_accessible())
+        facts = json.loads((folder / "public" / "release.json").read_text())
+        claims = {claim["claim"]: claim for claim in facts["claims"]}
+        assert set(claims) == {"k_anonymity", "l_diversity"}
+        assert claims["k_anonymity"]["measured"] >= 5
+        assert verify(folder, source=PEOPLE).holds
+        person.go("roles")
+        decide(person, "marital", "sensitive")
+        person.go("search")
+        person.page.click("text=Whole plans")
+        person.settle("#start-tune")
+        person.page.fill("#tune-max-risk", "0.1")
+        person.page.select_option("#tune-target", "diagnosis")
+        person.submit("#start-tune")
+        person.page.wait_for_selector(".job.running button")
+        person.page.locator(".job.running button").first.click()
+        finish(person)
+        assert "Go on" in person.text()
+        person.check()
+        server.stop(signal.SIGKILL)
+        server.start()
+        again = Person.of(browser, server).enter()
+        again.go("roles")
+        assert again.page.get_by_label("Role of marital", exact=True).input_value() == "sensitive"
+        again.go("release")
+        assert "changed" in again.text() or "not what it was" in again.text()
+        again.check()
+    finally:
+        server.close()
 
 
 # -- what another page of the same browser can do

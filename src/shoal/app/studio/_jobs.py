@@ -157,6 +157,7 @@ class Jobs:
         if not job.can_go_on:
             raise InputError("This job runs or is done; there is nothing to go on with.")
         facts = _read_json(job.folder / JOB) | {"started": time.time()}
+        self._end(job.folder)  # one that has told its outcome may still be leaving
         try:
             write_json(job.folder / JOB, facts)
             for name in (PROCESS, OUTCOME, PROGRESS):

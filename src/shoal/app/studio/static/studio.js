@@ -119,6 +119,29 @@ document.addEventListener("change", (event) => {
   if (form && !isSwapping) form.requestSubmit();
 });
 
+// Another screen begins at its top; the same one stays where it is, with its drawers open.
+let screen = location.pathname;
+let opened = [];
+document.addEventListener("htmx:beforeSwap", (event) => {
+  if (event.detail.target !== page()) return;
+  opened = [...page().querySelectorAll("details[id][open]")].map((drawer) => drawer.id);
+});
+document.addEventListener("htmx:pushedIntoHistory", (event) => {
+  const now = event.detail.path.split("?")[0];
+  if (now !== screen) {
+    opened = [];
+    window.scrollTo(0, 0);
+  }
+  screen = now;
+});
+document.addEventListener("htmx:afterSettle", () => {
+  for (const id of opened) document.getElementById(id)?.setAttribute("open", "");
+  opened = [];
+});
+window.addEventListener("popstate", () => {
+  screen = location.pathname;
+});
+
 // What is typed and not sent yet survives a new page, unless its own form was sent.
 const typed = () =>
   [...page().querySelectorAll("input[id]:not([type=hidden]):not([type=checkbox]):not([type=radio]), textarea[id]")]
