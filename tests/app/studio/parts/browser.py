@@ -63,6 +63,8 @@ class Person:
         refused = "Failed to load resource" in message.text
         if refused and any(code in message.text for code in self.expected):
             return  # a refusal that the page shows
+        if "frame is sandboxed" in message.text:
+            return  # the framed report has a script, which must not run there
         if message.type in ("error", "warning"):
             self.troubles.append(f"{message.type}: {message.text}")
 
