@@ -134,7 +134,13 @@ document.addEventListener("htmx:pushedIntoHistory", (event) => {
   }
   screen = now;
 });
+// On a phone the rooms are a row: the one that is open is to be seen.
+const showRoom = () => {
+  const here = document.querySelector("nav.rooms [aria-current]");
+  if (here) here.closest("ol").scrollLeft = here.offsetLeft - 16;
+};
 document.addEventListener("htmx:afterSettle", () => {
+  showRoom();
   for (const id of opened) document.getElementById(id)?.setAttribute("open", "");
   opened = [];
 });
@@ -169,4 +175,5 @@ document.addEventListener("htmx:afterRequest", (event) => {
   for (const option of form.querySelectorAll("option")) option.selected = option.defaultSelected;
 });
 
+showRoom();
 listen();
