@@ -124,7 +124,7 @@ def test_k_is_large_against_the_fragment(
     source = engine.written(frame, files=40)  # of 754 rows, or 500
     monkeypatch.setattr(_engine, "MOST_COMBINATIONS", 2000)
     monkeypatch.setattr(_steps, "CHUNK", 300)
-    for k in (1000,) if engine.name == "spark" else (10, 1000, 5000, 16_000, 30_162):
+    for k in (1000,) if engine.name == "spark" else (1000, 5000, 30_162):
         plan = sh.Plan([sh.Generalize("mondrian", k=k)], require=[sh.KAnonymity(k)], roles=roles)
         release = engine.protect(source, plan)
         smallest, _, classes, rows = _counted(release.masked.files, quasi, quasi[0])  # type: ignore[attr-defined]

@@ -273,14 +273,9 @@ def test_ctrl_c_cancels_the_jobs(spark, session, table, tmp_path):
 def test_a_frame_of_spark_goes_through_the_doors(session, tmp_path):
     from shoal.engines._spark import Spark
 
-    frame = people(900).with_columns(pl.Series("person", np.arange(900) // 3))
-    roles = sh.Roles(
-        unit=["person"],
-        quasi_identifiers=["sex"],
-        sensitive=["illness"],
-        insensitive=["age", "region", "amount"],
-    )
-    plan = sh.Plan([sh.Suppress(min_class_size=3)], require=[sh.KAnonymity(2)], roles=roles)
+    frame = people(900).drop("age", "amount")
+    roles = sh.Roles(quasi_identifiers=["sex", "region"], sensitive=["illness"])
+    plan = sh.Plan([sh.Suppress(min_class_size=40)], require=[sh.KAnonymity(40)], roles=roles)
     frame.write_parquet(tmp_path / "people.parquet")
     given = session.read.parquet(str(tmp_path / "people.parquet")).repartition(3)
     given.createOrReplaceTempView("people_as_table")

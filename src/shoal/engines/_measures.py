@@ -136,7 +136,7 @@ class Comparison:
         self, wanted: Sequence[str] | None = None, tell: Callable[[str, float], None] | None = None
     ) -> Assessment:
         """What classes say, and besides it the wanted measures; those of a release without."""
-        found = assess_release(self.after, None, declared=self.before.roles)
+        found = _assessed(self.after, self.before.roles)
         taken, left, failed = dict(found.measurements), dict(found.left_out), dict(found.failed)
         names = list(_OF_A_RELEASE if wanted is None else wanted)
         if self.population is not None and wanted is None:
@@ -536,7 +536,7 @@ def tally_before(rows: Rows, roles: Roles, require: Sequence[Any] = ()) -> tuple
     """
     try:
         found = tally_of(rows, roles, require, released=False)
-        return found, assess_release(found, None)
+        return found, _assessed(found)
     except TooManyCombinations:
         if any(isinstance(requirement, SensitiveModel) for requirement in require):
             raise
@@ -549,6 +549,13 @@ def tally_before(rows: Rows, roles: Roles, require: Sequence[Any] = ()) -> tuple
     count = int(classes.sum())
     facts = replace(assessed.classes, count=count, average=found.records / count)
     return found, replace(assessed, classes=facts)
+
+
+def _assessed(tally: Table, declared: Roles | None = None) -> Assessment:
+    """What classes say; what takes room for each combination is let go, as there are millions."""
+    found = assess_release(tally, None, declared=declared).without_records()
+    tally.let_go()
+    return found
 
 
 def _together(

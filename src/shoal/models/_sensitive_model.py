@@ -42,20 +42,23 @@ class ClassValues:
         """Count a column; a missing value is a value of its own, after all others."""
         codes = table.codes(column)
         width = max(1, codes.count)
-        values = codes.codes.astype(np.int64)
-        keys = table.classes.labels.astype(np.int64) * width + values
+        keys = table.classes.labels.astype(np.int64)
+        keys *= width
+        keys += codes.codes
         overall = codes.counts
         if table.has_persons:
             keys, _ = owned_pairs(keys, table.persons)
-            values, _ = owned_pairs(values, table.persons)
+            values, _ = owned_pairs(codes.codes, table.persons)
             overall = np.bincount(values, minlength=codes.count)
         if table.times is None or table.has_persons:
             pairs, counts = np.unique(keys, return_counts=True)
         else:
-            pairs, place = np.unique(keys, return_inverse=True)
-            counts = np.bincount(place, table.times, len(pairs))
+            order = np.argsort(keys)
+            keys = keys[order]
+            first = np.flatnonzero(np.diff(keys, prepend=-1))
+            pairs, counts = keys[first], np.add.reduceat(table.times[order], first)
         owners, of_pair = np.divmod(pairs, width)
-        return cls(table, column, owners, of_pair, counts.astype(np.int64), overall)
+        return cls(table, column, owners, of_pair, counts.astype(np.int64, copy=False), overall)
 
     @property
     def classes(self) -> Classes:

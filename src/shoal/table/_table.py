@@ -283,6 +283,14 @@ class Table:
             self._kept[key] = make()
         return self._kept[key]
 
+    def let_go(self) -> None:
+        """Forget all groupings but that of the classes; another is formed again when needed."""
+        known = (*map(self.column, self.roles.quasi_identifiers), self._past.owners)
+        own = {id(one) for one in known}
+        for key in list(self._kept):
+            if not {id(ref()) for ref in key[1:]} <= own:
+                del self._kept[key]
+
     def group(self, columns: Sequence[str]) -> Classes:
         """The rows grouped by equal values of any columns; sizes count rows."""
         return self._once(

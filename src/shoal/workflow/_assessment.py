@@ -6,7 +6,7 @@ import json
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Literal
@@ -220,6 +220,16 @@ class Assessment:
             for name, formula in _FORMULAS.items()
             if name in self.measurements
             and (values := self.measurements[name].per_record) is not None
+        )
+
+    def without_records(self) -> Assessment:
+        """The same without what was measured of each record, but for how the risk is spread."""
+        return replace(
+            self,
+            measurements={
+                name: one if name in _FORMULAS else replace(one, per_record=None)
+                for name, one in self.measurements.items()
+            },
         )
 
     def __getitem__(self, name: str) -> Measurement:

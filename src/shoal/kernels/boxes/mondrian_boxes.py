@@ -138,7 +138,7 @@ class MondrianBoxes:
         self._parts = _Parts(
             rows=_Rows(
                 columns=columns,
-                weights=np.stack([counts, population]).astype(np.int64),
+                weights=np.array([counts, population], np.int64),
                 places=np.empty((2, count), np.int32),
                 width=width,
             ),
@@ -148,12 +148,13 @@ class MondrianBoxes:
             stack=np.empty((count + 2, 2), np.int64),
             histogram=np.zeros(largest, np.int64),
             boxes=np.empty((2, most, width), np.int32),
-            around=np.full((most + 2, width, 4), -1, np.int32),
+            around=np.empty((most + 2, width, 4), np.int32),  # touched as far as parts wait
             cuts=np.empty((most, width, 4), np.int32),
             state=np.array([min(1, count), 0, 0], np.int64),
             labels=self.labels,
         )
         self._parts.stack[0] = 0, count
+        self._parts.around[0] = -1
 
     def advance(self) -> int:
         """Do about 50 ms of work; give how many combinations have their box."""

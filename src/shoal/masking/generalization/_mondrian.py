@@ -244,10 +244,15 @@ def _cut(
         if found.population is not None:
             units, counts, people, values = _with_population(found, units, counts, values)
     attributes = [axis.attribute for axis in axes]
-    if relaxed or len(values) or found.population is not None:
-        placed = placed[units]  # else each combination is cut once
+    every = not relaxed and not len(values) and found.population is None
     work = MondrianBoxes(
-        placed, counts, people, values, attributes, demand.conditions, relaxed=relaxed
+        placed if every else placed[units],  # each combination is cut once, or with its values
+        counts,
+        people,
+        values,
+        attributes,
+        demand.conditions,
+        relaxed=relaxed,
     )
     done = 0
     while done < len(counts):
