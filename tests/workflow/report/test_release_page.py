@@ -31,10 +31,10 @@ def test_a_template_is_compiled_once(tmp_path, monkeypatch) -> None:
 
     monkeypatch.setattr(jinja2.Environment, "compile", compiling)
     for _ in range(2):
-        _render._environment.__wrapped__().get_template("release.html.j2")
+        _render.environment.__wrapped__().get_template("release.html.j2")
     assert compiled == ["release.html.j2"]
     monkeypatch.setattr(_render, "_COMPILED", tmp_path / "not there")  # so nothing can be kept
-    _render._environment.__wrapped__().get_template("release.html.j2")
+    _render.environment.__wrapped__().get_template("release.html.j2")
     assert len(compiled) == 2
 
 
