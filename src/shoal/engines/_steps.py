@@ -9,6 +9,7 @@ about a hundred thousand similar rows at a time, and what it promises holds in e
 from __future__ import annotations
 
 import copy
+import gc
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -62,6 +63,7 @@ _SAMPLED = 200_000
 #: At least so many of them in each chunk are masked with and without chunks; of values that are
 #: no quantities so many in all, since comparing them takes longer.
 _LEAST, _TRIED = 5_000, 20_000
+_WORTH_COLLECTING = 1_000_000
 
 
 @dataclass
@@ -187,6 +189,8 @@ def _by_counts(step: Generalize | Suppress, course: Course) -> None:
         _by_chunks(step, course)  # what Mondrian would cut first is cut first
         return
     masked = step.fit_transform(tally)
+    if len(tally) > _WORTH_COLLECTING:
+        gc.collect()  # a kernel that was compiled leaves cycles, which hold all combinations
     keys = [name for name in columns if name in _keys_of(step, course)]
     function = ByCombination(tally, masked, keys, step.touched_)
     if tally.has_persons and len(masked) < len(tally):
