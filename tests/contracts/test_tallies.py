@@ -13,6 +13,7 @@ import pytest
 from shoal import Roles, Table
 from shoal.errors import InputError
 from shoal.models import KAnonymity
+from shoal.workflow._assess import assess_release
 from shoal.workflow._require import discover_all_measures, make_claim
 
 from .model_examples import KNOWN_MODELS, MODELS
@@ -174,3 +175,11 @@ def test_a_tally_needs_counts() -> None:
     table = _records(False)
     with pytest.raises(InputError, match="tally"):
         table.tallied(np.zeros(len(table), np.int64))
+
+
+def test_how_risk_is_spread_counts_records(both: tuple[Table, Table]) -> None:
+    table, tally = both
+    one, other = (assess_release(each, None) for each in (table, tally))
+    assert len(one.distributions) > 0
+    for first, second in zip(one.distributions, other.distributions, strict=True):
+        assert second.to_dict() == _about(first.to_dict())

@@ -234,7 +234,8 @@ class _Run:
             left_out=self.left_out,
             failed=self.failed,
             swapping=swapping,
-            original_rows=None if self.original is None else len(self.original),
+            original_rows=None if self.original is None else self.original.records,
+            times=self.table.times,
         )
 
     def _measured(self, info: MeasureInfo) -> Measurement:

@@ -101,6 +101,7 @@ def by_reason(reasons: Mapping[str, str]) -> dict[str, list[str]]:
 class RiskDistribution:
     """The risks of all records: ``values`` of each (private), and what they sum up to.
 
+    ``times`` says how many records each value stands for, where combinations were measured.
     ``fraction`` is the share of all people who are in the table: what the certainty would be for
     everybody in an even sample. ``above`` is the share of records with a higher value. Both are
     told of the certainty alone.
@@ -110,29 +111,37 @@ class RiskDistribution:
     formula: str
     values: npt.NDArray[np.float64]
     fraction: float | None = None
+    times: npt.NDArray[np.int64] | None = None
 
     @cached_property
     def counted(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
         """The different risks, ascending, and how many records have each."""
-        return counted_values(self.values)
+        return counted_values(self.values, self.times)
+
+    @property
+    def _records(self) -> int:
+        return int(self.counted[1].sum())
 
     @property
     def quantiles(self) -> dict[str, float]:
         """Values that so large a share of the records does not exceed."""
         values, counts = self.counted
-        places = np.maximum(np.ceil(len(self.values) * np.array(QUANTILES) - 1), 0)
+        places = np.maximum(np.ceil(self._records * np.array(QUANTILES) - 1), 0)
         chosen = values[np.searchsorted(np.cumsum(counts), places, side="right")]
         return {str(q): float(value) for q, value in zip(QUANTILES, chosen, strict=True)}
 
     @property
     def mean(self) -> float:
         """The average risk of a record."""
-        return exact_total(*self.counted) / len(self.values)
+        return exact_total(*self.counted) / self._records
 
     @property
     def above(self) -> float | None:
         """The share of records above the sampling fraction."""
-        return None if self.fraction is None else float((self.values > self.fraction).mean())
+        if self.fraction is None:
+            return None
+        values, counts = self.counted
+        return int(counts[values > self.fraction].sum()) / self._records
 
     def to_dict(self) -> dict[str, Any]:
         """Plain facts; the values of the records stay behind."""
@@ -205,6 +214,8 @@ class Assessment:
     swapping: Swapping | None = None
     original_rows: int | None = None
     together: Mapping[str, Measurement] = field(default_factory=dict)
+    #: How many records each measured one stands for, where combinations were measured.
+    times: npt.NDArray[np.int64] | None = field(default=None, repr=False)
 
     @property
     def k(self) -> int:
@@ -216,7 +227,9 @@ class Assessment:
         """How the risk of the records is spread, by the measures that were taken of each."""
         fraction = self.rows / self.original_rows if self.original_rows else None
         return tuple(
-            RiskDistribution(name, formula, values, fraction if name == "certainty" else None)
+            RiskDistribution(
+                name, formula, values, fraction if name == "certainty" else None, self.times
+            )
             for name, formula in _FORMULAS.items()
             if name in self.measurements
             and (values := self.measurements[name].per_record) is not None
