@@ -184,7 +184,8 @@ def decode(column: Codes) -> pl.Series:
     """The values that the codes stand for; missing becomes null."""
     levels = column.levels
     if column.missing is not None:
-        levels = levels.extend_constant(None, 1)
+        # not extend_constant, which takes the name of the column for a pattern
+        levels = pl.concat([levels, pl.Series(levels.name, [None], levels.dtype)])
     return levels[column.codes]  # less of a detour than its method gather
 
 
