@@ -30,7 +30,7 @@ install: $(VENV)/.installed ## Prepare .venv with everything a developer needs
 demo: $(VENV)/.installed ## The whole job on a small table: ends with a release and its report
 	$(SAY) "Running shoal demo"
 	@$(BIN)/shoal demo --out demo-release --force
-	@printf '\nIn this folder: %s\n' '$(BIN)/shoal studio demo-studio'
+	@printf '\nTo open it from this folder: %s\n' '$(BIN)/shoal studio demo-studio'
 
 # The documentation is built while the types are checked: each takes one processor.
 test: $(VENV)/.installed ## Everything that CI checks

@@ -279,3 +279,13 @@ from shoal.app.cli import main; main()
         assert not door.exists()
     finally:
         server.close()
+
+
+def test_no_module_comes_from_the_folder_that_it_is_started_in(browser, tmp_path, monkeypatch):
+    """A file in a stranger's folder of data that is called as a library is not run."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("tomlkit", "polars", "shoal"):
+        (tmp_path / f"{name}.py").write_text("open('was-run', 'w').close()\n")
+    job = browser.wait(browser.studio.start("assess", "Assess"))
+    assert not (tmp_path / "was-run").exists()
+    assert (job.state, job.sentence) == ("done", "")

@@ -81,8 +81,9 @@ def demo(
             for claim in release.claims
         ),
     )
-    passed = sum(check.status == "passed" for check in found.checks)
-    told = f"{passed} of {ui.count(len(found.checks), 'check')} passed"
+    passed = ui.count(sum(check.status == "passed" for check in found.checks), "check")
+    skipped = [check.name for check in found.checks if check.status == "skipped"]
+    told = f"{passed} passed" + (f"; left out: {ui.listed(skipped)}" if skipped else "")
     step("6. Write the release, and verify it from its files", told)
     show_before_and_after(release.before, release.after)
     _conclude(release, out, project)

@@ -13,13 +13,13 @@ from shoal.workflow import Limit, Plan
 _WIDEST = 88
 
 
-def python_of(plan: Plan, source: Path | None) -> str:
+def python_of(plan: Plan, source: Path | None, reading: Mapping[str, Any]) -> str:
     """A script that reads the table, masks it by the plan and writes the release."""
     lines = ["import shoal as sh", ""]
     name = "people.csv" if source is None else source.name
     given = {} if plan.roles is None else plan.roles.to_dict()
-    roles = _call("sh.Roles", [], given)
-    lines += [f"table = sh.read({name!r}, roles={roles})"]
+    read = {"roles": _Code(_call("sh.Roles", [], given)), **reading}
+    lines += [f"table = {_call('sh.read', [repr(name)], read)}"]
     steps = [_call(f"sh.{type(s).__name__}", [], s.changed_params()) for s in plan.steps]
     required = [_shown(requirement) for requirement in plan.require]
     switches = {
@@ -66,7 +66,7 @@ def _shown(value: Any) -> str:
     if isinstance(value, PrivacyModel):
         return _call(f"sh.{type(value).__name__}", [], value.changed_params())
     if isinstance(value, Hierarchy):
-        return "sh.Hierarchy(...)"
+        return _shown(value.to_plan())
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{key!r}: {_shown(each)}" for key, each in value.items()) + "}"
     if isinstance(value, (list, tuple)):

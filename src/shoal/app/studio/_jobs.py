@@ -172,7 +172,8 @@ class Jobs:
         self._ended.pop(folder.name, None)
         try:
             process = subprocess.Popen(
-                [sys.executable, "-m", "shoal.app.studio._work", str(folder)],
+                # -P: no module from the folder that the studio happens to be started in
+                [sys.executable, "-P", "-m", "shoal.app.studio._work", str(folder)],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

@@ -204,11 +204,19 @@ def _shared(studio: Studio, request: Request) -> dict[str, Any]:
         "undoable": project.undoable,
         "redoable": project.redoable,
         "toml": project.version.plan,
-        "python": "" if problem else python_of(project.plan, studio.dataset.named),
+        "python": "" if problem else _python(studio),
         "running": [job for job in studio.jobs.all() if job.is_running],
         "path": _path(request),
         "here": _path(request) + (f"?{request.url.query}" if request.url.query else ""),
     }
+
+
+def _python(studio: Studio) -> str:
+    try:
+        reading = studio.dataset.options
+    except ShoalError:  # the Data screen says what is wrong with it
+        reading = {}
+    return python_of(studio.project.plan, studio.dataset.named, reading)
 
 
 def _path(request: Request) -> str:

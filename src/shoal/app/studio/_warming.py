@@ -27,7 +27,7 @@ class Warming:
                 return
             nothing = subprocess.DEVNULL
             self.process = subprocess.Popen(
-                [sys.executable, "-c", _PROGRAM, "warm"],
+                [sys.executable, "-P", "-c", _PROGRAM, "warm"],
                 stdin=nothing,
                 stdout=nothing,
                 stderr=nothing,

@@ -14,6 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from shoal.app.cli._options import Reading
 from shoal.errors import InputError, ReleaseError, ShoalError
 from shoal.table import Table
 from shoal.workflow import Plan, read_release
@@ -146,14 +147,9 @@ def commands(studio: Studio, release: Kept) -> dict[str, str]:
 
 def _words(options: Mapping[str, Any]) -> str:
     """The way of reading as options of a command."""
-    words = []
-    for name, value in options.items():
-        if value is True:
-            words.append(f"--{name.replace('_', '-')}")
-            continue
-        for one in value if isinstance(value, list) else [value]:
-            words += [f"--{name.replace('_', '-')}", shlex.quote(str(one))]
-    return "".join(f" {word}" for word in words)
+    called = {"format": "input_format", "missing_values": "missing_value"}
+    reading = Reading(**{called.get(name, name): value for name, value in options.items()})
+    return "".join(f" {word}" for word in reading.words())
 
 
 def read_earlier(
