@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import uuid
 import weakref
@@ -276,12 +277,14 @@ class Table:
     def _once(self, make: Callable[[], T], what: str, names: Sequence[str], *more: object) -> T:
         """What ``make`` gives, made once for these columns and whatever else it depends on."""
         key = (what, *(weakref.ref(one) for one in (*map(self.column, names), *more)))
-        if key not in self._kept:
-            for other in list(self._kept):
-                if any(ref() is None for ref in other[1:]):
-                    del self._kept[other]  # of a column that is gone
-            self._kept[key] = make()
-        return self._kept[key]
+        if key in self._kept:
+            with contextlib.suppress(KeyError):  # another thread may have let it go
+                return self._kept[key]
+        for other in list(self._kept):
+            if any(ref() is None for ref in other[1:]):
+                self._kept.pop(other, None)  # of a column that is gone
+        found = self._kept[key] = make()
+        return found
 
     def let_go(self) -> None:
         """Forget all groupings but that of the classes; another is formed again when needed."""
@@ -289,7 +292,7 @@ class Table:
         own = {id(one) for one in known}
         for key in list(self._kept):
             if not {id(ref()) for ref in key[1:]} <= own:
-                del self._kept[key]
+                self._kept.pop(key, None)
 
     def group(self, columns: Sequence[str]) -> Classes:
         """The rows grouped by equal values of any columns; sizes count rows."""

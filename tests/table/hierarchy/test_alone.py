@@ -11,7 +11,7 @@ import pytest
 from shoal import Hierarchy, Roles, Table
 from shoal.errors import InputError
 from shoal.risk import uniqueness
-from shoal.table.hierarchy._alone import Combinations, people_by_node
+from shoal.table.hierarchy._alone import LevelCombinations, people_by_node
 
 HIERARCHIES = {
     "age": Hierarchy.intervals([5, 10, 40]),
@@ -34,7 +34,7 @@ def table_of(unit: str) -> Table:
 def test_counted_as_on_the_generalized_table(unit):
     table = table_of(unit)
     codes = {name: one.codes(table, name) for name, one in HIERARCHIES.items()}
-    combinations = Combinations(table, codes)
+    combinations = LevelCombinations(table, codes)
     seen = set()
     for age, town in itertools.product(range(5), range(3)):
         coarse = HIERARCHIES["age"].generalize(table, "age", age)

@@ -34,6 +34,7 @@ from shoal.table import (
 READING: Final = (
     "format", "delimiter", "encoding", "decimal", "missing_values", "sheet", "header"
 )  # fmt: skip
+_MOST_TABLES: Final = 8
 #: A page waits so long for a table that is being read, and shows that it waits after that.
 PATIENCE: Final = 0.8
 
@@ -62,6 +63,9 @@ class Loaded:
                     f"The plan has a role for '{absent[0]}', which the table does not have; take "
                     "it out of the plan, or choose the table that the plan was made for."
                 )
+            if len(known) >= _MOST_TABLES:  # each has a label for every row in its groupings
+                known.clear()
+                self.table.let_go()
             known[roles] = self.table.with_roles(roles)
         return known[roles]
 

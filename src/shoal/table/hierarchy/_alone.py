@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from shoal.table._table import Table
 
 
-class Combinations:
+class LevelCombinations:
     """The distinct combinations of some columns, each with the people who have it.
 
     Parameters
@@ -36,7 +36,7 @@ class Combinations:
     >>> from shoal import Hierarchy, Roles, Table
     >>> table = Table(pl.DataFrame({"age": [23, 25, 38, 31]}), Roles(quasi_identifiers=["age"]))
     >>> ages = Hierarchy.intervals([5, 10]).codes(table, "age")
-    >>> Combinations(table, {"age": ages}).alone_by_level("age", {})
+    >>> LevelCombinations(table, {"age": ages}).alone_by_level("age", {})
     [4, 4, 0, 0]
     """
 

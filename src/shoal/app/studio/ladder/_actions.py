@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 
 from shoal.app.studio._pages import Form, Studio, action
-from shoal.app.studio.ladder._counts import Counts
 from shoal.app.studio.ladder._edit import WITH_LEVEL, WITH_NODES
+from shoal.app.studio.ladder._ladders import Ladders
 from shoal.app.studio.ladder._rules import rule_of
 from shoal.app.studio.ladder._store import Shelf, put, read_file
 from shoal.errors import InputError
@@ -41,19 +41,19 @@ def node_of(text: str | None) -> tuple[int, int] | None:
     return whole(level, 0, "group"), whole(number, 0, "group")
 
 
-def named(counts: Counts, name: str) -> str:
+def named(ladders: Ladders, name: str) -> str:
     """A column that has a hierarchy."""
-    counts.shelf.check(name)
-    if name not in counts.columns:
+    ladders.shelf.check(name)
+    if name not in ladders.columns:
         raise InputError("The plan names this column, and the table does not have it.")
     return name
 
 
 def _keep(studio: Studio, form: Form, request: Request) -> str:
     """Write every proposal down, so that it stays whatever the data become."""
-    counts = Counts(studio)
-    open_ = [name for name in counts.columns if counts.shelf.held(name).value is None]
-    put(studio, "proposed hierarchies kept", {name: counts.hierarchy(name) for name in open_})
+    ladders = Ladders(studio)
+    open_ = [name for name in ladders.columns if ladders.shelf.held(name).value is None]
+    put(studio, "proposed hierarchies kept", {name: ladders.hierarchy(name) for name in open_})
     return "/hierarchies"
 
 
@@ -66,17 +66,17 @@ def _use(studio: Studio, form: Form, request: Request) -> str:
 
 
 def _rule(studio: Studio, form: Form, request: Request) -> str:
-    counts, name = _asked(studio, form)
+    ladders, name = _asked(studio, form)
     value = rule_of(form)
     made = Hierarchy.from_plan(value)
-    made.codes(counts.table, name)  # refuses a rule that does not fit the column
+    made.codes(ladders.table, name)  # refuses a rule that does not fit the column
     put(studio, f"hierarchy of {name}: {words_of(made)}", {name: value})
     return _to_column(form, name)
 
 
 def _propose(studio: Studio, form: Form, request: Request) -> str:
-    counts, name = _asked(studio, form)
-    made = Hierarchy.propose(counts.table, name, kind=form.one("kind"))
+    ladders, name = _asked(studio, form)
+    made = Hierarchy.propose(ladders.table, name, kind=form.one("kind"))
     put(studio, f"hierarchy of {name}: {words_of(made)}", {name: made})
     return _to_column(form, name)
 
@@ -89,24 +89,24 @@ def _reset(studio: Studio, form: Form, request: Request) -> str:
 
 def _list(studio: Studio, form: Form, request: Request) -> str:
     """Turn a rule into a list of the values, to be edited one by one."""
-    counts, name = _asked(studio, form)
-    if counts.table.distinct(name) > LISTED:
+    ladders, name = _asked(studio, form)
+    if ladders.table.distinct(name) > LISTED:
         raise InputError(
             f"The column has more than {LISTED:,} different values, too many to edit one by one; "
             "take a rule."
         )
-    made = counts.hierarchy(name).listed(counts.table, name)
+    made = ladders.hierarchy(name).listed(ladders.table, name)
     put(studio, f"hierarchy of {name} as a list", {name: made})
     return _to_column(form, name)
 
 
 def _import(studio: Studio, form: Form, request: Request) -> str:
-    counts, name = _asked(studio, form)
+    ladders, name = _asked(studio, form)
     place = studio.dataset.allowed(form.one("file"))
     if not place.is_file():
         raise InputError("There is no such file; choose one of the list.")
     made = read_file(place)
-    lacking, values = made.uncovered(counts.table, name), len(counts.codes(name).column.levels)
+    lacking, values = made.uncovered(ladders.table, name), len(ladders.codes(name).column.levels)
     if values and lacking == values:
         raise InputError(
             f"'{place.name}' lists none of the {values:,} values of the column; it is a hierarchy "
@@ -118,16 +118,16 @@ def _import(studio: Studio, form: Form, request: Request) -> str:
 
 def _cover(studio: Studio, form: Form, request: Request) -> str:
     """Add the values that a list lacks, directly under the root."""
-    counts, name = _asked(studio, form)
-    made = counts.hierarchy(name).covering(counts.table, name)
+    ladders, name = _asked(studio, form)
+    made = ladders.hierarchy(name).covering(ladders.table, name)
     put(studio, f"hierarchy of {name}: values added", {name: made})
     return _to_column(form, name)
 
 
 def _edit(studio: Studio, form: Form, request: Request) -> str:
     """Change nodes or levels of a list."""
-    counts, name = _asked(studio, form)
-    hierarchy = counts.hierarchy(name)
+    ladders, name = _asked(studio, form)
+    hierarchy = ladders.hierarchy(name)
     if hierarchy.is_function:
         raise InputError("This hierarchy is a rule; turn it into a list to edit its groups.")
     what, _, level = form.one("do").partition(".")
@@ -155,9 +155,9 @@ def _edit(studio: Studio, form: Form, request: Request) -> str:
     return _to_column(form, name)
 
 
-def _asked(studio: Studio, form: Form) -> tuple[Counts, str]:
-    counts = Counts(studio)
-    return counts, named(counts, form.one("name"))
+def _asked(studio: Studio, form: Form) -> tuple[Ladders, str]:
+    ladders = Ladders(studio)
+    return ladders, named(ladders, form.one("name"))
 
 
 def _to_column(form: Form, name: str) -> str:

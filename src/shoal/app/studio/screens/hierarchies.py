@@ -21,15 +21,15 @@ from shoal.app.studio.ladder._actions import (
     whole,
     words_of,
 )
-from shoal.app.studio.ladder._counts import Counts
 from shoal.app.studio.ladder._ladder import SHOWN, Ladder
+from shoal.app.studio.ladder._ladders import Ladders
 from shoal.app.studio.ladder._rules import RULES_FOR, proposals_for
 from shoal.app.studio.ladder._store import Held, Shelf
 from shoal.errors import InputError, ShoalError
 from shoal.table.hierarchy._rule import UNITS
 
 _MOST_FILES: Final = 200
-#: What a page counts before it is shown; the rest comes when it asks again.
+#: What a page ladders before it is shown; the rest comes when it asks again.
 _PATIENCE: Final = 0.6
 
 
@@ -59,15 +59,15 @@ class Line:
 
 
 def _overview(studio: Studio, request: Request) -> Response:
-    counts = Counts(studio)
-    shelf, deadline = counts.shelf, time.monotonic() + _PATIENCE
-    lines = [_line(counts, column, deadline) for column in counts.columns]
+    ladders = Ladders(studio)
+    shelf, deadline = ladders.shelf, time.monotonic() + _PATIENCE
+    lines = [_line(ladders, column, deadline) for column in ladders.columns]
     broken = any(line.problem for line in lines)
     facts: dict[str, Any] = {
-        "absent": [name for name in shelf.columns if name not in counts.columns],
-        "kept": [name for name in counts.columns if shelf.waits(name)],
+        "absent": [name for name in shelf.columns if name not in ladders.columns],
+        "kept": [name for name in ladders.columns if shelf.waits(name)],
         "generalizes": shelf.generalizes,
-        "people": counts.table.person_count,
+        "people": ladders.table.person_count,
         "again": f"/hierarchies?{request.url.query}",
         "lines": lines,
         "broken": broken,
@@ -75,9 +75,9 @@ def _overview(studio: Studio, request: Request) -> Response:
         "alone": None,
     }
     if lines and not broken and not facts["pending"]:
-        levels = _levels(request, counts)
-        facts["alone"] = counts.alone_at(levels)
-        facts["lines"] = [_counted(each, counts, levels, deadline) for each in lines]
+        levels = _levels(request, ladders)
+        facts["alone"] = ladders.alone_at(levels)
+        facts["lines"] = [_counted(each, ladders, levels, deadline) for each in lines]
         facts["pending"] = any(each.alone is None for each in facts["lines"])
         facts["links"] = _level_links(levels, lines)
         facts["raised"] = {name: level for name, level in levels.items() if level}
@@ -85,44 +85,44 @@ def _overview(studio: Studio, request: Request) -> Response:
     return show(request, "hierarchies/overview.html.j2", ROOM, **facts)
 
 
-def _line(counts: Counts, column: str, deadline: float) -> Line:
+def _line(ladders: Ladders, column: str, deadline: float) -> Line:
     """A column with its hierarchy, as far as there is time to make it."""
-    held = counts.shelf.held(column)
+    held = ladders.shelf.held(column)
     if time.monotonic() > deadline:
         return Line(held)
     try:
-        found = counts.hierarchy(column)
-        counts.codes(column)
+        found = ladders.hierarchy(column)
+        ladders.codes(column)
     except ShoalError as cause:
         return Line(held, problem=str(cause))
-    lacking = found.uncovered(counts.table, column)
+    lacking = found.uncovered(ladders.table, column)
     return Line(held, found.levels, words_of(found), lacking=lacking)
 
 
-def _counted(line: Line, counts: Counts, levels: Mapping[str, int], deadline: float) -> Line:
+def _counted(line: Line, ladders: Ladders, levels: Mapping[str, int], deadline: float) -> Line:
     column = line.held.column
-    alone = counts.alone(column, levels) if time.monotonic() < deadline else None
+    alone = ladders.alone(column, levels) if time.monotonic() < deadline else None
     return replace(line, chosen=levels[column], alone=alone)
 
 
 # -- at which levels the columns are looked at
 
 
-def _levels(request: Request, counts: Counts) -> dict[str, int]:
+def _levels(request: Request, ladders: Ladders) -> dict[str, int]:
     """The level of each column: as the address says, or the plan; else the values themselves."""
     given = request.query_params.get("levels", "")
     if not given:
-        planned = {name: counts.shelf.level_of(name) or 0 for name in counts.columns}
+        planned = {name: ladders.shelf.level_of(name) or 0 for name in ladders.columns}
         return {
-            name: min(level, counts.hierarchy(name).levels - 1) for name, level in planned.items()
+            name: min(level, ladders.hierarchy(name).levels - 1) for name, level in planned.items()
         }
     words = given.split(".")
-    if len(words) != len(counts.columns) or not all(word.isdecimal() for word in words):
+    if len(words) != len(ladders.columns) or not all(word.isdecimal() for word in words):
         raise InputError("The address does not fit the columns of the plan; go to Hierarchies.")
-    found = dict(zip(counts.columns, map(int, words), strict=True))
+    found = dict(zip(ladders.columns, map(int, words), strict=True))
     for name, level in found.items():
-        if level >= counts.hierarchy(name).levels:
-            found[name] = counts.hierarchy(name).levels - 1  # it was edited meanwhile
+        if level >= ladders.hierarchy(name).levels:
+            found[name] = ladders.hierarchy(name).levels - 1  # it was edited meanwhile
     return found
 
 
@@ -148,30 +148,30 @@ def _column(studio: Studio, request: Request) -> Response:
     asked = request.query_params
     if "name" not in asked:
         return RedirectResponse("/hierarchies", 303)
-    counts = Counts(studio)
-    name = named(counts, asked["name"])
-    held = counts.shelf.held(name)
+    ladders = Ladders(studio)
+    name = named(ladders, asked["name"])
+    held = ladders.shelf.held(name)
     facts: dict[str, Any] = {"name": name, "held": held, "files": _files(studio)}
-    facts |= _forms(counts, name, held)
+    facts |= _forms(ladders, name, held)
     try:
-        hierarchy, ladder = counts.hierarchy(name), counts.ladder(name)
+        hierarchy, ladder = ladders.hierarchy(name), ladders.ladder(name)
     except ShoalError as cause:
         facts["problem"] = str(cause)
         return show(request, "hierarchies/broken.html.j2", ROOM, **facts)
-    counts.check()
-    levels = _levels(request, counts)
+    ladders.check()
+    levels = _levels(request, ladders)
     finest = min(whole(asked.get("at"), _readable(ladder), "level"), ladder.levels - 1)
     under = node_of(asked.get("under"))
     section = ladder.section(finest, whole(asked.get("page"), 1, "page"), under)
     shown = asked.get("show") == "values"
     others = {other: level for other, level in levels.items() if other != name}
-    planned = counts.shelf.level_of(name)
+    planned = ladders.shelf.level_of(name)
     facts |= {
         "hierarchy": hierarchy,
         "words": words_of(hierarchy),
-        "alone": counts.alone(name, levels),
-        "people": counts.table.person_count,
-        "by_itself": counts.alone_by_itself(name),
+        "alone": ladders.alone(name, levels),
+        "people": ladders.table.person_count,
+        "by_itself": ladders.alone_by_itself(name),
         "raised": {other: level for other, level in others.items() if level},
         "others": len(others),
         "nodes": [ladder.count(level) for level in range(hierarchy.levels)],
@@ -179,11 +179,11 @@ def _column(studio: Studio, request: Request) -> Response:
         "under": under,
         "section": section,
         "shown": shown,
-        "named_from": 1 if hierarchy.is_function and _is_numeric(counts, name) else 99,
-        "lacking": hierarchy.uncovered(counts.table, name),
+        "named_from": 1 if hierarchy.is_function and _is_numeric(ladders, name) else 99,
+        "lacking": hierarchy.uncovered(ladders.table, name),
         "too_high": planned is not None and planned >= hierarchy.levels,
         "planned": planned,
-        "listable": counts.table.distinct(name) <= LISTED,
+        "listable": ladders.table.distinct(name) <= LISTED,
     }
     link = _linker(name, finest, levels, under, shown)
     rungs = [link(at=level, under=None) for level in range(ladder.levels)]
@@ -198,19 +198,19 @@ def _readable(ladder: Ladder) -> int:
     return next((level for level in inner if ladder.count(level) <= SHOWN), inner[-1])
 
 
-def _is_numeric(counts: Counts, column: str) -> bool:
+def _is_numeric(ladders: Ladders, column: str) -> bool:
     """Whether the labels of a function are no parts of values: intervals, calendar units."""
-    return counts.codes(column).bounds(0) is not None and "prefixes" not in words_of(
-        counts.hierarchy(column)
+    return ladders.codes(column).bounds(0) is not None and "prefixes" not in words_of(
+        ladders.hierarchy(column)
     )
 
 
-def _forms(counts: Counts, name: str, held: Held) -> dict[str, Any]:
+def _forms(ladders: Ladders, name: str, held: Held) -> dict[str, Any]:
     """What the forms of a column offer, filled with what is in force."""
-    kind = counts.table.kind(name)
+    kind = ladders.table.kind(name)
     rule = held.value if isinstance(held.value, dict) else {}
     if held.value is None:
-        proposed = counts.hierarchy(name)
+        proposed = ladders.hierarchy(name)
         rule = proposed.to_plan() if proposed.is_function else {}  # type: ignore[assignment]
     return {
         "kind": kind,

@@ -15,7 +15,7 @@ from shoal.app.studio.ladder._ladder import Ladder
 from shoal.app.studio.ladder._store import Held, Shelf, place_of, read_file
 from shoal.errors import InputError, ShoalError
 from shoal.table import Hierarchy, HierarchyCodes, Table
-from shoal.table.hierarchy._alone import Combinations
+from shoal.table.hierarchy._alone import LevelCombinations
 
 T = TypeVar("T")
 _MOST: Final = 600  # more than a page of all columns needs
@@ -41,7 +41,7 @@ class _Memory:
 _memories: weakref.WeakKeyDictionary[Table, _Memory] = weakref.WeakKeyDictionary()
 
 
-class Counts:
+class Ladders:
     """The hierarchies of the columns on the table of a project."""
 
     def __init__(self, studio: Studio) -> None:
@@ -106,18 +106,20 @@ class Counts:
         key = ("by itself", self.table.roles.unit, *self._key(self.shelf.held(column)))
         codes = {column: self.codes(column)}
         return self._memory.get(
-            key, lambda: Combinations(self.table, codes).alone_by_level(column, {})
+            key, lambda: LevelCombinations(self.table, codes).alone_by_level(column, {})
         )
 
     def alone_at(self, levels: Mapping[str, int]) -> int:
         return self._combinations.alone(levels)
 
     @cached_property
-    def _combinations(self) -> Combinations:
+    def _combinations(self) -> LevelCombinations:
         keys = [self._key(self.shelf.held(column)) for column in self.columns]
         return self._memory.get(
             ("combinations", self.table.roles.unit, *keys),
-            lambda: Combinations(self.table, {name: self.codes(name) for name in self.columns}),
+            lambda: LevelCombinations(
+                self.table, {name: self.codes(name) for name in self.columns}
+            ),
         )
 
     def _key(self, held: Held) -> tuple[Any, ...]:
