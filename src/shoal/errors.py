@@ -7,7 +7,8 @@ the value of a cell: logs travel further than data.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 
 class ShoalError(Exception):
@@ -55,9 +56,17 @@ class UnreachableLevel(InputError):
 
 
 class RequirementNotMet(ShoalError):
-    """The masked table does not satisfy what the plan requires; nothing was released."""
+    """The masked table does not satisfy what the plan requires; nothing was released.
+
+    ``facts`` tell a program what was required and measured, what each step did, and changes of the
+    plan that were tried and hold, where these are known.
+    """
 
     exit_code = 1
+
+    def __init__(self, message: str, facts: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.facts = dict(facts or {})
 
 
 class VerificationFailed(ShoalError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 
 import pytest
@@ -94,8 +95,11 @@ def test_assess_refuses(shoal, tmp_path, name, more):
     prepare(tmp_path, data, plan)
     result = shoal("assess", "data.csv", "--plan", "plan.toml", *more)
     assert result.exit_code == 2
-    assert result.stdout == ""
     assert_one_sentence(result.stderr, part)
+    if more:
+        assert json.loads(result.stdout)["exit_code"] == 2
+    else:
+        assert result.stdout == ""
 
 
 @pytest.mark.parametrize(

@@ -206,10 +206,25 @@ def test_a_requirement_that_does_not_hold(shoal, people, plan, tmp_path):
     result = shoal("protect", people, "--plan", plan, "--out", "release")
     assert result.exit_code == 1
     assert result.stdout == ""
-    assert result.stderr.count("\n") == 1
-    assert "k = 30" in result.stderr
-    assert "Nothing was written" in result.stderr
+    step, reason = result.stderr.splitlines()
+    assert "step 1: round changed age" in step
+    assert "k = 30" in reason
+    assert "Nothing was written" in reason
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_program_reads_why_a_requirement_does_not_hold(shoal, people, plan):
+    plan.write_text(plan.read_text().replace("k_anonymity = 5", "k_anonymity = 30"))
+    result = shoal("protect", people, "--plan", plan, "--out", "release", "--json")
+    assert result.exit_code == 1
+    facts = json.loads(result.stdout)
+    assert facts["exit_code"] == 1
+    assert facts["error"] in result.stderr
+    assert [(c["claim"], c["required"], c["holds"]) for c in facts["requirements"]] == [
+        ("k_anonymity", 30, False)
+    ]
+    assert facts["steps"][0]["columns"] == ["age"]
+    assert "mondrian" in facts["advice"][0]["change"]
 
 
 def test_a_plan_that_takes_everybody_out(shoal, people, plan):

@@ -149,5 +149,5 @@ def test_sentences():
     said = LDiversity(2).explain(in_classes("aab", "cc"))
     assert said == (
         "l-diversity asks for at least 2 different sensitive values in a class (l = 2); the worst "
-        "class reaches 1, and 2 of 5 records are in classes that fail"
+        "class reaches 1 in 'ill', and 2 of 5 records are in classes that fail"
     )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from fractions import Fraction
 
 import numpy as np
 import polars as pl
@@ -10,6 +12,7 @@ import pytest
 
 from shoal import PopulationUniqueness, Roles, Table
 from shoal.errors import InputError
+from shoal.kernels.uniques.population_uniqueness import zayatz
 from shoal.risk import population_uniqueness
 
 ROLES = Roles(quasi_identifiers=["x"])
@@ -45,6 +48,22 @@ def test_arx_adult(shared_data, fraction, estimator, key, place):
     assert found.details["estimates"][estimator] == found.value
     assert found.details["sample_uniqueness"] == pytest.approx(0.5142895, abs=1e-7)
     assert "an estimate" in found.warnings[0]
+
+
+@pytest.mark.parametrize("fraction", [1.0, 0.96, 0.1, 1e-9, 1e-300])
+def test_zayatz_in_fractions(fraction):
+    """Whoever is alone in the sample is alone in the population, if nobody like them was missed."""
+    sizes, numbers = (1, 2, 3, 40), (12, 4, 4, 2)
+    records = sum(size * number for size, number in zip(sizes, numbers, strict=True))
+    people = round(records / fraction)
+
+    def others_missed(size):
+        ways = (Fraction(max(people - records - i, 0), people - 1 - i) for i in range(size - 1))
+        return math.prod(ways)
+
+    once = sum(s * n * others_missed(s) for s, n in zip(sizes, numbers, strict=True))
+    found = zayatz(np.array(sizes), np.array(numbers), fraction)
+    assert found == pytest.approx(float(Fraction(12) / once * Fraction(12, records)), rel=1e-12)
 
 
 @pytest.mark.parametrize("estimator", ["dankar", "pitman", "zayatz", "snb"])

@@ -161,15 +161,20 @@ class SensitiveModel(PrivacyModel):
         return table.classes.spread(~self.accepts(self._levels(table)))
 
     def _levels(self, table: Table) -> Floats:
-        levels = [self.class_levels(ClassValues.of(table, name)) for name in self.columns(table)]
         worst = np.minimum if self.direction == "higher" else np.maximum
-        return worst.reduce(levels)
+        return worst.reduce([*self._by_column(table).values()])
+
+    def _by_column(self, table: Table) -> dict[str, Floats]:
+        names = self.columns(table)
+        return {name: self.class_levels(ClassValues.of(table, name)) for name in names}
 
     def explain(self, table: Table) -> str:
-        """What is asked, how the worst class stands, and how many records fail."""
+        """What is asked, how the worst class stands and in which column, and how many fail."""
         short, level = table.records_at(self.violations(table)), self.level(table)
+        found = self._by_column(table)
+        where = [f" in '{name}'" for name, levels in found.items() if level in levels]
         reached = f"reaches {level:.4g}" if level < np.inf else "would fail with any value of it"
         return (
-            f"{self.title} asks {self.asks()}; the worst class {reached}, and {short} of "
-            f"{table.records} records are in classes that fail"
+            f"{self.title} asks {self.asks()}; the worst class {reached}{''.join(where[:1])}, and "
+            f"{short} of {table.records} records are in classes that fail"
         )

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import copy
 import os
+import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from shoal.errors import PlanError, RolesError, did_you_mean, quoted
+from shoal.errors import InputError, PlanError, RolesError, ShoalError, did_you_mean, quoted
 from shoal.masking import Masker, Progress, Secrets, discover_maskers
 from shoal.models import PrivacyModel
 from shoal.parameters import parameters_of
@@ -26,6 +28,9 @@ from shoal.workflow.release._crowds import crowded_percent
 
 #: What a plan switches on, before its first table.
 _SWITCHES = ("keep_order", "accept_seed", "pseudonyms")
+#: How an error begins that arose in a step.
+_STEP = "Step"
+_STEP_HEAD = re.compile(r"\s*\[\[\s*[\"']?steps[\"']?\s*\]\]")
 _PARTS = (*_SWITCHES, "roles", "steps", "require", "engine")
 
 
@@ -47,6 +52,17 @@ class StepRecord:
     private: Mapping[str, Any] = field(default_factory=Secrets, repr=False)
     facts: Mapping[str, Any] = field(default_factory=dict)
     fitted: Masker | None = field(default=None, repr=False, compare=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What the step did, as plain data for the steward."""
+        return {
+            "method": self.method,
+            "columns": self.touched,
+            "left_alone": self.skipped,
+            "columns_removed": self.removed_columns,
+            "records_removed": self.removed,
+            "minimality": minimality_of(self),
+        }
 
 
 @dataclass(frozen=True)
@@ -193,6 +209,13 @@ class Plan:
         required = ", ".join(f"{k} = {v}" for k, v in requirements_to_dict(self.require).items())
         return f"Plan: {steps}; requires {required or 'nothing'}"
 
+    def with_steps(self, steps: Iterable[Masker]) -> Plan:
+        """The same plan with other steps."""
+        made = copy.copy(self)
+        made.steps = tuple(steps)
+        made._check()
+        return made
+
     # -- applying
 
     def roles_for(self, table: Table) -> Roles:
@@ -224,7 +247,8 @@ class Plan:
                 records.append(StepRecord(step.method, parameters))
                 continue
             fitted = copy.copy(step)
-            table = fitted.fit_transform(table, progress=progress, place=number)
+            with at_step(number, step.method):
+                table = fitted.fit_transform(table, progress=progress, place=number)
             records.append(
                 StepRecord(
                     step.method,
@@ -276,8 +300,12 @@ class Plan:
         steps = given.get("steps", [])
         if not isinstance(steps, list) or not all(isinstance(step, Mapping) for step in steps):
             raise PlanError("The steps of a plan are a list: write each one under [[steps]].")
+        made = []
+        for number, step in enumerate(steps):
+            with at_step(number, step.get("method")):
+                made.append(_step_from(step, folder))
         return cls(
-            [_step_from(step, folder) for step in steps],
+            made,
             require=requirements_from_dict(require),
             roles=None if roles is None else Roles.from_dict(roles),
             engine=EngineSettings.from_dict(given.get("engine", {})),
@@ -293,7 +321,14 @@ class Plan:
     @classmethod
     def from_toml(cls, text: str, *, folder: Path | None = None) -> Plan:
         """A plan from the text of a TOML file; paths in it are relative to ``folder``."""
-        return cls.from_dict(_parsed(text, "plan"), folder=folder)
+        given = _parsed(text, "plan")
+        try:
+            return cls.from_dict(given, folder=folder)
+        except InputError as cause:
+            line = _line_of(str(cause), text)
+            if line is not None:
+                cause.args = (f"Line {line} of the plan: {cause}",)
+            raise
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the plan as a TOML file."""
@@ -302,19 +337,35 @@ class Plan:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Plan:
         """Read a plan from a TOML file."""
-        given = read_toml(path, "plan", "; 'shoal init DATA' writes a first one")
-        return cls.from_dict(given, folder=Path(path).parent)
+        text = read_text(path, "plan", "; 'shoal init DATA' writes a first one")
+        return cls.from_toml(text, folder=Path(path).parent)
+
+
+def in_toml(value: Any) -> str:
+    """A value as a plan writes it on one line."""
+    import tomlkit
+
+    if isinstance(value, Mapping):
+        inner = (f"{tomlkit.key(name).as_string()} = {in_toml(one)}" for name, one in value.items())
+        return f"{{ {', '.join(inner)} }}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(in_toml, value))}]"
+    return str(tomlkit.item(value).as_string())
 
 
 def read_toml(path: str | os.PathLike[str], called: str, remedy: str = "") -> dict[str, Any]:
     """What a TOML file says; errors call it by what it is."""
+    return _parsed(read_text(path, called, remedy), called)
+
+
+def read_text(path: str | os.PathLike[str], called: str, remedy: str = "") -> str:
+    """The text of a file in UTF-8; errors call it by what it is."""
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        return Path(path).read_text(encoding="utf-8")
     except FileNotFoundError:
         raise PlanError(f"There is no {called} at '{path}'{remedy}.") from None
     except (OSError, UnicodeDecodeError):
         raise PlanError(f"The {called} at '{path}' cannot be read as a UTF-8 text file.") from None
-    return _parsed(text, called)
 
 
 def _parsed(text: str, called: str) -> dict[str, Any]:
@@ -333,6 +384,35 @@ def in_released_domain(records: Iterable[StepRecord], people: Table) -> Table:
         if record.fitted is not None:
             people = record.fitted.cover(people)
     return people
+
+
+@contextmanager
+def at_step(number: int, method: object) -> Iterator[None]:
+    """Say of every error in which step it arose."""
+    try:
+        yield
+    except ShoalError as cause:
+        named = f" ({method})" if isinstance(method, str) else ""
+        cause.args = (f"{_STEP} {number + 1}{named}: {cause}", *cause.args[1:])
+        raise
+
+
+def _line_of(error: str, text: str) -> int | None:
+    """The line of a plan that an error is about: that of the name it quotes, or of its step."""
+    step = re.match(rf"{_STEP} (\d+)", error)
+    heads = [n for n, line in enumerate(text.splitlines(), 1) if _STEP_HEAD.match(line)]
+    first, last = 1, len(text.splitlines())
+    if step is not None:
+        if len(heads) < int(step[1]):
+            return None  # written in another way
+        first = heads[int(step[1]) - 1]
+        last = next((head - 1 for head in heads if head > first), last)
+    for name in re.findall(r"'([^'\n]+)'", error):
+        key = re.compile(rf"\s*\[*\s*[\"']?{re.escape(name)}[\"']?\s*[=\]]")
+        for number, line in enumerate(text.splitlines()[first - 1 : last], first):
+            if key.match(line):
+                return number
+    return first if step is not None else None
 
 
 def _step_from(entry: Mapping[str, Any], folder: Path | None) -> Masker:

@@ -22,6 +22,7 @@ from shoal.masking import Progress, Secrets
 from shoal.models import PrivacyModel
 from shoal.randomness import SecretStream
 from shoal.table import Formulas, Table
+from shoal.workflow._advice import Advice, advise, reached
 from shoal.workflow._assess import assess_release, check_assessable
 from shoal.workflow._assessment import Assessment
 from shoal.workflow._leaks import Swapping, refutes
@@ -146,7 +147,8 @@ def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Re
     """Mask a table in memory by a plan and verify it; :func:`shoal.protect` says more."""
     made = mask_by(table, plan, progress)
     table, masked, records = made.table, made.masked, made.records
-    refuse_unless_all_hold(made.claims)
+    if not all(claim.holds for claim in made.claims):
+        raise _not_met(made.claims, made.records, advise(made, plan, progress))
     claims = told_claims(
         made.claims, crowded_total([r.removed for r in records], [r.losing for r in records])
     )
@@ -193,16 +195,30 @@ def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Re
     )
 
 
-def refuse_unless_all_hold(claims: tuple[Claim, ...]) -> None:
+def refuse_unless_all_hold(claims: Sequence[Claim]) -> None:
     """Raise RequirementNotMet with the reasons, in one paragraph."""
+    if not all(claim.holds for claim in claims):
+        raise _not_met(claims)
+
+
+def _not_met(
+    claims: Sequence[Claim], records: Sequence[StepRecord] = (), advice: Sequence[Advice] = ()
+) -> RequirementNotMet:
+    """Why there is no release, how far the plan goes, and what would hold."""
     broken = [claim.sentence for claim in claims if not claim.holds]
-    if broken:
-        raise RequirementNotMet(
-            f"The masked table does not satisfy the plan: {'; '.join(broken)}. Mask more strongly "
-            "(wider ranges, a larger base, fewer quasi-identifiers), take out the records at risk "
-            "with a step 'suppress' and 'min_class_size', or relax the requirement. "
-            "Nothing was written."
-        )
+    said = [one.sentence() for one in advice] or [
+        "Mask more strongly, take out the records at risk, name fewer quasi-identifiers, or relax "
+        "the requirement"
+    ]
+    told = [f"The masked table does not satisfy the plan: {'; '.join(broken)}"]
+    return RequirementNotMet(
+        ". ".join([*told, *reached(claims), *said, "Nothing was written."]),
+        {
+            "requirements": [claim.to_dict() for claim in claims],
+            "steps": [record.to_dict() for record in records],
+            "advice": [one.to_dict() for one in advice],
+        },
+    )
 
 
 def _refuse_if_links_refute(claims: tuple[Claim, ...], swapping: Swapping | None) -> None:

@@ -34,11 +34,9 @@ def in_plan(column: str, value: str | Mapping[str, Any]) -> str:
     """A hierarchy as a line of TOML."""
     import tomlkit
 
-    key = tomlkit.key(column).as_string()
-    if isinstance(value, str):
-        return f"{key} = {tomlkit.item(value).as_string()}"
-    options = (f"{name} = {tomlkit.item(option).as_string()}" for name, option in value.items())
-    return f"{key} = {{ {', '.join(options)} }}"
+    from shoal.workflow._plan import in_toml
+
+    return f"{tomlkit.key(column).as_string()} = {in_toml(value)}"
 
 
 def propose_hierarchies(table: Table, columns: Iterable[str], plan: Path) -> ProposedHierarchies:

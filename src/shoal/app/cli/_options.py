@@ -43,8 +43,22 @@ ReleaseFolder = Annotated[
         help="The folder of a release, or of its public half alone.",
     ),
 ]
+
+
+def _remember_json(ctx: typer.Context, value: bool) -> bool:
+    """So that a failure is told as JSON, too."""
+    ctx.meta["json"] = value
+    return value
+
+
 AsJson = Annotated[
-    bool, typer.Option("--json", metavar="", help="Print JSON and nothing else on stdout.")
+    bool,
+    typer.Option(
+        "--json",
+        metavar="",
+        help="Print JSON and nothing else on stdout.",
+        callback=_remember_json,
+    ),
 ]
 Engine = Literal["auto", "memory", "local", "duckdb", "spark"]
 Force = Annotated[

@@ -117,8 +117,6 @@ def check_place(out: Path, *, force: bool) -> None:
 
 def release_facts(release: Release, folder: Path) -> dict[str, Any]:
     """What was done and where it is, as plain data for the steward."""
-    from shoal.workflow import minimality_of
-
     return {
         "release": folder,
         "public": folder / "public",
@@ -127,17 +125,7 @@ def release_facts(release: Release, folder: Path) -> dict[str, Any]:
         "rows_before": release.rows_before,
         "rows": len(release.masked),
         "claims": [claim.to_dict() for claim in release.claims],
-        "steps": [
-            {
-                "method": step.method,
-                "columns": step.touched,
-                "left_alone": step.skipped,
-                "columns_removed": step.removed_columns,
-                "records_removed": step.removed,
-                "minimality": minimality_of(step),
-            }
-            for step in release.steps
-        ],
+        "steps": [step.to_dict() for step in release.steps],
         "before": release.before.to_dict(),
         "after": release.after.to_dict(),
     }

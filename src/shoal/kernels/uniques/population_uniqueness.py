@@ -15,6 +15,10 @@ from shoal.kernels.arrays import Floats, Integers
 
 #: Shares of the population from which on Pitman's estimator is not the best one.
 _SMALL_SAMPLE = 0.1
+#: A larger population is no different for any sample.
+_MOST_PEOPLE = 1e300
+#: Minus the logarithm of a chance that is no different from none.
+_NEVER = 750.0
 
 
 def estimated_share(class_sizes: Integers, fraction: float, estimator: str) -> float:
@@ -54,14 +58,22 @@ def zayatz(sizes: Integers, numbers: Integers, fraction: float) -> float:
     Zayatz (1991), Estimation of the percent of unique population elements on a microdata file
     using the sample, US Bureau of the Census, Statistical Research Division report 91/08.
     """
-    from scipy.stats import hypergeom
-
     unique, records = _of_size(sizes, numbers, 1), int((sizes * numbers).sum())
     if unique == 0:
         return 0.0
-    people = round(records / fraction)
-    seen_once = hypergeom.pmf(1, people, sizes, records) * numbers
-    return float(seen_once[sizes == 1][0] / seen_once.sum() * unique / records)
+    people = float(min(round(min(records / fraction, _MOST_PEOPLE)), _MOST_PEOPLE))
+    if people <= 1:
+        return unique / records
+    # that all others of a class are missed, one after the other; from some size on none ever is
+    rarely = -math.log1p(-min((records - 1) / (people - 1), 1 - 1e-16))
+    most = min(int(sizes.max()), 2 + int(_NEVER / max(rarely, _NEVER / records)))
+    with np.errstate(divide="ignore"):  # where fewer are missed than a class has
+        left = np.maximum(people - 1 - np.arange(most - 1), 1.0)
+        others_missed = np.log1p(-np.minimum((records - 1) / left, 1.0))
+    logs = np.append(0.0, np.cumsum(others_missed))
+    likely = sizes <= most
+    seen_once = sizes[likely] * numbers[likely] * np.exp(logs[sizes[likely] - 1])
+    return float(unique / seen_once.sum() * unique / records)
 
 
 def pitman(sizes: Integers, numbers: Integers, fraction: float) -> float:

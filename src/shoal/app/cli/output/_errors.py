@@ -9,7 +9,7 @@ import sys
 import threading
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -17,8 +17,14 @@ from typing import Any, Final, NoReturn
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from shoal.app.cli.output.ui import console, printable, tell
-from shoal.errors import NothingLeftWarning, ReadError, ShoalError, ShoalWarning
+from shoal.app.cli.output.ui import console, count, listed, print_json, printable, tell
+from shoal.errors import (
+    NothingLeftWarning,
+    ReadError,
+    RequirementNotMet,
+    ShoalError,
+    ShoalWarning,
+)
 
 WRONG: Final = 2
 STOPPED: Final = 130
@@ -143,7 +149,7 @@ class Group(_WithExamples, TyperGroup):
         except (SystemExit, GeneratorExit):
             raise
         except BaseException as cause:  # a panic of a library is no Exception
-            return failure(cause, debug=debug)
+            return failure(cause, debug=debug, as_json=bool(ctx.meta.get("json")))
 
 
 def _print_examples(examples: str | None) -> None:
@@ -156,8 +162,8 @@ def _print_examples(examples: str | None) -> None:
         out.print()
 
 
-def failure(cause: BaseException, *, debug: bool) -> int:
-    """Say on stderr what went wrong, and return the exit code."""
+def failure(cause: BaseException, *, debug: bool, as_json: bool = False) -> int:
+    """Say on stderr what went wrong, for programs on stdout too, and return the exit code."""
     if isinstance(cause, typer.Exit):
         return int(cause.exit_code)
     if type(cause).__name__ == "NoArgsIsHelpError":  # the help has been shown
@@ -170,8 +176,20 @@ def failure(cause: BaseException, *, debug: bool) -> int:
     if debug:
         traceback.print_exception(cause, file=sys.stderr)
     message, code = _worded(cause)
+    facts = cause.facts if isinstance(cause, RequirementNotMet) else {}
+    for number, step in enumerate(facts.get("steps", ()), 1):
+        tell(f"shoal: step {number}: {_done(step)}", style="dim")
     tell(f"shoal: {printable(message)}")
+    if as_json:
+        print_json({"error": message, "exit_code": code, **facts})
     return code
+
+
+def _done(step: Mapping[str, Any]) -> str:
+    """What a step did before a requirement failed, in a line."""
+    changed = f"changed {listed(step['columns'])}" if step["columns"] else "changed nothing"
+    lost = f", took out {count(step['records_removed'], 'record')}"
+    return f"{step['method']} {changed}" + (lost if step["records_removed"] else "")
 
 
 def _worded(cause: BaseException) -> tuple[str, int]:

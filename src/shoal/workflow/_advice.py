@@ -1,0 +1,215 @@
+"""What to change where a requirement is not met: each change was tried before it is given."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import math
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from shoal.errors import InputError, ShoalError
+from shoal.masking import Generalize, Masker, Progress, Suppress
+from shoal.models import KAnonymity, PrivacyModel, ProbabilisticKAnonymity
+from shoal.parameters import parameters_of
+from shoal.randomness import SecretStream
+from shoal.table import Table
+from shoal.utility import normalized_certainty_penalty
+from shoal.workflow._plan import Plan, in_toml
+from shoal.workflow._require import Claim, Limit, plain
+
+if TYPE_CHECKING:
+    from shoal.workflow._protect import Masking
+
+#: More records are not masked for a try: a sample of the persons says what would hold.
+_MOST_RECORDS: Final = 100_000
+_MOST_TRIES: Final = 6
+#: What a plan calls the conditions of a step besides its size.
+_CONDITIONS: Final = ("models", "groups_satisfy")
+#: Risks that no class of k records exceeds, when they must be at most 1/k.
+_BY_CLASSES: Final = ("prosecutor_risk", "marketer_risk", "journalist_risk")
+
+
+@dataclass(frozen=True)
+class Advice:
+    """A change of a plan under which all that it requires holds, and what the change costs."""
+
+    change: str
+    plan: Plan = field(repr=False)
+    loss: float | None = None
+    loss_now: float | None = None
+    records_lost: int = 0
+    sampled: int | None = None
+
+    def sentence(self) -> str:
+        """In words, for whoever edits the plan."""
+        costs = []
+        if self.loss is not None and self.loss_now is not None:
+            costs.append(f"loss {self.loss:.3g} instead of {self.loss_now:.3g}")
+        if self.records_lost:
+            costs.append(f"{self.records_lost:,} more records taken out")
+        tried = "" if self.sampled is None else f", tried on {self.sampled:,} records"
+        return f"With {self.change} it holds ({'; '.join(costs) or 'no further loss'}{tried})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """For programs."""
+        return {
+            "change": self.change,
+            "loss": self.loss,
+            "loss_now": self.loss_now,
+            "records_lost": self.records_lost,
+            "sampled": self.sampled,
+        }
+
+
+def advise(made: Masking, plan: Plan, progress: Progress | None = None) -> list[Advice]:
+    """Changes of a plan that were tried on its table, and with which it holds; the least first."""
+    from shoal.workflow._protect import mask_by
+
+    if progress:
+        progress("Trying what would hold", 0.0)
+    broken = [claim for claim in made.claims if not claim.holds]
+    table, sampled = _some_persons(made.table)
+    found: list[Advice] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        now = made if sampled is None else _tried(table, plan)
+        for _, (change, steps) in zip(range(_MOST_TRIES), _changes(plan, broken), strict=False):
+            changed = plan.with_steps(steps)
+            try:
+                tried = mask_by(table, changed)
+            except ShoalError:
+                continue
+            if all(claim.holds for claim in tried.claims):
+                lost = 0 if now is None else len(now.masked) - len(tried.masked)
+                losses = _loss(tried), None if now is None else _loss(now)
+                found.append(Advice(change, changed, *losses, max(0, lost), sampled))
+            if len(found) == 2:
+                break
+    return found
+
+
+def reached(claims: Sequence[Claim]) -> list[str]:
+    """How far the plan goes in each model that fails, as its parameter."""
+    return [
+        f"This plan reaches {parameters_of(type(claim.requirement))[0].name} = "
+        f"{claim.measured:.4g} in {claim.requirement.title}"
+        for claim in claims
+        if isinstance(claim.requirement, PrivacyModel)
+        and not claim.holds
+        and math.isfinite(claim.measured)
+        and claim.measured > (1 if claim.requirement.direction == "higher" else 0)
+    ]
+
+
+def _tried(table: Table, plan: Plan) -> Masking | None:
+    from shoal.workflow._protect import mask_by
+
+    try:
+        return mask_by(table, plan)
+    except ShoalError:
+        return None
+
+
+def _loss(made: Masking) -> float | None:
+    try:
+        return normalized_certainty_penalty(made.table, made.masked).value
+    except ShoalError:
+        return None
+
+
+def _some_persons(table: Table) -> tuple[Table, int | None]:
+    """The table, or whole persons of it with about as many records as may be tried."""
+    if len(table) <= _MOST_RECORDS:
+        return table, None
+    chance = SecretStream.from_state(None).derive("advice").permutation(table.person_count)
+    share = _MOST_RECORDS / len(table)
+    whose = table.persons if table.has_persons else np.arange(len(table))
+    kept = table.keep(chance[whose] < share * table.person_count)
+    return kept, len(kept)
+
+
+def _changes(plan: Plan, broken: Sequence[Claim]) -> Iterator[tuple[str, list[Masker]]]:
+    """Changes that may help, in words and as steps: those that change least come first.
+
+    Where a limit fails that no size of a class is sure to keep, larger ones are tried as well.
+    """
+    k, models = _asked(plan, broken)
+    yield from _with(plan, k, models)
+    if k is not None and any(isinstance(claim.requirement, Limit) for claim in broken):
+        yield from _with(plan, 2 * k, models)
+
+
+def _with(
+    plan: Plan, k: int | None, models: Sequence[PrivacyModel]
+) -> Iterator[tuple[str, list[Masker]]]:
+    steps = list(plan.steps)
+    for place in reversed(range(len(steps))):
+        changes = _of_step(steps[place], k, models)
+        with contextlib.suppress(InputError):  # parameters that do not go together
+            if changes:
+                changed = copy.copy(steps[place]).set_params(**changes)
+                where = f"{_in_toml(changes)} in step {place + 1}"
+                yield where, [*steps[:place], changed, *steps[place + 1 :]]
+    if k is not None and not models:
+        last = Suppress(min_class_size=k)
+        yield f"a last step 'suppress' with min_class_size = {k}", [*steps, last]
+    if not any(isinstance(step, Generalize) for step in steps):
+        options: dict[str, Any] = {} if k is None else {"k": k}
+        options |= {} if not models else {"models": models if len(models) > 1 else models[0]}
+        if options:
+            yield (
+                f"a last step 'generalize' with algorithm = \"mondrian\", {_in_toml(options)}",
+                [*steps, Generalize("mondrian", **options)],
+            )
+
+
+def _asked(plan: Plan, broken: Sequence[Claim]) -> tuple[int | None, list[PrivacyModel]]:
+    """The crowd and the other models that the steps have to give, for all to hold."""
+    sizes, models = [], []
+    for claim in broken:
+        asked = claim.requirement
+        if isinstance(asked, Limit):
+            largest = [k for step in plan.steps if (k := getattr(step, "k", None))]
+            bound = asked.threshold if asked.measure in _BY_CLASSES else 0.0
+            if asked.measure == "records_at_risk":
+                bound = asked.options.get("threshold", asked.info.options["threshold"].default)
+            if 0 < bound < 1:
+                sizes.append(math.ceil(1 / bound))
+            elif largest and asked.info.direction == "lower":
+                sizes.append(2 * max(largest))
+        elif isinstance(asked, ProbabilisticKAnonymity) or (
+            isinstance(asked, KAnonymity) and asked.of != "histories"
+        ):
+            sizes.append(asked.k)
+        else:
+            models.append(asked)
+    return max(sizes, default=None), models
+
+
+def _of_step(step: Masker, k: int | None, models: Sequence[PrivacyModel]) -> dict[str, Any]:
+    """The parameters to change, so that a step gives what is asked; none where it cannot."""
+    names = {parameter.name for parameter in parameters_of(type(step))}
+    if getattr(step, "levels", None):
+        return {}
+    changes: dict[str, Any] = {}
+    if k is not None and "k" in names and (getattr(step, "k", None) or 0) < k:
+        changes["k"] = k
+    where = next((name for name in _CONDITIONS if name in names), None)
+    if models and where is not None:
+        there = getattr(step, where) or []
+        there = there if isinstance(there, list) else [there]
+        wanted = [*(m for m in there if type(m) not in map(type, models)), *models]
+        if wanted != there:
+            changes[where] = wanted if len(wanted) > 1 else wanted[0]
+    elif models:
+        return {}
+    return changes
+
+
+def _in_toml(changes: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} = {in_toml(plain(value))}" for name, value in changes.items())

@@ -1,0 +1,125 @@
+"""What a refusal advises: tried by the program, so whoever follows it has a release."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+import shoal as sh
+from shoal.errors import InputError, ParameterError, PlanError, RequirementNotMet
+from shoal.workflow import _advice
+from shoal.workflow._advice import advise
+from shoal.workflow._protect import mask_by
+
+ROLES = sh.Roles(quasi_identifiers=["age", "town"], sensitive=["ill"])
+
+
+def people(rows=600):
+    rng = np.random.default_rng(5)
+    columns = {
+        "age": rng.integers(20, 80, rows),
+        "town": rng.choice(["north", "south", "east", "west"], rows),
+        "ill": rng.choice(["flu", "cold", "asthma", "gout"], rows, p=[0.55, 0.25, 0.15, 0.05]),
+    }
+    return sh.Table(pl.DataFrame(columns), ROLES)
+
+
+K5, MONDRIAN = sh.KAnonymity(5), sh.Generalize("mondrian", k=5)
+PLANS = {
+    "a smaller k than required": sh.Plan([sh.Generalize("mondrian", k=3)], require=[K5]),
+    "t-closeness": sh.Plan([MONDRIAN], require=[K5, sh.TCloseness(0.3)]),
+    "l-diversity": sh.Plan([MONDRIAN], require=[sh.LDiversity(3, kind="entropy")]),
+    "no steps": sh.Plan(require=[K5]),
+    "a limit": sh.Plan([MONDRIAN], require=[sh.Limit("marketer_risk", at_most=0.04)]),
+    "records at risk": sh.Plan(
+        [MONDRIAN], require=[sh.Limit("records_at_risk", at_most=0, options={"threshold": 0.05})]
+    ),
+    "groups": sh.Plan([sh.Microaggregate(k=3, dissimilarity="gower")], require=[K5]),
+    "swapped": sh.Plan([sh.Swap(k=3)], require=[sh.ProbabilisticKAnonymity(5)]),
+}
+
+
+@pytest.mark.filterwarnings("ignore:What the swap does not cover")
+@pytest.mark.parametrize("name", PLANS)
+def test_whoever_follows_the_advice_has_a_release(name):
+    table, plan = people(), PLANS[name]
+    first = advise(mask_by(table, plan), plan)[0]
+    assert sh.protect(table, first.plan).claims[0].holds
+    with pytest.raises(RequirementNotMet, match="it holds") as told:
+        sh.protect(table, plan)
+    assert first.change in str(told.value)
+    assert told.value.facts["advice"][0]["change"] == first.change
+
+
+def test_the_advice_can_be_written_into_the_plan():
+    table = people()
+    with pytest.raises(RequirementNotMet) as told:
+        sh.protect(table, PLANS["t-closeness"])
+    change = told.value.facts["advice"][0]["change"]
+    assert change == "models = { t_closeness = 0.3 } in step 1"
+    text = PLANS["t-closeness"].to_toml()
+    followed = text.replace("k = 5\n", f"k = 5\n{change.removesuffix(' in step 1')}\n", 1)
+    assert sh.protect(table, sh.Plan.from_toml(followed)).claims[1].holds
+
+
+def test_what_the_plan_reaches_and_where_it_fails():
+    with pytest.raises(RequirementNotMet) as told:
+        sh.protect(people(), PLANS["a smaller k than required"])
+    measured = told.value.facts["requirements"][0]["measured"]
+    assert 3 <= measured < 5
+    assert f"reaches k = {measured:g}" in str(told.value)
+    with pytest.raises(RequirementNotMet, match="in 'ill'"):
+        sh.protect(people(), PLANS["t-closeness"])
+
+
+def test_what_nothing_can_give_is_not_advised():
+    table = people(40)
+    plan = sh.Plan([MONDRIAN], require=[sh.Limit("certainty", at_most=0.0)])
+    with pytest.raises(RequirementNotMet) as told:
+        sh.protect(table, plan)
+    assert told.value.facts["advice"] == []
+
+
+def test_a_large_table_is_tried_on_whole_persons(monkeypatch):
+    monkeypatch.setattr(_advice, "_MOST_RECORDS", 200)
+    table = people()
+    stays = sh.Table(
+        table.frame.with_columns(who=pl.int_range(pl.len()) // 2),
+        sh.Roles(quasi_identifiers=["age", "town"], unit="who"),
+    )
+    plan = PLANS["a smaller k than required"]
+    first = advise(mask_by(stays, plan), plan)[0]
+    assert 150 <= first.sampled <= 250
+    assert first.sampled % 2 == 0
+    assert "tried on" in first.sentence()
+
+
+def test_the_advice_carries_no_cell():
+    with pytest.raises(RequirementNotMet) as told:
+        sh.protect(people(), PLANS["l-diversity"])
+    assert not any(cell in str(told.value) for cell in ("asthma", "gout", "north"))
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "said"),
+    [
+        ('[[steps]]\nmethod = "round"\nbase = 5\n\n[[steps]]\nmethod = "generalize"\nk = "5"\n',
+         ParameterError, "Line 7 of the plan: Step 2 (generalize): "),
+        ('[[steps]]\nmethod = "rund"\n', PlanError, "Line 1 of the plan: Step 1 (rund): "),
+        ('[[steps]]\nbase = 5\n', PlanError, "Line 1 of the plan: Step 1: "),
+        ("\n[require]\nk_anonimity = 3\n", PlanError, "Line 3 of the plan: "),
+        ("\n[requires]\nk_anonymity = 3\n", PlanError, "Line 2 of the plan: "),
+        ('steps = [{ method = "rund" }]\n', PlanError, "Step 1 (rund): "),
+    ],
+)  # fmt: skip
+def test_errors_of_a_plan_name_the_step_and_the_line(text, error, said):
+    with pytest.raises(error) as told:
+        sh.Plan.from_toml(text)
+    assert str(told.value).startswith(said)
+
+
+def test_an_error_while_masking_names_the_step():
+    plan = sh.Plan([sh.Round(base=5, columns=["age"]), sh.Microaggregate(k=3)])
+    with pytest.raises(InputError, match=r"^Step 2 \(microaggregate\)"):
+        sh.protect(people(), plan)
