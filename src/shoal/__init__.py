@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from shoal.study import Study, run_study
     from shoal.study.tuning import tune
     from shoal.table import Hierarchy, Roles, Table, read, suggest_roles
-    from shoal.workflow import Assessment, Limit, Plan, Release, assess, sign
+    from shoal.workflow import Assessment, Limit, Plan, Release, assess, k_curve, sign, suggest_plan
     from shoal.workflow._protector import Protector
 
 __version__ = "0.1.0"
@@ -81,11 +81,13 @@ __all__ = [
     "Table",
     "TopBottomCode",
     "assess",
+    "k_curve",
     "protect",
     "read",
     "risk",
     "run_study",
     "sign",
+    "suggest_plan",
     "suggest_roles",
     "tune",
     "utility",
@@ -128,7 +130,16 @@ _ROOMS = {
     "shoal.study.tuning": ("tune",),
     "shoal.table": ("Hierarchy", "Roles", "Table", "read", "suggest_roles"),
     "shoal.engines": ("protect", "verify"),
-    "shoal.workflow": ("Assessment", "Limit", "Plan", "Release", "assess", "sign"),
+    "shoal.workflow": (
+        "Assessment",
+        "Limit",
+        "Plan",
+        "Release",
+        "assess",
+        "k_curve",
+        "sign",
+        "suggest_plan",
+    ),
     "shoal.workflow._protector": ("Protector",),  # apart: it brings scikit-learn
 }
 

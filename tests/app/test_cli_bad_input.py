@@ -135,7 +135,7 @@ def test_the_program_itself_refuses(shoal_process, tmp_path, name):
 CALLS = {
     "no such command": (("protec",), "'protect'"),
     "no such option": (("roles", "people.csv", "--quasy", "a"), "--quasy"),
-    "an option is missing": (("protect", "people.csv", "--plan", "plan.toml"), "'--out'"),
+    "an option is missing": (("protect", "people.csv", "--out", "x"), "'--plan'"),
     "an engine that is not there": (
         ("protect", "people.csv", "--plan", "plan.toml", "--out", "x", "--engine", "ray"),
         "'ray' is not",

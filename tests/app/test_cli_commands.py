@@ -75,7 +75,7 @@ def test_protect_by_a_swap_says_how_to_read_crowds(shoal, people, tmp_path):
     said = "Crowds are not what protects this table"
     text = shoal("protect", people, "--plan", "swap.toml", "--out", "swapped").stdout
     assert said in text
-    assert text.index("share of right links") < text.index("normalised certainty penalty")
+    assert text.index("share of right links") < text.index("detail lost")
     text = shoal("assess", "swapped", "--original", people).stdout
     assert said in text
     assert re.search(r"Who could be\s+found\s+without\s+the\s+swap:", text)
@@ -357,3 +357,29 @@ def test_the_plan_of_the_demo_runs_by_hand(shoal):
     result = shoal("protect", PEOPLE, "--plan", PLAN, "--out", "made", "--json")
     assert result.exit_code == 0, result.stderr
     assert json.loads(result.stdout)["after"]["k"] >= 3
+
+
+def test_a_dry_run_says_what_the_plan_does_and_writes_nothing(shoal, people, plan, tmp_path):
+    before = sorted(tmp_path.rglob("*"))
+    result = shoal("protect", people, "--plan", plan, "--dry-run")
+    assert result.exit_code == 0, result.stderr
+    assert "What is left of each column" in result.stdout
+    assert "nothing was written" in result.stdout
+    facts = json.loads(shoal("protect", people, "--plan", plan, "--dry-run", "--json").stdout)
+    assert facts["dry_run"]
+    assert facts["left"]["age"]
+    assert "release" not in facts
+    assert sorted(tmp_path.rglob("*")) == before
+    result = shoal("protect", people, "--plan", plan)
+    assert (result.exit_code, "--dry-run" in result.stderr) == (2, True)
+
+
+def test_the_curve_of_k_on_the_terminal_and_on_the_page(shoal, people, tmp_path):
+    args = ("assess", people, "--quasi", "age,sex", "--k-curve")
+    result = shoal(*args, "--html", "page.html")
+    assert result.exit_code == 0, result.stderr
+    assert "What each k costs" in result.stdout
+    assert "What each k costs" in (tmp_path / "page.html").read_text("utf-8")
+    assert next(point["k"] for point in json.loads(shoal(*args, "--json").stdout)["k_curve"]) == 2
+    refused = shoal(*args, "--original", people)
+    assert (refused.exit_code, "--k-curve" in refused.stderr) == (2, True)

@@ -23,7 +23,8 @@ def test_the_plan_for_the_demo_runs_as_it_is(shoal, tmp_path):
     text = (tmp_path / "plan.toml").read_text()
     plan = tomllib.loads(text)
     assert plan["roles"]["identifiers"] == ["name", "email"]
-    assert plan["require"] == {"k_anonymity": 5}
+    assert plan["require"] == {"k_anonymity": 5, "l_diversity": 3}
+    assert plan["steps"][0]["models"] == {"l_diversity": 3}
     (step,) = plan["steps"]
     assert (step["method"], step["algorithm"], step["k"]) == ("generalize", "mondrian", 5)
     assert all("#" in part for part in text.strip().split("\n\n"))  # every part is explained

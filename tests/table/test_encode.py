@@ -248,7 +248,11 @@ def test_exactly_64_bits_need_no_repacking() -> None:
     assert combine([top, top, more], 2).tolist() == [1, 3]
 
 
-def test_infinite_values_have_no_place_and_warn_nobody():
-    positions = encode(pl.Series([-np.inf, 1.0, np.inf])).positions
-    assert len(positions) == 3
-    assert not np.isfinite(positions).all()
+def test_infinite_values_stand_away_from_all_others_and_warn_nobody():
+    assert encode(pl.Series([-np.inf, 1.0, 3.0, np.inf, None])).positions.tolist() == [
+        -2,
+        0,
+        1,
+        3,
+        2,
+    ]

@@ -7,12 +7,14 @@ from shoal.workflow._assessment import (
     ATTACKS,
     Assessment,
     ClassFacts,
+    CostOfK,
     MeasureGroup,
     RiskDistribution,
     bound_of,
     by_reason,
     grouped_measures,
 )
+from shoal.workflow._k_curve import k_curve
 from shoal.workflow._leaks import Leak, Swapping
 from shoal.workflow._plan import (
     EngineSettings,
@@ -24,6 +26,7 @@ from shoal.workflow._plan import (
 )
 from shoal.workflow._protect import Release, protect
 from shoal.workflow._require import Claim, Limit, discover_all_measures
+from shoal.workflow._suggest_plan import PlanSuggestion, suggest_plan
 from shoal.workflow.release._release_files import read_release
 from shoal.workflow.release._signing import sign
 from shoal.workflow.release._verification import Check, Verification
@@ -36,11 +39,13 @@ __all__ = [
     "Check",
     "Claim",
     "ClassFacts",
+    "CostOfK",
     "EngineSettings",
     "Leak",
     "Limit",
     "MeasureGroup",
     "Plan",
+    "PlanSuggestion",
     "Progress",
     "Release",
     "RiskDistribution",
@@ -52,11 +57,13 @@ __all__ = [
     "by_reason",
     "discover_all_measures",
     "grouped_measures",
+    "k_curve",
     "minimalities_of",
     "minimality_in_words",
     "minimality_of",
     "protect",
     "read_release",
     "sign",
+    "suggest_plan",
     "verify",
 ]

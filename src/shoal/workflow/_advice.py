@@ -67,13 +67,13 @@ class Advice:
 
 
 def advise(made: Masking, plan: Plan, progress: Progress | None = None) -> list[Advice]:
-    """Changes of a plan that were tried on its table, and with which it holds; the least first."""
+    """Changes of a plan that were tried on its table, with which it holds; the least loss first."""
     from shoal.workflow._protect import mask_by
 
     if progress:
         progress("Trying what would hold", 0.0)
     broken = [claim for claim in made.claims if not claim.holds]
-    table, sampled = _some_persons(made.table)
+    table, sampled = some_persons(made.table)
     found: list[Advice] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -90,7 +90,7 @@ def advise(made: Masking, plan: Plan, progress: Progress | None = None) -> list[
                 found.append(Advice(change, changed, *losses, max(0, lost), sampled))
             if len(found) == 2:
                 break
-    return found
+    return sorted(found, key=lambda one: math.inf if one.loss is None else one.loss)
 
 
 def reached(claims: Sequence[Claim]) -> list[str]:
@@ -122,7 +122,7 @@ def _loss(made: Masking) -> float | None:
         return None
 
 
-def _some_persons(table: Table) -> tuple[Table, int | None]:
+def some_persons(table: Table) -> tuple[Table, int | None]:
     """The table, or whole persons of it with about as many records as may be tried."""
     if len(table) <= _MOST_RECORDS:
         return table, None

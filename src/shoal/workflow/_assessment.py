@@ -155,6 +155,20 @@ class RiskDistribution:
 
 
 @dataclass(frozen=True)
+class CostOfK:
+    """What a plan gives and costs with one k.
+
+    ``risk`` is the marketer risk, ``loss`` the normalised certainty penalty, ``lost`` the share of
+    the records that are taken out.
+    """
+
+    k: int
+    risk: float
+    loss: float
+    lost: float
+
+
+@dataclass(frozen=True)
 class ClassFacts:
     """The classes of equal quasi-identifiers in numbers."""
 
@@ -214,6 +228,8 @@ class Assessment:
     swapping: Swapping | None = None
     original_rows: int | None = None
     together: Mapping[str, Measurement] = field(default_factory=dict)
+    #: What a plan costs with each k, where it was asked for.
+    k_curve: tuple[CostOfK, ...] = ()
     #: How many records each measured one stands for, where combinations were measured.
     times: npt.NDArray[np.int64] | None = field(default=None, repr=False)
 
@@ -287,6 +303,7 @@ class Assessment:
                 for name in group.names
             },
             "together": {attack: one.to_dict() for attack, one in self.together.items()},
+            "k_curve": [vars(point) for point in self.k_curve],
             "distributions": {d.measure: d.to_dict() for d in self.distributions},
             "notes": list(self.notes),
             "left_out": dict(self.left_out),

@@ -6,7 +6,7 @@ import functools
 import os
 import warnings
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -26,6 +26,7 @@ from shoal.workflow._advice import Advice, advise, reached
 from shoal.workflow._assess import assess_release, check_assessable
 from shoal.workflow._assessment import Assessment
 from shoal.workflow._leaks import Swapping, refutes
+from shoal.workflow._left import what_is_left
 from shoal.workflow._plan import Plan, StepRecord, in_released_domain
 from shoal.workflow._require import Claim, make_claim, told_claims, value_on_record
 from shoal.workflow.release._crowds import crowded_total
@@ -55,6 +56,8 @@ class Release:
     removed_identifiers: tuple[str, ...]
     rows_before: int
     audit: Mapping[str, Any]
+    #: What is left of each column, in words; for the steward, not for the public.
+    left: Mapping[str, str] = field(default_factory=dict)
 
     def save(
         self,
@@ -192,6 +195,7 @@ def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Re
             requirements=[value_on_record(requirement) for requirement in plan.require],
             course=masked.course.to_dict(),
         ),
+        left=what_is_left(table, masked),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -24,12 +25,15 @@ from shoal.errors import InputError
 
 if TYPE_CHECKING:
     from shoal.table import Roles, Table
-    from shoal.workflow import Assessment
+    from shoal.workflow import Assessment, CostOfK
 
 
 @command("""
 shoal assess people.csv --quasi age,zip,sex --sensitive diagnosis
 shoal assess people.csv --plan plan.toml --html exposure.html
+
+# which k to choose: what each costs on this table
+shoal assess people.csv --plan plan.toml --k-curve
 
 # what masking cost, and what an intruder links: a release against its original
 shoal assess release --original people.csv
@@ -68,6 +72,7 @@ def assess(
     sampling_fraction: float | None = None,
     threshold: float = 0.2,
     missing: Literal["own", "wildcard"] = "own",
+    k_curve: bool = False,
     html: Path | None = None,
     engine: Engine = "auto",
     memory_limit: str | None = None,
@@ -92,6 +97,7 @@ def assess(
     threshold RISK: The risk above which a record is at risk.
     missing: Whether a missing value is a value of its own, or agrees with every value as the
         statistics offices count.
+    k_curve: Try the plan, or a proposed one, with several k: what each costs on this table.
     html FILE: Write the facts as a page, too.
     engine: Where the table is counted: in memory (or local), or on duckdb or spark, which measure
         what follows from classes. With auto the size of DATA decides.
@@ -128,6 +134,11 @@ def assess(
     declared = Declared(plan, quasi, sensitive, identifiers, target, unit, household)
     settings = EngineSettings(memory_limit=memory_limit)
     chosen, why = reading.engine_for(data, engine, settings)
+    if k_curve and (original or chosen != "memory" or is_in_parts(data) or Path(data).is_dir()):
+        raise InputError(
+            "--k-curve tries a plan on a table before masking, in memory; leave --original out, "
+            "and give the table itself or a sample of it."
+        )
     others = (original, population, control, sampling_fraction, known, measure, option, earlier)
     with Working("Reading the data") as working:
         if is_in_parts(data):
@@ -180,6 +191,8 @@ def assess(
                 earlier=read_earlier(reading, earlier, before, declared) if earlier else (),
                 progress=working,
             )
+            if k_curve:
+                found = replace(found, k_curve=_cost_of_each_k(loaded, plan, working))
         refuse_unless_measured(options, found)
         if html is not None:
             working("Writing the page", 0.0)
@@ -191,6 +204,12 @@ def assess(
         ui.note(f"Engine: {chosen}, since {why}.")
     if html is not None:
         ui.note(f"The page is at {ui.printable(html)}.")
+
+
+def _cost_of_each_k(table: Table, plan: Path | None, working: Working) -> tuple[CostOfK, ...]:
+    from shoal.workflow import Plan, k_curve
+
+    return k_curve(table, None if plan is None else Plan.load(plan), progress=working)
 
 
 def read_tables(

@@ -85,7 +85,7 @@ def demo(
     skipped = [check.name for check in found.checks if check.status == "skipped"]
     told = f"{passed} passed" + (f"; left out: {ui.listed(skipped)}" if skipped else "")
     step("6. Write the release, and verify it from its files", told)
-    show_before_and_after(release.before, release.after)
+    show_before_and_after(release.before, release.after, show_all=False)
     _conclude(release, out, project)
 
 

@@ -40,27 +40,30 @@ def in_plan(column: str, value: str | Mapping[str, Any]) -> str:
 
 
 def propose_hierarchies(table: Table, columns: Iterable[str], plan: Path) -> ProposedHierarchies:
-    """Propose a hierarchy for each column, and write those that list values beside the plan.
+    """Propose a hierarchy for each column, and write those that list values beside the plan."""
+    from shoal.table import Hierarchy
+
+    return beside_plan({name: Hierarchy.propose(table, name) for name in columns}, plan)
+
+
+def beside_plan(proposed: Mapping[str, Hierarchy], plan: Path) -> ProposedHierarchies:
+    """Write hierarchies that list values into files beside the plan.
 
     A file that is there already is never replaced: somebody may have edited it.
     """
-    from shoal.table import Hierarchy
-
     folder = plan.parent / FOLDER
     found: dict[str, str | dict[str, Any]] = {}
     written, kept = [], []
-    names = _file_names(columns)
-    for column, name in names.items():
-        proposed = Hierarchy.propose(table, column)
-        if proposed.is_function:
-            found[column] = proposed.to_plan()
+    for column, name in _file_names(proposed).items():
+        if proposed[column].is_function:
+            found[column] = proposed[column].to_plan()
             continue
         path = folder / name
         found[column] = f"{FOLDER}/{name}"
         if path.exists():
             kept.append(path)
         else:
-            _write(path, proposed)
+            _write(path, proposed[column])
             written.append(path)
     return ProposedHierarchies(found, tuple(written), tuple(kept))
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.app.cli._hierarchy import ProposedHierarchies, in_plan, propose_hierarchies
+from shoal.app.cli._hierarchy import ProposedHierarchies, beside_plan
 from shoal.app.cli._options import (
     AsJson,
     Data,
@@ -20,12 +21,9 @@ from shoal.app.cli._options import (
 )
 from shoal.app.cli.output import ui
 from shoal.app.cli.output._progress import Working
-from shoal.errors import InputError
 
 if TYPE_CHECKING:
     from shoal.table import Roles, Table
-
-_WIDEST = 88
 
 
 @command("""
@@ -60,7 +58,7 @@ def init(
         plan = first_plan(loaded, suggestion.roles, out)
         write_whole(out, plan.text)
     if as_json:
-        facts = {"plan": out, "roles": plan.roles.to_dict(), "k": plan.k}
+        facts = {"plan": out, "roles": plan.roles.to_dict(), "k": plan.k, "require": plan.required}
         found = plan.hierarchies
         ui.print_json(facts | {"hierarchies": found.in_plan, "files": found.written})
         return
@@ -71,7 +69,7 @@ def init(
     _show_hierarchies(plan.hierarchies)
     ui.heading("Next: check the roles in the plan, then")
     source, words = shlex.quote(str(out)), shown_source(data, reading)
-    ui.command_line("shoal assess", *words, "--plan", source)
+    ui.command_line("shoal protect", *words, "--plan", source, "--dry-run")
     ui.command_line("shoal protect", *words, "--plan", source, "--out release")
 
 
@@ -83,8 +81,13 @@ def _show(plan: FirstPlan, out: Path) -> None:
     if plan.roles.quasi_identifiers:
         ui.say(
             "As it is, the plan makes values coarser until nobody stands in a crowd of fewer than "
-            f"{ui.count(plan.k, 'person' if plan.roles.unit else 'record')}; no record is taken "
-            "out."
+            f"{ui.count(plan.k, 'person' if plan.roles.unit else 'record')}"
+            + (
+                ", in which the sensitive columns have different values"
+                if len(plan.required) > 1
+                else ""
+            )
+            + "; no record is taken out. The reason for each choice stands in the plan."
         )
     else:
         ui.say(
@@ -112,40 +115,16 @@ class FirstPlan:
     text: str
     roles: Roles
     k: int
+    required: Mapping[str, Any]
     hierarchies: ProposedHierarchies
 
 
-def first_plan(table: Table, roles: Roles, path: Path, *, k: int = 5) -> FirstPlan:
+def first_plan(table: Table, roles: Roles, path: Path) -> FirstPlan:
     """A plan that runs as it is; hierarchies that list values are written beside ``path``."""
-    from jinja2 import Environment
+    from shoal.workflow._suggest_plan import suggest_plan
 
-    if len(table) < 2:
-        raise InputError(f"A plan needs a table of 2 records or more; this one has {len(table)}.")
-    k = min(k, len(table))
-    found = propose_hierarchies(table, roles.quasi_identifiers, path)
-    lines = {column: in_plan(column, value) for column, value in found.in_plan.items()}
-    numbers = [column for column in lines if table.kind(column) not in ("text", "boolean")]
-    plain_text = Environment(trim_blocks=True, keep_trailing_newline=True, autoescape=False)
-    template = Path(__file__).with_name("plan.toml.j2").read_text(encoding="utf-8")
-    text = plain_text.from_string(template).render(
-        roles={"quasi_identifiers": [], **roles.to_dict()},
-        others=[name for name in table.columns if roles.of(name) is None],
-        hierarchies=[line for column, line in lines.items() if column not in numbers],
-        of_numbers=[lines[column] for column in numbers],
-        assignment=_assignment,
-        k=k,
-    )
-    return FirstPlan(text, roles, k, found)
-
-
-def _assignment(name: str, value: Any) -> str:
-    """A line of TOML; a list that is too long for a line, one item per line."""
-    import tomlkit
-
-    if not isinstance(value, list):
-        return f"{name} = {tomlkit.item(value).as_string()}"
-    items = [tomlkit.item(item).as_string() for item in value]
-    line = f"{name} = [{', '.join(items)}]"
-    if len(line) <= _WIDEST:
-        return line
-    return f"{name} = [\n" + "".join(f"    {item},\n" for item in items) + "]"
+    made = suggest_plan(table.with_roles(roles))
+    found = beside_plan(made.hierarchies, path)
+    files = {name: value for name, value in found.in_plan.items() if isinstance(value, str)}
+    required = made.plan.to_dict()["require"]
+    return FirstPlan(made.to_toml(files), roles, made.k, required, found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
@@ -22,13 +22,23 @@ from shoal.app.cli._options import (
 from shoal.app.cli.output import ui
 from shoal.app.cli.output._progress import Working
 from shoal.app.cli.output._show_assessment import NOT_BY_CROWDS
+from shoal.errors import InputError
 
 if TYPE_CHECKING:
     from shoal.table import Formulas, Table
-    from shoal.workflow import Assessment, Claim, Release
+    from shoal.workflow import Assessment, Claim, Plan, Release
+
+DryRun = Annotated[
+    bool,
+    typer.Option("--dry-run", metavar="", help="Say what the plan would do, and write nothing."),
+]
+ShowAll = Annotated[
+    bool, typer.Option("--all", metavar="", help="Show every step and every measure.")
+]
 
 
 @command("""
+shoal protect people.csv --plan plan.toml --dry-run
 shoal protect people.csv --plan plan.toml --out release
 shoal protect people.csv --plan plan.toml --out release --format parquet --force
 shoal protect sqlite:///people.db --query 'SELECT * FROM people' --plan plan.toml --out release
@@ -37,19 +47,21 @@ def protect(
     data: Data,
     reading: Reading,
     plan: Path,
-    out: Path,
+    out: Path | None = None,
+    dry_run: DryRun = False,
     format: Annotated[
         str | None, typer.Option(show_default="that of DATA; parquet for a database")
     ] = None,
     formulas: Literal["neutralise", "keep"] = "neutralise",
     force: Force = False,
     engine: Engine = "auto",
+    show_all: ShowAll = False,
     as_json: AsJson = False,
 ) -> None:
     """Apply a plan, verify what it requires, and write the release.
 
-    If a requirement does not hold, the reason is told, nothing is written and the exit code
-    is 1. The release has a public half to give away and a private one to keep.
+    If a requirement does not hold, the reason is told with what would hold, nothing is written and
+    the exit code is 1. The release has a public half to give away and a private one to keep.
 
     Options
     -------
@@ -67,6 +79,13 @@ def protect(
 
     loaded = Plan.load(plan)
     chosen, why = reading.engine_for(data, engine, loaded.engine)
+    if dry_run:
+        _try(reading, data, loaded, chosen, show_all=show_all, as_json=as_json)
+        return
+    if out is None:
+        raise InputError(
+            "A release needs a folder; give --out DIR, or --dry-run to see what the plan does."
+        )
     written = check_format(format) if format else reading.output_format(data)
     check_place(out, force=force)
     if chosen != "memory" and not as_json:
@@ -98,7 +117,8 @@ def protect(
     if as_json:
         ui.print_json(release_facts(release, folder) | {"engine": {"name": chosen, "why": why}})
         return
-    show_release(release, out)
+    show_release(release, show_all=show_all)
+    _show_place(release, out)
     if written in DELIMITER_OF:
         _show_formulas(release.masked, formulas)
     ui.heading("Next: check the release again, from its files")
@@ -108,6 +128,27 @@ def protect(
         ui.note(f"Engine: memory, since {why}.")
 
 
+def _try(
+    reading: Reading, data: str, plan: Plan, chosen: str, *, show_all: bool, as_json: bool
+) -> None:
+    """Say what a plan would do; nothing is written."""
+    from shoal.workflow import protect
+
+    if chosen != "memory":
+        raise InputError(
+            f"A dry run works in memory, and this table would run on {chosen}; give --engine "
+            "memory, or try the plan on a sample of the table."
+        )
+    with Working("Reading the data") as working:
+        release = protect(reading.read(data), plan, progress=working.if_watched)
+    if as_json:
+        ui.print_json({"dry_run": True, **release_facts(release)})
+        return
+    show_release(release, show_all=show_all)
+    ui.say()
+    ui.say("This was a dry run: nothing was written.")
+
+
 def check_place(out: Path, *, force: bool) -> None:
     """Refuse a place for the release before the long work, not after it."""
     from shoal.workflow.release._release import check_target
@@ -115,26 +156,52 @@ def check_place(out: Path, *, force: bool) -> None:
     check_target(Path(os.path.abspath(out)), force=force)
 
 
-def release_facts(release: Release, folder: Path) -> dict[str, Any]:
+def release_facts(release: Release, folder: Path | None = None) -> dict[str, Any]:
     """What was done and where it is, as plain data for the steward."""
+    places = {"public": "public", "private": "private", "report": "public/report.html"}
+    written = {} if folder is None else {name: folder / path for name, path in places.items()}
     return {
-        "release": folder,
-        "public": folder / "public",
-        "private": folder / "private",
-        "report": folder / "public" / "report.html",
+        **({} if folder is None else {"release": folder}),
+        **written,
         "rows_before": release.rows_before,
         "rows": len(release.masked),
         "claims": [claim.to_dict() for claim in release.claims],
         "steps": [step.to_dict() for step in release.steps],
+        "left": dict(release.left),
         "before": release.before.to_dict(),
         "after": release.after.to_dict(),
     }
 
 
-def show_release(release: Release, out: Path) -> None:
-    """What was done, what holds, and where it is."""
+def show_release(release: Release, *, show_all: bool = False) -> None:
+    """What is left, what it is safe against, and what holds; with ``show_all`` every measure."""
     from shoal.workflow import minimalities_of, minimality_in_words
 
+    if show_all or not release.left:
+        _show_steps(release)
+    if release.left:
+        ui.heading("What is left of each column")
+        roles = release.plan.roles or release.masked.roles
+        ui.table(
+            ("column", "role", "what is left"),
+            (
+                (name, (roles.of(name) or "-").removesuffix("s").replace("_", "-"), words)
+                for name, words in release.left.items()
+            ),
+        )
+    show_before_and_after(release.before, release.after, show_all=show_all)
+    lost = release.rows_before - len(release.masked)
+    ui.say(
+        f"{ui.count(lost, 'record')} of {release.rows_before:,} are lost."
+        if lost
+        else "No record is lost."
+    )
+    show_claims(release)
+    for found in minimalities_of(release.steps):
+        ui.say(minimality_in_words(found))
+
+
+def _show_steps(release: Release) -> None:
     ui.heading("What each step did")
     ui.table(
         ("step", "columns changed", "records taken out", "left alone, because"),
@@ -149,10 +216,9 @@ def show_release(release: Release, out: Path) -> None:
         ),
         numeric=(2,),
     )
-    show_before_and_after(release.before, release.after)
-    show_claims(release)
-    for found in minimalities_of(release.steps):
-        ui.say(minimality_in_words(found))
+
+
+def _show_place(release: Release, out: Path) -> None:
     ui.heading("Written")
     persons = release.after.classes.persons
     whose = "" if persons is None else f", of {ui.count(persons, 'person')},"
@@ -176,21 +242,35 @@ def _show_formulas(masked: Table, formulas: Formulas) -> None:
         )
 
 
-def show_before_and_after(before: Assessment, after: Assessment) -> None:
-    """Risk side by side, then what masking cost."""
+#: What a newcomer understands: the measures in words, in place of all their names.
+_FEW: Final = {
+    "prosecutor_risk": "chance to find one person who is in it, at most",
+    "marketer_risk": "share of the records that are found by trying all",
+    "homogeneity": "share of the records whose sensitive value is certain",
+    "normalized_certainty_penalty": "detail lost",
+}
+
+
+def show_before_and_after(before: Assessment, after: Assessment, *, show_all: bool) -> None:
+    """Risk side by side, then what masking cost: a few lines, or every measure."""
     from shoal.workflow import discover_all_measures, grouped_measures
 
     infos = discover_all_measures()
+    few = _FEW | ({} if after.swapping is None else {"distance_linkage": "share of right links"})
     ui.heading("Before and after")
-    rows: list[tuple[object, ...]] = [("smallest class (k)", before.k, after.k, "higher")]
+    size = "smallest class (k)" if show_all else "smallest crowd (k)"
+    rows: list[tuple[object, ...]] = [(size, before.k, after.k, "higher")]
     if after.swapping is not None:
         rows.append(("k by swapping", "-", after.swapping.k, "higher"))
     groups = grouped_measures(after.measurements)
     for name in (name for group in groups for name in group.names):
+        if not show_all and name not in few:
+            continue
         found, earlier = after.measurements[name], before.measurements.get(name)
         start = earlier.value if earlier is not None else found.baseline
         start = None if start is None else float(start)
-        rows.append((infos[name].title, start, float(found.value), found.direction))
+        title = infos[name].title if show_all else few[name]
+        rows.append((title, start, float(found.value), found.direction))
     ui.table(("measure", "before", "after", "better"), rows, numeric=(1, 2))
     if after.swapping is not None:
         ui.say(NOT_BY_CROWDS)

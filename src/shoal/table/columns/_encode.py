@@ -93,13 +93,17 @@ class Codes:
 
     @property
     def positions(self) -> Floats:
-        """Where each code stands between the smallest value (0) and the largest (1); missing: 2."""
+        """Where each code stands between the smallest value (0) and the largest (1); missing: 2.
+
+        Infinite values stand at -2 and at 3, away from all others.
+        """
         values = self.numbers
-        values = np.ldexp(values, -int(np.frexp(np.nanmax(np.abs(values), initial=1.0))[1]))
-        lowest = np.nanmin(values, initial=np.inf)
-        with np.errstate(invalid="ignore"):  # infinite values, which have no place
-            span = np.nanmax(values, initial=-np.inf) - lowest
-            placed = (values - lowest) / span if span > 0 else np.zeros(len(values))
+        finite = np.where(np.isfinite(values), values, np.nan)
+        finite = np.ldexp(finite, -int(np.frexp(np.nanmax(np.abs(finite), initial=1.0))[1]))
+        lowest = np.nanmin(finite, initial=np.inf)
+        span = np.nanmax(finite, initial=-np.inf) - lowest
+        placed = (finite - lowest) / span if span > 0 else np.zeros(len(values))
+        placed[values == -np.inf], placed[values == np.inf] = -2.0, 3.0
         if self.missing is not None:
             placed[self.missing] = 2.0
         return placed

@@ -31,6 +31,7 @@ def show_assessment(found: Assessment) -> None:
     _show_crowds(found)
     _show_measures(found)
     _show_together(found)
+    _show_k_curve(found)
     _show_remarks(found)
 
 
@@ -89,6 +90,14 @@ def _show_together(found: Assessment) -> None:
     rows = [_cells(ATTACKS[attack].title, one) for attack, one in found.together.items()]
     head = ("measure", "value", "single release", "better")
     ui.table(head, [(*row[:2], row[3], row[5]) for row in rows], numeric=(1, 2))
+
+
+def _show_k_curve(found: Assessment) -> None:
+    if found.k_curve:
+        ui.heading("What each k costs on this table")
+        head = ("k", "found by trying all", "detail lost", "records lost")
+        shares = ((p.k, *map(ui.percent, (p.risk, p.loss, p.lost))) for p in found.k_curve)
+        ui.table(head, shares, numeric=(0, 1, 2, 3), whole=())
 
 
 def _row(found: Assessment, name: str) -> Sequence[object]:

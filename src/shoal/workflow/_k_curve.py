@@ -1,0 +1,84 @@
+"""What each k costs on one table, and what it is safe against: the curve to choose k by."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Sequence
+from typing import Final
+
+from shoal.errors import InputError, ShoalError
+from shoal.masking import Masker, Progress
+from shoal.risk import marketer_risk
+from shoal.table import Table
+from shoal.utility import normalized_certainty_penalty
+from shoal.workflow._advice import some_persons
+from shoal.workflow._assessment import CostOfK
+from shoal.workflow._plan import Plan
+from shoal.workflow._suggest_plan import suggest_plan
+
+_ASKED: Final = (2, 3, 5, 10, 20, 50)
+
+
+def k_curve(
+    table: Table,
+    plan: Plan | None = None,
+    *,
+    ks: Sequence[int] = _ASKED,
+    progress: Progress | None = None,
+) -> tuple[CostOfK, ...]:
+    """Run a plan with each of several k, and measure what is lost and how many are found.
+
+    What the plan requires besides is left aside. A table of more than 100,000 records is
+    represented by whole persons of it, so that the loss is a little above that of the table.
+
+    Parameters
+    ----------
+    table : Table
+        The table with its roles.
+    plan : Plan, optional
+        A plan with a step that has a ``k``; without one, that of :func:`shoal.suggest_plan`.
+    ks : list of int
+        What to try; a k that the table is too small for is left out.
+    progress : callable, optional
+        Called with what is being done and the share that is done.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import Roles
+    >>> table = Table(pl.DataFrame({"age": range(20, 84)}), Roles(quasi_identifiers=["age"]))
+    >>> [(point.k, round(point.loss, 2)) for point in k_curve(table, ks=[2, 4, 8])]
+    [(2, 0.03), (4, 0.06), (8, 0.12)]
+    """
+    plan = suggest_plan(table).plan if plan is None else plan
+    if not any(hasattr(step, "k") for step in plan.steps):
+        raise InputError(
+            "The plan has no step with a k to vary; leave the plan out, or take one that has a "
+            "step 'generalize', 'microaggregate' or 'swap'."
+        )
+    table, _ = some_persons(table.with_roles(plan.roles_for(table)))
+    bare = table.drop(table.roles.withheld)
+    found, reason = [], None
+    for done, k in enumerate(ks):
+        if progress:
+            progress(f"Trying k = {k}", done / len(ks))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                varied = plan.with_steps(_with_k(step, k) for step in plan.steps)
+                masked, _ = varied.apply(bare)
+                risk = marketer_risk(masked).value
+                loss = normalized_certainty_penalty(table, masked).value
+            except ShoalError as cause:  # the table is too small for it
+                reason = cause
+                continue
+        found.append(CostOfK(k, risk, loss, 1 - len(masked) / len(table)))
+    if reason is not None and not found:
+        raise reason
+    return tuple(found)
+
+
+def _with_k(step: Masker, k: int) -> Masker:
+    """A step with another k; what it asks besides of its groups stays."""
+    return copy.copy(step).set_params(k=k) if hasattr(step, "k") else step

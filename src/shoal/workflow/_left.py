@@ -1,0 +1,95 @@
+"""What is left of each column after masking, in a few words for the steward."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import numpy as np
+
+from shoal.table import Table
+
+_CUT: Final = re.compile(r"([^*]*)(\*+)")
+#: What is left of a date, by how it is written.
+_CALENDAR: Final = {
+    r"\d{4}-\d{2}": "month",
+    r"\d{4}-Q[1-4]": "quarter",
+    r"\d{4}": "year",
+    r"\d{3}0s": "decade",
+}
+
+
+def what_is_left(original: Table, masked: Table) -> dict[str, str]:
+    """For each column of the original that may leave, what a reader of the release still has."""
+    names = [name for name in original.columns if name not in original.roles.withheld]
+    return {name: _left(original, masked, name) for name in names}
+
+
+def _left(original: Table, masked: Table, name: str) -> str:
+    if name not in masked.columns:
+        return "taken out"
+    changed = masked.changed_count(name, original)
+    if not changed:
+        return "as it was"
+    if masked.distinct(name) <= 1 < original.distinct(name):
+        return "nothing left"
+    share = changed / len(masked)
+    if masked.kind(name) != "text":
+        return f"changed in {_percent(share)} of the records"
+    counts = masked.value_counts(name)
+    gone = counts.pop("*", 0) / len(masked)
+    told = _cut(list(counts)) or _calendar(list(counts)) or _ranges(original, masked, name)
+    if told is None:
+        parts = {"as it was in": 1 - share, "in a group in": share - gone}
+        told = ", ".join(f"{said} {_percent(part)}" for said, part in parts.items() if part > 0)
+    return told + (f", nothing in {_percent(gone)}" if gone else "")
+
+
+def _ranges(original: Table, masked: Table, name: str) -> str | None:
+    """How wide the ranges of a column of numbers or dates are, for the record in the middle."""
+    kind = original.kind(name)
+    if kind not in ("integer", "float", "date"):
+        return None
+    codes = masked.codes(name)
+    ends = masked.column(name).domain(kind).ends
+    if ends is None:
+        return None
+    widths = (ends[:, 1] - ends[:, 0])[codes.codes[codes.codes < len(ends)]]
+    widths = widths[np.isfinite(widths)]
+    if not len(widths):
+        return "one open range"
+    width = float(np.median(widths))
+    return "ranges, half of them at most " + (
+        _days(width) if kind == "date" else f"{width:,.4g} wide"
+    )
+
+
+def _days(days: float) -> str:
+    for unit, length in (("year", 365.25), ("month", 30.44)):
+        if days >= 1.5 * length:
+            return f"{days / length:.0f} {unit}s"
+    return f"{days:.0f} days"
+
+
+def _cut(labels: list[str]) -> str | None:
+    """How many characters are left of codes that were cut from the right, as ``55***``."""
+    found = [_CUT.fullmatch(label) for label in labels]
+    if not all(found) or not found:
+        return None
+    kept = sorted({len(one[1]) for one in found if one})
+    whole = {len(one[0]) for one in found if one}
+    if len(whole) != 1:
+        return None
+    span = f"{kept[0]}" if len(kept) == 1 else f"{kept[0]} to {kept[-1]}"
+    return f"the first {span} of {whole.pop()} characters"
+
+
+def _calendar(labels: list[str]) -> str | None:
+    for pattern, unit in _CALENDAR.items():
+        if labels and all(re.fullmatch(pattern, label) for label in labels):
+            return unit
+    return None
+
+
+def _percent(share: float) -> str:
+    return "less than 1 %" if 0 < share < 0.01 else f"{100 * share:.0f} %"

@@ -1,0 +1,193 @@
+"""A first plan for a table: method, models, hierarchies and k, each with the reason for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from shoal.errors import InputError
+from shoal.masking import Generalize
+from shoal.models import KAnonymity, LDiversity, PrivacyModel
+from shoal.table import Hierarchy, Roles, Table, suggest_roles
+from shoal.workflow._plan import Plan, in_toml
+from shoal.workflow._require import plain, requirements_to_dict
+
+_K: Final = 5
+_WIDEST: Final = 88
+
+
+@dataclass(frozen=True)
+class PlanSuggestion:
+    """A plan that runs as it is, and why it is as it is.
+
+    ``plan`` is the plan; ``reasons`` say why, by what they are about: ``method``, ``k``,
+    ``models`` and ``hierarchies``.
+    """
+
+    plan: Plan
+    reasons: Mapping[str, str]
+    _others: tuple[str, ...] = field(repr=False)
+    _hierarchies: Mapping[str, Hierarchy] = field(repr=False)
+    _quantities: frozenset[str] = field(repr=False)
+
+    @property
+    def roles(self) -> Roles:
+        """The roles that the plan is made for."""
+        assert self.plan.roles is not None
+        return self.plan.roles
+
+    @property
+    def k(self) -> int:
+        """How many persons each one is to look like."""
+        return next(m.k for m in self.plan.require if isinstance(m, KAnonymity))
+
+    @property
+    def hierarchies(self) -> Mapping[str, Hierarchy]:
+        """What was proposed for each quasi-identifier, whether the method needs it or not."""
+        return self._hierarchies
+
+    def to_toml(self, files: Mapping[str, str] | None = None) -> str:
+        """The plan as a file to edit: every line explained, every choice with its reason.
+
+        ``files`` are the paths of hierarchies that list values of the table, by column; a
+        hierarchy without one stands in the plan itself.
+        """
+        from jinja2 import Environment
+
+        files = files or {}
+        lines = {
+            name: assignment(name, files.get(name, plain(hierarchy.to_plan())))
+            for name, hierarchy in self._hierarchies.items()
+        }
+        plain_text = Environment(trim_blocks=True, keep_trailing_newline=True, autoescape=False)
+        template = Path(__file__).with_name("plan.toml.j2").read_text(encoding="utf-8")
+        return plain_text.from_string(template).render(
+            roles={"quasi_identifiers": [], **self.roles.to_dict()},
+            others=self._others,
+            hierarchies=[line for name, line in lines.items() if name not in self._quantities],
+            of_numbers=[line for name, line in lines.items() if name in self._quantities],
+            assignment=assignment,
+            comment=_comment,
+            reasons=self.reasons,
+            models=plain(requirements_to_dict(self.plan.require[1:])),
+            k=self.k,
+        )
+
+    def __repr__(self) -> str:
+        return f"PlanSuggestion: {self.plan!r}"
+
+
+def suggest_plan(table: Table, *, k: int | None = None) -> PlanSuggestion:
+    """A first plan for a table, to look at and to edit.
+
+    The roles are those of the table, or those that :func:`shoal.suggest_roles` finds. Values
+    become coarser until each person stands in a crowd of ``k``, in which the sensitive columns
+    have different values; nobody is taken out.
+
+    Parameters
+    ----------
+    table : Table
+        The table that the plan is for.
+    k : int, optional
+        The smallest crowd; 5 without it, or all persons of a smaller table.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import Roles, Table, protect
+    >>> ill = ["flu", "cold", "gout", "flu"] * 5
+    >>> table = Table(
+    ...     pl.DataFrame({"age": range(20, 40), "ill": ill}),
+    ...     Roles(quasi_identifiers=["age"], sensitive=["ill"]),
+    ... )
+    >>> found = suggest_plan(table)
+    >>> found.plan
+    Plan: generalize; requires k_anonymity = 5, l_diversity = 2
+    >>> print(found.reasons["models"])
+    In each crowd the sensitive columns must differ, or whoever finds the crowd knows the value.
+    >>> protect(table, found.plan).after.k >= 5
+    True
+    """
+    if len(table) < 2:
+        raise InputError(f"A plan needs a table of 2 records or more; this one has {len(table)}.")
+    roles = table.roles if table.roles != Roles() else suggest_roles(table).roles
+    table = table.with_roles(roles)
+    names = roles.quasi_identifiers
+    proposed = {name: Hierarchy.propose(table, name) for name in names}
+    quantities = frozenset(n for n in names if table.kind(n) not in ("text", "boolean"))
+    k, why_k = _crowd(table, k)
+    models = _diversity(table)
+    steps = [
+        Generalize(
+            "mondrian",
+            k=k,
+            models=None if not models else models if len(models) > 1 else models[0],
+            hierarchies={n: h for n, h in proposed.items() if n not in quantities} or None,
+        )
+    ]
+    reasons = {
+        "method": "mondrian gives every record the smallest box that is safe, and loses nobody.",
+        "k": why_k,
+        "hierarchies": "How values become coarser, proposed from the data: level by level up to *.",
+    }
+    if models:
+        reasons["models"] = (
+            "In each crowd the sensitive columns must differ, or whoever finds the crowd knows "
+            "the value."
+        )
+    return PlanSuggestion(
+        Plan(steps if names else [], require=[KAnonymity(k), *models], roles=roles),
+        reasons,
+        tuple(name for name in table.columns if roles.of(name) is None),
+        proposed,
+        quantities,
+    )
+
+
+def _crowd(table: Table, k: int | None) -> tuple[int, str]:
+    people = table.person_count
+    if k is not None:
+        return k, f"{k} was asked for."
+    if people < _K:
+        return max(2, people), f"The table has {people} persons, so no crowd can be larger."
+    return _K, (
+        f"{_K} is what offices ask for at least where the recipient is known; take 10 or more for "
+        "a file that anyone may download. 'shoal assess DATA --plan THIS --k-curve' shows what "
+        "each k costs."
+    )
+
+
+def _diversity(table: Table) -> list[PrivacyModel]:
+    """How many different values each sensitive column must have in a crowd: two or three."""
+    asked = {name: _values(table, name) for name in table.roles.sensitive}
+    found = {name: least for name, least in asked.items() if least > 1}
+    if len(found) == len(asked) and len(set(found.values())) == 1:
+        return [LDiversity(next(iter(found.values())))]
+    return [LDiversity(least, column=name) for name, least in found.items()]
+
+
+def _values(table: Table, name: str) -> int:
+    """Three where no value has half of the records and there is room for them, two else."""
+    distinct = table.distinct(name)
+    most = max(table.value_counts(name).values(), default=0)
+    return min(distinct, 3 if distinct > 4 and most < len(table) / 2 else 2)
+
+
+def assignment(name: str, value: Any) -> str:
+    """A line of TOML; a list that is too long for a line, one item per line."""
+    import tomlkit
+
+    key = tomlkit.key(name).as_string()
+    line = f"{key} = {in_toml(value)}"
+    if not isinstance(value, list) or len(line) <= _WIDEST:
+        return line
+    return f"{key} = [\n" + "".join(f"    {in_toml(item)},\n" for item in value) + "]"
+
+
+def _comment(text: str) -> str:
+    """A reason as lines of a comment."""
+    import textwrap
+
+    return textwrap.fill(text, _WIDEST, initial_indent="# ", subsequent_indent="# ")
