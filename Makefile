@@ -87,7 +87,7 @@ bench: $(VENV)/.installed ## Run every benchmark
 		printf '\n== %s\n' "$$script"; $(BIN)/python "$$script" || exit 1; done
 
 clean: ## Remove environments, caches and what was built
-	rm -rf $(VENV) $(CORE) build dist site demo-release demo-studio .hypothesis .import_linter_cache \
+	rm -rf $(VENV) $(CORE) build dist site demo-release demo-studio demo-plans.html .hypothesis .import_linter_cache \
 		.mypy_cache .pytest_cache .ruff_cache
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -1,7 +1,8 @@
-"""Makes the demo's table: people who do not exist, with the habits of people who do.
+"""Makes the shipped tables: people who do not exist, with the habits of people who do.
 
 Age drives marital status, occupation, hours and diagnosis; sex drives height; occupation, age and
-hours drive income. Run this file to write ``people.csv`` again.
+hours drive income. ``patients.csv``, which the demo releases, has the stays of the same people in a
+hospital. Run this file to write both again.
 
 Only ``random.Random.random`` is drawn from, since its sequence is the one thing that Python
 promises to keep for a seed: the same bytes come out of every version.
@@ -14,6 +15,7 @@ import io
 import math
 import random
 from collections.abc import Mapping, Sequence
+from datetime import date, timedelta
 from statistics import NormalDist
 
 RECORDS = 2000
@@ -31,6 +33,11 @@ COLUMNS = (
     "income",
     "diagnosis",
 )
+
+STAYS = ("name", "birth_date", "sex", "zip", "occupation", "diagnosis", "cost_eur")
+#: The regions that the hospital serves, by the first digits of their postcodes.
+_REGIONS = {"101": 30, "104": 22, "107": 14, "130": 12, "144": 9, "160": 6, "155": 4, "039": 3}
+_TODAY = date(2026, 1, 1)
 
 _FIRST = {
     "F": (
@@ -111,13 +118,43 @@ def make_people(records: int = RECORDS, seed: int = SEED) -> list[dict[str, str]
     return [_person(draws, taken) for _ in range(records)]
 
 
+def make_patients() -> list[dict[str, str]]:
+    """One stay in a hospital of each of the people."""
+    draws = random.Random(SEED + 1)
+    return [_stay(draws, person) for person in make_people()]
+
+
 def people_csv() -> bytes:
     """The bytes of ``people.csv``."""
+    return _csv(COLUMNS, make_people())
+
+
+def patients_csv() -> bytes:
+    """The bytes of ``patients.csv``."""
+    return _csv(STAYS, make_patients())
+
+
+def _csv(columns: Sequence[str], records: Sequence[Mapping[str, str]]) -> bytes:
     text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(make_people())
+    writer.writerows(records)
     return text.getvalue().encode()
+
+
+def _stay(draws: random.Random, person: Mapping[str, str]) -> dict[str, str]:
+    born = _TODAY - timedelta(days=int(365.25 * (int(person["age"]) + draws.random())))
+    reason = "check-up" if person["diagnosis"] == "healthy" else person["diagnosis"]
+    days = math.exp(_normal(draws, 1.2 if reason == "check-up" else 2.1, 0.5))
+    return {
+        "name": person["name"],
+        "birth_date": born.isoformat(),
+        "sex": person["sex"],
+        "zip": f"{_weighted(draws, _REGIONS)}{int(100 * draws.random()):02d}",
+        "occupation": person["occupation"],
+        "diagnosis": reason,
+        "cost_eur": f"{430 * days:.2f}",
+    }
 
 
 def _person(draws: random.Random, taken: dict[str, int]) -> dict[str, str]:
@@ -202,7 +239,8 @@ def _normal(draws: random.Random, mean: float, deviation: float) -> float:
 
 
 if __name__ == "__main__":
-    from shoal.app.demo import PEOPLE
+    from shoal.app.demo import PATIENTS, PEOPLE
 
     PEOPLE.write_bytes(people_csv())
-    print(f"Wrote {RECORDS} people to {PEOPLE.name}.")
+    PATIENTS.write_bytes(patients_csv())
+    print(f"Wrote {RECORDS} records to {PEOPLE.name} and to {PATIENTS.name}.")

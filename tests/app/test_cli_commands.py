@@ -10,7 +10,7 @@ import sqlite3
 
 import pytest
 
-from shoal.app.demo import PEOPLE, PLAN
+from shoal.app.demo import PATIENTS, PEOPLE, PLAN
 
 
 @pytest.fixture
@@ -25,12 +25,17 @@ def test_demo_ends_with_a_release_and_a_report(shoal, tmp_path):
     assert result.exit_code == 0, result.stderr
     report = tmp_path / "made" / "public" / "report.html"
     assert str(report) in result.stdout
-    assert "smallest crowd grew from 1 to 3" in result.stdout
-    assert "k_anonymity = 3 is met" in result.stdout
+    assert re.search(
+        r"before   1 row fits: .*, for certain\n  after    \d+ rows fit, with \d+", result.stdout
+    )
+    assert "looks like at least 4 others, with at least 3 diagnoses" in result.stdout
+    assert "Nobody is lost" in result.stdout
+    assert len(result.stdout.splitlines()) <= 42  # one screen
+    assert (tmp_path / "demo-plans.html").read_text("utf-8").startswith("<!")
     assert report.read_text("utf-8").startswith("<!")
     assert shoal("verify", "made").exit_code == 0
     assert "shoal studio demo-studio" in result.stdout
-    assert (tmp_path / "demo-studio" / "people.csv").read_bytes() == PEOPLE.read_bytes()
+    assert (tmp_path / "demo-studio" / PATIENTS.name).read_bytes() == PATIENTS.read_bytes()
 
 
 def test_demo_refuses_to_overwrite_and_may_be_forced(shoal, tmp_path):
@@ -43,7 +48,7 @@ def test_demo_refuses_to_overwrite_and_may_be_forced(shoal, tmp_path):
     facts = json.loads(result.stdout)
     assert facts["verified"] is True
     assert facts["before"]["k"] == 1
-    assert facts["after"]["k"] >= 3
+    assert facts["after"]["k"] >= 5
 
 
 def test_roles_suggest_with_evidence_and_the_next_command(shoal):
@@ -354,9 +359,9 @@ def test_methods_explain_one(shoal, name):
 
 
 def test_the_plan_of_the_demo_runs_by_hand(shoal):
-    result = shoal("protect", PEOPLE, "--plan", PLAN, "--out", "made", "--json")
+    result = shoal("protect", PATIENTS, "--plan", PLAN, "--out", "made", "--json")
     assert result.exit_code == 0, result.stderr
-    assert json.loads(result.stdout)["after"]["k"] >= 3
+    assert json.loads(result.stdout)["after"]["k"] >= 5
 
 
 def test_a_dry_run_says_what_the_plan_does_and_writes_nothing(shoal, people, plan, tmp_path):

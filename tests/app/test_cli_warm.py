@@ -15,8 +15,15 @@ SMALL = """
 import sys
 import shoal as sh
 from shoal.app.cli import app
-from shoal.app.demo import PEOPLE, PLAN
+from shoal.app.demo import PEOPLE
 from shoal.kernels.compile import Compiling
+
+ROLES = sh.Roles(
+    identifiers=["name", "email"],
+    quasi_identifiers=["age", "sex", "marital", "zip", "occupation"],
+    sensitive=["income", "diagnosis"],
+    insensitive=["height_cm", "hours_per_week"],
+)
 
 def shoal(*words):
     try:
@@ -30,20 +37,21 @@ with Compiling() as compiling:
     shoal("assess", str(PEOPLE), "--plan", "plan.toml")
     shoal("protect", str(PEOPLE), "--plan", "plan.toml", "--out", "release")
     shoal("verify", "release", "--original", str(PEOPLE))
-    shoal("demo")
-    people = sh.read(PEOPLE, roles=sh.Plan.load(PLAN).roles)
+    people = sh.read(PEOPLE, roles=ROLES)
     sh.Microaggregate(k=5, columns=["age", "income", "height_cm"]).fit_transform(people)
     sh.Swap(k=5).fit_transform(people)
 print(compiling.kernels, file=sys.stderr)
 """
 
+COMMAND = "import sys; from shoal.app.cli import app; app(sys.argv[1:])"
 FORCED = """
 import sys
 import shoal as sh
-from shoal.app.demo import PEOPLE, PLAN
+from shoal.app.demo import PEOPLE
 from shoal.kernels.compile import Compiling, always_compiled
 
-people = sh.read(PEOPLE, roles=sh.Plan.load(PLAN).roles)
+roles = sh.Roles(identifiers=["name", "email", "zip"], quasi_identifiers=["age", "sex"])
+people = sh.read(PEOPLE, roles=roles)
 plan = sh.Plan([sh.Round(base=500, columns=["income"])], require=[])
 with Compiling() as compiling, always_compiled():
     sh.protect(people, plan).save("release")
@@ -67,16 +75,16 @@ def run(folder, *words):
 
 def test_a_small_table_compiles_nothing(tmp_path):
     assert run(tmp_path, "-c", SMALL).stderr.split()[-1] == "0"
+    run(tmp_path, "-c", COMMAND, "demo")
     assert not list((tmp_path / "kernels").rglob("*.nbc"))
 
 
 def test_nothing_is_left_to_compile(tmp_path):
-    warm = "import sys; from shoal.app.cli import app; app(sys.argv[1:])"
-    first = json.loads(run(tmp_path, "-c", warm, "warm", "round", "--json").stdout)
+    first = json.loads(run(tmp_path, "-c", COMMAND, "warm", "round", "--json").stdout)
     assert [part["for"] for part in first["compiled"]] == ["round"]
     assert first["kernels"] > 10
     assert run(tmp_path, "-c", FORCED).stderr.split()[-1] == "0"
-    assert "compiled before" in run(tmp_path, "-c", warm, "warm", "round").stdout
+    assert "compiled before" in run(tmp_path, "-c", COMMAND, "warm", "round").stdout
 
 
 def test_a_method_that_does_not_exist(shoal):

@@ -1,4 +1,4 @@
-"""``shoal demo``: the whole job on a small shipped table."""
+"""``shoal demo``: the whole job on a small shipped table, as an intruder and a reader see it."""
 
 from __future__ import annotations
 
@@ -6,15 +6,30 @@ import os
 import shlex
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
-from shoal.app.cli._options import AsJson, Force, command
-from shoal.app.cli._protect import check_place, release_facts, show_before_and_after
+from shoal.app.cli._options import AsJson, Force, command, write_whole
+from shoal.app.cli._protect import check_place, release_facts
 from shoal.app.cli.output import ui
 from shoal.app.cli.output._progress import Working
 
 if TYPE_CHECKING:
-    from shoal.workflow import Release, StepRecord
+    from shoal.table import Table
+    from shoal.workflow import Plan, Release, Verification
+
+_KS: Final = (3, 10, 20, 40)
+_ROWS: Final = 5
+_WORK: Final = {
+    "care": "a nurse",
+    "craft": "a carpenter",
+    "office": "an office worker",
+    "sales": "a shop assistant",
+    "teaching": "a teacher",
+    "technical": "an engineer",
+    "retired": "a pensioner",
+    "unemployed": "without work",
+}
+_SHOWN: Final = ("birth_date", "sex", "zip", "occupation", "diagnosis", "cost_eur")
 
 
 @command("""
@@ -29,123 +44,128 @@ def demo(
 ) -> None:
     """Do the whole job on a small shipped table: it ends with a release and its report.
 
-    The people in the table are invented. The demo reads them, declares who is who, measures how
-    exposed they are, masks them by a plan, verifies the result and writes the release.
+    The patients in the table are invented. The demo masks them by a plan, verifies the result,
+    writes the release, and shows what an intruder finds before and after.
 
     Options
     -------
     out DIR: The folder of the release to make.
     """
     from shoal import read
-    from shoal.app.demo import PEOPLE, PLAN
-    from shoal.workflow import Plan, assess, protect, verify
+    from shoal.app.demo import PATIENTS, PLAN
+    from shoal.workflow import Plan, protect, verify
 
     out = Path(os.path.abspath(out))
     check_place(out, force=force)
     plan = Plan.load(PLAN)
-    step = _silent if as_json else _step
-    if not as_json:
-        ui.heading("The whole job on a small table of invented people")
-    with Working("Reading the data"):
-        people = read(PEOPLE, roles=plan.roles)
-    roles, columns = people.roles, ui.count(len(people.columns), "column")
-    step("1. Read the table", f"{PEOPLE.name}: {ui.count(len(people), 'record')}, {columns}")
-    step(
-        "2. Declare who is who",
-        f"identifiers (taken out):          {ui.listed(roles.identifiers)}",
-        f"quasi-identifiers (to be masked): {ui.listed(roles.quasi_identifiers)}",
-        f"sensitive (nobody should learn):  {ui.listed(roles.sensitive)}",
-    )
-    with Working("Measuring") as working:
-        classes = assess(people, progress=working).classes
-    step(
-        "3. Measure how exposed they are",
-        f"k = {classes.k}: {classes.uniques:,} of {ui.count(len(people), 'record')} "
-        f"({ui.percent(classes.uniques / len(people))}) are alone with their quasi-identifiers.",
-    )
-    with Working("Masking") as working:
+    with Working("Reading the data") as working:
+        people = read(PATIENTS, roles=plan.roles)
         release = protect(people, plan, progress=working)
-        release.save(out, format="csv", force=force, source=PEOPLE, progress=working)
+        release.save(out, format="csv", force=force, source=PATIENTS, progress=working)
         found = verify(out, original=people)
+        picture = _picture(people, plan, release, out.parent / "demo-plans.html", working)
     project = _project(out.parent)
     if as_json:
-        facts = {"verified": found.holds, "project": project}
+        facts = {"verified": found.holds, "project": project, "picture": picture}
         ui.print_json({**release_facts(release, out), **facts})
         return
-    step(f"4. Mask by the plan {ui.printable(PLAN.name)}", *map(_done_by, release.steps))
-    step(
-        "5. Check what the plan requires, by code that did not mask",
-        *(
-            f"{claim.key} = {claim.requirement.threshold:g}: measured {claim.measured:g}, "
-            + ("it holds" if claim.holds else "it does not hold")
-            for claim in release.claims
-        ),
+    _show_intruder(people, release)
+    _show_rows(people, release)
+    _show_verdict(release, found)
+    _show_places(out, picture, project)
+
+
+def _victim(people: Table, release: Release) -> tuple[int, Any]:
+    """Somebody whom the table shows alone, in a crowd of usual size: the row, before and after."""
+    import numpy as np
+
+    after = release.masked.classes
+    crowds = after.record_sizes[np.argsort(release.masked.row_key)]
+    alone = np.flatnonzero(people.classes.record_sizes == 1)
+    usual = np.argsort(np.abs(crowds[alone] - np.median(crowds)), kind="stable")
+    row = int(alone[usual[0]])
+    place = int(np.flatnonzero(release.masked.row_key == people.row_key[row])[0])
+    return row, after.labels == after.labels[place]
+
+
+def _show_intruder(people: Table, release: Release) -> None:
+    row, crowd = _victim(people, release)
+    ((born, sex, postcode, occupation, diagnosis),) = people.texts(
+        row, 1, ["birth_date", "sex", "zip", "occupation", "diagnosis"]
     )
-    passed = ui.count(sum(check.status == "passed" for check in found.checks), "check")
-    skipped = [check.name for check in found.checks if check.status == "skipped"]
-    told = f"{passed} passed" + (f"; left out: {ui.listed(skipped)}" if skipped else "")
-    step("6. Write the release, and verify it from its files", told)
-    show_before_and_after(release.before, release.after, show_all=False)
-    _conclude(release, out, project)
+    match = release.masked.keep(crowd)
+    who = {"F": "woman", "M": "man"}[sex or ""]
+    ui.heading("What an intruder finds")
+    ui.say(f"You know a {who}, {_WORK[occupation or '']}, born {born}, from {postcode}.")
+    rows = ui.count(len(match), "row")
+    ui.say(f"  before   1 row fits: {diagnosis}, for certain")
+    ui.say(f"  after    {rows} fit, with {ui.count(match.distinct('diagnosis'), 'diagnose')}")
+
+
+def _show_rows(people: Table, release: Release) -> None:
+    """Rows before and after, the same people."""
+    import numpy as np
+
+    places = np.argsort(release.masked.row_key)[:_ROWS]
+    before = people.texts(0, _ROWS, _SHOWN)
+    after = [release.masked.texts(int(place), 1, _SHOWN)[0] for place in places]
+    for title, rows in (("Five patients before", before), ("The same five after", after)):
+        ui.heading(title)
+        ui.table(_SHOWN, rows, whole=())
+
+
+def _show_verdict(release: Release, found: Verification) -> None:
+    after = release.after
+    lost = release.rows_before - len(release.masked)
+    checks = ui.count(sum(check.status == "passed" for check in found.checks), "check")
+    ui.heading("What is promised, and was checked by code that did not mask")
+    for line in (
+        f"Each patient looks like at least {after.k - 1} others, with at least 3 diagnoses.",
+        f"Whoever tries to find everybody is right about {ui.percent(after['marketer_risk'].value)}"
+        " of them.",
+        f"{'Nobody is' if not lost else ui.count(lost, 'patient') + ' are'} lost. {checks} passed.",
+    ):
+        ui.say(line)
+
+
+def _show_places(out: Path, picture: Path, project: Path) -> None:
+    ui.heading("Look at it")
+    for what, place in (
+        ("to give away", out / "public"),
+        ("its report", out / "public" / "report.html"),
+        ("five plans", picture),
+        ("to keep", out / "private"),
+    ):
+        ui.console().print(f"  {what:<14}{ui.printable(place)}", soft_wrap=True)
+    ui.heading("Next: in the browser, or on your own table")
+    ui.command_line("shoal studio", shlex.quote(os.path.relpath(project)))
+    ui.command_line("shoal init YOUR-DATA")
+
+
+def _picture(people: Table, plan: Plan, release: Release, path: Path, working: Working) -> Path:
+    """A page with plans by what they lose and whom they leave to be found; that of the demo ringed.
+
+    There are no more of them than a first run tries without compiling anything.
+    """
+    from shoal.workflow import CostOfK, k_curve
+    from shoal.workflow.report import plans_page
+
+    risk = release.after["marketer_risk"].value
+    loss = release.after["normalized_certainty_penalty"].value
+    chosen = CostOfK(release.after.k, risk, loss, lost=0.0)
+    others = k_curve(people, plan, ks=_KS, progress=working)
+    write_whole(path, plans_page(sorted((*others, chosen), key=lambda one: one.k), chosen))
+    return path
 
 
 def _project(place: Path) -> Path:
     """A project of the studio with the demo's table, and all of the way to go; or as it is."""
-    from shoal.app.demo import PEOPLE
+    from shoal.app.demo import PATIENTS
 
     folder = place / "demo-studio"
     if not folder.exists():
         folder.mkdir(mode=0o700)
-        shutil.copyfile(PEOPLE, folder / PEOPLE.name)
-        (folder / "studio.toml").write_text(f'[source]\npath = "{PEOPLE.name}"\n', encoding="utf-8")
+        shutil.copyfile(PATIENTS, folder / PATIENTS.name)
+        source = f'[source]\npath = "{PATIENTS.name}"\n'
+        (folder / "studio.toml").write_text(source, encoding="utf-8")
     return folder
-
-
-def _step(title: str, *lines: str) -> None:
-    from rich.padding import Padding
-
-    ui.heading(title)
-    for line in lines:
-        ui.show(Padding(line, (0, 0, 0, 3)))
-
-
-def _silent(title: str, *lines: str) -> None:
-    """For JSON and nothing else."""
-
-
-def _done_by(step: StepRecord) -> str:
-    given = (f"{name} = {value}" for name, value in step.parameters.items() if name != "columns")
-    done = ui.listed(step.touched) if step.touched else "no column"
-    if step.removed_columns:
-        done += " (taken out)"
-    if step.removed:
-        done = f"{ui.count(step.removed, 'record')} taken out"
-    return f"{step.method} ({', '.join(given)}): {done}"
-
-
-def _conclude(release: Release, out: Path, project: Path) -> None:
-    before, after = release.before, release.after
-    risks = [m["marketer_risk"].value for m in (before, after)]
-    ui.heading("What it says")
-    ui.say(
-        f"Of {release.rows_before:,} records {len(release.masked):,} are released. The smallest "
-        f"crowd grew from {before.k} to {after.k}. Whoever tries to find everybody in the table "
-        f"would be right about {ui.percent(risks[0])} of the records before, and "
-        f"{ui.percent(risks[1])} now. "
-        + " ".join(
-            f"The requirement {c.key} = {c.requirement.threshold:g} is met." for c in release.claims
-        )
-    )
-    ui.heading("Where it is")
-    for what, place in (
-        ("release", out),
-        ("to give away", out / "public"),
-        ("to keep", out / "private"),
-        ("report", out / "public" / "report.html"),
-    ):
-        ui.console().print(f"  {what:<14}{ui.printable(place)}", soft_wrap=True)
-    ui.heading("Next: try it yourself, in the browser")
-    ui.command_line("shoal studio", shlex.quote(os.path.relpath(project)))
-    ui.heading("Then the same on your own table")
-    ui.command_line("shoal init YOUR-DATA")
-    ui.command_line("shoal verify", shlex.quote(str(out)))

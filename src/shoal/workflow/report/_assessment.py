@@ -14,12 +14,17 @@ from shoal.workflow.report._render import clean, render
 from shoal.workflow.report._scales import marks_of, violin
 
 if TYPE_CHECKING:
-    from shoal.workflow._assessment import Assessment
+    from shoal.workflow._assessment import Assessment, CostOfK
 
 
 def assessment_page(assessment: Assessment) -> str:
     """All facts of an assessment as one HTML file that loads nothing; not for the public."""
     return render("assessment.html.j2", **_facts(assessment))
+
+
+def plans_page(points: Sequence[CostOfK], chosen: CostOfK) -> str:
+    """Plans with several k by what they lose and whom they leave to be found, one chosen."""
+    return render("plans.html.j2", points=points, chosen=chosen)
 
 
 def assessment_fragment(assessment: Assessment) -> str:
