@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from html import unescape
 
@@ -12,8 +14,9 @@ import polars as pl
 import pytest
 
 from shoal.app.studio._jobs import _is_locked, write_json
+from shoal.app.studio.ladder._ladders import Ladders
 from shoal.app.studio.planning._front import TRIED, front_of
-from shoal.app.studio.planning._levels import _COUNTED
+from shoal.app.studio.planning._levels import _COUNTED, Growing
 from shoal.masking import Generalize
 from shoal.table import Roles, Table
 
@@ -54,7 +57,7 @@ def counted(browser, path="/search"):
     end = time.monotonic() + 120
     while time.monotonic() < end:
         page = browser.get(path)
-        if "Counting combinations" not in page.text:
+        if "Counting combinations" not in page.text and "being counted" not in page.text:
             return page
         time.sleep(0.05)
     raise AssertionError("counting does not end")
@@ -167,6 +170,39 @@ def test_the_space_is_counted_once(searching):
     assert len(kept) == 2  # the space, and the grid
     counted(searching, "/search?l0=1")  # a cell of the same grid
     assert _COUNTED[searching.studio.dataset]._kept == kept
+
+
+def test_what_is_counted_can_be_looked_at_meanwhile():
+    go_on = threading.Event()
+
+    def make():
+        yield "first row"
+        assert go_on.wait(60)
+        yield "second row"
+
+    with ThreadPoolExecutor(1) as threads:
+        growing = Growing(threads, make)
+        while not growing.found:
+            time.sleep(0.01)
+        assert not growing.is_whole(time.monotonic())
+        assert growing.found == ["first row"]
+        go_on.set()
+        assert growing.is_whole(time.monotonic() + 60)
+    assert growing.found == ["first row", "second row"]
+
+
+def test_when_roles_are_set_the_next_screens_are_counted_ahead(searching):
+    searching.get("/roles")
+    kept = _COUNTED[searching.studio.dataset]._kept
+    assert kept["ahead"].is_whole(time.monotonic() + 60)
+    assert kept["space"].is_whole(time.monotonic() + 60)
+    ladders = Ladders(searching.studio)
+    known = dict(ladders._combinations._known)
+    assert {column for column, _ in known} == {"age", "sex", "zip"}
+    searching.get("/hierarchies")
+    counted(searching)
+    assert Ladders(searching.studio)._combinations._known == known
+    assert _COUNTED[searching.studio.dataset]._kept["space"] is kept["space"]
 
 
 def test_the_best_levels_are_found_proved_and_ringed(searching):

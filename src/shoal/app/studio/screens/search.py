@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import time
 from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -11,6 +12,7 @@ import tomlkit
 from starlette.requests import Request
 from starlette.responses import Response
 
+from shoal.app.studio._dataset import PATIENCE
 from shoal.app.studio._jobs import Job
 from shoal.app.studio._pages import Form, Mark, Room, Studio, action, page, show
 from shoal.app.studio.planning import _edits as edits
@@ -18,8 +20,6 @@ from shoal.app.studio.planning._beginnings import hierarchies_in_plan
 from shoal.app.studio.planning._fields import number_in
 from shoal.app.studio.planning._front import TRIED, front_of
 from shoal.app.studio.planning._levels import (
-    StillCounting,
-    View,
     ask_of,
     cells_of,
     found_by,
@@ -28,7 +28,6 @@ from shoal.app.studio.planning._levels import (
 )
 from shoal.app.studio.screens.plan import place_of
 from shoal.errors import InputError, MissingExtra, ShoalError
-from shoal.masking.generalization._space import LevelNode
 from shoal.parameters import Constraint, Integer, Real
 from shoal.workflow import Plan, discover_all_measures
 
@@ -55,27 +54,26 @@ def _show(studio: Studio, request: Request) -> Response:
     found = None if job is None else job.result()
     facts: dict[str, Any] = {"ask": ask, "job": job, "found": found, "place": place}
     facts |= {"earlier": ask.at or 0, "query": dict(query), "space": None, "refused": None}
+    end = time.monotonic() + PATIENCE
     try:
-        space = space_of(studio, place, ask)
-    except StillCounting:
-        return show(request, "search.html.j2", ROOM, **facts)
+        counted = space_of(studio, place, ask)
+        if not counted.is_whole(end):
+            return show(request, "search.html.j2", ROOM, **facts)
     except ShoalError as cause:
         return show(request, "search.html.j2", ROOM, **facts | {"refused": str(cause)})
+    (space,) = counted.found
     best = None if found is None else found["levels"]
     view = view_of(space, query, best)
-    try:
-        rows = cells_of(studio, ask, space, view)
-    except StillCounting:
-        return show(request, "search.html.j2", ROOM, **facts)
-    worst = max((node.loss for row in rows for node in row), default=1.0) or 1.0
-    facts |= {"space": space, "view": view, "rows": rows, "best": best, "worst": worst}
-    facts |= {"chosen": _node_in(rows, view), "to": _address(space, view, ask)}
+    cells = cells_of(studio, ask, space, view)
+    cells.is_whole(end)
+    rows = list(cells.found)
+    nodes = [node for row in rows for node in row]
+    chosen = next((node for node in nodes if node.levels == view.levels), None)
+    worst = max((node.loss for node in nodes), default=1.0) or 1.0
+    facts |= {"space": space, "view": view, "best": best, "worst": worst}
+    facts |= {"chosen": chosen or space.at(view.levels), "to": _address(space, view, ask)}
+    facts |= {"rows": rows, "left": range(len(rows), space.heights[view.down] + 1)}
     return show(request, "search.html.j2", ROOM, **facts)
-
-
-def _node_in(rows: list[list[LevelNode]], view: View) -> LevelNode:
-    """The cell of the grid that is looked at."""
-    return next(node for row in rows for node in row if node.levels == view.levels)
 
 
 def _address(space: Any, view: Any, ask: Any) -> Any:
