@@ -66,6 +66,7 @@ from shoal.table.storage._formulas import Formulas
 from shoal.table.storage._read import Manner, manner_of, read
 from shoal.table.storage._size import available_memory, check_file_size
 from shoal.table.storage._text import source_digest
+from shoal.table.storage.inference._missing import MixedColumn, mixed_columns
 from shoal.table.suggestion._suggest import RoleSuggestion, identifying_columns, suggest_roles
 
 __all__ = [
@@ -88,6 +89,7 @@ __all__ = [
     "Listed",
     "Manner",
     "Missing",
+    "MixedColumn",
     "Numbers",
     "Outcomes",
     "Pair",
@@ -116,6 +118,7 @@ __all__ = [
     "interval_meanings",
     "interval_text",
     "manner_of",
+    "mixed_columns",
     "owned_pairs",
     "quantities",
     "read",

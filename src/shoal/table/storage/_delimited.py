@@ -13,13 +13,11 @@ from shoal.errors import ReadError
 from shoal.table.columns._column import Column
 from shoal.table.storage._formulas import Formulas, may_run, restored
 from shoal.table.storage._header import check_header, check_names
-from shoal.table.storage._infer import FIRST, first_texts, infer_types
 from shoal.table.storage._records import Shape, sample_rows, shape_of, without_blank_lines
 from shoal.table.storage._text import Text, file_state, load_text, remember_digest
 from shoal.table.storage._types import Fields, check_recorded_names, column_of, in_recorded_type
-
-#: What stands for a missing value in text, where nothing else is said.
-DEFAULT_MISSING: Final = ("", "NA", "N/A", "NaN", "nan", "NULL", "null")
+from shoal.table.storage.inference._infer import FIRST, first_texts, infer_types
+from shoal.table.storage.inference._missing import DEFAULT_MISSING
 
 _SAMPLE: Final = 1 << 18
 #: The share of different texts in the sample beyond which coding costs more than it saves.
@@ -118,8 +116,7 @@ def read_delimited(
     del fields  # texts are let go one by one
     if "" in missing_values:
         texts, samples = list(map(_without_empty, texts)), list(map(_without_empty, samples))
-    commas = file.shape.delimiter == ","
-    infer_types(texts, samples, decimal="." if decimal is None and commas else decimal)
+    infer_types(texts, samples, decimal=decimal, commas=file.shape.delimiter == ",")
     columns = [
         column_of(name, values, labels)
         for name, values, labels in zip(file.names, texts, labels, strict=True)

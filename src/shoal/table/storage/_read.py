@@ -16,12 +16,7 @@ from shoal.table._roles import Roles
 from shoal.table.columns._column import Column
 from shoal.table.columns._frames import to_polars
 from shoal.table.storage._columnar import read_arrow, read_parquet
-from shoal.table.storage._delimited import (
-    DEFAULT_MISSING,
-    TextFile,
-    read_delimited,
-    recorded_columns,
-)
+from shoal.table.storage._delimited import TextFile, read_delimited, recorded_columns
 from shoal.table.storage._formats import DELIMITER_OF, check_format, format_of
 from shoal.table.storage._records import detected_delimiter, sample_rows
 from shoal.table.storage._text import is_marked, load_text
@@ -33,6 +28,7 @@ from shoal.table.storage._types import (
     in_recorded_type,
 )
 from shoal.table.storage._workbook import read_excel, sheet_names
+from shoal.table.storage.inference._missing import DEFAULT_MISSING
 
 if TYPE_CHECKING:
     from shoal.table._table import Table

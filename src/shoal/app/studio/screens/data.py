@@ -15,8 +15,8 @@ from shoal.app.studio._pages import Form, Mark, Room, Studio, action, page, set_
 from shoal.app.studio._project import DATABASE, NO_DATABASES
 from shoal.errors import InputError, ReadError, ShoalError
 from shoal.table import Roles
-from shoal.table.storage._delimited import DEFAULT_MISSING
 from shoal.table.storage._formats import format_of
+from shoal.table.storage.inference._missing import DEFAULT_MISSING
 
 _MOST_FILES: Final = 200
 _PREVIEWED: Final = 20
