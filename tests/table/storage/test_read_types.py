@@ -118,7 +118,12 @@ def test_missing_values(column: Column) -> None:
 def test_other_missing_values_can_be_named(column: Column) -> None:
     found = column("1", "-99", "?", "", missing_values=["-99", "?"])
     assert found.to_list() == [1, None, None, None]
-    assert column("x", "NA", "", '""', missing_values=[]).to_list() == ["x", "NA", None, ""]
+    assert column("x", "NA", "?", missing_values=["?"]).to_list() == ["x", None, None]
+    only = column("x", "NA", "", '""', only_missing_values=[])
+    assert only.to_list() == ["x", "NA", None, ""]
+    assert column("x", "NA", "?", only_missing_values=["?"]).to_list() == ["x", "NA", None]
+    with pytest.raises(ReadError, match="not both"):
+        column("x", missing_values=["?"], only_missing_values=["?"])
 
 
 def test_one_text_is_no_list_of_missing_values(column: Column) -> None:

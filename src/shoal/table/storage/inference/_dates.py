@@ -9,7 +9,7 @@ where a year has two digits, nobody can tell, and the format is asked for.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -27,6 +27,9 @@ _SPELLED: Final = re.compile(
 _DIRECTIVES: Final = re.compile(r"%(\.?[A-Za-z%])")
 _KNOWN: Final = frozenset("d m Y y b B H I M S p .f %".split())
 _ZEROS: Final = r"\b0+([0-9])"
+
+#: In a table of formats, the column that stands for all that are not named.
+EVERY_COLUMN: Final = "*"
 
 #: Why dates are not read: both orders fit, or the century is not told.
 Doubt = Literal["order", "century"]
@@ -80,7 +83,7 @@ class _Spelling:
 
 
 @dataclass(frozen=True)
-class DateReading:
+class _DateReading:
     """The formats that all texts of a column fit, each with the dates; the day first."""
 
     mark: str
@@ -96,7 +99,7 @@ class DateReading:
         return "order" if any(not one.equals(other) for other in others) else None
 
 
-def read_dates(column: pl.Series, sample: pl.Series) -> DateReading | None:
+def _read_dates(column: pl.Series, sample: pl.Series) -> _DateReading | None:
     """The dates of a text column; None where a text is none. The sample is of its first texts."""
     present = sample.drop_nulls().str.strip_chars(" ")
     spelling = _Spelling.of(present[0]) if len(present) else None
@@ -109,11 +112,27 @@ def read_dates(column: pl.Series, sample: pl.Series) -> DateReading | None:
     fitting = {
         each: dates for each, dates in found.items() if dates.null_count() == column.null_count()
     }
-    return DateReading(spelling.mark, spelling.short_year, fitting) if fitting else None
+    return _DateReading(spelling.mark, spelling.short_year, fitting) if fitting else None
 
 
-def settled_formats(
-    readings: Mapping[int, DateReading],
+def read_spelled_dates(
+    columns: list[pl.Series], samples: Sequence[pl.Series]
+) -> tuple[dict[int, str], dict[int, Doubt]]:
+    """Read text columns that are dates, in place; their formats, and why others are not read."""
+    readings = {
+        at: reading
+        for at, column in enumerate(columns)
+        if column.dtype == pl.String
+        and (reading := _read_dates(column.alias(""), samples[at].alias(""))) is not None
+    }
+    formats, doubts = _settled_formats(readings)
+    for at, found in formats.items():
+        columns[at] = readings[at].fitting[found].alias(columns[at].name)
+    return formats, doubts
+
+
+def _settled_formats(
+    readings: Mapping[int, _DateReading],
 ) -> tuple[dict[int, str], dict[int, Doubt]]:
     """The formats of columns, and what is in doubt about others; those of one spelling help."""
     orders: dict[str, set[bool]] = {}
@@ -150,7 +169,43 @@ def check_date_format(format: str) -> None:
         )
 
 
-def dates_in(column: pl.Series, format: str) -> tuple[pl.Series, int]:
+def read_said_dates(
+    names: Sequence[str], texts: list[pl.Series], formats: Mapping[str, str], called: str
+) -> dict[str, str]:
+    """Read text columns, in place, by the formats that are given; which were read by which.
+
+    ReadError if a column is not there, or has a text that does not fit its format.
+    """
+    absent = [name for name in formats if name not in (*names, EVERY_COLUMN)]
+    if absent:
+        raise ReadError(f"{called} has no column {quoted(absent)}, whose date format is given.")
+    read = {}
+    for at, name in enumerate(names) if formats else ():
+        format, column = formats.get(name, formats.get(EVERY_COLUMN)), texts[at]
+        if (
+            format is None
+            or column.dtype != pl.String
+            or (name not in formats and is_empty(column))
+        ):
+            continue
+        dates, odd = _dates_in(column.alias(""), format)
+        if not odd:
+            texts[at], read[name] = dates.alias(column.name), format
+        elif name in formats:
+            raise ReadError(
+                f"Column '{name}' of {called} has {odd:,} different text{'s' * (odd > 1)} that "
+                f"{'are no dates' if odd > 1 else 'is no date'} in the format {format!r}; give the "
+                "format that it has, or name what stands for a missing value."
+            )
+    return read
+
+
+def is_empty(column: pl.Series) -> bool:
+    """Whether a column has no value."""
+    return column.null_count() == len(column)
+
+
+def _dates_in(column: pl.Series, format: str) -> tuple[pl.Series, int]:
     """A text column as dates of a format, and how many texts are none.
 
     A text fits if its date, written again, is the same text, but for zeros in front.
@@ -171,16 +226,15 @@ def _parsed(column: pl.Series, format: str) -> pl.Series:
     return column.str.to_datetime(format, time_unit="us", strict=False)
 
 
-def doubt_in_words(doubt: Doubt, names: Sequence[str]) -> str:
-    """What is asked of whoever knows the data; columns of the same doubt."""
-    columns = f"The column{'s' * (len(names) > 1)} {quoted(names)}"
-    verb = "hold" if len(names) > 1 else "holds"
-    if doubt == "century":
-        why, say = "whose years have two digits, so that nobody can tell the century", "%d.%m.%y"
-    else:
-        why, say = "of which nobody can tell whether the day or the month comes first", "%d/%m/%Y"
-    example = f"{names[0]}={say}"
-    return (
-        f"{columns} {verb} dates {why}: read as text, until date_formats (--date-format "
-        f"'{example}') tells it."
-    )
+def doubts_in_words(doubts: Mapping[str, Doubt]) -> Iterator[str]:
+    """What is asked of whoever knows the columns."""
+    for doubt in dict.fromkeys(doubts.values()):
+        names = [name for name, other in doubts.items() if other == doubt]
+        if doubt == "century":
+            why, format = "whose years have two digits, so that the century is open", "%d.%m.%y"
+        else:
+            why, format = "of which the day or the month may come first", "%d/%m/%Y"
+        yield (
+            f"There are dates in {quoted(names)} {why}: read as text, until their format is given, "
+            f"such as --date-format '{names[0]}={format}' (date_formats=)."
+        )

@@ -15,7 +15,7 @@ from typing import Final
 import polars as pl
 
 from shoal.table.storage._types import parse_datetime
-from shoal.table.storage.inference._dates import Doubt, read_dates, settled_formats
+from shoal.table.storage.inference._dates import Doubt, read_spelled_dates
 from shoal.table.storage.inference._numbers import (
     DECIMALS,
     Marks,
@@ -69,20 +69,14 @@ def infer_types(
         readings = (_boolean, as_integers, _comma_floats, _date, _datetime)
     points: dict[int, pl.Series] = {}
     for at, (column, sample) in enumerate(zip(columns, samples, strict=True)):
+        if column.dtype != pl.String:  # read already
+            continue
         columns[at] = _first_that_fits(column, sample, readings)
         if columns[at].dtype == pl.Float64 and decimal is None and _may_be_thousands(sample):
             points[at] = column
     numbers = _Numbers(columns, samples, decimal, thousands, commas and decimal is None)
     numbers.read(points)
-    readable = {
-        at: reading
-        for at, column in enumerate(columns)
-        if column.dtype == pl.String
-        and (reading := read_dates(column.alias(""), samples[at].alias(""))) is not None
-    }
-    formats, doubts = settled_formats(readable)
-    for at, found in formats.items():
-        columns[at] = readable[at].fitting[found].alias(columns[at].name)
+    formats, doubts = read_spelled_dates(columns, samples)
     return Spelling(numbers.decimal, numbers.thousands, formats, doubts, numbers.left_open)
 
 
