@@ -20,15 +20,7 @@ from typing import Any, Final
 from shoal.app.studio._project import Project
 from shoal.app.studio.exposure._counts import Counts
 from shoal.errors import InputError, ReadError, RolesError, ShoalError
-from shoal.table import (
-    Manner,
-    Roles,
-    RoleSuggestion,
-    Table,
-    manner_of,
-    read,
-    suggest_roles,
-)
+from shoal.table import Manner, Roles, RoleSuggestion, Table, read, suggest_roles
 
 #: What may be said about how a source is read, by the name in ``[source]`` of studio.toml.
 READING: Final = (
@@ -50,7 +42,12 @@ class Loaded:
     table: Table
     suggestion: RoleSuggestion
     key: tuple[Any, ...]
-    manner: Manner
+
+    @property
+    def manner(self) -> Manner:
+        """How the file is written."""
+        assert self.table.manner is not None
+        return self.table.manner
 
     def with_roles(self, roles: Roles | None) -> Table:
         """The table with the plan's roles; columns and counts are shared with all others."""
@@ -183,7 +180,7 @@ class Dataset:
 def _load(source: Path, options: dict[str, Any], key: tuple[Any, ...]) -> Loaded:
     try:
         table = read(source, **options)
-        return Loaded(table, suggest_roles(table), key, manner_of(source, table, **options))
+        return Loaded(table, suggest_roles(table), key)
     except (ShoalError, MemoryError):
         raise
     except Exception as cause:  # what a library says may quote the data

@@ -15,8 +15,8 @@ from shoal.app.studio._pages import Form, Mark, Room, Studio, action, page, set_
 from shoal.app.studio._project import DATABASE, NO_DATABASES
 from shoal.errors import InputError, ReadError, ShoalError
 from shoal.table import Roles
-from shoal.table.storage._delimited import DEFAULT_MISSING
 from shoal.table.storage._formats import format_of
+from shoal.table.storage.inference._missing import DEFAULT_MISSING
 
 _MOST_FILES: Final = 200
 _PREVIEWED: Final = 20
@@ -78,17 +78,17 @@ def _reading(studio: Studio) -> dict[str, Any]:
 
 def _in_words(found: Loaded) -> str:
     """How the file is written."""
-    manner, parts = found.manner, []
-    if manner.delimiter is not None:
-        between = _DELIMITERS.get(manner.delimiter, f"'{manner.delimiter}'")
+    manner, said, parts = found.manner, found.manner.options, []
+    if said.delimiter is not None:
+        between = _DELIMITERS.get(said.delimiter, f"'{said.delimiter}'")
         parts.append(f"with {between} between fields")
-    if manner.decimal is not None:
-        parts.append(f"a decimal {'comma' if manner.decimal == ',' else 'point'}")
+    if said.decimal is not None:
+        parts.append(f"a decimal {'comma' if said.decimal == ',' else 'point'}")
     if manner.marked:
         parts.append("a byte order mark")
     if len(manner.sheets) > 1:
         parts.append(f"with {len(manner.sheets)} sheets")
-    return f"{_FORMATS[manner.format]}{' ' if parts else ''}{', '.join(parts)}."
+    return f"{_FORMATS[str(said.format)]}{' ' if parts else ''}{', '.join(parts)}."
 
 
 def _part(found: Loaded, request: Request) -> dict[str, Any]:
