@@ -67,7 +67,7 @@ from shoal.table.storage._read import read
 from shoal.table.storage._reading import Manner, ReadOptions
 from shoal.table.storage._size import available_memory, check_file_size
 from shoal.table.storage._text import source_digest
-from shoal.table.storage.inference._missing import MixedColumn, mixed_columns
+from shoal.table.storage.inference._missing import MixedColumn, mixed_columns, other_texts
 from shoal.table.suggestion._suggest import RoleSuggestion, identifying_columns, suggest_roles
 
 __all__ = [
@@ -120,6 +120,7 @@ __all__ = [
     "interval_meanings",
     "interval_text",
     "mixed_columns",
+    "other_texts",
     "owned_pairs",
     "quantities",
     "read",

@@ -20,7 +20,16 @@ from typing import Any, Final
 from shoal.app.studio._project import Project
 from shoal.app.studio.exposure._counts import Counts
 from shoal.errors import InputError, ReadError, RolesError, ShoalError
-from shoal.table import Manner, Roles, RoleSuggestion, Table, read, suggest_roles
+from shoal.table import (
+    Manner,
+    MixedColumn,
+    Roles,
+    RoleSuggestion,
+    Table,
+    mixed_columns,
+    read,
+    suggest_roles,
+)
 
 #: What may be said about how a source is read, by the name in ``[source]`` of studio.toml.
 READING: Final = (
@@ -41,6 +50,8 @@ class Loaded:
 
     table: Table
     suggestion: RoleSuggestion
+    #: Columns in which a few texts may stand for missing values.
+    mixed: tuple[MixedColumn, ...]
     key: tuple[Any, ...]
 
     @property
@@ -180,7 +191,7 @@ class Dataset:
 def _load(source: Path, options: dict[str, Any], key: tuple[Any, ...]) -> Loaded:
     try:
         table = read(source, **options)
-        return Loaded(table, suggest_roles(table), key)
+        return Loaded(table, suggest_roles(table), tuple(mixed_columns(table)), key)
     except (ShoalError, MemoryError):
         raise
     except Exception as cause:  # what a library says may quote the data

@@ -14,7 +14,7 @@ from shoal.app.studio._dataset import READING, Loaded
 from shoal.app.studio._pages import Form, Mark, Room, Studio, action, page, set_in, show
 from shoal.app.studio._project import DATABASE, NO_DATABASES
 from shoal.errors import InputError, ReadError, ShoalError
-from shoal.table import Roles
+from shoal.table import Roles, other_texts
 from shoal.table.storage._formats import format_of
 from shoal.table.storage.inference._missing import DEFAULT_MISSING
 
@@ -97,6 +97,11 @@ def _part(found: Loaded, request: Request) -> dict[str, Any]:
     at = _offset(request, "columns", total, _COLUMNS)
     names = found.table.columns[at : at + _COLUMNS]
     facts: dict[str, Any] = {"column_at": at, "column_count": _COLUMNS, "names": names}
+    facts |= {"texts": {}}
+    asked = request.query_params.get("texts", "")
+    for number, mixed in enumerate(found.mixed):
+        if asked == str(number):
+            facts["texts"] = {number: other_texts(found.table, mixed)}
     if request.query_params.get("show") != "values":
         return facts
     first = _offset(request, "from", len(found.table), _ROWS)
@@ -164,8 +169,6 @@ def _read(studio: Studio, form: Form, request: Request) -> str:
     signs = [line.strip() for line in form.one("missing_values", "").splitlines()]
     given["missing_values"] = list(dict.fromkeys(filter(None, signs))) or None
     given["header"] = True if form.all("header") else None
-    if given["missing_values"]:  # an empty field stays missing
-        given["missing_values"] = ["", *given["missing_values"]]
 
     def edit(plan: Any, settings: Any) -> None:
         for name in READING:
@@ -173,6 +176,20 @@ def _read(studio: Studio, form: Form, request: Request) -> str:
                 set_in(settings, ["source", name], given[name])
 
     studio.project.change("the way of reading changed", edit)
+    return "/data"
+
+
+def _missing(studio: Studio, form: Form, request: Request) -> str:
+    """Add texts to what stands for a missing value."""
+    signs = list(dict.fromkeys(form.all("sign")))
+    if not signs:
+        raise InputError("Choose the texts that stand for a missing value.")
+
+    def edit(plan: Any, settings: Any) -> None:
+        now = settings.get("source", {}).get("missing_values", [])
+        set_in(settings, ["source", "missing_values"], list(dict.fromkeys([*now, *signs])))
+
+    studio.project.change("more texts stand for a missing value", edit)
     return "/data"
 
 
@@ -216,6 +233,7 @@ ROOM = Room(
         page("/data", _show),
         action("/data/choose", _choose),
         action("/data/read", _read),
+        action("/data/missing", _missing),
         action("/data/whose", _whose),
     ],
 )

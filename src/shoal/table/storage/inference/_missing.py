@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -53,6 +53,7 @@ KNOWN_SIGNS: Final = frozenset(
 )
 _NUMBER: Final = "^ *-?[0-9][0-9.,'\u2019\u00a0\u202f ]*$"
 _DATE: Final = r"^ *[0-9]{1,4}[./-][0-9]{1,2}[./-][0-9]{1,4}(?:[ T,].*)?$"
+_KINDS: Final[Mapping[Literal["numbers", "dates"], str]] = {"dates": _DATE, "numbers": _NUMBER}
 _FEWEST: Final = 0.9
 _MOST_OTHERS: Final = 12
 
@@ -111,12 +112,16 @@ def mixed_columns(table: Table) -> list[MixedColumn]:
     return [one for one in found if one is not None]
 
 
+def other_texts(table: Table, column: MixedColumn) -> list[str]:
+    """The texts of such a column that are no numbers or dates: cells, to show if asked for."""
+    levels = table.codes(column.name).levels
+    return levels.filter(~levels.str.contains(_KINDS[column.kind])).to_list()
+
+
 def _mixed(name: str, levels: pl.Series, counts: Integers) -> MixedColumn | None:
     levels, counts = levels.alias(""), counts[: len(levels)]  # missing ones are counted last
     total = int(counts.sum())
-    kinds: Sequence[tuple[Literal["numbers", "dates"], str]]
-    kinds = (("dates", _DATE), ("numbers", _NUMBER))
-    for kind, pattern in kinds:
+    for kind, pattern in _KINDS.items():
         fits = levels.str.contains(pattern).to_numpy()
         share = int(counts[fits].sum()) / total if total else 0.0
         others = levels.filter(~pl.Series(fits))
