@@ -324,11 +324,18 @@ def test_without_the_extra_the_page_says_what_to_install(searching, monkeypatch)
     assert "shoal[study]" in unescape(searching.get("/search/tune").text)
 
 
-def test_plans_are_tried_for_real_and_a_stopped_search_goes_on(open_studio, people):
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"target": "diagnosis"}, "whom the search never saw its utility (predictive performance)"),
+        ({"utility": "nonuniform_entropy"}, "masked its utility (1 - share of information lost"),
+    ],
+)
+def test_plans_are_tried_for_real_and_a_stopped_search_goes_on(open_studio, people, asked, said):
     pytest.importorskip("optuna")
     mondrian = '[[steps]]\nmethod = "generalize"\nalgorithm = "mondrian"\nk = 5\n'
     searching = open_studio(people, ROLES + mondrian)
-    form = {"max_risk": "0.9", "target": "diagnosis", "trials": "3", "search_rows": "300"}
+    form = {"max_risk": "0.9", "trials": "3", "search_rows": "300"} | asked
     searching.post("/search/tune/start", **form)
     job = searching.studio.jobs.latest("tune")
     ended = searching.wait(job, 180)
@@ -339,6 +346,7 @@ def test_plans_are_tried_for_real_and_a_stopped_search_goes_on(open_studio, peop
     assert ended.result()["chosen"] in range(3)
     text = text_of(searching.get("/search/tune"))
     assert "confirmed" in text
+    assert said in text
     while _is_locked(ended.folder):  # its process is still on its way out
         time.sleep(0.05)
     write_json(ended.folder / "outcome.json", {"state": "stopped", "sentence": "Stopped."})
