@@ -91,7 +91,10 @@ def _from_requirements(asked: Any) -> dict[str, Any]:
     asked = asked if isinstance(asked, Mapping) else {}
     k = asked.get("k_anonymity", 5)
     models = {name: asked[name] for name in group_models() if name in asked}
-    return {"k": k if isinstance(k, int) else 5, **({"models": models} if models else {})}
+    if isinstance(k, int):
+        models.pop("k_anonymity", None)
+        return {"k": k, **({"models": models} if models else {})}
+    return {"models": models}  # with what else is asked of the crowd
 
 
 def _file_states(step: Mapping[str, Any], studio: Studio) -> list[Any]:
