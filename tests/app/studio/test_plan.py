@@ -325,6 +325,8 @@ def test_a_step_broken_in_an_editor_is_shown_and_can_be_mended(two):
 
 def test_requirements_are_said_in_words():
     assert in_words("k_anonymity", {"k": 5}) == "Nobody stands in a crowd below 5."
+    asked = {"k": 5, "of": "histories"}
+    assert in_words("k_anonymity", asked) == "Nobody stands in a crowd below 5 (of histories)."
     assert in_words("max_linkage_rate", {"value": 0.05}) == "At most 5\u00a0% right links."
     assert in_words("beta_likeness", {"beta": 1}).count("2 times") == 1
     assert in_words("max_suda", {"value": 0.2}).endswith(": at most 0.2.")

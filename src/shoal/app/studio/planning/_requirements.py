@@ -136,7 +136,10 @@ def in_words(key: str, given: Mapping[str, Any]) -> str:
         said = WORDS["models"].get(key)
         if said is None:
             return f"{key}: {', '.join(f'{n} = {_plain(v)}' for n, v in given.items())}."
-    return _HOLE.sub(lambda hole: _filled(hole, given), said["words"])
+    sentence = _HOLE.sub(lambda hole: _filled(hole, given), said["words"])
+    told = {hole[1] for hole in _HOLE.finditer(said["words"])}
+    more = [f"{n.replace('_', ' ')} {_plain(v)}" for n, v in given.items() if n not in told]
+    return f"{sentence.rstrip('.')} ({', '.join(more)})." if more else sentence
 
 
 def _filled(hole: re.Match[str], given: Mapping[str, Any]) -> str:
