@@ -94,24 +94,27 @@ class Project:
         return self.folder.name
 
     @contextlib.contextmanager
-    def held(self) -> Iterator[None]:
-        """Keep the project for one studio: two would number their versions alike."""
+    def held(self) -> Iterator[Callable[[int], None]]:
+        """Keep the project for one studio: two would number their versions alike.
+
+        Gives a function to say at which port this one is.
+        """
         lock = os.open(self.folder / _HISTORY / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
         with os.fdopen(lock, "r+") as file:
             try:
                 if fcntl is not None:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise InputError(
-                    f"The project '{self.folder}' is open in another studio (process "
-                    f"{file.read().strip() or 'unknown'}); work there, or stop that one first."
-                ) from None
+                raise InputError(_is_open(self.folder, file.read())) from None
             except OSError:  # some file systems have no locks
                 pass
             file.truncate(0)
-            file.write(str(os.getpid()))
-            file.flush()
-            yield
+
+            def say(port: int) -> None:
+                file.write(f"{os.getpid()} {port}")
+                file.flush()
+
+            yield say
 
     # -- looking
 
@@ -367,3 +370,16 @@ def project_of(given: Path) -> tuple[Path, Path | None]:
         raise InputError(f"There is neither a folder nor a file '{given}'; name one of the two.")
     beside = place.with_name(f"{place.name.split('.')[0]}-studio")
     return Path(os.path.realpath(beside)), place
+
+
+def _is_open(folder: Path, told: str) -> str:
+    """That another studio has a project, and where: without what would open it."""
+    words = [word for word in told.split()[:2] if word.isdecimal()]
+    if len(words) < 2:  # it has only begun
+        return f"The project '{folder}' is being opened by another studio; go on there."
+    process, port = words
+    return (
+        f"The project '{folder}' is open already, in the studio at http://127.0.0.1:{port} "
+        f"(process {process}); go on in the browser that has it, or stop that studio and start "
+        "this one."
+    )
