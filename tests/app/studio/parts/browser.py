@@ -116,6 +116,13 @@ class Person:
 
     # -- what must hold on every screen
 
+    def check_for_everybody(self) -> None:
+        """axe, numbers for pictures, the width of a telephone, and 200 %."""
+        self.check_accessible()
+        self.check_pictures()
+        self.check_narrow()
+        self.check_zoomed()
+
     def check_accessible(self) -> None:
         """axe finds nothing serious."""
         axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is missing")
