@@ -339,4 +339,5 @@ def test_texts_that_may_be_missing_are_pointed_out_and_added(open_studio, folder
 
 def test_no_text_chosen_is_refused(browser):
     assert "Choose the texts" in browser.post("/data/missing", code=422).text
+    assert "reload the page" in browser.post("/data/missing", code=422, sign="12").text
     assert browser.get("/data?texts=99&texts=x").status_code == 200

@@ -81,6 +81,7 @@ def ask_of(studio: Studio, place: Place, query: Mapping[str, str]) -> Ask:
             found[parameter] = number_in(query[name])
     found = {name: value for name, value in found.items() if value not in ({}, 0)}
     step = {"method": "generalize", "algorithm": "full-domain", **found}
+    studio.project.check_files(step)
     loaded = studio.dataset.loaded()
     told = [loaded.key, place.table.roles.to_dict(), step, _file_states(step, studio)]
     digest = hashlib.sha256(json.dumps(told, default=str, sort_keys=True).encode()).hexdigest()

@@ -181,9 +181,11 @@ def _read(studio: Studio, form: Form, request: Request) -> str:
 
 def _missing(studio: Studio, form: Form, request: Request) -> str:
     """Add texts to what stands for a missing value."""
-    signs = list(dict.fromkeys(form.all("sign")))
+    signs, found = list(dict.fromkeys(form.all("sign"))), studio.dataset.loaded()
     if not signs:
         raise InputError("Choose the texts that stand for a missing value.")
+    if not {*signs} <= {text for one in found.mixed for text in other_texts(found.table, one)}:
+        raise InputError("The table does not have these texts any more; reload the page.")
 
     def edit(plan: Any, settings: Any) -> None:
         now = settings.get("source", {}).get("missing_values", [])
