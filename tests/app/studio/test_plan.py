@@ -18,17 +18,10 @@ from shoal.models import discover_models
 from shoal.parameters import parameters_of
 from shoal.workflow import protect
 
-ROLES = """\
-# who is who
-[roles]
-identifiers = ["name", "email"]
-quasi_identifiers = ["age", "sex", "zip"]
-sensitive = ["diagnosis"]
-insensitive = ["income", "marital", "occupation", "height_cm", "hours_per_week"]
-unit = "row"
-"""
+from .conftest import FEW_ROLES
+
 TWO_STEPS = (
-    ROLES
+    FEW_ROLES
     + """
 # first the ages
 [[steps]]
@@ -89,7 +82,7 @@ def test_cards_show_steps_in_order_with_their_columns(two):
 
 
 def test_only_methods_that_fit_are_offered(open_studio, people):
-    plan = ROLES.replace('sensitive = ["diagnosis"]\n', "").replace('"income"', '"diagnosis"')
+    plan = FEW_ROLES.replace('sensitive = ["diagnosis"]\n', "").replace('"income"', '"diagnosis"')
     browser = open_studio(people, plan)
     page = browser.get("/plan")
     assert 'value="redraw"' not in page.text
@@ -389,7 +382,7 @@ def test_a_beginning_is_one_version_and_leads_to_a_release(two, beginning):
 
 
 def test_a_beginning_asks_for_no_diversity_without_a_secret(open_studio, people):
-    plan = ROLES.replace('sensitive = ["diagnosis"]\n', "").replace('"income"', '"diagnosis"')
+    plan = FEW_ROLES.replace('sensitive = ["diagnosis"]\n', "").replace('"income"', '"diagnosis"')
     browser = open_studio(people, plan)
     browser.post("/plan/begin", name="hospital")
     assert required_of(browser) == {"k_anonymity": 11}

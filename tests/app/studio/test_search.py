@@ -20,16 +20,10 @@ from shoal.app.studio.planning._levels import _COUNTED, Growing
 from shoal.masking import Generalize
 from shoal.table import Roles, Table
 
-ROLES = """\
-[roles]
-identifiers = ["name", "email"]
-quasi_identifiers = ["age", "sex", "zip"]
-sensitive = ["diagnosis"]
-insensitive = ["income", "marital", "occupation", "height_cm", "hours_per_week"]
-unit = "row"
-"""
+from .conftest import FEW_ROLES
+
 PLAN = (
-    ROLES
+    FEW_ROLES
     + """
 [[steps]]
 method = "generalize"
@@ -148,7 +142,7 @@ def test_levels_are_written_into_the_plan(searching):
 
 
 def test_a_plan_without_a_step_is_searched_by_its_requirements(open_studio, people):
-    browser = open_studio(people, ROLES + "[require]\nk_anonymity = 7\nl_diversity = 2\n")
+    browser = open_studio(people, FEW_ROLES + "[require]\nk_anonymity = 7\nl_diversity = 2\n")
     text = text_of(counted(browser))
     assert "From the requirements of the plan" in text
     assert "Its models are asked of every crowd too" in text
@@ -334,7 +328,7 @@ def test_without_the_extra_the_page_says_what_to_install(searching, monkeypatch)
 def test_plans_are_tried_for_real_and_a_stopped_search_goes_on(open_studio, people, asked, said):
     pytest.importorskip("optuna")
     mondrian = '[[steps]]\nmethod = "generalize"\nalgorithm = "mondrian"\nk = 5\n'
-    searching = open_studio(people, ROLES + mondrian)
+    searching = open_studio(people, FEW_ROLES + mondrian)
     form = {"max_risk": "0.9", "trials": "3", "search_rows": "300"} | asked
     searching.post("/search/tune/start", **form)
     job = searching.studio.jobs.latest("tune")
