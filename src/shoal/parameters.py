@@ -128,6 +128,13 @@ class Text(Constraint):
 
 
 @dataclass(frozen=True)
+class OneColumn(Text):
+    """The name of one column."""
+
+    words = "the name of a column"
+
+
+@dataclass(frozen=True)
 class Condition(Text):
     """A condition over the cells of a row, as in SQL: private, since it may quote a cell."""
 

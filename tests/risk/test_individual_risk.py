@@ -164,5 +164,5 @@ def test_what_is_refused():
         household_risk(people, sampling_fraction=0.5)
     with pytest.raises(InputError, match="has no column 'hom'"):
         household_risk(people, household="hom", sampling_fraction=0.5)
-    with pytest.raises(InputError, match=r"a text that is not empty. Got 3"):
+    with pytest.raises(InputError, match=r"the name of a column. Got 3"):
         household_risk(people, household=3, sampling_fraction=0.5)

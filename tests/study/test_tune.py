@@ -15,6 +15,7 @@ from shoal.study.data._tables import chosen_rows
 from shoal.study.running._store import Store
 from shoal.study.tuning import Family, default_space, tune
 from shoal.study.tuning import _judge as judging
+from shoal.study.tuning._tune import searched_and_held_out
 from shoal.study.tuning._tuning import Goal, Tried
 
 SWAP = Family("swap", ({"method": "swap", "dissimilarity": "gower"},), {"0.k": (2, 5, 12)})
@@ -238,8 +239,7 @@ def test_what_cannot_be_reached_is_said_with_the_closest(table, limits, said):
         ({"max_risk": True}, "'max_risk' parameter of tune must be"),
         ({"max_risk": 0.1, "risk": "wealth"}, "no measure of risk called 'wealth'"),
         ({"max_risk": 0.1, "utility": "uniqueness"}, "no measure of utility called 'uniqueness'"),
-        ({"max_risk": 0.1, "utility": "total_variation"}, "is a loss"),
-        ({"max_risk": 0.1, "utility": "variance_ratio"}, "cannot be asked about them"),
+        ({"max_risk": 0.1, "utility": "chi_square"}, "has no end"),
         ({"max_risk": 0.1, "held_out": 1.0}, "'held_out' .* must be"),
         ({"max_risk": 0.1, "trials": 0}, "'trials' .* must be an integer ≥ 1"),
         ({"max_risk": 0.1, "search_rows": 2.5}, "'search_rows' .* must be"),
@@ -250,9 +250,26 @@ def test_a_call_that_is_wrong_is_told_in_a_sentence(table, options, said):
         tune(table, **options)
 
 
+def test_without_a_target_the_utility_is_what_is_not_lost(table):
+    roles = sh.Roles(quasi_identifiers=["age", "pay", "city"], sensitive=["ill"])
+    bare = sh.Table(table.frame, roles)
+    found = tune(bare, max_risk=0.3, space=SMALL, utility="nonuniform_entropy")
+    assert found.utility.name == "1 - nonuniform_entropy"
+    assert found.utility.direction == "higher"
+    assert found.utility.value == 1 - found.utility.details["loss"]
+    assert not found.is_on_unseen
+    by_label = {one.label: one.utility for one in found.tried}
+    assert by_label["swap k=2"] > by_label["swap k=5"] > by_label["swap k=12"] > 0
+    seen = searched_and_held_out(bare)[0]
+    with pytest.warns(sh.errors.SeedWarning):
+        masked = judging.seeded(found.chosen.steps, 0).apply(seen)[0]
+    loss = sh.utility.nonuniform_entropy(seen, masked).value
+    assert by_label[found.chosen.label] == pytest.approx(1 - loss)
+
+
 def test_a_table_that_cannot_be_tuned(table):
     for roles, said in (
-        (sh.Roles(quasi_identifiers=["age"]), "needs a target"),
+        (sh.Roles(quasi_identifiers=["age"]), "without one, such as 'nonuniform_entropy'"),
         (sh.Roles(target="ill"), "needs quasi-identifiers"),
     ):
         with pytest.raises(InputError, match=said):

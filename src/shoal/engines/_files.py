@@ -20,7 +20,7 @@ from urllib.parse import unquote
 
 from shoal.errors import ReadError
 from shoal.table import read
-from shoal.table.storage._delimited import DEFAULT_MISSING
+from shoal.table.storage.inference._missing import DEFAULT_MISSING
 
 ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 _FIRST = 20_000

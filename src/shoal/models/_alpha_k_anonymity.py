@@ -11,7 +11,7 @@ from shoal.errors import UnreachableLevel
 from shoal.kernels.arrays import Floats
 from shoal.models._base import Condition, check_k
 from shoal.models._sensitive_model import ClassValues, SensitiveModel
-from shoal.parameters import Integer, Real, Text
+from shoal.parameters import Integer, OneColumn, Real
 from shoal.table import Table
 
 
@@ -51,7 +51,7 @@ class AlphaKAnonymity(SensitiveModel):
 
     alpha: Annotated[float, Real(above=0, maximum=1)]
     k: Annotated[int, Integer(minimum=2)]
-    column: Annotated[str | None, Text()] = None
+    column: Annotated[str | None, OneColumn()] = None
 
     model = "alpha_k_anonymity"
     title = "(α, k)-anonymity"

@@ -10,7 +10,7 @@ import numpy as np
 from shoal.kernels.arrays import Floats
 from shoal.models._base import TOLERANCE, Condition
 from shoal.models._sensitive_model import ClassValues, SensitiveModel
-from shoal.parameters import Flag, Real, Text
+from shoal.parameters import Flag, OneColumn, Real
 from shoal.table import Table
 
 
@@ -52,7 +52,7 @@ class BetaLikeness(SensitiveModel):
 
     beta: Annotated[float, Real(above=0)]
     enhanced: Annotated[bool, Flag()] = False
-    column: Annotated[str | None, Text()] = None
+    column: Annotated[str | None, OneColumn()] = None
 
     model = "beta_likeness"
     title = "β-likeness"

@@ -10,7 +10,7 @@ import numpy as np
 from shoal.kernels.arrays import Floats
 from shoal.models._base import TOLERANCE, Condition
 from shoal.models._sensitive_model import ClassValues, SensitiveModel
-from shoal.parameters import Real, Text
+from shoal.parameters import OneColumn, Real
 from shoal.table import Table
 
 
@@ -46,7 +46,7 @@ class DeltaDisclosure(SensitiveModel):
     """
 
     delta: Annotated[float, Real(above=0)]
-    column: Annotated[str | None, Text()] = None
+    column: Annotated[str | None, OneColumn()] = None
 
     model = "delta_disclosure"
     title = "δ-disclosure privacy"

@@ -12,7 +12,7 @@ from shoal.errors import ParameterError, UnreachableLevel
 from shoal.kernels.arrays import Floats
 from shoal.models._base import TOLERANCE, Condition
 from shoal.models._sensitive_model import ClassValues, SensitiveModel
-from shoal.parameters import OneOf, Real, Text
+from shoal.parameters import OneColumn, OneOf, Real
 from shoal.table import Table
 
 
@@ -59,7 +59,7 @@ class LDiversity(SensitiveModel):
         Literal["distinct", "entropy", "recursive"], OneOf(("distinct", "entropy", "recursive"))
     ] = "distinct"
     c: Annotated[float | None, Real(above=0)] = None
-    column: Annotated[str | None, Text()] = None
+    column: Annotated[str | None, OneColumn()] = None
 
     model = "l_diversity"
     title = "l-diversity"

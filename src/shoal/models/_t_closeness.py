@@ -12,7 +12,7 @@ from shoal.errors import ParameterError
 from shoal.kernels.arrays import Floats, Integers
 from shoal.models._base import Condition
 from shoal.models._sensitive_model import ClassValues, SensitiveModel, summed
-from shoal.parameters import OneOf, Real, Text, Tree
+from shoal.parameters import OneColumn, OneOf, Real, Tree
 from shoal.table import Hierarchy, Table
 
 
@@ -57,7 +57,7 @@ class TCloseness(SensitiveModel):
     distance: Annotated[
         Literal["equal", "ordered", "hierarchical"], OneOf(("equal", "ordered", "hierarchical"))
     ] = "equal"
-    column: Annotated[str | None, Text()] = None
+    column: Annotated[str | None, OneColumn()] = None
     hierarchy: Annotated[Any, Tree()] = None
 
     model = "t_closeness"

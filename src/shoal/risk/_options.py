@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from shoal import table
-from shoal.parameters import Fits, Integer, OneOf, Real, Text
+from shoal.parameters import Fits, Integer, OneColumn, OneOf, Real
 
 KNOWN_WORDS = ("quasi-identifiers", "left-in-place", "informed", "everything")
 ESTIMATORS = ("dankar", "pitman", "zayatz", "snb")
@@ -45,7 +45,7 @@ Share = Annotated[float, Real(above=0, maximum=1)]
 Closeness = Annotated[float, Real(minimum=0, below=1)]
 Count = Annotated[int, Integer(1)]
 Draw = Annotated[int | None, Integer(0)]
-ColumnName = Annotated[str | None, Text()]
+ColumnName = Annotated[str | None, OneColumn()]
 Names = Annotated[Sequence[str] | None, Fits("a list of column names", _are_names)]
 Known = Annotated[Sequence[str] | str | None, _KNOWN]
 Learner = Annotated[Any, _LEARNER]

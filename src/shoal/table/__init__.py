@@ -63,9 +63,11 @@ from shoal.table.hierarchy._round_ends import RoundEnds
 from shoal.table.hierarchy._rule import Unseen
 from shoal.table.storage._formats import DELIMITER_OF, FORMATS
 from shoal.table.storage._formulas import Formulas
-from shoal.table.storage._read import Manner, manner_of, read
+from shoal.table.storage._read import read
+from shoal.table.storage._reading import Manner, ReadOptions
 from shoal.table.storage._size import available_memory, check_file_size
 from shoal.table.storage._text import source_digest
+from shoal.table.storage.inference._missing import MixedColumn, mixed_columns, other_texts
 from shoal.table.suggestion._suggest import RoleSuggestion, identifying_columns, suggest_roles
 
 __all__ = [
@@ -88,9 +90,11 @@ __all__ = [
     "Listed",
     "Manner",
     "Missing",
+    "MixedColumn",
     "Numbers",
     "Outcomes",
     "Pair",
+    "ReadOptions",
     "ReleasedColumn",
     "ReleasedFile",
     "RoleSuggestion",
@@ -115,7 +119,8 @@ __all__ = [
     "in_one_code",
     "interval_meanings",
     "interval_text",
-    "manner_of",
+    "mixed_columns",
+    "other_texts",
     "owned_pairs",
     "quantities",
     "read",

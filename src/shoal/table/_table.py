@@ -43,6 +43,7 @@ from shoal.table.columns._frames import (
     to_polars,
 )
 from shoal.table.storage._formulas import Formulas, may_run, running
+from shoal.table.storage._reading import Manner
 from shoal.table.storage._write import schema_of, write_columns
 from shoal.table.suggestion._owners import repeating_owners, undeclared_identifiers
 
@@ -91,6 +92,7 @@ class Table:
     _past: Provenance
     #: Groupings by the columns they are of; tables with the same rows share them.
     _kept: dict[tuple[Any, ...], Any]
+    _manner: Manner | None
 
     def __init__(self, frame: Any, roles: Roles | None = None) -> None:
         if isinstance(frame, Table):
@@ -103,6 +105,7 @@ class Table:
         check_roles(columns, rows, roles)
         past = Provenance(np.arange(rows, dtype=np.int64), uuid.uuid4().hex, Owners())
         vars(self).update(_columns=columns, _origin=origin, _roles=roles, _past=past, _kept={})
+        vars(self)["_manner"] = None
         vars(self)["_past"] = replace(past, owners=Owners().under(roles, self))
 
     @classmethod
@@ -141,6 +144,11 @@ class Table:
     def roles(self) -> Roles:
         """The roles of the columns."""
         return self._roles
+
+    @property
+    def manner(self) -> Manner | None:
+        """How the source was read, and what was found out about it; None for a frame."""
+        return self._manner
 
     @property
     def row_key(self) -> Integers:
@@ -618,7 +626,7 @@ class Table:
     def _derive(self, **changed: Any) -> Table:
         """A table with some parts replaced; with other rows it gets other groupings, ``kept``."""
         table = Table.__new__(Table)
-        names = ("_columns", "_origin", "_roles", "_past", "_kept")
+        names = ("_columns", "_origin", "_roles", "_past", "_kept", "_manner")
         parts = {name: vars(self)[name] for name in names}
         vars(table).update(parts | {f"_{name}": part for name, part in changed.items()})
         return table
@@ -692,6 +700,10 @@ class Table:
         table = self._derive(kept={})
         table._once(lambda: Classes(rows, sizes, self.times), "crowds", names, owners)  # type: ignore[arg-type]
         return table
+
+    def read_in(self, manner: Manner) -> Table:
+        """The same table on record as read in some manner."""
+        return self._derive(manner=manner)
 
     def with_roles(self, roles: Roles, *, released: bool = False) -> Table:
         """The same data under other roles; a released column may be empty after masking.

@@ -34,6 +34,15 @@ sensitive = ["income", "diagnosis"]
 insensitive = ["height_cm", "hours_per_week"]
 unit = "row"
 """
+FEW_ROLES = """\
+# who is who
+[roles]
+identifiers = ["name", "email"]
+quasi_identifiers = ["age", "sex", "zip"]
+sensitive = ["diagnosis"]
+insensitive = ["income", "marital", "occupation", "height_cm", "hours_per_week"]
+unit = "row"
+"""
 PLAN = (
     ROLES
     + """

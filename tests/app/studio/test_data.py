@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 
 import polars as pl
 import pytest
@@ -61,7 +62,7 @@ def test_what_stands_for_missing_is_said(open_studio, folder):
     browser = open_studio(written(folder, "messy.csv", MESSY))
     assert browser.studio.dataset.loaded(9).table.column("Einkommen").kind == "text"
     browser.post("/data/read", missing_values="k. A.\r\nNA\r\n\r\n")
-    assert settings(browser)["missing_values"] == ["", "k. A.", "NA"]
+    assert settings(browser)["missing_values"] == ["k. A.", "NA"]
     table = browser.studio.dataset.loaded(9).table
     assert table.column("Einkommen").kind == "float"
     assert table.column("Einkommen").missing_count == 2
@@ -311,3 +312,32 @@ def test_compiling_is_begun_once_at_the_lowest_priority_and_stopped(monkeypatch)
     assert os.getpriority(os.PRIO_PROCESS, process.pid) == 19
     warming.close()
     assert process.returncode is not None
+
+
+WEIGHTS = "Gewicht kg;Ort\n" + "".join(f"{60 + n % 30};A\n" for n in range(96))
+
+
+def test_texts_that_may_be_missing_are_pointed_out_and_added(open_studio, folder):
+    odd = "k. A.;B\nk. A.;B\n?;C\n<b>zu schwer</b>;C\n"
+    browser = open_studio(written(folder, "weights.csv", WEIGHTS + odd))
+    text = shown(browser.get("/data"))
+    assert "96 % of the values" in text
+    assert "3 other texts" in text
+    assert re.findall(r'name="sign" value="([^"]*)"', text) == ["?", "k. A."]
+    assert "zu schwer" not in text  # a cell, until it is asked for
+    assert "&lt;b&gt;zu schwer&lt;/b&gt;" in browser.get("/data?texts=0").text
+    browser.post("/data/missing", sign=["k. A.", "?"])
+    assert settings(browser)["missing_values"] == ["k. A.", "?"]
+    after = browser.get("/data").text
+    assert "Are these missing?" in after  # one text is left
+    browser.post("/data/missing", sign="<b>zu schwer</b>")
+    table = browser.studio.dataset.loaded(60).table
+    assert table.kind("Gewicht kg") == "integer"
+    assert table.column("Gewicht kg").missing_count == 4
+    assert "Are these missing?" not in browser.get("/data").text
+
+
+def test_no_text_chosen_is_refused(browser):
+    assert "Choose the texts" in browser.post("/data/missing", code=422).text
+    assert "reload the page" in browser.post("/data/missing", code=422, sign="12").text
+    assert browser.get("/data?texts=99&texts=x").status_code == 200

@@ -9,24 +9,19 @@ from html import unescape
 import pytest
 
 from shoal.app.studio.planning._beginnings import BEGINNINGS
+from shoal.app.studio.planning._fields import group_models
 from shoal.app.studio.planning._methods import WORDS
 from shoal.app.studio.planning._requirements import in_words, offers_for, usual_of
 from shoal.errors import ShoalWarning
 from shoal.masking import discover_maskers
 from shoal.models import discover_models
+from shoal.parameters import parameters_of
 from shoal.workflow import protect
 
-ROLES = """\
-# who is who
-[roles]
-identifiers = ["name", "email"]
-quasi_identifiers = ["age", "sex", "zip"]
-sensitive = ["diagnosis"]
-insensitive = ["income", "marital", "occupation", "height_cm", "hours_per_week"]
-unit = "row"
-"""
+from .conftest import FEW_ROLES
+
 TWO_STEPS = (
-    ROLES
+    FEW_ROLES
     + """
 # first the ages
 [[steps]]
@@ -87,7 +82,7 @@ def test_cards_show_steps_in_order_with_their_columns(two):
 
 
 def test_only_methods_that_fit_are_offered(open_studio, people):
-    plan = ROLES.replace('sensitive = ["diagnosis"]\n', "").replace('"income"', '"diagnosis"')
+    plan = FEW_ROLES.replace('sensitive = ["diagnosis"]\n', "").replace('"income"', '"diagnosis"')
     browser = open_studio(people, plan)
     page = browser.get("/plan")
     assert 'value="redraw"' not in page.text
@@ -163,20 +158,72 @@ def test_a_change_keeps_comments_and_other_lines(two):
     assert "k_anonymity = 5  # a crowd" in text
 
 
-def test_models_columns_and_a_comma_are_read(two):
-    form = step_form(two, 1, **_shown_form(two, "step-1"))
-    place = form_place(two, "step-1-models", "l-diversity")
-    two.post("/plan/steps/change", **(form | {place: "2"}))
-    assert steps_of(two)[1]["models"] == {"l_diversity": 2}
+def test_columns_and_a_comma_are_read(two):
     two.post("/plan/steps/change", **step_form(two, 0, **{"p.base": "2,5", "p.columns": ["age"]}))
     assert steps_of(two)[0] == {"method": "round", "base": 2.5, "columns": ["age"]}
 
 
-def form_place(browser, id, label):
-    page = browser.get("/plan").text
-    found = re.search(rf'<label for="({id}-(\d+))"><bdi>{label}', page)
-    parameter = id.rpartition("-")[2]
-    return f"p.{parameter}.{found[2]}"
+@pytest.mark.parametrize(
+    ("fields", "models"),
+    [
+        ({"l_diversity.l": "2"}, {"l_diversity": 2}),
+        (
+            {"l_diversity.l": "2", "l_diversity.kind": "recursive", "l_diversity.c": "3"},
+            {"l_diversity": {"l": 2, "kind": "recursive", "c": 3}},
+        ),
+        (
+            {"t_closeness.t": "0,4", "t_closeness.column": "diagnosis", "l_diversity.l": "2"},
+            [{"l_diversity": 2}, {"t_closeness": {"t": 0.4, "column": "diagnosis"}}],
+        ),
+        (
+            {"k_anonymity.k": "3", "k_anonymity.of": "histories"},
+            {"k_anonymity": {"k": 3, "of": "histories"}},
+        ),
+        (
+            {"alpha_k_anonymity.alpha": ".6", "alpha_k_anonymity.k": "4"},
+            {"alpha_k_anonymity": {"alpha": 0.6, "k": 4}},
+        ),
+        ({"l_diversity.kind": "entropy"}, "none"),
+    ],
+)
+def test_models_of_a_step_are_asked_for_with_all_they_declare(two, fields, models):
+    form = step_form(two, 1, **_shown_form(two, "step-1"))
+    two.post("/plan/steps/change", **form | {f"p.models.{n}": value for n, value in fields.items()})
+    assert steps_of(two)[1].get("models", "none") == models
+    steps = steps_of(two)
+    two.post("/plan/steps/change", **step_form(two, 1, **_shown_form(two, "step-1")))
+    assert steps_of(two) == steps  # what nobody touched stays
+    form = step_form(two, 1, **_shown_form(two, "step-1"))
+    two.post("/plan/steps/change", **form | {f"p.models.{name}": "" for name in fields})
+    assert "models" not in steps_of(two)[1]
+
+
+def test_every_declared_parameter_of_a_model_has_a_field(two):
+    page = two.get("/plan").text
+    assert {"l_diversity", "t_closeness", "k_anonymity", "k_map"} <= set(group_models())
+    for name, model in group_models().items():
+        for parameter in parameters_of(model):
+            assert f'name="p.models.{name}.{parameter.name}"' in page
+
+
+def test_models_that_a_plan_lists_are_shown_too(two):
+    now = two.studio.project.version
+    listed = "models = [{ l_diversity = 2 }, { t_closeness = 0.5 }]"
+    text = now.plan.replace("k = 5\n", f"k = 5\n{listed}\n", 1)
+    two.studio.project.replace_plan(text, based_on=now.number)
+    form = step_form(two, 1, **_shown_form(two, "step-1"))
+    assert (form["p.models.l_diversity.l"], form["p.models.t_closeness.t"]) == ("2", "0.5")
+    two.post("/plan/steps/change", **form | {"p.models.t_closeness.t": ""})
+    assert steps_of(two)[1]["models"] == {"l_diversity": 2}
+
+
+def test_a_model_that_is_asked_for_twice_stays_as_it_is_written(two):
+    text = two.studio.project.version.plan.replace(
+        "k = 5\n", "k = 5\nmodels = { l_diversity = [2, 3] }\n", 1
+    )
+    two.studio.project.replace_plan(text, based_on=two.studio.project.version.number)
+    two.post("/plan/steps/change", **step_form(two, 1, **_shown_form(two, "step-1")))
+    assert "models = { l_diversity = [2, 3] }" in two.studio.project.version.plan
 
 
 @pytest.mark.parametrize(
@@ -271,6 +318,8 @@ def test_a_step_broken_in_an_editor_is_shown_and_can_be_mended(two):
 
 def test_requirements_are_said_in_words():
     assert in_words("k_anonymity", {"k": 5}) == "Nobody stands in a crowd below 5."
+    asked = {"k": 5, "of": "histories"}
+    assert in_words("k_anonymity", asked) == "Nobody stands in a crowd below 5 (of histories)."
     assert in_words("max_linkage_rate", {"value": 0.05}) == "At most 5\u00a0% right links."
     assert in_words("beta_likeness", {"beta": 1}).count("2 times") == 1
     assert in_words("max_suda", {"value": 0.2}).endswith(": at most 0.2.")
@@ -333,7 +382,7 @@ def test_a_beginning_is_one_version_and_leads_to_a_release(two, beginning):
 
 
 def test_a_beginning_asks_for_no_diversity_without_a_secret(open_studio, people):
-    plan = ROLES.replace('sensitive = ["diagnosis"]\n', "").replace('"income"', '"diagnosis"')
+    plan = FEW_ROLES.replace('sensitive = ["diagnosis"]\n', "").replace('"income"', '"diagnosis"')
     browser = open_studio(people, plan)
     browser.post("/plan/begin", name="hospital")
     assert required_of(browser) == {"k_anonymity": 11}

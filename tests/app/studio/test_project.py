@@ -16,7 +16,7 @@ from shoal.app.studio._project import Conflict, Project, project_of
 from shoal.errors import InputError, PlanError
 
 from .conftest import PLAN, ROLES
-from .parts.server import Server
+from .parts.server import PROGRAM, Server
 
 K = "[require]\nk_anonymity = {}\n"
 
@@ -362,9 +362,15 @@ def test_killed_at_any_step_a_change_is_whole_or_not_there(tmp_path, monkeypatch
 def test_a_second_studio_is_refused_while_the_first_works(people):
     server = Server(people).enter()
     try:
-        with pytest.raises(AssertionError, match="open in another studio") as caught:
-            Server(people)
-        assert f"(process {server.process.pid})" in str(caught.value)
+        words = ["studio", str(people), "--port", str(server.port)]
+        second = subprocess.run(
+            [sys.executable, "-c", PROGRAM, *words], capture_output=True, text=True, check=False
+        )
+        said = " ".join(second.stderr.split())
+        assert (second.returncode, second.stdout) == (2, "")
+        assert f"open already, in the studio at {server.origin} (process" in said
+        assert f"(process {server.process.pid}); go on in the browser that has it" in said
+        assert "enter" not in said  # nothing that opens it
         assert server.get("/history")
         server.close()
         server.start()  # the lock went with the process
@@ -374,9 +380,13 @@ def test_a_second_studio_is_refused_while_the_first_works(people):
 
 
 def test_a_lock_is_let_go(project):
-    said = f"process {os.getpid()}"
-    with project.held(), pytest.raises(InputError, match=said), project.held():
-        pass
+    with project.held() as say:
+        with pytest.raises(InputError, match="being opened by another studio"), project.held():
+            pass
+        say(8123)
+        said = rf"127.0.0.1:8123 \(process {os.getpid()}\)"
+        with pytest.raises(InputError, match=said), project.held():
+            pass
     with project.held():
         pass
 

@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 
 from shoal import Roles, Table
+from shoal.app import studio
 from shoal.app.studio._dataset import StillReading
 from shoal.app.studio._pages import mark_of
 from shoal.app.studio.exposure import _counts
@@ -385,3 +386,14 @@ def test_a_page_that_waits_for_the_table_asks_for_the_same_again(browser, monkey
 
     monkeypatch.setattr(browser.studio.dataset, "loaded", still_reading)
     assert 'hx-get="/roles?only=open&amp;page=2"' in browser.get("/roles?only=open&page=2").text
+
+
+def test_no_room_styles_what_is_in_another():
+    """The styles of all rooms are one file: the same class in two of them meets on both pages."""
+    owners = {}
+    for sheet in sorted((Path(studio.__file__).parent / "templates" / "css").glob("*.css")):
+        rules = re.sub(r"/\*.*?\*/", "", sheet.read_text(encoding="utf-8"), flags=re.DOTALL)
+        for name in set(re.findall(r"(?:^|[},])\s*(\.[\w-]+)\s*[{,]", rules)):
+            owners.setdefault(name, []).append(sheet.name)
+    assert owners[".lines"] == ["roles.css"]
+    assert {name: named for name, named in owners.items() if len(named) > 1} == {}

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from html import unescape
 
@@ -12,21 +14,16 @@ import polars as pl
 import pytest
 
 from shoal.app.studio._jobs import _is_locked, write_json
+from shoal.app.studio.ladder._ladders import Ladders
 from shoal.app.studio.planning._front import TRIED, front_of
-from shoal.app.studio.planning._levels import _COUNTED
+from shoal.app.studio.planning._levels import _COUNTED, Growing
 from shoal.masking import Generalize
 from shoal.table import Roles, Table
 
-ROLES = """\
-[roles]
-identifiers = ["name", "email"]
-quasi_identifiers = ["age", "sex", "zip"]
-sensitive = ["diagnosis"]
-insensitive = ["income", "marital", "occupation", "height_cm", "hours_per_week"]
-unit = "row"
-"""
+from .conftest import FEW_ROLES
+
 PLAN = (
-    ROLES
+    FEW_ROLES
     + """
 [[steps]]
 method = "generalize"
@@ -54,7 +51,7 @@ def counted(browser, path="/search"):
     end = time.monotonic() + 120
     while time.monotonic() < end:
         page = browser.get(path)
-        if "Counting combinations" not in page.text:
+        if "Counting combinations" not in page.text and "being counted" not in page.text:
             return page
         time.sleep(0.05)
     raise AssertionError("counting does not end")
@@ -145,7 +142,7 @@ def test_levels_are_written_into_the_plan(searching):
 
 
 def test_a_plan_without_a_step_is_searched_by_its_requirements(open_studio, people):
-    browser = open_studio(people, ROLES + "[require]\nk_anonymity = 7\nl_diversity = 2\n")
+    browser = open_studio(people, FEW_ROLES + "[require]\nk_anonymity = 7\nl_diversity = 2\n")
     text = text_of(counted(browser))
     assert "From the requirements of the plan" in text
     assert "Its models are asked of every crowd too" in text
@@ -167,6 +164,39 @@ def test_the_space_is_counted_once(searching):
     assert len(kept) == 2  # the space, and the grid
     counted(searching, "/search?l0=1")  # a cell of the same grid
     assert _COUNTED[searching.studio.dataset]._kept == kept
+
+
+def test_what_is_counted_can_be_looked_at_meanwhile():
+    go_on = threading.Event()
+
+    def make():
+        yield "first row"
+        assert go_on.wait(60)
+        yield "second row"
+
+    with ThreadPoolExecutor(1) as threads:
+        growing = Growing(threads, make)
+        while not growing.found:
+            time.sleep(0.01)
+        assert not growing.is_whole(time.monotonic())
+        assert growing.found == ["first row"]
+        go_on.set()
+        assert growing.is_whole(time.monotonic() + 60)
+    assert growing.found == ["first row", "second row"]
+
+
+def test_when_roles_are_set_the_next_screens_are_counted_ahead(searching):
+    searching.get("/roles")
+    kept = _COUNTED[searching.studio.dataset]._kept
+    assert kept["ahead"].is_whole(time.monotonic() + 60)
+    assert kept["space"].is_whole(time.monotonic() + 60)
+    ladders = Ladders(searching.studio)
+    known = dict(ladders._combinations._known)
+    assert {column for column, _ in known} == {"age", "sex", "zip"}
+    searching.get("/hierarchies")
+    counted(searching)
+    assert Ladders(searching.studio)._combinations._known == known
+    assert _COUNTED[searching.studio.dataset]._kept["space"] is kept["space"]
 
 
 def test_the_best_levels_are_found_proved_and_ringed(searching):
@@ -288,11 +318,18 @@ def test_without_the_extra_the_page_says_what_to_install(searching, monkeypatch)
     assert "shoal[study]" in unescape(searching.get("/search/tune").text)
 
 
-def test_plans_are_tried_for_real_and_a_stopped_search_goes_on(open_studio, people):
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"target": "diagnosis"}, "whom the search never saw its utility (predictive performance)"),
+        ({"utility": "nonuniform_entropy"}, "masked its utility (1 - share of information lost"),
+    ],
+)
+def test_plans_are_tried_for_real_and_a_stopped_search_goes_on(open_studio, people, asked, said):
     pytest.importorskip("optuna")
     mondrian = '[[steps]]\nmethod = "generalize"\nalgorithm = "mondrian"\nk = 5\n'
-    searching = open_studio(people, ROLES + mondrian)
-    form = {"max_risk": "0.9", "target": "diagnosis", "trials": "3", "search_rows": "300"}
+    searching = open_studio(people, FEW_ROLES + mondrian)
+    form = {"max_risk": "0.9", "trials": "3", "search_rows": "300"} | asked
     searching.post("/search/tune/start", **form)
     job = searching.studio.jobs.latest("tune")
     ended = searching.wait(job, 180)
@@ -303,6 +340,7 @@ def test_plans_are_tried_for_real_and_a_stopped_search_goes_on(open_studio, peop
     assert ended.result()["chosen"] in range(3)
     text = text_of(searching.get("/search/tune"))
     assert "confirmed" in text
+    assert said in text
     while _is_locked(ended.folder):  # its process is still on its way out
         time.sleep(0.05)
     write_json(ended.folder / "outcome.json", {"state": "stopped", "sentence": "Stopped."})

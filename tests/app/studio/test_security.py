@@ -15,7 +15,7 @@ from shoal.app.demo import PEOPLE
 from shoal.app.studio._app import make_app
 from shoal.errors import InputError
 
-from .conftest import ORIGIN, PORT, TOKEN
+from .conftest import ORIGIN, PORT, ROLES, TOKEN
 from .parts.server import Server
 
 SCRIPT = '<script>alert("x")</script>'
@@ -509,3 +509,33 @@ def test_what_a_library_says_about_a_broken_file_is_not_repeated(open_studio, tm
     text = browser.post("/data/choose", path=str(source)).text
     assert "people.parquet" in text
     assert "lovelace" not in text
+
+
+@pytest.mark.parametrize("link", [False, True])
+@pytest.mark.parametrize(
+    "part",
+    [
+        '[require]\nk_map = {{ k = 2, population = "{0}" }}\n',
+        '[[steps]]\nmethod = "generalize"\nk = 2\n[steps.hierarchies]\nage = "{0}"\n',
+        '[[steps]]\nmethod = "generalize"\n'
+        'models = [{{ k_map = {{ k = 2, population = "{0}" }} }}]\n',
+    ],
+)
+def test_a_plan_reads_no_file_elsewhere(browser, tmp_path, part, link):
+    """Neither a plan that is typed nor one that was put into the folder."""
+    secret = tmp_path / "secret.csv"
+    secret.write_text("age\n1\n", encoding="utf-8")
+    named = secret
+    if link:
+        named = browser.studio.project.folder / "inside.csv"
+        named.symlink_to(secret)
+    text = ROLES + part.format(named)
+    version = browser.studio.project.version.number
+    answer = browser.post("/plan/text", code=422, text=text, version=version, back="/plan")
+    assert "reads files below" in answer.text
+    (browser.studio.project.folder / "plan.toml").write_text(text, encoding="utf-8")
+    for path in ("/plan", "/search", "/hierarchies", "/release"):
+        page = browser.client.get(path)
+        assert "reads files below" in page.text
+    with pytest.raises(InputError, match="reads files below"):
+        browser.studio.start("compare", "Compare")

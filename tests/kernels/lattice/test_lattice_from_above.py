@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from shoal.kernels.lattice.conditions import judged
 from shoal.kernels.lattice.lattice import FullDomainSearch
 from shoal.kernels.lattice.losses import Loss
 from shoal.kernels.lattice.nodes import Lattice
-from shoal.kernels.lattice.roll_up import Base, projected
+from shoal.kernels.lattice.roll_up import Base, Groups, Line, projected
 from shoal.kernels.lattice.searches import (
     Projections,
     _affordable,
@@ -114,6 +115,42 @@ def test_shared_tables_are_those_from_the_bottom(monkeypatch: pytest.MonkeyPatch
             held = sum(len(table.weights) for table in lattice._tables.values())
             assert held == lattice._held
             assert len(lattice._tables) <= 1 or held <= room * len(lattice.bottom.weights)
+
+
+def as_sets(groups: Groups) -> Any:
+    """A table whatever its order: the weights of each key, and what its pairs add up to."""
+    keys = [tuple(key) for key in groups.keys.tolist()]
+    assert len(set(keys)) == len(keys)
+    pairs: Counter[Any] = Counter()
+    for group, value, count in zip(*(part.tolist() for part in groups[2:]), strict=True):
+        pairs[keys[group], value] += count
+    return dict(zip(keys, groups.weights.tolist(), strict=True)), pairs
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_lines_have_the_tables_of_their_nodes(exact: bool) -> None:
+    united = 0
+    for seed in range(12):
+        lattice = lattice_of(seed, (DISTINCT,), 0)
+        for attribute, height in enumerate(lattice.heights.tolist()):
+            line = Line(lattice.code, attribute, height, lattice.slots, exact=exact)
+            table, below = lattice.bottom, 0 * lattice.heights
+            for other in {0, *(lattice.heights // 2).tolist()}:
+                levels = np.minimum(np.maximum(below, other), lattice.heights)
+                levels[attribute] = 0
+                table = beginning = line.start(table, below, levels)
+                below = levels.copy()
+                for level in range(height + 1):
+                    if level:
+                        table = line.roll_up(table, level - 1)
+                    levels[attribute] = level
+                    assert as_sets(table) == as_sets(lattice.at(levels))
+                    united += len(table.keys) < len(beginning.keys)
+                    if exact:
+                        pairs = np.stack([table.pair_group, table.pair_value])
+                        assert np.unique(pairs, axis=1).shape == pairs.shape
+                table = beginning
+    assert united > 50
 
 
 def test_a_node_comes_after_all_above_it_and_none_is_missing() -> None:

@@ -9,7 +9,8 @@ import numpy as np
 from shoal.kernels.conditions import only_size
 from shoal.kernels.lattice.lattice import FullDomainSearch
 from shoal.kernels.lattice.losses import LOSSES
-from shoal.kernels.lattice.roll_up import Base
+from shoal.kernels.lattice.nodes import Lattice
+from shoal.kernels.lattice.roll_up import Base, Line
 
 
 def sized(tuples: Any) -> Base:
@@ -42,6 +43,23 @@ def test_keys_of_two_hundred_columns_do_not_collide() -> None:
     np.testing.assert_array_equal(search.nodes["suppressed"], 200 - raised * (raised > 1))
     assert len(raised) > 10
     assert search.bound <= 0.75 <= search.loss  # (c · c / 200 + 200 - c) / 200 is least at 100
+
+
+def test_a_line_of_a_column_beside_others_of_two_words() -> None:
+    tuples = np.tile(np.arange(40) % 9, (90, 1))
+    tuples[:, 3], tuples[:, 30] = np.arange(90) % 9, np.arange(90) // 9 % 9
+    maps = [np.array([np.arange(9), np.arange(9) // 4, np.zeros(9)], np.int32)] * 40
+    leaves = [np.array([np.ones(9), np.full(9, 4.0), np.full(9, 9.0)])] * 40
+    lattice = Lattice(sized(tuples), maps, leaves, [9.0] * 40, only_size(2), 0, "loss", None)
+    assert lattice.bottom.keys.shape == (90, 3)
+    for attribute, other in ((3, 30), (30, 3)):
+        line = Line(lattice.code, attribute, 2, lattice.slots, exact=False)
+        levels = np.zeros(40, np.int64)
+        levels[other] = 1
+        table = line.start(lattice.bottom, 0 * levels, levels)
+        sizes = [len(table.keys), *(len((table := line.roll_up(table, n)).keys) for n in (0, 1))]
+        assert sizes == [27, 9, 3]
+        assert table.weights.sum() == 90
 
 
 def run(search: FullDomainSearch) -> float:

@@ -46,6 +46,19 @@ def test_counted_as_on_the_generalized_table(unit):
     assert len(seen) > 3
 
 
+@pytest.mark.parametrize(("unit", "fewer"), [("row", 3), ("who", 1)])
+def test_more_combinations_than_a_word_can_number(unit, fewer):
+    values = list(range(128))  # seven bits in each of ten columns
+    columns = {"c0": [*values, 2, 4]} | {f"c{n}": [*values, 0, 0] for n in range(1, 10)}
+    frame = pl.DataFrame({"who": [n // 2 for n in range(130)]} | columns)
+    table = Table(frame, Roles(quasi_identifiers=list(columns), unit=unit))
+    codes = {name: Hierarchy.intervals([8]).codes(table, name) for name in columns}
+    combinations = LevelCombinations(table, codes)
+    people = table.person_count
+    assert combinations.alone_by_level("c9", {}) == [people, people, people]
+    assert combinations.alone_by_level("c0", {}) == [people, people - fewer, people - fewer]
+
+
 @pytest.mark.parametrize(("unit", "total"), [("row", 90), ("who", 40)])
 def test_people_are_counted_once_in_a_node(unit, total):
     table = table_of(unit)

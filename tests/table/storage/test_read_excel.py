@@ -10,7 +10,9 @@ from typing import Any
 import polars as pl
 import pytest
 
+import shoal as sh
 from shoal.errors import MissingExtra, ReadError
+from shoal.table import Manner
 from shoal.table.storage._read import read_frame
 from shoal.table.storage._write import write_frame
 
@@ -133,3 +135,52 @@ def test_without_the_extra_the_line_that_installs_it_is_told(
         read_frame(book)
     with pytest.raises(MissingExtra, match=r'pip install "shoal\[excel\]"'):
         write_frame(pl.DataFrame({"a": [1]}), book, format="xlsx")
+
+
+# -- which sheet, and where its table begins
+
+TABLE = [["name", "age", "born"], ["Ann", 31, "01.02.1980"], ["Bo", 40, "31.12.1999"]]
+
+
+def manner(path: Path, **options: Any) -> Manner:
+    found = sh.read(path, **options).manner
+    assert found is not None
+    return found
+
+
+def test_the_sheet_that_looks_like_a_table_is_read(book: Path) -> None:
+    make(book, [["About these data"], ["Ask Ann"]], TABLE)
+    assert read_frame(book).columns == ["name", "age", "born"]
+    found = manner(book)
+    assert found.options.sheet == "Sheet 2"
+    assert "'Sheet 2' was read" in found.notes[0]
+    assert "'Sheet 1'" in found.notes[0]
+    assert read_frame(book, sheet=1).columns == ["About these data"]
+
+
+def test_the_first_of_several_tables_is_read_and_others_are_named(book: Path) -> None:
+    make(book, TABLE, [["a", "b"], [1, 2]])
+    assert "'Sheet 1' was read" in manner(book).notes[0]
+    make(book, [["read me"]], TABLE, [["a", "b"], [1, 2]])
+    with pytest.raises(ReadError, match="'Sheet 2', 'Sheet 3'; name one"):
+        read_frame(book)
+
+
+def test_titles_above_the_names_of_a_sheet(book: Path) -> None:
+    make(book, [["Patients 2024", None, None], *TABLE])
+    assert read_frame(book).to_dict(as_series=False) == {
+        "name": ["Ann", "Bo"],
+        "age": [31, 40],
+        "born": [dt.date(1980, 2, 1), dt.date(1999, 12, 31)],
+    }
+    assert manner(book).options.skip_lines == 1
+    assert read_frame(book, **manner(book).options.to_dict()).height == 2
+    with pytest.raises(ReadError, match="no name"):
+        read_frame(book, skip_lines=0)
+
+
+def test_dates_that_a_sheet_has_as_texts(book: Path) -> None:
+    make(book, [["born", "n"], ["01/02/1980", 1], ["03/04/1981", 2]])
+    assert "--date-format 'born=" in manner(book).notes[0]
+    read = read_frame(book, date_formats={"born": "%m/%d/%Y"})
+    assert read["born"].to_list() == [dt.date(1980, 1, 2), dt.date(1981, 3, 4)]

@@ -62,7 +62,7 @@ def column(tmp_path: Path) -> Column:
         (["٣"], pl.String),
         (["2020-02-30"], pl.String),
         (["2020-1-2"], pl.String),
-        (["31.12.2020"], pl.String),
+        (["31.12.2020", "x"], pl.String),
         (["2020-01-31T23:59:59Z", "2020-01-31T23:59:59"], pl.String),
         (["2020-01-31T23:59:59+02:00"], pl.String),
         (["2020-01-31", "2020-01-31 23:59"], pl.String),
@@ -118,7 +118,12 @@ def test_missing_values(column: Column) -> None:
 def test_other_missing_values_can_be_named(column: Column) -> None:
     found = column("1", "-99", "?", "", missing_values=["-99", "?"])
     assert found.to_list() == [1, None, None, None]
-    assert column("x", "NA", "", '""', missing_values=[]).to_list() == ["x", "NA", None, ""]
+    assert column("x", "NA", "?", missing_values=["?"]).to_list() == ["x", None, None]
+    only = column("x", "NA", "", '""', only_missing_values=[])
+    assert only.to_list() == ["x", "NA", None, ""]
+    assert column("x", "NA", "?", only_missing_values=["?"]).to_list() == ["x", "NA", None]
+    with pytest.raises(ReadError, match="not both"):
+        column("x", missing_values=["?"], only_missing_values=["?"])
 
 
 def test_one_text_is_no_list_of_missing_values(column: Column) -> None:

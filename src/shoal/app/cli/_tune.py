@@ -65,7 +65,8 @@ def tune(
     min_utility VALUE: The least utility to accept; without --max-risk, find the least risk for it.
     target COLUMN: What models predict; the plan's without it.
     risk MEASURE: The attack that the risk is measured by.
-    utility MEASURE: The utility that is made as large as it can be.
+    utility MEASURE: The utility that is made as large as it can be; nonuniform_entropy asks what
+        is lost, and needs no target.
     learner NAME: The learner; what the measure takes without it.
     trials N: How many plans to try.
     search_rows N: Try on so many people at most; confirm on all of them.
@@ -119,6 +120,8 @@ def _check_folder(out: Path) -> None:
 
 
 def _show(found: Tuning) -> None:
+    from shoal.study.tuning import utility_title
+
     ui.heading("The front: no other plan that was tried has less risk and more utility")
     front = sorted((one for one in found.tried if one.on_front), key=lambda one: one.risk)
     _show_plans(front[:_MOST_SHOWN], found)
@@ -129,9 +132,11 @@ def _show(found: Tuning) -> None:
     ui.say(found.reason)
     baseline = found.utility.baseline
     against = "" if baseline is None else f"; without masking {ui.number(baseline)}"
+    whom = "that the search never saw" if found.is_on_unseen else "who were masked"
     ui.say(
-        f"On the people that the search never saw its utility is {ui.number(found.utility.value)}"
-        f"{against}. Its risk with all others is {ui.number(found.risk.value)}.",
+        f"On the people {whom} its utility ({utility_title(found.measures[1])}) is "
+        f"{ui.number(found.utility.value)}{against}. Its risk with all others is "
+        f"{ui.number(found.risk.value)}.",
         style="bold",
     )
     for reason, times in found.failures.items():

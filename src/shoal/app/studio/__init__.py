@@ -61,13 +61,14 @@ def serve(
 
     folder, source = project_of(given)
     project = Project(folder)
-    with project.held(), _listening(port) as listener:
+    with project.held() as say, _listening(port) as listener:
         studio = make_studio(project, () if source is None else (source.parent,))
         warming = Warming()
         studio.warm = warming.begin
         if source is not None:
             choose(studio, source)
         address = Address(listener.getsockname()[1], secrets.token_urlsafe(32))
+        say(address.port)
         door = folder / _DOOR
         app = make_app(
             studio,

@@ -47,6 +47,7 @@ def make_studio(project: Project, roots: tuple[Path, ...]) -> Studio:
     with suppress(ShoalError):
         if dataset.named is not None:
             dataset.roots += (Path(os.path.realpath(project.folder / dataset.named)),)
+    project.may_read = dataset.allowed
     return Studio(project, dataset, Jobs(project.folder / "runs"), ROOMS)
 
 

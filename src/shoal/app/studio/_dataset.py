@@ -22,10 +22,11 @@ from shoal.app.studio.exposure._counts import Counts
 from shoal.errors import InputError, ReadError, RolesError, ShoalError
 from shoal.table import (
     Manner,
+    MixedColumn,
     Roles,
     RoleSuggestion,
     Table,
-    manner_of,
+    mixed_columns,
     read,
     suggest_roles,
 )
@@ -49,8 +50,15 @@ class Loaded:
 
     table: Table
     suggestion: RoleSuggestion
+    #: Columns in which a few texts may stand for missing values.
+    mixed: tuple[MixedColumn, ...]
     key: tuple[Any, ...]
-    manner: Manner
+
+    @property
+    def manner(self) -> Manner:
+        """How the file is written."""
+        assert self.table.manner is not None
+        return self.table.manner
 
     def with_roles(self, roles: Roles | None) -> Table:
         """The table with the plan's roles; columns and counts are shared with all others."""
@@ -183,7 +191,7 @@ class Dataset:
 def _load(source: Path, options: dict[str, Any], key: tuple[Any, ...]) -> Loaded:
     try:
         table = read(source, **options)
-        return Loaded(table, suggest_roles(table), key, manner_of(source, table, **options))
+        return Loaded(table, suggest_roles(table), tuple(mixed_columns(table)), key)
     except (ShoalError, MemoryError):
         raise
     except Exception as cause:  # what a library says may quote the data

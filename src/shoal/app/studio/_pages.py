@@ -26,7 +26,6 @@ from shoal.app.studio._dataset import Dataset, StillReading
 from shoal.app.studio._jobs import Job, Jobs
 from shoal.app.studio._project import Conflict, Project, Version
 from shoal.errors import InputError, ShoalError
-from shoal.workflow import Plan
 from shoal.workflow.report._render import environment
 
 _LONGEST_FORM: Final = 2_000_000
@@ -76,7 +75,7 @@ class Studio:
         source, version = self.dataset.source, of or self.project.version
         if source is None:
             raise InputError("No table is chosen yet; choose one under Data.")
-        Plan.from_toml(version.plan, folder=self.project.folder)  # or it is refused here
+        self.project.understand(version.plan)  # or it is refused here
         return self.jobs.start(
             kind,
             title,

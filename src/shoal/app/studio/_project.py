@@ -15,7 +15,7 @@ import json
 import os
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -87,6 +87,8 @@ class Project:
         self._obstacle: InputError | None = None
         self._parsed: tuple[str, Plan | ShoalError] | None = None
         self._settings: tuple[str, dict[str, Any]] | None = None
+        #: Refuses a file that the studio was not started for; who knows the folders sets it.
+        self.may_read: Callable[[str], object] = str
         self.refresh()
 
     @property
@@ -94,24 +96,27 @@ class Project:
         return self.folder.name
 
     @contextlib.contextmanager
-    def held(self) -> Iterator[None]:
-        """Keep the project for one studio: two would number their versions alike."""
+    def held(self) -> Iterator[Callable[[int], None]]:
+        """Keep the project for one studio: two would number their versions alike.
+
+        Gives a function to say at which port this one is.
+        """
         lock = os.open(self.folder / _HISTORY / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
         with os.fdopen(lock, "r+") as file:
             try:
                 if fcntl is not None:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise InputError(
-                    f"The project '{self.folder}' is open in another studio (process "
-                    f"{file.read().strip() or 'unknown'}); work there, or stop that one first."
-                ) from None
+                raise InputError(_is_open(self.folder, file.read())) from None
             except OSError:  # some file systems have no locks
                 pass
             file.truncate(0)
-            file.write(str(os.getpid()))
-            file.flush()
-            yield
+
+            def say(port: int) -> None:
+                file.write(f"{os.getpid()} {port}")
+                file.flush()
+
+            yield say
 
     # -- looking
 
@@ -157,7 +162,7 @@ class Project:
         self._check_way()
         if self._parsed is None or self._parsed[0] != text:
             try:
-                self._parsed = text, self._understand(text)
+                self._parsed = text, self.understand(text)
             except ShoalError as cause:
                 self._parsed = text, cause
         found = self._parsed[1]
@@ -224,7 +229,7 @@ class Project:
             texts = tomlkit.dumps(plan), tomlkit.dumps(studio)
             if head.same_texts(*texts):
                 return head
-            self._understand(texts[0])
+            self.understand(texts[0])
             return self._put(self._record(what, *texts))
 
     def replace_plan(self, text: str, *, based_on: int) -> Version:
@@ -234,14 +239,32 @@ class Project:
             head = self.refresh()
             if based_on != head.number:
                 raise Conflict("The plan was changed meanwhile; look at it as it is now.")
-            self._understand(text)
+            self.understand(text)
             return self._put(self._record("plan edited as text", text, head.studio))
 
-    def _understand(self, text: str) -> Plan:
+    def understand(self, text: str) -> Plan:
+        """The plan that a text is; what it names is read only if it may be."""
         try:
+            self.check_files(parsed_toml(text, PLAN).unwrap())
             return Plan.from_toml(text, folder=self.folder)
         except RecursionError:
             raise PlanError("The plan is nested too deeply to be one.") from None
+
+    def check_files(self, raw: Any) -> None:
+        """Refuse a part of a plan that names a file which may not be read."""
+        tables = raw if isinstance(raw, list) else [raw]
+        for table in tables:
+            for value in table.values() if isinstance(table, Mapping) else ():
+                self.check_files(value)
+                if isinstance(value, str) and (found := self._file_named(value)):
+                    self.may_read(found)
+
+    def _file_named(self, text: str) -> str | None:
+        for place in (self.folder, Path.cwd()):  # a population is looked for here
+            with contextlib.suppress(OSError, ValueError):
+                if os.path.lexists(place / text) and not os.path.isdir(place / text):
+                    return os.fspath(place / text)
+        return None
 
     def write_notes(self, text: str) -> None:
         if len(text) > _LONGEST_NOTES:
@@ -367,3 +390,16 @@ def project_of(given: Path) -> tuple[Path, Path | None]:
         raise InputError(f"There is neither a folder nor a file '{given}'; name one of the two.")
     beside = place.with_name(f"{place.name.split('.')[0]}-studio")
     return Path(os.path.realpath(beside)), place
+
+
+def _is_open(folder: Path, told: str) -> str:
+    """That another studio has a project, and where: without what would open it."""
+    words = [word for word in told.split()[:2] if word.isdecimal()]
+    if len(words) < 2:  # it has only begun
+        return f"The project '{folder}' is being opened by another studio; go on there."
+    process, port = words
+    return (
+        f"The project '{folder}' is open already, in the studio at http://127.0.0.1:{port} "
+        f"(process {process}); go on in the browser that has it, or stop that studio and start "
+        "this one."
+    )

@@ -187,6 +187,11 @@ def generalized(
     groups: Groups, code: Coding, below: Integers, levels: Integers, slots: Slots
 ) -> Groups:
     """The table of any node, from that of a node ``below`` it."""
+    return _united(groups, recoded(groups.keys, code, *_steps(code, below, levels)), slots)
+
+
+def _steps(code: Coding, below: Integers, levels: Integers) -> tuple[Integers, Integers]:
+    """Which attributes change from one node to another, and where their new codes start."""
     attributes, starts = [], []
     for j in np.flatnonzero(levels > below):
         if below[j] == 0:
@@ -195,8 +200,61 @@ def generalized(
             steps = list(code.one_up[j, below[j] : levels[j]])
         attributes += [j] * len(steps)
         starts += steps
-    changed, begin = np.array(attributes, np.int64), np.array(starts, np.int64)
-    return _united(groups, recoded(groups.keys, code, changed, begin), slots)
+    return np.array(attributes, np.int64), np.array(starts, np.int64)
+
+
+class Line:
+    """The tables of all levels of one attribute, each made by uniting neighbours of the one before.
+
+    Groups that differ in nothing else stand side by side, by the way down the hierarchy, so that
+    nothing is looked up. Unless it is ``exact``, a group may have several pairs with one value.
+    """
+
+    def __init__(
+        self, code: Coding, attribute: int, height: int, slots: Slots, *, exact: bool
+    ) -> None:
+        self._code, self._attribute, self._slots = code, attribute, slots
+        self._exact = exact
+        word, shift, mask = code.words[attribute], code.shifts[attribute], code.masks[attribute]
+        self._word, self._shift, self._mask = int(word), shift, mask
+        values = int(code.at_level[attribute, 1] - code.at_level[attribute, 0])
+        starts = code.to_level[attribute, : height + 1]
+        down = np.lexsort([code.flat[start : start + values] for start in starts])
+        self._place = np.empty(values, np.uint64)  # of each value on the way down
+        self._place[down] = np.arange(values, dtype=np.uint64)
+
+    def start(self, groups: Groups, below: Integers, levels: Integers) -> Groups:
+        """The table of a node with the attribute at level 0, from that of a node below it."""
+        keys = recoded(groups.keys, self._code, *_steps(self._code, below, levels))
+        order = self._order(keys)
+        pairs = groups.pair_group
+        if len(pairs):
+            moved = np.empty(len(order), np.int32)
+            moved[order] = np.arange(len(order), dtype=np.int32)
+            pairs = moved[pairs]
+        weights = groups.weights.take(order, axis=0)
+        return self._united(Groups(keys, weights, pairs, *groups[3:]), keys.take(order, axis=0))
+
+    def roll_up(self, groups: Groups, level: int) -> Groups:
+        """The next table, with the attribute one level up from ``level``."""
+        changed = np.array([self._attribute])
+        starts = self._code.one_up[changed, level]
+        return self._united(groups, recoded(groups.keys, self._code, changed, starts))
+
+    def _order(self, keys: Keys) -> npt.NDArray[np.intp]:
+        word, one = keys[:, self._word], np.uint64(1)
+        own = self._place.take(((word >> self._shift) & self._mask).astype(np.int64))
+        bits = np.uint64(int(self._mask).bit_length())
+        above = (word >> self._shift >> bits) << self._shift  # in two: bits may be all 64
+        last = (above | word & ((one << self._shift) - one)) << bits | own
+        others = [keys[:, other] for other in range(keys.shape[1]) if other != self._word]
+        return np.lexsort([last, *others]) if others else np.argsort(last)
+
+    def _united(self, groups: Groups, keys: Keys) -> Groups:
+        keys, weights, labels = _neighbours_united(keys, groups.weights)
+        if self._exact or 2 * len(keys) <= len(labels):
+            return _with_pairs(groups, keys, weights, labels, self._slots)
+        return Groups(keys, weights, labels[groups.pair_group], *groups[3:])
 
 
 def projected(groups: Groups, code: Coding, attributes: Integers, slots: Slots) -> Groups:
@@ -210,6 +268,13 @@ def projected(groups: Groups, code: Coding, attributes: Integers, slots: Slots) 
 def _united(groups: Groups, keys: Keys, slots: Slots) -> Groups:
     """The table with the keys of its groups replaced, equal ones made one."""
     keys, weights, labels = merge(keys, groups.weights, slots.words, slots.next_turn(), _SALT)
+    return _with_pairs(groups, keys, weights, labels, slots)
+
+
+def _with_pairs(
+    groups: Groups, keys: Keys, weights: Integers, labels: Codes, slots: Slots
+) -> Groups:
+    """A table with the pairs of a finer one, whose groups have got these labels."""
     if not len(groups.pair_group):
         return Groups(keys, weights, *groups[2:])
     pairs = _pair_keys(groups.pair_group, groups.pair_value, labels)
@@ -281,6 +346,31 @@ def merge(
                 labels[row] = entry
                 break
             at = (at + np.uint64(1)) & last
+    if 2 * count > rows:
+        return merged[:count], sums[:count], labels
+    return merged[:count].copy(), sums[:count].copy(), labels
+
+
+@njit(cache=True)
+def _neighbours_united(keys: Keys, weights: Integers) -> tuple[Keys, Integers, Codes]:
+    """What :func:`merge` gives where equal keys are side by side."""
+    rows, width = keys.shape
+    merged, sums = np.empty_like(keys), np.empty_like(weights)
+    labels = np.empty(rows, np.int32)
+    count = 0
+    for row in range(rows):
+        same = row > 0
+        for word in range(width):
+            same &= keys[row, word] == keys[row - same, word]
+        if not same:
+            for word in range(width):
+                merged[count, word] = keys[row, word]
+            for column in range(weights.shape[1]):
+                sums[count, column] = 0
+            count += 1
+        for column in range(weights.shape[1]):
+            sums[count - 1, column] += weights[row, column]
+        labels[row] = count - 1
     if 2 * count > rows:
         return merged[:count], sums[:count], labels
     return merged[:count].copy(), sums[:count].copy(), labels

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,6 @@ from shoal.masking.generalization._lattice import lattice_of
 if TYPE_CHECKING:
     from shoal.kernels.arrays import Integers
     from shoal.kernels.lattice.nodes import Visit
-    from shoal.kernels.lattice.roll_up import Groups
 
 
 @dataclass(frozen=True)
@@ -57,32 +56,45 @@ class LevelSpace:
 
     def at(self, levels: Mapping[str, int]) -> LevelNode:
         """One combination."""
-        at = np.array(fixed_levels(levels, self._coded, self.names), np.int64)
+        at = self._levels(levels)
         with self._lock:
             return self._node(self._lattice.measured(self._lattice.at(at), at))
 
     def along(self, name: str, others: Mapping[str, int]) -> list[LevelNode]:
         """All levels of one column, the others where they are."""
-        start = self._start({**others, self._known(name): 0})
-        with self._lock:
-            return self._line(self._lattice.at(start), start, self.names.index(name))
+        return next(self._rows(None, self._known(name), others))
 
     def grid(self, down: str, across: str, others: Mapping[str, int]) -> list[list[LevelNode]]:
         """All levels of two columns: a row for each level of the first one."""
-        from shoal.kernels.lattice.roll_up import roll_up
+        return list(self.rows(down, across, others))
 
-        start = self._start({**others, self._known(down): 0, self._known(across): 0})
-        row, column = self.names.index(down), self.names.index(across)
-        lattice, rows = self._lattice, []
-        with self._lock:
-            groups = lattice.at(start)
-            while True:
-                rows.append(self._line(groups, start.copy(), column))
-                level = int(start[row])
-                if level == lattice.heights[row]:
-                    return rows
-                groups = roll_up(groups, lattice.code, row, level, lattice.slots)
-                start[row] += 1
+    def rows(self, down: str, across: str, others: Mapping[str, int]) -> Iterator[list[LevelNode]]:
+        """The rows of the grid one by one, that of the finest level first."""
+        return self._rows(self._known(down), self._known(across), others)
+
+    def _rows(
+        self, down: str | None, across: str, others: Mapping[str, int]
+    ) -> Iterator[list[LevelNode]]:
+        from shoal.kernels.lattice.roll_up import Line
+
+        lattice, column = self._lattice, self.names.index(across)
+        exact = lattice.conditions.persons.histories > 1
+        height = self.heights[across]
+        line = Line(lattice.code, column, height, lattice.slots, exact=exact)
+        groups, below = lattice.bottom, np.zeros(len(self.names), np.int64)
+        for level in range(1 if down is None else self.heights[down] + 1):
+            raised = {} if down is None else {down: level}
+            levels = self._levels({**others, **raised, across: 0})
+            nodes = []
+            with self._lock:
+                groups = table = line.start(groups, below, levels)
+                below = levels.copy()
+                for place in range(height + 1):
+                    if place:
+                        table = line.roll_up(table, place - 1)
+                    levels[column] = place
+                    nodes.append(self._node(lattice.measured(table, levels)))
+            yield nodes
 
     def _known(self, name: str) -> str:
         if name not in self.heights:
@@ -91,21 +103,8 @@ class LevelSpace:
             )
         return name
 
-    def _start(self, levels: Mapping[str, int]) -> Integers:
+    def _levels(self, levels: Mapping[str, int]) -> Integers:
         return np.array(fixed_levels(levels, self._coded, self.names), np.int64)
-
-    def _line(self, groups: Groups, levels: Integers, attribute: int) -> list[LevelNode]:
-        """The nodes above one by one attribute, each rolled up from the one before it."""
-        from shoal.kernels.lattice.roll_up import roll_up
-
-        lattice, line = self._lattice, []
-        while True:
-            line.append(self._node(lattice.measured(groups, levels)))
-            level = int(levels[attribute])
-            if level == lattice.heights[attribute]:
-                return line
-            groups = roll_up(groups, lattice.code, attribute, level, lattice.slots)
-            levels[attribute] += 1
 
     def _node(self, visit: Visit) -> LevelNode:
         levels = dict(zip(self.names, visit.levels, strict=True))

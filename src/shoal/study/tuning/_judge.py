@@ -76,7 +76,7 @@ class Judge:
         """Raise where not even the people as they are have a utility: no plan would mend that."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            self._taken(self.utility, self.people)
+            self._useful(self.people)
 
     def judged(
         self,
@@ -128,8 +128,7 @@ class Judge:
                 missed = self._missed(records, masked)
                 if missed is not None or not with_utility or self.goal.is_hopeless(risk.value):
                     return Judged(risk, None, missed)
-                more = {} if holdout is None else {"holdout": holdout}
-                return Judged(risk, self._taken(self.utility, masked, **more))
+                return Judged(risk, self._useful(masked, holdout))
             except ShoalError as error:
                 return Judged(reason=str(error))
             except Exception as error:  # what others say may tell a cell
@@ -147,9 +146,41 @@ class Judge:
                 return f"it does not satisfy {claim.key}, which the plan requires"
         return None
 
+    def _useful(self, masked: Table, holdout: Table | None = None) -> Measurement:
+        """The utility, tested on people held out where the measure tests models."""
+        info = discover_all_measures()[self.utility[0]]
+        more = {} if holdout is None or "holdout" not in info.options else {"holdout": holdout}
+        return as_utility(self._taken(self.utility, masked, **more), info.limits)
+
     def _taken(self, asked: Asked, masked: Table, **more: Any) -> Measurement:
         name, options = asked
         return discover_all_measures()[name].take(self.people, masked, **options, **more)
+
+
+def as_utility(found: Measurement, limits: tuple[float, float]) -> Measurement:
+    """A loss as what is left: 1 where nothing is lost, 0 where all is; a utility as it is.
+
+    Examples
+    --------
+    >>> print(as_utility(Measurement("suppressed_cells", 0.2), (0, 1)))
+    1 - suppressed_cells = 0.8 (higher is better)
+    """
+    if found.direction == "higher":
+        return found
+    low, high = limits
+
+    def left(loss: float) -> float:
+        return 1 - (loss - low) / (high - low)
+
+    return Measurement(
+        f"1 - {found.name}",
+        left(found.value),
+        interval=found.interval and (left(found.interval[1]), left(found.interval[0])),
+        baseline=None if found.baseline is None else left(found.baseline),
+        direction="higher",
+        details={**found.details, "loss": found.value},
+        warnings=found.warnings,
+    )
 
 
 def seeded(steps: Sequence[Mapping[str, Any]], seed: int) -> Plan:

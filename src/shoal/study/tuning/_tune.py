@@ -192,12 +192,13 @@ def tune(
     where plans were tried on some people only, the five best are judged again with everybody but
     those held out, and the best of these is taken. It is masked once more, under another seed.
     Only if all of these stay under the limit it is recommended; its risk is that of the last one,
-    and its utility that of the people who were held out.
+    and its utility that of the people who were held out. A measure that tests no model says what
+    is kept of those who were masked.
 
     Parameters
     ----------
     table : Table
-        The table, with quasi-identifiers and a target declared.
+        The table, with quasi-identifiers declared, and a target for a utility that tests models.
     max_risk : float, optional
         The largest risk that is accepted, by the attack ``risk``.
     min_utility : float, optional
@@ -206,7 +207,8 @@ def tune(
     risk : str
         A measure of risk.
     utility : str
-        A measure of utility.
+        A measure of utility. Of a loss that has a most, such as ``"nonuniform_entropy"``, what is
+        left of 1 is the utility: it needs no target.
     risk_options, utility_options : dict, optional
         Options of the two measures.
     space : list of Family, optional
@@ -452,15 +454,15 @@ def _check(table: Table, risk: str, utility: str) -> None:
     for name, about in ((risk, "risk"), (utility, "utility")):
         if name not in infos or infos[name].about != about:
             raise InputError(f"There is no measure of {about} called '{name}'; see shoal methods.")
-    if infos[utility].direction != "higher":
-        raise InputError(f"Tuning needs a utility of which more is better; '{utility}' is a loss.")
-    if "holdout" not in infos[utility].options:
+    if not math.isfinite(sum(infos[utility].limits)):
         raise InputError(
-            f"Tuning tells the utility for people whom the search never saw; '{utility}' cannot be "
-            "asked about them, so take one that tests a model."
+            f"Tuning needs a utility, or a loss of which there is a most; '{utility}' has no end."
         )
     if table.roles.target is None and infos[utility].target:
-        raise InputError("Tuning needs a target: name the column that models are to predict.")
+        raise InputError(
+            "Tuning by models needs a target: name the column that they are to predict, or take a "
+            "utility without one, such as 'nonuniform_entropy'."
+        )
     if not table.roles.quasi_identifiers:
         raise InputError("Tuning needs quasi-identifiers: name what an intruder may know.")
     if len(table) < 20:

@@ -15,6 +15,18 @@ from shoal.workflow import Plan, discover_all_measures
 _HOPELESS = 3.0  # times the limit: a plan of such risk is not worth a model
 
 
+def utility_title(name: str) -> str:
+    """What a measure of utility is called where more is better.
+
+    Examples
+    --------
+    >>> utility_title("suppressed_cells")
+    '1 - share of suppressed cells'
+    """
+    info = discover_all_measures()[name]
+    return info.title if info.direction == "higher" else f"1 - {info.title}"
+
+
 @dataclass(frozen=True)
 class Goal:
     """The most risk and the least utility that are accepted; one of them at least.
@@ -121,6 +133,11 @@ class Tuning:
     #: How many maskings were judged now, and not taken from an earlier run.
     computed: int = 0
 
+    @property
+    def is_on_unseen(self) -> bool:
+        """Whether the utility is that on people whom the search never saw."""
+        return "holdout" in discover_all_measures()[self.measures[1]].options
+
     def figure(self) -> Figure:
         """All plans that were tried by risk and utility, with the front and the limit."""
         infos = discover_all_measures()
@@ -132,7 +149,7 @@ class Tuning:
         return risk_utility(
             points,
             risk=infos[self.measures[0]].title,
-            utility=infos[self.measures[1]].title,
+            utility=utility_title(self.measures[1]),
             limit=self.limit,
             chosen=self.chosen.label,
         )

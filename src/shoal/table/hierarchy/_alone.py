@@ -1,7 +1,7 @@
 """How many people stand alone when columns are released at levels of their hierarchies.
 
-Counted on the distinct combinations of the columns. Nobody stands alone at a level who does not
-stand alone at all finer ones: where two levels agree, so do all levels between them.
+Counted on the distinct combinations of the columns. Sorted by the way down a hierarchy, the first
+whom somebody meets on the way up stands beside them: one sorting counts all levels of a column.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.kernels.arrays import Integers
+from shoal.kernels.arrays import Flags, Integers, Keys
 from shoal.table.columns._encode import Labels, combine
 from shoal.table.hierarchy._codes import HierarchyCodes
 
 if TYPE_CHECKING:
     from shoal.table._table import Table
+
+_Levels = npt.NDArray[np.int16]
 
 
 class LevelCombinations:
@@ -42,67 +44,98 @@ class LevelCombinations:
 
     def __init__(self, table: Table, columns: Mapping[str, HierarchyCodes]) -> None:
         self._columns = dict(columns)
-        classes = table.group(list(columns))
-        self._people = classes.sizes
-        self._first = classes.first_rows
-        self._persons = self._combination = None
-        if table.has_persons:
-            self._persons, self._combination = table.persons, classes.labels
-        self._known: dict[tuple[int, ...], int] = {}
+        self._owners = table.persons if table.has_persons else None
+        rows: Any = slice(None)
+        if self._owners is None:
+            classes = table.group(list(columns))
+            rows, self._shared = classes.first_rows, classes.sizes > 1
+        self._codes = {name: coded.column.codes[rows] for name, coded in columns.items()}
+        self._known: dict[tuple[str, tuple[int, ...]], list[int]] = {}
 
     def alone(self, levels: Mapping[str, int]) -> int:
         """How many people nobody else is like; a column that is not named is as it is."""
-        key = tuple(levels.get(name, 0) for name in self._columns)
-        if key not in self._known:
-            self._known[key] = self._alone(key)
-        return self._known[key]
+        column = next(iter(self._columns))
+        return self.alone_by_level(column, levels)[levels.get(column, 0)]
 
     def alone_by_level(self, column: str, levels: Mapping[str, int]) -> list[int]:
         """How many people nobody else is like, with a column at each of its levels.
 
         ``levels`` are those of the other columns.
         """
-        last = self._columns[column].levels - 1
-        found = [0] * (last + 1)
+        key = column, tuple(levels.get(name, 0) for name in self._columns if name != column)
+        if key not in self._known:
+            self._known[key] = self._alone_by_level(column, levels)
+        return self._known[key]
 
-        def fill(low: int, high: int) -> None:
-            if found[low] == found[high]:
-                found[low:high] = [found[low]] * (high - low)
-            elif high - low > 1:
-                middle = (low + high) // 2
-                found[middle] = self.alone({**levels, column: middle})
-                fill(low, middle)
-                fill(middle, high)
-
-        for end in (0, last):
-            found[end] = self.alone({**levels, column: end})
-        fill(0, last)
-        return found
-
-    def _alone(self, levels: tuple[int, ...]) -> int:
-        from shoal.kernels.grouping import dense_labels, first_rows
-
-        keys = (
-            _at_level(coded, level, self._first)
-            for coded, level in zip(self._columns.values(), levels, strict=True)
+    def _alone_by_level(self, column: str, levels: Mapping[str, int]) -> list[int]:
+        coded, count = self._columns[column], len(self._codes[column])
+        others = combine(
+            (self._at(name, levels.get(name, 0)) for name in self._columns if name != column),
+            count,
         )
-        labels, count = dense_labels(combine(keys, len(self._first)))
-        if self._persons is None:
-            return int((np.bincount(labels, self._people, count) == 1).sum())
-        crowd = labels[self._combination]
-        owner = self._persons[first_rows(crowd, count)]
-        lonely = np.ones(count, np.bool_)
-        lonely[crowd[self._persons != owner[crowd]]] = False  # somebody else is there as well
-        alone = np.zeros(int(self._persons.max(initial=-1)) + 1, np.bool_)
-        alone[owner[lonely]] = True
-        return int(alone.sum())
+        order, meets = _neighbours(others, self._codes[column], coded)
+        if self._owners is None:
+            meets = np.minimum(meets[:-1], meets[1:])
+            meets[self._shared[order]] = 0
+        else:
+            meets = _of_persons(meets, self._owners[order], coded.levels)
+        not_alone = np.cumsum(np.bincount(meets, minlength=coded.levels))
+        return [len(meets) - int(not_alone[level]) for level in range(coded.levels)]
+
+    def _at(self, name: str, level: int) -> Labels:
+        coded, codes = self._columns[name], self._codes[name]
+        if level:
+            codes = coded.maps[level].astype(np.uint32)[codes]
+        return Labels("", codes, coded.nodes(level))
 
 
-def _at_level(coded: HierarchyCodes, level: int, rows: Integers) -> Labels:
-    codes: npt.NDArray[Any] = coded.column.codes[rows]
-    if level:
-        codes = coded.maps[level].astype(np.uint32)[codes]
-    return Labels("", codes, coded.nodes(level))
+def _neighbours(
+    others: Keys, codes: npt.NDArray[Any], coded: HierarchyCodes
+) -> tuple[npt.NDArray[np.intp], _Levels]:
+    """An order in which whoever can meet stands side by side, and at which level they do.
+
+    Who agrees in the ``others`` is ordered by the way down the hierarchy. Each has the level from
+    which on it has the values of the one before it, and there is one more for the end of the row:
+    as many as there are levels, where that never is.
+    """
+    from shoal.kernels.grouping import dense_labels
+
+    down = np.lexsort(coded.maps)  # the last level counts first
+    place = np.empty(len(down), np.uint64)
+    place[down] = np.arange(len(down))
+    bits = max(len(down) - 1, 1).bit_length()
+    if int(others.max(initial=0)) >> (64 - bits):
+        others = dense_labels(others)[0].astype(np.uint64)
+    keys = others << np.uint64(bits) | place[codes]
+    order = np.argsort(keys)
+    keys = keys[order]
+    places = (keys & np.uint64(2**bits - 1)).astype(np.int32)
+    keys >>= np.uint64(bits)
+    meets = np.full(len(keys) + 1, coded.levels, np.int16)
+    same = np.flatnonzero(keys[1:] == keys[:-1])
+    for level in reversed(range(coded.levels)):
+        nodes = coded.maps[level][down]
+        same = same[nodes[places[same]] == nodes[places[same + 1]]]
+        meets[same + 1] = level
+    return order, meets
+
+
+def _of_persons(meets: _Levels, owners: Integers, levels: int) -> _Levels:
+    """The level from which on each person has no row without somebody else."""
+    last = np.ones(len(owners), np.bool_)  # of rows of one person side by side
+    last[:-1] = owners[1:] != owners[:-1]
+    first = np.roll(last, 1)
+    before = _largest_so_far(meets[:-1], first, levels)
+    after = _largest_so_far(meets[:0:-1], last[::-1], levels)[::-1]
+    found = np.zeros(int(owners.max(initial=-1)) + 1, np.int16)
+    np.maximum.at(found, owners, np.minimum(before, after))
+    return found
+
+
+def _largest_so_far(values: _Levels, starts: Flags, levels: int) -> _Levels:
+    """The largest value from the start before it on."""
+    raised = np.cumsum(starts) * (levels + 1)
+    return (np.maximum.accumulate(raised + values) - raised).astype(np.int16)
 
 
 def people_by_node(table: Table, column: str, nodes: Integers, count: int) -> Integers:

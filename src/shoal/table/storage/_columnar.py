@@ -14,8 +14,8 @@ import polars as pl
 
 from shoal.errors import ReadError, quoted
 from shoal.table.storage._header import check_names
-from shoal.table.storage._infer import infer_number
 from shoal.table.storage._types import Fields
+from shoal.table.storage.inference._infer import infer_number
 
 _UNNAMED_INDEX: Final = re.compile(r"__index_level_\d+__")
 

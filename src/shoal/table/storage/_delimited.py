@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 import polars as pl
 
-from shoal.errors import ReadError
+from shoal.errors import ReadError, quoted
 from shoal.table.columns._column import Column
 from shoal.table.storage._formulas import Formulas, may_run, restored
 from shoal.table.storage._header import check_header, check_names
-from shoal.table.storage._infer import FIRST, first_texts, infer_types
-from shoal.table.storage._records import Shape, sample_rows, shape_of, without_blank_lines
-from shoal.table.storage._text import Text, file_state, load_text, remember_digest
+from shoal.table.storage._reading import Manner, ReadOptions
+from shoal.table.storage._records import (
+    Shape,
+    check_delimiter,
+    sample_rows,
+    shape_of,
+    title_lines,
+    without_blank_lines,
+)
+from shoal.table.storage._text import (
+    WESTERN,
+    Text,
+    Undecodable,
+    file_state,
+    load_text,
+    remember_digest,
+    western_text,
+)
 from shoal.table.storage._types import Fields, check_recorded_names, column_of, in_recorded_type
-
-#: What stands for a missing value in text, where nothing else is said.
-DEFAULT_MISSING: Final = ("", "NA", "N/A", "NaN", "nan", "NULL", "null")
+from shoal.table.storage.inference._dates import doubts_in_words, is_empty, read_said_dates
+from shoal.table.storage.inference._infer import FIRST, Spelling, first_texts, infer_types
 
 _SAMPLE: Final = 1 << 18
 #: The share of different texts in the sample beyond which coding costs more than it saves.
@@ -33,14 +47,40 @@ class TextFile:
     path: Path
     text: Text
     shape: Shape
+    skipped: int = 0
 
     @classmethod
     def open(
-        cls, path: Path, encoding: str | None, delimiter: str | None, likely: str = ","
+        cls,
+        path: Path,
+        encoding: str | None,
+        delimiter: str | None,
+        likely: str = ",",
+        skip_lines: int | None = 0,
     ) -> TextFile:
-        """ReadError if the file is no text, or its records do not fit together."""
+        """ReadError if the file is no text, or its records do not fit together.
+
+        Lines above the names are looked for where nothing is said about them.
+        """
+        check_delimiter(delimiter)
         text = load_text(path, encoding)
-        return cls(path, text, shape_of(text, delimiter=delimiter, likely=likely))
+        try:
+            return cls._of(path, text, delimiter, likely, skip_lines)
+        except Undecodable:
+            western = western_text(path) if encoding is None and not text.marked else None
+            if western is None:
+                raise
+            return cls._of(path, western, delimiter, likely, skip_lines)
+
+    @classmethod
+    def _of(
+        cls, path: Path, text: Text, delimiter: str | None, likely: str, skip_lines: int | None
+    ) -> TextFile:
+        lines = title_lines(text, delimiter) if skip_lines is None else skip_lines
+        if lines:
+            text = text.without_lines(lines)
+        shape = shape_of(text, delimiter=delimiter, likely=likely)
+        return cls(path, text, shape, lines)
 
     @property
     def names(self) -> list[str]:
@@ -91,44 +131,81 @@ class TextFile:
 
 
 def read_delimited(
-    path: Path,
-    *,
-    likely: str = ",",
-    delimiter: str | None = None,
-    encoding: str | None = None,
-    decimal: str | None = None,
-    missing_values: Sequence[str] = DEFAULT_MISSING,
-    header: bool | None = None,
-) -> list[Column]:
+    path: Path, options: ReadOptions, *, likely: str = ","
+) -> tuple[list[Column], Manner]:
     """Read delimited text; types are guessed from all values."""
-    if decimal not in (None, ".", ","):
-        raise ReadError(f"The decimal mark must be '.' or ','; got {decimal!r}.")
-    if isinstance(missing_values, str):
-        raise ReadError("The missing values must be a list of texts, such as ['NA', '-99'].")
     state = file_state(path)
-    file = TextFile.open(path, encoding, delimiter, likely)
-    if header:
+    file = TextFile.open(path, options.encoding, options.delimiter, likely, options.skip_lines)
+    if options.header and all(map(str.strip, file.names)):
         check_names(file.names, f"'{path}'")  # before a large file is parsed
-    fields = file.fields(missing_values)
+    fields = file.fields(options.missing)
     if file.shape.sha256 is not None:
         remember_digest(path, state, file.shape.sha256)
     labels = [column.labels for column in fields]
     texts = [column.texts for column in fields]
     samples = [first_texts(column.head(FIRST)) for column in fields]
     del fields  # texts are let go one by one
-    if "" in missing_values:
+    if "" in options.missing:
         texts, samples = list(map(_without_empty, texts)), list(map(_without_empty, samples))
-    commas = file.shape.delimiter == ","
-    infer_types(texts, samples, decimal="." if decimal is None and commas else decimal)
-    columns = [
-        column_of(name, values, labels)
-        for name, values, labels in zip(file.names, texts, labels, strict=True)
-    ]
-    if not header:
+    used = [at for at, name in enumerate(file.names) if name.strip() or not is_empty(texts[at])]
+    names, dropped = [file.names[at] for at in used], len(texts) - len(used)
+    if dropped:
+        texts, samples = ([each[at] for at in used] for each in (texts, samples))
+        labels = [labels[at] for at in used]
+    said = read_said_dates(names, texts, options.date_formats or {}, f"'{path}'")
+    spelling = infer_types(
+        texts,
+        samples,
+        decimal=options.decimal,
+        thousands=options.thousands,
+        commas=file.shape.delimiter == ",",
+    )
+    columns = [column_of(*column) for column in zip(names, texts, labels, strict=True)]
+    if not options.header:
         # first: what is said about names may quote them
-        check_header(file.names, columns, f"The first line of '{path}'")
-        check_names(file.names, f"'{path}'")
-    return columns
+        check_header(names, columns, f"The first line of '{path}'")
+    check_names(names, f"'{path}'")
+    formats = {names[at]: format for at, format in spelling.date_formats.items()}
+    found = replace(
+        options,
+        delimiter=file.shape.delimiter,
+        encoding=file.text.origin,
+        decimal=spelling.decimal,
+        thousands=spelling.thousands,
+        skip_lines=file.skipped or options.skip_lines,
+        date_formats=said | formats or None,
+    )
+    notes = _notes(file, options, spelling, names, dropped)
+    return columns, Manner(found, marked=file.text.marked, notes=tuple(notes))
+
+
+def _notes(
+    file: TextFile, options: ReadOptions, spelling: Spelling, names: Sequence[str], dropped: int
+) -> Iterator[str]:
+    """What was found out and may be wrong, and what nobody can find out."""
+    if file.text.origin == WESTERN and options.encoding is None:
+        yield (
+            f"The file is not UTF-8 and looks like {WESTERN}, so it was read so; where letters "
+            "are wrong, name its encoding (--encoding)."
+        )
+    if file.skipped and options.skip_lines is None:
+        lines = f"{file.skipped} lines" if file.skipped > 1 else "line"
+        yield (
+            f"The first {lines} of the file stand{'s' * (file.skipped == 1)} above the names of "
+            "the columns and was left out; --skip-lines says how many do."
+        )
+    if dropped:
+        yield (
+            f"{dropped} column{'s' * (dropped > 1)} without a name and without a value "
+            f"{'were' if dropped > 1 else 'was'} left out."
+        )
+    yield from doubts_in_words({names[at]: doubt for at, doubt in spelling.doubts.items()})
+    if spelling.open_numbers:
+        yield (
+            f"In {quoted(names[at] for at in spelling.open_numbers)} nobody can tell whether 1,234 "
+            "is a thousand and more or a fraction: read as text, until --thousands ',' or "
+            "--decimal ',' tells it."
+        )
 
 
 def _without_empty(texts: pl.Series) -> pl.Series:

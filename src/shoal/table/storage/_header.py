@@ -27,6 +27,7 @@ _NUMBER: Final = r"^[+-]?(?:[0-9][0-9 .,']*|[.,][0-9]+)(?:[eE][+-]?[0-9]+)?$"
 _MOMENT: Final = r"^[0-9]{1,4}[-./:][0-9]{1,2}(?:[-./:][0-9]{1,4})?(?:[ T].*)?$"
 _EMAIL: Final = r"^\s*[^@\s]+@[^@\s]+\.[^@\s]+\s*$"
 _LETTER: Final = r"\p{L}"
+_MOST_TITLES: Final = 20
 
 
 def check_names(names: Sequence[str | None], called: str) -> None:
@@ -35,13 +36,43 @@ def check_names(names: Sequence[str | None], called: str) -> None:
     if empty:
         raise ReadError(
             f"{called} has no name for column number {', '.join(empty[:12])} of {len(names)} "
-            "(an index that was written along, perhaps); name every column or leave it out."
+            "(an index that was written along, or a title above the names, perhaps); name every "
+            "column, leave it out, or skip lines above the names with skip_lines= (--skip-lines)."
         )
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise ReadError(
             f"{called} names {quoted(twice)} more than once; give every column a name of its own."
         )
+
+
+def title_rows(rows: Sequence[Sequence[str | None]]) -> int:
+    """How many rows above the names are titles, where that is clear; else 0.
+
+    A title is alone in its row. Below it each row is as wide as the names, of which there are at
+    least three, all different; and some of them is a word above numbers or dates. Otherwise a
+    first record might be taken for names.
+    """
+    first = next((at for at, row in enumerate(rows) if len(_filled(row)) > 1), 0)
+    if not 0 < first <= _MOST_TITLES or len(rows) < first + 2:
+        return 0
+    names, body = rows[first], rows[first + 1 :]
+    named = _filled(names)
+    fitting = named == [*names[: len(named)]] and all(len(row) == len(names) for row in body)
+    if not fitting or len(named) < 3 or len(set(named)) < len(named):
+        return 0
+    return first if any(map(_heads_numbers, names, zip(*body, strict=True))) else 0
+
+
+def _filled(row: Sequence[str | None]) -> list[str]:
+    return [cell for cell in row if cell and cell.strip()]
+
+
+def _heads_numbers(name: str | None, cells: Sequence[str | None]) -> bool:
+    present = [cell.strip() for cell in _filled(cells)]
+    if name is None or not _is_word(name) or not present:
+        return False
+    return all(re.match(_NUMBER, cell) or re.match(_MOMENT, cell) for cell in present)
 
 
 def check_header(names: Sequence[str | None], columns: Sequence[Column], called: str) -> None:

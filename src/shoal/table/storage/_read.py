@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -16,15 +15,9 @@ from shoal.table._roles import Roles
 from shoal.table.columns._column import Column
 from shoal.table.columns._frames import to_polars
 from shoal.table.storage._columnar import read_arrow, read_parquet
-from shoal.table.storage._delimited import (
-    DEFAULT_MISSING,
-    TextFile,
-    read_delimited,
-    recorded_columns,
-)
+from shoal.table.storage._delimited import TextFile, read_delimited, recorded_columns
 from shoal.table.storage._formats import DELIMITER_OF, check_format, format_of
-from shoal.table.storage._records import detected_delimiter, sample_rows
-from shoal.table.storage._text import is_marked, load_text
+from shoal.table.storage._reading import Manner, ReadOptions, refuse_others
 from shoal.table.storage._types import (
     Fields,
     check_recorded_names,
@@ -32,7 +25,7 @@ from shoal.table.storage._types import (
     dtypes_of,
     in_recorded_type,
 )
-from shoal.table.storage._workbook import read_excel, sheet_names
+from shoal.table.storage._workbook import read_excel, read_written_sheet
 
 if TYPE_CHECKING:
     from shoal.table._table import Table
@@ -40,12 +33,11 @@ if TYPE_CHECKING:
 Found = TypeVar("Found", pl.DataFrame, list[Column], pl.DataFrame | list[Column])
 
 _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")  # not the letter of a drive
-_TEXT_OPTIONS: Final = ("delimiter", "encoding", "decimal", "missing_values", "header")
 
 
 def read_frame(source: str | os.PathLike[str], **options: Any) -> pl.DataFrame:
     """Read a frame from a file or a database, with the options of :func:`read_source`."""
-    found = read_source(source, **options)
+    found, _ = read_source(source, **options)
     if isinstance(found, pl.DataFrame):
         return found
     return pl.DataFrame([column.series for column in found])
@@ -60,9 +52,13 @@ def read(
     delimiter: str | None = None,
     encoding: str | None = None,
     decimal: str | None = None,
-    missing_values: Sequence[str] = DEFAULT_MISSING,
+    thousands: str | None = None,
+    missing_values: Sequence[str] | None = None,
+    only_missing_values: Sequence[str] | None = None,
     sheet: str | int | None = None,
     header: bool | None = None,
+    skip_lines: int | None = None,
+    date_formats: str | Mapping[str, str] | None = None,
 ) -> Table:
     """Read a table: CSV, TSV, Parquet, Feather/Arrow, Excel, or a query on a database.
 
@@ -76,15 +72,27 @@ def read(
         The SQL query, for a database.
     format : str, optional
         The format of the file, where its name does not tell.
-    delimiter, encoding, decimal : str, optional
+    delimiter, encoding, decimal, thousands : str, optional
         How a CSV file is written, where it is not to be found out.
-    missing_values : sequence of str
-        What stands for a missing value in a CSV file.
+    missing_values : sequence of str, optional
+        What stands for a missing value in a CSV file, beside an empty field, NA, N/A, NaN and NULL.
+    only_missing_values : sequence of str, optional
+        What stands for one instead of these.
     sheet : str or int, optional
         The sheet of an Excel file, by name or by number from 1.
     header : bool, optional
         True if the first line of a text or sheet holds column names, whatever they look like. If
         not given, a first line that looks like a record is refused.
+    skip_lines : int, optional
+        How many lines stand above the names, where that is not to be found out.
+    date_formats : str or mapping, optional
+        How dates are written where nobody can tell, such as ``"%d/%m/%Y"``: the format of all
+        columns that fit it, or a mapping from columns to their formats.
+
+    Returns
+    -------
+    Table
+        ``table.manner`` says how it was read, and what was found out about the file.
 
     Examples
     --------
@@ -102,17 +110,23 @@ def read(
         "delimiter": delimiter,
         "encoding": encoding,
         "decimal": decimal,
-        "missing_values": None if missing_values == DEFAULT_MISSING else missing_values,
+        "thousands": thousands,
+        "missing_values": missing_values,
+        "only_missing_values": only_missing_values,
         "sheet": sheet,
         "header": header,
+        "skip_lines": skip_lines,
+        "date_formats": date_formats,
     }
-    found = read_source(source, **options)
-    return (
-        Table(found, roles) if isinstance(found, pl.DataFrame) else Table.of_columns(found, roles)
-    )
+    found, manner = read_source(source, **options)
+    if isinstance(found, pl.DataFrame):
+        return Table(found, roles).read_in(manner)
+    return Table.of_columns(found, roles).read_in(manner)
 
 
-def read_source(source: str | os.PathLike[str], **options: Any) -> pl.DataFrame | list[Column]:
+def read_source(
+    source: str | os.PathLike[str], **options: Any
+) -> tuple[pl.DataFrame | list[Column], Manner]:
     """The frame or the columns of a file or a database, with the options of :func:`read`.
 
     With the ``schema`` and ``formulas`` of a file that :func:`write_frame` wrote, what was written
@@ -124,65 +138,41 @@ def read_source(source: str | os.PathLike[str], **options: Any) -> pl.DataFrame 
     if isinstance(source, str) and _URI.match(source):
         from shoal.table.storage._sql import read_sql
 
-        _refuse_others(given, ("query",), "a database")
-        return _without_patterns(read_sql(source, given.get("query")), "The query")
+        refuse_others(given, ("query",), "a database")
+        return _without_patterns(read_sql(source, given.get("query")), "The query"), Manner()
     path = _file(source)
     format = check_format(given.pop("format")) if "format" in given else format_of(path)
+    refuse_others([name for name in given if name == "query"], (), f"a file of format {format}")
     if "schema" in given:
-        return _read_file(path, format, given, dtypes_of(given.pop("schema")))
-    return _without_patterns(_read_file(path, format, given, None), f"'{path}'")
-
-
-@dataclass(frozen=True)
-class Manner:
-    """How a file is written, as far as it was said or found out; nothing about its cells."""
-
-    format: str
-    delimiter: str | None = None
-    decimal: str | None = None
-    marked: bool = False
-    sheets: tuple[str, ...] = ()
-
-
-def manner_of(source: str | os.PathLike[str], table: Table, **options: Any) -> Manner:
-    """How a file is written that was read into a table with these options."""
-    path = _file(source)
-    format = check_format(options["format"]) if "format" in options else format_of(path)
-    if format == "xlsx":
-        return Manner(format, sheets=sheet_names(path))
-    if format not in DELIMITER_OF:
-        return Manner(format)
-    text = load_text(path, options.get("encoding"))
-    delimiter = options.get("delimiter") or detected_delimiter(text, DELIMITER_OF[format])
-    _, *rows = sample_rows(text, delimiter) or [[]]
-    fractions = [at for at, name in enumerate(table.columns) if table.column(name).kind == "float"]
-    decimals = {sign for row in rows for at in fractions if at < len(row) for sign in row[at]}
-    decimal = next((sign for sign in (",", ".") if sign in decimals), None)
-    return Manner(format, delimiter, options.get("decimal") or decimal, is_marked(path))
+        return _written_file(path, format, given), Manner(ReadOptions(format=format))
+    said = ReadOptions.from_dict(given | {"format": format})
+    said.check_for(format)
+    found, manner = _read_file(path, format, said)
+    return _without_patterns(found, f"'{path}'"), manner
 
 
 def _read_file(
-    path: Path, format: str, options: dict[str, Any], dtypes: dict[str, pl.DataType] | None
-) -> pl.DataFrame | list[Column]:
+    path: Path, format: str, options: ReadOptions
+) -> tuple[pl.DataFrame | list[Column], Manner]:
     if format in DELIMITER_OF:
-        _refuse_others(options, (*_TEXT_OPTIONS, "formulas"), "a text file")
-        if dtypes is None:
-            return read_delimited(path, likely=DELIMITER_OF[format], **options)
+        return read_delimited(path, options, likely=DELIMITER_OF[format])
+    if format == "xlsx":
+        return read_excel(path, options)
+    return _plain(read_columnar(path, format)), Manner(options)
+
+
+def _written_file(path: Path, format: str, options: dict[str, Any]) -> pl.DataFrame | list[Column]:
+    """What :func:`write_frame` wrote, in the types that were recorded."""
+    dtypes = dtypes_of(options["schema"])
+    if format in DELIMITER_OF:
         delimiter = options.get("delimiter", DELIMITER_OF[format])
         file = TextFile.open(path, options.get("encoding", "utf-8"), delimiter)
-        fields = file.fields(options.get("missing_values", ()))
-        return recorded_columns(file, fields, dtypes, options.get("formulas", "keep"))
+        formulas = options.get("formulas", "keep")
+        return recorded_columns(file, file.fields(), dtypes, formulas)
     if format == "xlsx":
-        _refuse_others(options, ("sheet", "header"), "a workbook")
-        frame = read_excel(path, options.get("sheet"), dtypes, header=options.get("header"))
-        if dtypes is None:
-            return frame
-        fields = [Fields(column) for column in frame]
+        fields = [Fields(column) for column in read_written_sheet(path)]
     else:
-        _refuse_others(options, (), f"a file of format {format}")
         fields = read_columnar(path, format)
-        if dtypes is None:
-            return _plain(fields)
     return in_recorded_types(fields, dtypes, f"'{path}'")
 
 
@@ -245,12 +235,3 @@ def _file(source: str | os.PathLike[str]) -> Path:
         why = getattr(error, "strerror", None) or "its name is not one of a file"
         raise ReadError(f"'{path}' cannot be opened: {why}.") from None
     return path
-
-
-def _refuse_others(given: Mapping[str, Any], allowed: Sequence[str], what: str) -> None:
-    odd = [name for name in given if name not in allowed]
-    if odd:
-        raise ReadError(
-            f"The option {quoted(odd)} cannot be given for {what}; "
-            f"its options are {quoted(allowed) if allowed else 'none'}."
-        )

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from shoal.errors import ReadError
 from shoal.kernels.arrays import Flags, Integers
+from shoal.table.storage._header import title_rows
 from shoal.table.storage._text import Text
 
 DELIMITERS: Final = (",", ";", "\t", "|")
@@ -47,11 +48,6 @@ def shape_of(text: Text, *, delimiter: str | None, likely: str = ",") -> Shape:
     """Look at a whole text; ReadError if it is none, or its records do not fit together."""
     if delimiter is None:
         delimiter = detected_delimiter(text, likely)
-    elif len(delimiter.encode()) != 1 or delimiter in '"\r\n\0':
-        raise ReadError(
-            "The delimiter must be one ASCII character that is not a quotation mark; got "
-            f"{delimiter!r}."
-        )
     scan = _Scan(text, delimiter)
     digest = hashlib.sha256() if text.whole else None
     names: list[str] = []
@@ -73,17 +69,41 @@ def shape_of(text: Text, *, delimiter: str | None, likely: str = ",") -> Shape:
     return Shape(delimiter, bool(scan.quoted), names, records - 1, blank, made)
 
 
+def check_delimiter(delimiter: str | None) -> None:
+    """ReadError if a delimiter that is given cannot be one."""
+    if delimiter is not None and (len(delimiter.encode()) != 1 or delimiter in '"\r\n\0'):
+        raise ReadError(
+            "The delimiter must be one ASCII character that is not a quotation mark; got "
+            f"{delimiter!r}."
+        )
+
+
 def sample_rows(text: Text, delimiter: str, size: int = _SAMPLE) -> list[list[str]]:
     """The fields of the first records, that of the names included; none if they cannot be cut."""
+    return [row for _, row in _numbered_rows(text, delimiter, size)]
+
+
+def _numbered_rows(text: Text, delimiter: str, size: int) -> list[tuple[int, list[str]]]:
+    """The first records, each with the number of lines up to its end."""
     head = text.content[:size]
-    sample = head.decode(errors="ignore")
+    reader = csv.reader(io.StringIO(head.decode(errors="ignore"), ""), delimiter=delimiter)
     try:
-        rows = [row for row in csv.reader(io.StringIO(sample, ""), delimiter=delimiter) if row]
+        rows = [(reader.line_num, row) for row in reader if row]
     except csv.Error:
         return []
     if len(head) == size and len(rows) > 1:
         rows.pop()  # cut off by the end of the sample
     return rows
+
+
+def title_lines(text: Text, delimiter: str | None) -> int:
+    """How many lines of the file stand above the names of the columns, where that is clear."""
+    for candidate in DELIMITERS if delimiter is None else (delimiter,):
+        rows = _numbered_rows(text, candidate, _SAMPLE)
+        titles = title_rows([row for _, row in rows])
+        if titles:
+            return text.first_line - 1 + rows[titles - 1][0]
+    return 0
 
 
 def without_blank_lines(text: Text, shape: Shape) -> bytes:
@@ -243,7 +263,8 @@ class _Scan:
             raise ReadError(
                 f"Line {line} of '{self._text.called}' has {fields} field{'s' * (fields > 1)} "
                 f"where the header has {width}, counted with the delimiter "
-                f"{self._delimiter.decode()!r}; mend the line, or give another delimiter=."
+                f"{self._delimiter.decode()!r}; mend the line, give another delimiter=, or say how "
+                "many lines stand above the names with skip_lines= (--skip-lines)."
             )
         return ends
 

@@ -17,7 +17,7 @@ import polars as pl
 from shoal.errors import MissingExtra, ReadError, quoted
 from shoal.table.storage._columnar import frame_from_arrow
 from shoal.table.storage._header import check_names
-from shoal.table.storage._infer import infer_dates
+from shoal.table.storage.inference._infer import infer_dates
 
 Failure = Literal["table", "column", "syntax", "write", "data"]
 

@@ -6,7 +6,8 @@ import codecs
 import hashlib
 import io
 import mmap
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -31,7 +32,8 @@ class Text:
     """Bytes in UTF-8 without a byte order mark, which :meth:`check` still has to look at.
 
     ``whole`` says that they are the file as it lies on the disk; ``first_line`` on which line of
-    the file they begin.
+    the file they begin; ``origin`` in which encoding the file is, and ``marked`` whether it begins
+    with a byte order mark.
     """
 
     content: bytes | mmap.mmap
@@ -39,6 +41,8 @@ class Text:
     encoding: str = "utf-8"
     first_line: int = 1
     whole: bool = False
+    origin: str = "utf-8"
+    marked: bool = False
 
     def check(self, piece: bytes, start: int = 0) -> None:
         """ReadError unless a piece, which begins at a position and ends with a line, is text."""
@@ -49,7 +53,16 @@ class Text:
         except UnicodeError as error:
             # the text of the cause quotes bytes of the file, so only its position is passed on
             at = start + getattr(error, "start", 0)
-            raise _undecodable(self.called, self.encoding, self.line(at)) from None
+            raise Undecodable(self.called, self.encoding, self.line(at)) from None
+
+    def without_lines(self, lines: int) -> Text:
+        """The text below so many lines of the file, and below empty ones."""
+        content = self.content[:]
+        for _ in range(lines + 1 - self.first_line):
+            content = content.partition(b"\n")[2]
+        return _from_first_line(
+            replace(self, content=content, first_line=max(lines + 1, self.first_line), whole=False)
+        )
 
     def decoded(self) -> str:
         """All of it; ReadError where it is no text."""
@@ -70,20 +83,21 @@ class Text:
 def load_text(path: Path, encoding: str | None) -> Text:
     """The text of a file; plain UTF-8 is neither copied into memory nor checked yet.
 
-    Without ``encoding`` a byte order mark decides, and a file without one must be UTF-8: an
-    encoding that is guessed wrong garbles names without anybody noticing.
+    Without ``encoding`` a byte order mark decides, and a file without one is taken for UTF-8.
     """
     content = _content(path)
-    marked = (name for mark, name in _MARKS if content[:4].startswith(mark))
-    name = next(marked, "utf-8") if encoding is None else _codec(encoding)
-    whole = isinstance(content, mmap.mmap)
+    marks = [name for mark, name in _MARKS if content[:4].startswith(mark)]
+    name = next(iter(marks), "utf-8") if encoding is None else _codec(encoding)
+    whole, origin = isinstance(content, mmap.mmap), name
     if name in ("utf-8", "utf-8-sig", "ascii"):
         name = name.removesuffix("-sig")
         if content[:3] == codecs.BOM_UTF8:
             content, whole = content[3:], False
     else:
         content, name, whole = _recoded(path, content, name), "utf-8", False
-    text = _from_first_line(Text(content, str(path), name, whole=whole))
+    text = _from_first_line(
+        Text(content, str(path), name, whole=whole, origin=origin, marked=bool(marks))
+    )
     if b"\0" in text.content[:_HEAD]:
         raise ReadError(
             f"'{path}' does not look like text in {name}: it has null bytes; if it is UTF-16 "
@@ -92,10 +106,40 @@ def load_text(path: Path, encoding: str | None) -> Text:
     return text
 
 
-def is_marked(path: Path) -> bool:
-    """Whether a file begins with a byte order mark."""
-    with path.open("rb") as file:
-        return file.read(4).startswith(tuple(mark for mark, _ in _MARKS))
+#: What Windows writes in Western Europe and America.
+WESTERN: Final = "cp1252"
+_ANY_LETTER: Final = rb"[A-Za-z\xc0-\xd6\xd8-\xf6\xf8-\xff]"
+# of cp1252: no letter, yet between two; a capital or a dash before a small letter, within a word
+_NO_LETTER: Final = re.compile(
+    _ANY_LETTER
+    + rb"(?:[\x81\x82\x84-\x89\x8b\x8d\x8f\x90\x93-\x95\x98\x99\x9b\x9d\xa1-\xa9\xab\xac\xae-\xb3"
+    + rb"\xb5\xb6\xb8\xb9\xbb-\xbf]"
+    + _ANY_LETTER
+    + rb"|[\x8a\x8e\x96\x97\x9f][a-z])"
+)
+_UTF8_LETTER: Final = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}")
+_LETTER: Final = re.compile(rb"[\xc0-\xff]")
+_IN_A_WORD: Final = re.compile(rb"(?<=[A-Za-z])[\xc0-\xff]|[\xc0-\xff](?=[A-Za-z])")
+_FOREIGN_WORD: Final = re.compile(rb"[\xc0-\xff]{3,}")
+
+
+def western_text(path: Path) -> Text | None:
+    """The text of a file that is not UTF-8, if it looks like one in cp1252; else None.
+
+    Nearly all bytes are characters of cp1252. So they must look like a text of Western Europe:
+    letters with accents stand in words of plain ones, and nothing but letters stands within a word.
+    Cyrillic, Greek, old encodings of DOS and the Mac, and UTF-8 with a broken byte do not.
+    """
+    content = _content(path)[:]
+    letters = len(_LETTER.findall(content))
+    foreign = sum(map(len, _FOREIGN_WORD.findall(content)))
+    odd = _NO_LETTER.search(content) or _UTF8_LETTER.search(content)
+    if odd or 5 * foreign > letters or 2 * len(_IN_A_WORD.findall(content)) < letters:
+        return None
+    try:
+        return load_text(path, WESTERN)
+    except Undecodable:
+        return None
 
 
 def _content(path: Path) -> bytes | mmap.mmap:
@@ -136,18 +180,21 @@ def _recoded(path: Path, content: bytes | mmap.mmap, name: str) -> bytes:
             text = decoder.decode(chunk, final=start + _CHUNK >= len(content))
         except UnicodeError as error:
             at = getattr(error, "start", 0)
-            raise _undecodable(str(path), name, line + chunk[:at].count(b"\n")) from None
+            raise Undecodable(str(path), name, line + chunk[:at].count(b"\n")) from None
         line += text.count("\n")
         made.write(text.encode())
     return made.getvalue()
 
 
-def _undecodable(called: str, name: str, line: int) -> ReadError:
-    others = [other for other in ("utf-8", "cp1252", "latin-1") if other != name]
-    return ReadError(
-        f"'{called}' is not text in {name} (line {line} cannot be decoded); give its encoding, "
-        f"such as encoding='{others[0]}' or encoding='{others[1]}'."
-    )
+class Undecodable(ReadError):
+    """A file is not text in the encoding that it is taken for."""
+
+    def __init__(self, called: str, name: str, line: int) -> None:
+        others = [other for other in ("utf-8", "cp1252", "latin-1") if other != name]
+        super().__init__(
+            f"'{called}' is not text in {name} (line {line} cannot be decoded); give its "
+            f"encoding, such as encoding='{others[0]}' or encoding='{others[1]}'."
+        )
 
 
 def _from_first_line(text: Text) -> Text:
@@ -166,7 +213,8 @@ def _from_first_line(text: Text) -> Text:
     blank = head[: len(head) - len(head.lstrip(b"\r\n"))]
     if blank:
         content, whole = content[len(blank) :], False
-    return Text(content, text.called, text.encoding, 1 + blank.count(b"\n"), whole)
+    line = text.first_line + blank.count(b"\n")
+    return replace(text, content=content, first_line=line, whole=whole)
 
 
 # -- the checksum of a file that was read

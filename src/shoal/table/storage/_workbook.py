@@ -15,7 +15,8 @@ import io
 import logging
 import re
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, BinaryIO, Final, Literal
 from xml.etree import ElementTree
@@ -24,61 +25,83 @@ import polars as pl
 
 from shoal.errors import InputError, MissingExtra, ReadError, quoted
 from shoal.table.columns._column import Column
-from shoal.table.storage._header import check_header, check_names
+from shoal.table.storage._header import check_header, check_names, title_rows
+from shoal.table.storage._reading import Manner, ReadOptions
 from shoal.table.storage._types import as_text
+from shoal.table.storage.inference._dates import (
+    doubts_in_words,
+    read_said_dates,
+    read_spelled_dates,
+)
+from shoal.table.storage.inference._infer import first_texts
 
 #: Whole numbers up to here are exact in a workbook, where every number is a float.
 EXACT_INTEGER: Final = 2**53
+#: So many rows of a sheet show whether it is a table.
+_LOOKED_AT: Final = 50
 
 
-def read_excel(
-    path: Path,
-    sheet: str | int | None,
-    dtypes: Mapping[str, pl.DataType] | None = None,
-    *,
-    header: bool | None = None,
-) -> pl.DataFrame:
-    """Read a sheet whose first row names the columns.
+def read_excel(path: Path, options: ReadOptions) -> tuple[pl.DataFrame, Manner]:
+    """Read the sheet that holds the table; its first row names the columns.
 
     A workbook knows only floats and points in time: a column of whole numbers becomes integers,
-    one of midnights dates. Rows and unnamed columns without any value are left out, unless
-    ``dtypes`` says that the sheet is one that :func:`write_frame` wrote. A first row that looks
-    like a record is refused, unless ``header`` or ``dtypes`` says that it holds names.
+    one of midnights dates. Rows and unnamed columns without any value are left out. A first row
+    that looks like a record is refused, unless the options say that it holds names.
     """
-    position, names, body = _loaded(path, sheet)
+    notes: list[str] = []
+    with _opened(path) as workbook:
+        sheets = tuple(workbook.sheet_names)
+        position = _position(path, workbook, options.sheet, notes)
+        check_extent(path, position)
+        titles = options.skip_lines
+        if titles is None:
+            titles = title_rows(_first_rows(workbook, position))
+            if titles:
+                notes.append(
+                    f"The first {titles} rows of the sheet stand above the names of the columns "
+                    "and were left out; --skip-lines says how many do."
+                )
+        names, body = _header_and_body(workbook, position, titles=titles)
     if not names:
         raise ReadError(f"Sheet {position + 1} of '{path}' is empty; a table needs column names.")
-    row = f"The first row of sheet {position + 1} of '{path}'"
     used = _used(names, body)
-    if dtypes is None and not header:
-        check_header([name for name, _ in used], [Column(column) for _, column in used], row)
+    named, columns = [name for name, _ in used], [column for _, column in used]
+    if not options.header:
+        row = f"The first row of sheet {position + 1} of '{path}'"
+        check_header(named, [Column(column) for column in columns], row)
+    check_names(named, f"'{path}'")
+    texts = [str(name) for name in named]
+    said = read_said_dates(texts, columns, options.date_formats or {}, f"'{path}'")
+    samples = [first_texts(one) if one.dtype == pl.String else one.head(0) for one in columns]
+    formats, doubts = read_spelled_dates(columns, samples)
+    notes += doubts_in_words({texts[at]: doubt for at, doubt in doubts.items()})
+    frame = pl.DataFrame([column.alias(name) for name, column in zip(texts, columns, strict=True)])
+    found = replace(
+        options,
+        sheet=sheets[position],
+        skip_lines=titles or options.skip_lines,
+        date_formats=said | {texts[at]: each for at, each in formats.items()} or None,
+    )
+    filled = frame.filter(~pl.all_horizontal(pl.all().is_null()))
+    return filled, Manner(found, sheets=sheets, notes=tuple(notes))
+
+
+def read_written_sheet(path: Path) -> list[pl.Series]:
+    """The columns of a sheet that :func:`write_excel` wrote, with all rows."""
+    with _opened(path) as workbook:
+        check_extent(path, 0)
+        names, body = _header_and_body(workbook, 0)
+    used = _used(names, body)
     check_names([name for name, _ in used], f"'{path}'")
-    frame = pl.DataFrame([column.alias(str(name)) for name, column in used])
-    if dtypes is not None:
-        return frame
-    return frame.filter(~pl.all_horizontal(pl.all().is_null()))
+    return [column.alias(str(name)) for name, column in used]
 
 
 def read_sheet_texts(path: Path) -> list[pl.Series]:
     """The columns of the first sheet as texts, without their names."""
-    _, names, body = _loaded(path, None, dtypes="string")
+    with _opened(path) as workbook:
+        check_extent(path, 0)
+        names, body = _header_and_body(workbook, 0, dtypes="string")
     return [column for _, column in _used(names, body)]
-
-
-def sheet_names(path: Path) -> tuple[str, ...]:
-    """The sheets of a workbook, in their order."""
-    with _opened(path) as workbook:
-        return tuple(workbook.sheet_names)
-
-
-def _loaded(
-    path: Path, sheet: str | int | None, *, dtypes: Literal["string"] | None = None
-) -> tuple[int, list[str | None], list[pl.Series]]:
-    """The position of a sheet, its first row, and the columns below it."""
-    with _opened(path) as workbook:
-        position = _position(path, workbook.sheet_names, sheet)
-        check_extent(path, position)
-        return position, *_header_and_body(workbook, position, dtypes)
 
 
 @contextlib.contextmanager
@@ -97,17 +120,27 @@ def _opened(path: Path) -> Iterator[Any]:
 
 
 def _header_and_body(
-    workbook: Any, position: int, dtypes: Literal["string"] | None
+    workbook: Any, position: int, *, titles: int = 0, dtypes: Literal["string"] | None = None
 ) -> tuple[list[str | None], list[pl.Series]]:
-    """The names as they stand in the first row: the reader renames those that come twice."""
-    header = workbook.load_sheet(position, header_row=None, n_rows=1, dtypes="string").to_polars()
-    if not header.height:
+    """The names as they stand in their row: the reader renames those that come twice."""
+    rows = _first_rows(workbook, position, titles + 1)
+    if len(rows) <= titles:
         return [], []
     with _without_its_warnings():
         body = workbook.load_sheet(
-            position, header_row=0, schema_sample_rows=None, dtypes=dtypes
+            position, header_row=titles, schema_sample_rows=None, dtypes=dtypes
         ).to_polars()
-    return list(header.row(0)), body.get_columns()
+    return list(rows[titles]), body.get_columns()
+
+
+def _first_rows(
+    workbook: Any, position: int, count: int = _LOOKED_AT
+) -> list[tuple[str | None, ...]]:
+    """The first rows of a sheet as texts, from the first that is not empty."""
+    with _without_its_warnings():
+        sheet = workbook.load_sheet(position, header_row=None, n_rows=count, dtypes="string")
+    rows: list[tuple[str | None, ...]] = sheet.to_polars().rows()
+    return rows
 
 
 @contextlib.contextmanager
@@ -122,16 +155,49 @@ def _without_its_warnings() -> Iterator[None]:
         logger.setLevel(level)
 
 
-def _position(path: Path, names: list[str], sheet: str | int | None) -> int:
+def _position(path: Path, workbook: Any, sheet: str | int | None, notes: list[str]) -> int:
+    """The place of the sheet that is named, or else of the one that looks like a table."""
+    names = workbook.sheet_names
     if sheet is None:
-        return 0
+        return _sheet_of_table(path, workbook, notes) if len(names) > 1 else 0
     if isinstance(sheet, str) and sheet in names:
-        return names.index(sheet)
+        return int(names.index(sheet))
     if isinstance(sheet, int) and not isinstance(sheet, bool) and 1 <= sheet <= len(names):
         return sheet - 1
     raise ReadError(
         f"'{path}' has no sheet {sheet!r}; its sheets, counted from 1, are {quoted(names)}."
     )
+
+
+def _sheet_of_table(path: Path, workbook: Any, notes: list[str]) -> int:
+    """The first sheet, unless it is a text about the table and one other sheet is the table."""
+    names = workbook.sheet_names
+    tables = []
+    for position in range(len(names)):
+        check_extent(path, position)
+        if _looks_like_table(_first_rows(workbook, position)):
+            tables.append(position)
+    if tables and tables[0] > 0 and len(tables) > 1:
+        raise ReadError(
+            f"The first sheet of '{path}' does not look like a table, and several others do: "
+            f"{quoted(names[position] for position in tables)}; name one with sheet= (--sheet)."
+        )
+    chosen = tables[0] if tables else 0
+    others = [name for name in names if name != names[chosen]]
+    why = "which looks like a table" if chosen else "the first one"
+    notes.append(
+        f"The sheet '{names[chosen]}' was read, {why}; the others are {quoted(others)} (--sheet)."
+    )
+    return chosen
+
+
+def _looks_like_table(rows: Sequence[Sequence[str | None]]) -> bool:
+    """Whether names stand above several columns, and something below them."""
+    rows = rows[title_rows(rows) :]
+    if len(rows) < 2:
+        return False
+    used = [column for column in zip(*rows, strict=True) if any(cell for cell in column)]
+    return len(used) > 1 and all(column[0] for column in used)
 
 
 def _used(names: list[str | None], body: list[pl.Series]) -> list[tuple[str | None, pl.Series]]:

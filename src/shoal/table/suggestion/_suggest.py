@@ -13,6 +13,7 @@ from shoal.errors import ParameterError, quoted
 from shoal.table._roles import Roles
 from shoal.table._table import Table
 from shoal.table.columns._column import Column
+from shoal.table.storage.inference._missing import mixed_columns
 from shoal.table.suggestion._column_names import NameHints, hints_of
 from shoal.table.suggestion._column_sets import (
     ColumnSet,
@@ -112,7 +113,7 @@ def suggest_roles(table: Any, *, max_set_size: int = 3) -> RoleSuggestion:
     _by_sets(columns, sets, len(pool), max_set_size)
     _rest(columns, {column.name for column in pool})
     roles = _owners(_roles(columns), columns, table)
-    notes += _about_owners(roles, table)
+    notes += [*_about_owners(roles, table), *(one.sentence for one in mixed_columns(table))]
     return RoleSuggestion(
         rows=len(table),
         roles=roles,

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import DoesNotApply, InputError, quoted
-from shoal.parameters import ColumnNames, Fits, Integer, OneOf, Real, Text
+from shoal.parameters import ColumnNames, Fits, Integer, OneColumn, OneOf, Real, Text
 from shoal.table import Table, shared_persons, stacked_table
 from shoal.utility.models._columns import (
     Column,
@@ -60,7 +60,7 @@ _ROWS = Fits(
 
 # The options of the measures that learn, as they declare them.
 Learner = Annotated[Any, _LEARNER]
-ColumnName = Annotated[str | None, Text()]
+ColumnName = Annotated[str | None, OneColumn()]
 ClassScore = Annotated[str, OneOf(tuple(CLASSIFICATION_SCORES))]
 OneSide = Annotated[Side, OneOf(("masked", "original"))]
 Features = Annotated[Sequence[str] | None, ColumnNames()]

@@ -116,6 +116,13 @@ class Person:
 
     # -- what must hold on every screen
 
+    def check_for_everybody(self) -> None:
+        """axe, numbers for pictures, the width of a telephone, and 200 %."""
+        self.check_accessible()
+        self.check_pictures()
+        self.check_narrow()
+        self.check_zoomed()
+
     def check_accessible(self) -> None:
         """axe finds nothing serious."""
         axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is missing")
@@ -127,6 +134,16 @@ class Person:
             for node in each["nodes"][:3]
         ]
         assert not serious, f"{self.page.url}: {serious}"
+
+    def check_pictures(self) -> None:
+        """Each picture has its numbers beside it, for who does not see it."""
+        bare = self.page.evaluate(
+            "() => [...document.querySelectorAll('svg[role=img]')].filter(e => {"
+            " const home = e.closest('figure, td, .card, section');"
+            " return !home || !home.querySelector('table, .numbers'); })"
+            ".map(e => e.outerHTML.slice(0, 120))"
+        )
+        assert not bare, f"{self.page.url}: pictures without numbers: {bare}"
 
     def check_narrow(self) -> None:
         """At the width of a telephone the page does not move sideways."""
@@ -159,19 +176,34 @@ class Person:
 
     # -- by keyboard alone
 
-    def tab_to(self, selector: str, most: int = 80) -> None:
-        """Go on with Tab until something has the focus, and can be seen to have it."""
+    def tab_to(self, selector: str, key: str = "Tab", most: int = 120) -> None:
+        """Go on with a key until something has the focus, and can be seen to have it."""
+        here = (
+            "selector => { const e = document.activeElement; const s = getComputedStyle(e);"
+            " return e.matches(selector) &&"
+            " (s.outlineStyle !== 'none' || s.boxShadow !== 'none' ? 'seen' : 'unseen'); }"
+        )
         for _ in range(most):
-            self.page.keyboard.press("Tab")
-            here = "e => e === document.activeElement"
-            if self.page.query_selector(selector) and self.page.eval_on_selector(selector, here):
-                shown = (
-                    "e => { const s = getComputedStyle(e);"
-                    " return s.outlineStyle !== 'none' || s.boxShadow !== 'none'; }"
-                )
-                assert self.page.eval_on_selector(selector, shown), f"no focus to see on {selector}"
+            self.page.keyboard.press(key)
+            found = self.page.evaluate(here, selector)
+            if found:
+                assert found == "seen", f"no focus to see on {selector}"
                 return
-        raise AssertionError(f"Tab never comes to {selector}")
+        raise AssertionError(f"{key} never comes to {selector}")
+
+    def press(self, selector: str, key: str = "Enter", after: str = "main") -> None:
+        """Go to something by Tab, press a key there, and wait for what comes."""
+        self.tab_to(selector)
+        with self.page.expect_response(lambda answer: answer.request.method == "GET"):
+            self.page.keyboard.press(key)
+        self.settle(after)
+
+    def walk_to(self, room: str) -> None:
+        """Go to a room by keys, and into what it shows."""
+        self.tab_to(f"#room-{room}", "Shift+Tab")
+        self.page.keyboard.press("Enter")
+        self.settle(f"#room-{room}[aria-current]")
+        self.until("!document.querySelector('main').innerText.includes('Counting')")
 
 
 def messy_table(folder: Path) -> Path:

@@ -37,9 +37,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Spark:
-    """The values of a column as bars without labels: their heights, and what they are in words."""
+    """The values of a column as bars without labels, and what the bars are in words."""
 
     heights: tuple[float, ...]
+    #: The percent of the rows that each bar holds.
+    percents: tuple[float, ...]
     sentence: str
 
 
@@ -180,7 +182,7 @@ def _spark_of(table: Table, name: str) -> Spark:
     codes = table.codes(name)
     counts = codes.counts[: len(codes.levels)]
     if not len(counts):
-        return Spark((), "No value.")
+        return Spark((), (), "No value.")
     if table.kind(name) in ("text", "boolean") or len(counts) <= 2:
         shown = np.sort(np.partition(counts, -min(_BARS, len(counts)))[-_BARS:])[::-1]
         what = f"The {len(shown)} most frequent values"
@@ -193,8 +195,9 @@ def _spark_of(table: Table, name: str) -> Spark:
         at = np.minimum((places * bars).astype(np.int64), bars - 1)
         shown = np.bincount(at, counts, bars)
         what = f"{bars} ranges of equal width from the smallest value to the largest"
-    share = 100 * float(shown.max()) / len(table)
+    percents = 100 * shown / len(table)
     return Spark(
         tuple((shown / shown.max()).tolist()),
-        f"{what}; the highest bar holds {share:.0f} % of the rows.",
+        tuple(percents.tolist()),
+        f"{what}; the highest bar holds {percents.max():.0f} % of the rows.",
     )

@@ -37,6 +37,16 @@ class _Memory:
                 self._found.popitem(last=False)
             return self._found[key]
 
+    def last(self, what: str, key: tuple[Any, ...], make: Callable[[], T]) -> T:
+        """The same for what is large: only the last one is kept."""
+        with self._lock:
+            found = self._found.pop((what,), None)
+            if found is None or found[0] != key:
+                found = key, make()
+            self._found[what,] = found
+            made: T = found[1]
+            return made
+
 
 _memories: weakref.WeakKeyDictionary[Table, _Memory] = weakref.WeakKeyDictionary()
 
@@ -88,6 +98,13 @@ class Ladders:
                     "go to Hierarchies and mend it first."
                 ) from None
 
+    def planned(self) -> dict[str, int]:
+        """The level that the plan gives to each column; 0 where it gives none."""
+        return {
+            name: min(self.shelf.level_of(name) or 0, self.hierarchy(name).levels - 1)
+            for name in self.columns
+        }
+
     def ladder(self, column: str) -> Ladder:
         codes, hierarchy = self.codes(column), self.hierarchy(column)
         roles = self.table.roles
@@ -115,12 +132,9 @@ class Ladders:
     @cached_property
     def _combinations(self) -> LevelCombinations:
         keys = [self._key(self.shelf.held(column)) for column in self.columns]
-        return self._memory.get(
-            ("combinations", self.table.roles.unit, *keys),
-            lambda: LevelCombinations(
-                self.table, {name: self.codes(name) for name in self.columns}
-            ),
-        )
+        codes = {name: self.codes(name) for name in self.columns}
+        key = (self.table.roles.unit, *keys)
+        return self._memory.last("combinations", key, lambda: LevelCombinations(self.table, codes))
 
     def _key(self, held: Held) -> tuple[Any, ...]:
         """What a hierarchy depends on: how it is written, and the file as it is now."""

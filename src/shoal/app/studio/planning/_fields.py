@@ -13,12 +13,13 @@ from shoal.app.studio.planning._methods import docstring_of, fitting, released
 from shoal.errors import InputError
 from shoal.masking.generalization._hierarchies import Hierarchies, Levels
 from shoal.masking.grouping._groups_satisfy import PrivacyModels
-from shoal.models import discover_models
+from shoal.models import PrivacyModel, discover_models
 from shoal.parameters import (
     ColumnNames,
     Constraint,
     Flag,
     Integer,
+    OneColumn,
     OneOf,
     Parameter,
     Real,
@@ -40,6 +41,8 @@ class Part:
     label: str
     value: str
     choices: tuple[tuple[str, str], ...] = ()
+    #: The parameters of a model.
+    fields: tuple[Field, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,7 @@ def fields_of(declaring: Any, given: Mapping[str, Any], place: Place) -> list[Fi
             continue
         kind = _kind(parameter.constraint)
         value = given.get(parameter.name)
-        if kind == "models" and not _is_simple(value):
+        if kind == "models" and _by_model(value) is None:
             kind = "kept"
         default = parameter.default
         found.append(
@@ -113,6 +116,7 @@ def _kind(constraint: Constraint) -> str:
         (OneOf, "choice"),
         (Flag, "flag"),
         (ColumnNames, "columns"),
+        (OneColumn, "column"),
         (PrivacyModels, "models"),
         (Hierarchies, "hierarchies"),
         (Levels, "levels"),
@@ -139,36 +143,59 @@ def _choices(declaring: Any, parameter: Parameter, place: Place) -> tuple[str, .
         return parameter.constraint.choices
     if isinstance(parameter.constraint, ColumnNames):
         return tuple(fitting(declaring, place.table, released(place.table)))
+    if isinstance(parameter.constraint, OneColumn):
+        is_model = isinstance(declaring, type) and issubclass(declaring, PrivacyModel)
+        return place.table.roles.sensitive if is_model else tuple(released(place.table))
     return ()
 
 
-def _is_simple(value: Any) -> bool:
-    """Whether models are asked for by one number each, as the form can show them."""
+def _by_model(value: Any) -> Mapping[str, Any] | None:
+    """Models by name as the form shows them; None where one is asked for twice."""
+    tables = value if isinstance(value, list) else [value or {}]
+    if not all(isinstance(table, Mapping) for table in tables):
+        return None
+    pairs = [pair for table in tables for pair in table.items()]
+    found, known = dict(pairs), group_models()
+    shown = all(name in known and not isinstance(one, list) for name, one in found.items())
+    return found if shown and len(found) == len(pairs) else None
+
+
+def group_models() -> dict[str, type[PrivacyModel]]:
+    """The models that say what a group of records must be like."""
+    return {
+        name: cls
+        for name, cls in discover_models().items()
+        if cls.conditions is not PrivacyModel.conditions
+        or cls.smallest_class is not PrivacyModel.smallest_class
+    }
+
+
+def given_to(model: type[PrivacyModel], value: Any) -> dict[str, Any]:
+    """The parameters of a model as a plan holds them: one number is the first."""
     if value is None:
-        return True
-    known = group_models()
-    return isinstance(value, Mapping) and all(
-        name in known and isinstance(number, (int, float)) for name, number in value.items()
-    )
+        return {}
+    return dict(value) if isinstance(value, Mapping) else {parameters_of(model)[0].name: value}
 
 
-def group_models() -> dict[str, str]:
-    """Models of sensitive values that one number says, with what they ask of a crowd."""
-    found = {}
-    for name, cls in discover_models().items():
-        declared = parameters_of(cls)
-        needed = [each for each in declared if each.required]
-        if len(needed) == 1 and any(each.name == "column" for each in declared):
-            found[name] = f"{cls.title} ({needed[0].name})"
-    return found
+def as_written(model: type[PrivacyModel], values: Mapping[str, Any]) -> Any:
+    """The same as a plan writes it: one number where that says it all."""
+    first = parameters_of(model)[0].name
+    return values[first] if [*values] == [first] else dict(values)
 
 
 def _parts(kind: str, value: Any, place: Place) -> tuple[Part, ...]:
+    value = _by_model(value) if kind == "models" else value
     given: Mapping[str, Any] = value if isinstance(value, Mapping) else {}
     columns = list(dict.fromkeys((*place.table.roles.quasi_identifiers, *given)))
     if kind == "models":
         return tuple(
-            Part(name, title, str(given.get(name, ""))) for name, title in group_models().items()
+            Part(
+                name,
+                cls.title,
+                "asked" if name in given else "",
+                fields=tuple(fields_of(cls, given_to(cls, given.get(name)), place)),
+            )
+            for name, cls in group_models().items()
         )
     if kind == "levels":
         return tuple(Part(name, name, str(given.get(name, ""))) for name in columns)
@@ -201,12 +228,14 @@ def hierarchy_in_words(value: Any) -> str:
 # -- and back
 
 
-def values_of(declaring: Any, form: Form, given: Mapping[str, Any], place: Place) -> dict[str, Any]:
+def values_of(
+    declaring: Any, form: Form, given: Mapping[str, Any], place: Place, prefix: str = PREFIX
+) -> dict[str, Any]:
     """What the plan is to hold after a form was sent; what is wrong with it, the plan says."""
     values: dict[str, Any] = {}
     sent = {name for name, _ in form.items()}
     for shown in fields_of(declaring, given, place):
-        name = PREFIX + shown.name
+        name = prefix + shown.name
         if shown.kind == "kept":
             values[shown.name] = given[shown.name]
         elif shown.kind in ("models", "levels", "hierarchies"):
@@ -257,9 +286,16 @@ def number_in(text: str) -> Any:
 
 def _table_from(shown: Field, form: Form, given: Mapping[str, Any], place: Place) -> Any:
     before = given.get(shown.name)
+    before = _by_model(before) if shown.kind == "models" else before
     before = before if isinstance(before, Mapping) else {}
     after: dict[str, Any] = {}
     for number, part in enumerate(shown.parts):
+        if shown.kind == "models":
+            cls, prefix = group_models()[part.name], f"{PREFIX}{shown.name}.{part.name}."
+            own = values_of(cls, form, given_to(cls, before.get(part.name)), place, prefix)
+            if parameters_of(cls)[0].name in own:  # without its level a model is not asked for
+                after[part.name] = as_written(cls, own)
+            continue
         text = form.one(f"{PREFIX}{shown.name}.{number}", "").strip()
         if not text:
             continue

@@ -5,19 +5,22 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Callable, Mapping
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, TimeoutError
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import CancelledError, Executor, ThreadPoolExecutor, TimeoutError
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
-from shoal.app.studio._dataset import PATIENCE, Dataset
+from shoal.app.studio._dataset import Dataset
 from shoal.app.studio._jobs import Job
 from shoal.app.studio._pages import Studio
+from shoal.app.studio.ladder._ladders import Ladders
 from shoal.app.studio.planning import _edits as edits
 from shoal.app.studio.planning._fields import Place, group_models, number_in
-from shoal.errors import InputError
+from shoal.errors import InputError, ShoalError
 from shoal.masking import Generalize
 from shoal.masking.generalization._space import LevelNode, LevelSpace
 from shoal.workflow import Plan
@@ -28,12 +31,9 @@ _KEPT: Final = (
     "suppressed", "keep_sensitive",
 )  # fmt: skip
 _SPACE: Final = "space"
+_AHEAD: Final = "ahead"
 _MOST_KEPT: Final = 64  # grids that were looked at
 T = TypeVar("T")
-
-
-class StillCounting(Exception):
-    """The space is not there yet: the page says so and asks again."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,7 @@ def ask_of(studio: Studio, place: Place, query: Mapping[str, str]) -> Ask:
             found[parameter] = number_in(query[name])
     found = {name: value for name, value in found.items() if value not in ({}, 0)}
     step = {"method": "generalize", "algorithm": "full-domain", **found}
+    studio.project.check_files(step)
     loaded = studio.dataset.loaded()
     told = [loaded.key, place.table.roles.to_dict(), step, _file_states(step, studio)]
     digest = hashlib.sha256(json.dumps(told, default=str, sort_keys=True).encode()).hexdigest()
@@ -91,7 +92,10 @@ def _from_requirements(asked: Any) -> dict[str, Any]:
     asked = asked if isinstance(asked, Mapping) else {}
     k = asked.get("k_anonymity", 5)
     models = {name: asked[name] for name in group_models() if name in asked}
-    return {"k": k if isinstance(k, int) else 5, **({"models": models} if models else {})}
+    if isinstance(k, int):
+        models.pop("k_anonymity", None)
+        return {"k": k, **({"models": models} if models else {})}
+    return {"models": models}  # with what else is asked of the crowd
 
 
 def _file_states(step: Mapping[str, Any], studio: Studio) -> list[Any]:
@@ -103,6 +107,27 @@ def _file_states(step: Mapping[str, Any], studio: Studio) -> list[Any]:
     return states
 
 
+class Growing(Generic[T]):
+    """What is counted one after the other in a thread, to be looked at meanwhile."""
+
+    def __init__(self, threads: Executor, make: Callable[[], Iterable[T]]) -> None:
+        self.found: list[T] = []
+        self._make = make
+        self.future = threads.submit(self._count)
+
+    def _count(self) -> None:
+        for one in self._make():
+            self.found.append(one)
+
+    def is_whole(self, end: float) -> bool:
+        """Whether all of it is there, after waiting until then."""
+        try:
+            self.future.result(max(0.0, end - time.monotonic()))
+        except (TimeoutError, CancelledError):
+            return False
+        return True
+
+
 class _Counted:
     """The last space of a dataset and what was seen of it, made in a thread of its own."""
 
@@ -110,40 +135,52 @@ class _Counted:
         self._threads = ThreadPoolExecutor(1, "shoal-levels")
         self._lock = threading.Lock()
         self._digest = ""
-        self._kept: dict[Any, Future[Any]] = {}
+        self._kept: dict[Any, Growing[Any]] = {}
 
-    def get(self, digest: str, what: Any, make: Callable[[], T]) -> T:
-        """What was made already, or is within the time that a page waits."""
+    def get(self, digest: str, what: Any, make: Callable[[], Iterable[T]]) -> Growing[T]:
+        """What was made already, or is being made."""
         with self._lock:
             if digest != self._digest:
                 self._digest, self._kept = digest, {}
-            for other in [key for key, one in self._kept.items() if key != what and one.cancel()]:
-                del self._kept[other]  # nobody looks at it any more
+            for other, one in list(self._kept.items()):
+                if other != what and one.future.cancel():
+                    del self._kept[other]  # nobody looks at it any more
             if what not in self._kept:
                 if len(self._kept) > _MOST_KEPT:
                     del self._kept[next(key for key in self._kept if key != _SPACE)]
-                self._kept[what] = self._threads.submit(make)
-            found = self._kept[what]
-        try:
-            made: T = found.result(PATIENCE)
-        except (TimeoutError, CancelledError):
-            raise StillCounting from None
-        return made
+                self._kept[what] = Growing(self._threads, make)
+            return self._kept[what]
 
 
 _COUNTED: WeakKeyDictionary[Dataset, _Counted] = WeakKeyDictionary()
 
 
-def space_of(studio: Studio, place: Place, ask: Ask) -> LevelSpace:
-    """The space of what is asked; StillCounting where that takes longer than a page waits."""
+def space_of(studio: Studio, place: Place, ask: Ask) -> Growing[LevelSpace]:
+    """The space of what is asked: one, when it is there."""
     step, table = ask.made(studio.project.folder), place.table
 
-    def make() -> LevelSpace:
+    def make() -> Iterator[LevelSpace]:
         space = step.space(table)
         space.at(space.heights)  # whatever has to be compiled is, before the page asks
-        return space
+        yield space
 
     return _COUNTED.setdefault(studio.dataset, _Counted()).get(ask.digest, _SPACE, make)
+
+
+def count_ahead(studio: Studio, place: Place) -> None:
+    """Count what the screens about levels show first, before somebody opens them."""
+
+    def make() -> Iterator[list[int]]:
+        with suppress(ShoalError):
+            ladders = Ladders(studio)
+            levels = ladders.planned()
+            for column in ladders.columns:
+                yield ladders.alone(column, levels)
+            space_of(studio, place, ask)
+
+    with suppress(ShoalError):  # what is wrong is said where it is shown
+        ask = ask_of(studio, place, {})
+        _COUNTED.setdefault(studio.dataset, _Counted()).get(ask.digest, _AHEAD, make)
 
 
 @dataclass(frozen=True)
@@ -187,15 +224,15 @@ def _level(text: str, name: str, space: LevelSpace) -> int:
     return int(text)
 
 
-def cells_of(studio: Studio, ask: Ask, space: LevelSpace, view: View) -> list[list[LevelNode]]:
-    """The grid; one column of it where only one is generalized."""
+def cells_of(studio: Studio, ask: Ask, space: LevelSpace, view: View) -> Growing[list[LevelNode]]:
+    """The rows of the grid; of one cell each where only one column is generalized."""
     others = {name: level for name, level in view.levels.items() if name in space.names}
     down, across = view.down, view.across
 
-    def make() -> list[list[LevelNode]]:
+    def make() -> Iterable[list[LevelNode]]:
         if down == across:
-            return [[node] for node in space.along(down, others)]
-        return space.grid(down, across, others)
+            return ([node] for node in space.along(down, others))
+        return space.rows(down, across, others)
 
     fixed = tuple(level for name, level in others.items() if name not in (down, across))
     return _COUNTED[studio.dataset].get(ask.digest, (down, across, fixed), make)

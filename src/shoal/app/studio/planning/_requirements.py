@@ -12,7 +12,9 @@ from shoal.app.studio.planning._fields import (
     PREFIX,
     Field,
     Place,
+    as_written,
     fields_of,
+    given_to,
     number_in,
     values_of,
 )
@@ -102,13 +104,9 @@ def _about(thing: type[PrivacyModel] | MeasureInfo) -> str:
 
 def _given(thing: type[PrivacyModel] | MeasureInfo, value: Any) -> dict[str, Any]:
     """The parameters of a requirement by name; a limit's number is its value."""
-    if isinstance(value, Mapping):
-        return dict(value)
-    return {_first(thing): value}
-
-
-def _first(thing: type[PrivacyModel] | MeasureInfo) -> str:
-    return "value" if isinstance(thing, MeasureInfo) else parameters_of(thing)[0].name
+    if not isinstance(thing, MeasureInfo):
+        return given_to(thing, value)
+    return dict(value) if isinstance(value, Mapping) else {"value": value}
 
 
 def _value_field(
@@ -138,7 +136,10 @@ def in_words(key: str, given: Mapping[str, Any]) -> str:
         said = WORDS["models"].get(key)
         if said is None:
             return f"{key}: {', '.join(f'{n} = {_plain(v)}' for n, v in given.items())}."
-    return _HOLE.sub(lambda hole: _filled(hole, given), said["words"])
+    sentence = _HOLE.sub(lambda hole: _filled(hole, given), said["words"])
+    told = {hole[1] for hole in _HOLE.finditer(said["words"])}
+    more = [f"{n.replace('_', ' ')} {_plain(v)}" for n, v in given.items() if n not in told]
+    return f"{sentence.rstrip('.')} ({', '.join(more)})." if more else sentence
 
 
 def _filled(hole: re.Match[str], given: Mapping[str, Any]) -> str:
@@ -203,7 +204,9 @@ def value_from(key: str, form: Form, given: Mapping[str, Any], place: Place) -> 
     if thing is None:
         raise PlanError(f"There is no requirement '{key}'; choose one of the list.")
     values = values_of(_declaring(thing), form, given, place)
-    if isinstance(thing, MeasureInfo):
-        values = {"value": number_in(form.one(f"{PREFIX}value")), **values}
+    if not isinstance(thing, MeasureInfo):
+        requirement_from(key, values)
+        return as_written(thing, values)
+    values = {"value": number_in(form.one(f"{PREFIX}value")), **values}
     requirement_from(key, values)
-    return values[_first(thing)] if [*values] == [_first(thing)] else values
+    return values["value"] if [*values] == ["value"] else values

@@ -67,7 +67,7 @@ def _decided(studio: Studio, roles: Roles) -> Point:
     open_ones = [name for name in found.table.columns if roles.of(name) is None]
     if open_ones:
         count = _words.counted(len(open_ones), "column")
-        return Point("blocks", title, f"{count} {_have(open_ones)} none yet.", "roles")
+        return Point("blocks", title, f"{count} {_have(open_ones)} no role yet.", "roles")
     if not roles.quasi_identifiers:
         return Point("blocks", title, "No column is a quasi-identifier, so nothing can be said "
                      "about risk.", "roles")  # fmt: skip

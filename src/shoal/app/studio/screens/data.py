@@ -14,9 +14,9 @@ from shoal.app.studio._dataset import READING, Loaded
 from shoal.app.studio._pages import Form, Mark, Room, Studio, action, page, set_in, show
 from shoal.app.studio._project import DATABASE, NO_DATABASES
 from shoal.errors import InputError, ReadError, ShoalError
-from shoal.table import Roles
-from shoal.table.storage._delimited import DEFAULT_MISSING
+from shoal.table import Roles, other_texts
 from shoal.table.storage._formats import format_of
+from shoal.table.storage.inference._missing import DEFAULT_MISSING
 
 _MOST_FILES: Final = 200
 _PREVIEWED: Final = 20
@@ -78,17 +78,17 @@ def _reading(studio: Studio) -> dict[str, Any]:
 
 def _in_words(found: Loaded) -> str:
     """How the file is written."""
-    manner, parts = found.manner, []
-    if manner.delimiter is not None:
-        between = _DELIMITERS.get(manner.delimiter, f"'{manner.delimiter}'")
+    manner, said, parts = found.manner, found.manner.options, []
+    if said.delimiter is not None:
+        between = _DELIMITERS.get(said.delimiter, f"'{said.delimiter}'")
         parts.append(f"with {between} between fields")
-    if manner.decimal is not None:
-        parts.append(f"a decimal {'comma' if manner.decimal == ',' else 'point'}")
+    if said.decimal is not None:
+        parts.append(f"a decimal {'comma' if said.decimal == ',' else 'point'}")
     if manner.marked:
         parts.append("a byte order mark")
     if len(manner.sheets) > 1:
         parts.append(f"with {len(manner.sheets)} sheets")
-    return f"{_FORMATS[manner.format]}{' ' if parts else ''}{', '.join(parts)}."
+    return f"{_FORMATS[str(said.format)]}{' ' if parts else ''}{', '.join(parts)}."
 
 
 def _part(found: Loaded, request: Request) -> dict[str, Any]:
@@ -97,6 +97,11 @@ def _part(found: Loaded, request: Request) -> dict[str, Any]:
     at = _offset(request, "columns", total, _COLUMNS)
     names = found.table.columns[at : at + _COLUMNS]
     facts: dict[str, Any] = {"column_at": at, "column_count": _COLUMNS, "names": names}
+    facts |= {"texts": {}}
+    asked = request.query_params.get("texts", "")
+    for number, mixed in enumerate(found.mixed):
+        if asked == str(number):
+            facts["texts"] = {number: other_texts(found.table, mixed)}
     if request.query_params.get("show") != "values":
         return facts
     first = _offset(request, "from", len(found.table), _ROWS)
@@ -164,8 +169,6 @@ def _read(studio: Studio, form: Form, request: Request) -> str:
     signs = [line.strip() for line in form.one("missing_values", "").splitlines()]
     given["missing_values"] = list(dict.fromkeys(filter(None, signs))) or None
     given["header"] = True if form.all("header") else None
-    if given["missing_values"]:  # an empty field stays missing
-        given["missing_values"] = ["", *given["missing_values"]]
 
     def edit(plan: Any, settings: Any) -> None:
         for name in READING:
@@ -173,6 +176,22 @@ def _read(studio: Studio, form: Form, request: Request) -> str:
                 set_in(settings, ["source", name], given[name])
 
     studio.project.change("the way of reading changed", edit)
+    return "/data"
+
+
+def _missing(studio: Studio, form: Form, request: Request) -> str:
+    """Add texts to what stands for a missing value."""
+    signs, found = list(dict.fromkeys(form.all("sign"))), studio.dataset.loaded()
+    if not signs:
+        raise InputError("Choose the texts that stand for a missing value.")
+    if not {*signs} <= {text for one in found.mixed for text in other_texts(found.table, one)}:
+        raise InputError("The table does not have these texts any more; reload the page.")
+
+    def edit(plan: Any, settings: Any) -> None:
+        now = settings.get("source", {}).get("missing_values", [])
+        set_in(settings, ["source", "missing_values"], list(dict.fromkeys([*now, *signs])))
+
+    studio.project.change("more texts stand for a missing value", edit)
     return "/data"
 
 
@@ -216,6 +235,7 @@ ROOM = Room(
         page("/data", _show),
         action("/data/choose", _choose),
         action("/data/read", _read),
+        action("/data/missing", _missing),
         action("/data/whose", _whose),
     ],
 )

@@ -112,10 +112,7 @@ def _levels(request: Request, ladders: Ladders) -> dict[str, int]:
     """The level of each column: as the address says, or the plan; else the values themselves."""
     given = request.query_params.get("levels", "")
     if not given:
-        planned = {name: ladders.shelf.level_of(name) or 0 for name in ladders.columns}
-        return {
-            name: min(level, ladders.hierarchy(name).levels - 1) for name, level in planned.items()
-        }
+        return ladders.planned()
     words = given.split(".")
     if len(words) != len(ladders.columns) or not all(word.isdecimal() for word in words):
         raise InputError("The address does not fit the columns of the plan; go to Hierarchies.")

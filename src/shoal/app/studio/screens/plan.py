@@ -116,6 +116,7 @@ def _card(number: int, raw: Mapping[str, Any], place: Place, studio: Studio) -> 
     columns: list[str] = []
     problem, note = None, ""
     try:
+        studio.project.check_files(raw)
         step = Plan.from_dict({"steps": [dict(raw)]}, folder=studio.project.folder).steps[0]
         columns, note = touched_by(step, place.table)
     except ShoalError as cause:
@@ -202,6 +203,7 @@ def _change_step(studio: Studio, form: Form) -> str:
             raise PlanError("This step has no method that Shoal knows; remove it.")
         given = {name: value for name, value in raw.items() if name != "method"}
         values = values_of(cls, form, given, place)
+        studio.project.check_files(values)
         Plan.from_dict({"steps": [{"method": cls.method, **values}]}, folder=studio.project.folder)
         edits.change_step(plan, number, values)
 

@@ -16,6 +16,8 @@ from starlette.responses import Response
 from shoal.app.studio._dataset import Loaded
 from shoal.app.studio._pages import Form, Mark, Room, Studio, action, page, set_in, show
 from shoal.app.studio.exposure._counts import Spark, Waiting, ask
+from shoal.app.studio.planning._levels import count_ahead
+from shoal.app.studio.screens.plan import place_of
 from shoal.errors import InputError, RolesError
 from shoal.table import Roles
 from shoal.table.suggestion._role_suggestion import ColumnFacts
@@ -139,6 +141,9 @@ def _show(studio: Studio, request: Request) -> Response:
     pages = max(1, -(-len(shown) // _A_PAGE))
     first = (min(view.page, pages) - 1) * _A_PAGE
     lines = _lines(studio, loaded, roles, shown[first : first + _A_PAGE])
+    exposure, left = _exposure(loaded, roles), len(undecided(roles, columns))
+    if not left and not absent and exposure["crowds"] and not exposure["counting"]:
+        count_ahead(studio, place_of(studio))
     return show(
         request,
         "roles.html.j2",
@@ -149,12 +154,12 @@ def _show(studio: Studio, request: Request) -> Response:
         pages=pages,
         at=min(view.page, pages),
         columns=len(columns),
-        left=len(undecided(roles, columns)),
+        left=left,
         suggested=len(_suggestions(loaded, roles)),
         absent=absent,
         roles=roles,
         choices=CHOICES,
-        **_exposure(loaded, roles),
+        **exposure,
     )
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import math
+import time
 from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -11,6 +13,7 @@ import tomlkit
 from starlette.requests import Request
 from starlette.responses import Response
 
+from shoal.app.studio._dataset import PATIENCE
 from shoal.app.studio._jobs import Job
 from shoal.app.studio._pages import Form, Mark, Room, Studio, action, page, show
 from shoal.app.studio.planning import _edits as edits
@@ -18,8 +21,6 @@ from shoal.app.studio.planning._beginnings import hierarchies_in_plan
 from shoal.app.studio.planning._fields import number_in
 from shoal.app.studio.planning._front import TRIED, front_of
 from shoal.app.studio.planning._levels import (
-    StillCounting,
-    View,
     ask_of,
     cells_of,
     found_by,
@@ -28,11 +29,12 @@ from shoal.app.studio.planning._levels import (
 )
 from shoal.app.studio.screens.plan import place_of
 from shoal.errors import InputError, MissingExtra, ShoalError
-from shoal.masking.generalization._space import LevelNode
 from shoal.parameters import Constraint, Integer, Real
+from shoal.study.tuning import utility_title
 from shoal.workflow import Plan, discover_all_measures
 
 _RISK: Final = "distance_linkage"
+_TESTED, _KEPT = "predictive_performance", "nonuniform_entropy"
 _MOST_TRIED: Final = 2_000
 
 
@@ -55,27 +57,26 @@ def _show(studio: Studio, request: Request) -> Response:
     found = None if job is None else job.result()
     facts: dict[str, Any] = {"ask": ask, "job": job, "found": found, "place": place}
     facts |= {"earlier": ask.at or 0, "query": dict(query), "space": None, "refused": None}
+    end = time.monotonic() + PATIENCE
     try:
-        space = space_of(studio, place, ask)
-    except StillCounting:
-        return show(request, "search.html.j2", ROOM, **facts)
+        counted = space_of(studio, place, ask)
+        if not counted.is_whole(end):
+            return show(request, "search.html.j2", ROOM, **facts)
     except ShoalError as cause:
         return show(request, "search.html.j2", ROOM, **facts | {"refused": str(cause)})
+    (space,) = counted.found
     best = None if found is None else found["levels"]
     view = view_of(space, query, best)
-    try:
-        rows = cells_of(studio, ask, space, view)
-    except StillCounting:
-        return show(request, "search.html.j2", ROOM, **facts)
-    worst = max((node.loss for row in rows for node in row), default=1.0) or 1.0
-    facts |= {"space": space, "view": view, "rows": rows, "best": best, "worst": worst}
-    facts |= {"chosen": _node_in(rows, view), "to": _address(space, view, ask)}
+    cells = cells_of(studio, ask, space, view)
+    cells.is_whole(end)
+    rows = list(cells.found)
+    nodes = [node for row in rows for node in row]
+    chosen = next((node for node in nodes if node.levels == view.levels), None)
+    worst = max((node.loss for node in nodes), default=1.0) or 1.0
+    facts |= {"space": space, "view": view, "best": best, "worst": worst}
+    facts |= {"chosen": chosen or space.at(view.levels), "to": _address(space, view, ask)}
+    facts |= {"rows": rows, "left": range(len(rows), space.heights[view.down] + 1)}
     return show(request, "search.html.j2", ROOM, **facts)
-
-
-def _node_in(rows: list[list[LevelNode]], view: View) -> LevelNode:
-    """The cell of the grid that is looked at."""
-    return next(node for row in rows for node in row if node.levels == view.levels)
 
 
 def _address(space: Any, view: Any, ask: Any) -> Any:
@@ -158,11 +159,6 @@ def _tuning_facts(studio: Studio, request: Request) -> dict[str, Any]:
     if number.isdecimal() and int(number[:9]) < len(tried):
         chosen = {"number": int(number), **tried[int(number)]}
         chosen["toml"] = _toml(_steps_of(chosen, job))
-    utilities = [
-        info
-        for info in discover_all_measures().values()
-        if info.direction == "higher" and "holdout" in info.options
-    ]
     installed = importlib.util.find_spec("optuna") is not None
     return {
         "jobs": jobs,
@@ -172,11 +168,20 @@ def _tuning_facts(studio: Studio, request: Request) -> dict[str, Any]:
         "chosen": chosen,
         "result": result,
         "options": options,
-        "utilities": utilities,
-        "infos": discover_all_measures(),
-        "risk": _RISK,
+        "utilities": _utilities(),
+        "utility": options.get("utility", _TESTED if table.roles.target else _KEPT),
+        "risk_title": discover_all_measures()[_RISK].title,
         "table": table,
         "missing": None if installed else str(MissingExtra("Tuning over many plans", "study")),
+    }
+
+
+def _utilities() -> dict[str, tuple[str, bool]]:
+    """What a plan can be tuned for: its title, and whether it tests models."""
+    return {
+        name: (utility_title(name), info.target)
+        for name, info in discover_all_measures().items()
+        if info.about == "utility" and not info.on_request and math.isfinite(info.limits[1])
     }
 
 
@@ -210,20 +215,25 @@ def _start_tune(studio: Studio, form: Form, request: Request) -> str:
         "min_utility": _number(form, "min_utility", Real(above=0, below=1)),
         "trials": _number(form, "trials", Integer(minimum=1)) or 60,
         "search_rows": _number(form, "search_rows", Integer(minimum=20)) or 5_000,
-        "utility": form.one("utility", "predictive_performance"),
+        "utility": form.one("utility", _TESTED),
         "target": form.one("target", "") or None,
     }
     if options["max_risk"] is None and options["min_utility"] is None:
         raise InputError("Say the most risk or the least utility that you accept, or both.")
     if options["trials"] > _MOST_TRIED:
         raise InputError(f"At most {_MOST_TRIED:,} plans are tried.")
-    info = discover_all_measures().get(options["utility"])
-    if info is None or "holdout" not in info.options:
+    if options["utility"] not in _utilities():
         raise InputError("There is no such measure of utility; choose one of the list.")
+    _, tests_models = _utilities()[options["utility"]]
     target = options["target"] or table.roles.target
-    if target is None:
-        raise InputError("Choose the column that models are to predict.")
-    table.with_roles(table.roles.replacing(target=target))  # a column that cannot be one is refused
+    if not tests_models:
+        options["target"] = None
+    elif target is None:
+        raise InputError(
+            "Choose the column that models are to predict, or a utility that needs none."
+        )
+    else:  # a column that cannot be one is refused
+        table.with_roles(table.roles.replacing(target=target))
     job = studio.start("tune", "Plans tried", **options)
     return f"/search/tune?job={job.id}"
 

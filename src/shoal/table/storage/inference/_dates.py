@@ -1,0 +1,240 @@
+"""Dates as people write them: 31.12.1999, 12/31/1999, 1-2-80 13:45.
+
+A column is read as dates where every text fits one spelling. With dots the day comes first: nobody
+writes months first there. With slashes or dashes a field above 12 shows the order. Where every
+text fits both orders, other columns of the file in the same spelling decide; where none does, or
+where a year has two digits, nobody can tell, and the format is asked for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import polars as pl
+
+from shoal.errors import ReadError, quoted
+
+_FIELD: Final = "[0-9]{1,2}"
+_CLOCK: Final = r"[0-9]{1,2}:[0-9]{2}"
+_SPELLED: Final = re.compile(
+    rf"(?P<first>[0-9]{{4}}|{_FIELD})(?P<mark>[./-]){_FIELD}(?P=mark)(?P<last>[0-9]{{4}}|{_FIELD})"
+    rf"(?:(?P<gap>, |[ T]){_CLOCK}(?P<seconds>:[0-9]{{2}}(?P<fraction>\.[0-9]{{1,9}})?)?"
+    r"(?P<noon> ?[AaPp][Mm])?)?"
+)
+_DIRECTIVES: Final = re.compile(r"%(\.?[A-Za-z%])")
+_KNOWN: Final = frozenset("d m Y y b B H I M S p .f %".split())
+_ZEROS: Final = r"\b0+([0-9])"
+
+#: In a table of formats, the column that stands for all that are not named.
+EVERY_COLUMN: Final = "*"
+
+#: Why dates are not read: both orders fit, or the century is not told.
+Doubt = Literal["order", "century"]
+
+
+@dataclass(frozen=True)
+class _Spelling:
+    """How the dates of a column are written, but for the order of day and month."""
+
+    mark: str
+    leading_year: bool
+    short_year: bool
+    pattern: str
+    clock: str
+
+    @classmethod
+    def of(cls, text: str) -> _Spelling | None:
+        """The spelling of a text; None where it is no date."""
+        found = _SPELLED.fullmatch(text)
+        if found is None:
+            return None
+        leading, last = len(found["first"]) == 4, len(found["last"])
+        # 2024-1-2 is not the form of ISO, and 1.2.3 a version
+        if (found["mark"] == "-" or last == 4) if leading else last == 1:
+            return None
+        short = last == 2 and not leading
+        mark = re.escape(found["mark"])
+        year = "[0-9]{2}" if short else "[0-9]{4}"
+        fields = [year, _FIELD, _FIELD] if leading else [_FIELD, _FIELD, year]
+        pattern, clock = mark.join(fields), ""
+        if found["gap"]:
+            hour = "%I:%M" if found["noon"] else "%H:%M"
+            clock, pattern = found["gap"] + hour, pattern + found["gap"] + _CLOCK
+        if found["seconds"]:
+            clock, pattern = f"{clock}:%S", f"{pattern}:[0-9]{{2}}"
+        if found["fraction"]:
+            clock, pattern = f"{clock}%.f", rf"{pattern}\.[0-9]{{1,9}}"
+        if found["noon"]:
+            gap = " " * found["noon"].startswith(" ")
+            clock, pattern = f"{clock}{gap}%p", f"{pattern}{gap}[AaPp][Mm]"
+        return cls(found["mark"], leading, short, f"^{pattern}$", clock)
+
+    @property
+    def formats(self) -> list[str]:
+        """The formats that it may stand for, the day first."""
+        mark, year = self.mark, "%y" if self.short_year else "%Y"
+        if self.leading_year:
+            return [f"%Y{mark}%m{mark}%d{self.clock}"]
+        day_first = f"%d{mark}%m{mark}{year}{self.clock}"
+        return [day_first] if mark == "." else [day_first, f"%m{mark}%d{mark}{year}{self.clock}"]
+
+
+@dataclass(frozen=True)
+class _DateReading:
+    """The formats that all texts of a column fit, each with the dates; the day first."""
+
+    mark: str
+    short_year: bool
+    fitting: Mapping[str, pl.Series]
+
+    @property
+    def doubt(self) -> Doubt | None:
+        """What a reader cannot tell from this column alone."""
+        if self.short_year:
+            return "century"
+        one, *others = self.fitting.values()
+        return "order" if any(not one.equals(other) for other in others) else None
+
+
+def _read_dates(column: pl.Series, sample: pl.Series) -> _DateReading | None:
+    """The dates of a text column; None where a text is none. The sample is of its first texts."""
+    present = sample.drop_nulls().str.strip_chars(" ")
+    spelling = _Spelling.of(present[0]) if len(present) else None
+    if spelling is None or not bool(present.str.contains(spelling.pattern).all()):
+        return None
+    bare = column.str.strip_chars(" ")
+    if not bool(bare.str.contains(spelling.pattern).all()):
+        return None
+    found = {each: _parsed(bare, each) for each in spelling.formats}
+    fitting = {
+        each: dates for each, dates in found.items() if dates.null_count() == column.null_count()
+    }
+    return _DateReading(spelling.mark, spelling.short_year, fitting) if fitting else None
+
+
+def read_spelled_dates(
+    columns: list[pl.Series], samples: Sequence[pl.Series]
+) -> tuple[dict[int, str], dict[int, Doubt]]:
+    """Read text columns that are dates, in place; their formats, and why others are not read."""
+    readings = {
+        at: reading
+        for at, column in enumerate(columns)
+        if column.dtype == pl.String
+        and (reading := _read_dates(column.alias(""), samples[at].alias(""))) is not None
+    }
+    formats, doubts = _settled_formats(readings)
+    for at, found in formats.items():
+        columns[at] = readings[at].fitting[found].alias(columns[at].name)
+    return formats, doubts
+
+
+def _settled_formats(
+    readings: Mapping[int, _DateReading],
+) -> tuple[dict[int, str], dict[int, Doubt]]:
+    """The formats of columns, and what is in doubt about others; those of one spelling help."""
+    orders: dict[str, set[bool]] = {}
+    for reading in readings.values():
+        if reading.doubt is None and len(reading.fitting) == 1:
+            orders.setdefault(reading.mark, set()).add(_is_day_first(next(iter(reading.fitting))))
+    formats: dict[int, str] = {}
+    doubts: dict[int, Doubt] = {}
+    for at, reading in readings.items():
+        doubt, order = reading.doubt, orders.get(reading.mark, set())
+        if doubt == "order" and len(order) == 1:
+            (day_first,) = order
+            formats[at] = next(f for f in reading.fitting if _is_day_first(f) == day_first)
+        elif doubt is not None:
+            doubts[at] = doubt
+        else:
+            formats[at] = next(iter(reading.fitting))
+    return formats, doubts
+
+
+def _is_day_first(format: str) -> bool:
+    return format.startswith("%d")
+
+
+def check_date_format(format: str) -> None:
+    """ReadError unless a format names the day, the month and the year, by what is known."""
+    named = _DIRECTIVES.findall(format) if isinstance(format, str) else []
+    odd = [f"%{one}" for one in named if one not in _KNOWN]
+    whole = "d" in named and {"m", "b", "B"} & {*named} and {"Y", "y"} & {*named}
+    if odd or not whole or len(named) != len({*named} - {"%"}) + named.count("%"):
+        raise ReadError(
+            f"The date format {format!r} cannot be used; it names the day, the month and the year "
+            "once, such as '%d.%m.%Y' or '%m/%d/%y', and perhaps a time, such as '%H:%M:%S'."
+        )
+
+
+def read_said_dates(
+    names: Sequence[str], texts: list[pl.Series], formats: Mapping[str, str], called: str
+) -> dict[str, str]:
+    """Read text columns, in place, by the formats that are given; which were read by which.
+
+    ReadError if a column is not there, or has a text that does not fit its format.
+    """
+    absent = [name for name in formats if name not in (*names, EVERY_COLUMN)]
+    if absent:
+        raise ReadError(f"{called} has no column {quoted(absent)}, whose date format is given.")
+    read = {}
+    for at, name in enumerate(names) if formats else ():
+        format, column = formats.get(name, formats.get(EVERY_COLUMN)), texts[at]
+        if (
+            format is None
+            or column.dtype != pl.String
+            or (name not in formats and is_empty(column))
+        ):
+            continue
+        dates, odd = _dates_in(column.alias(""), format)
+        if not odd:
+            texts[at], read[name] = dates.alias(column.name), format
+        elif name in formats:
+            raise ReadError(
+                f"Column '{name}' of {called} has {odd:,} different text{'s' * (odd > 1)} that "
+                f"{'are no dates' if odd > 1 else 'is no date'} in the format {format!r}; give the "
+                "format that it has, or name what stands for a missing value."
+            )
+    return read
+
+
+def is_empty(column: pl.Series) -> bool:
+    """Whether a column has no value."""
+    return column.null_count() == len(column)
+
+
+def _dates_in(column: pl.Series, format: str) -> tuple[pl.Series, int]:
+    """A text column as dates of a format, and how many texts are none.
+
+    A text fits if its date, written again, is the same text, but for zeros in front.
+    """
+    bare = column.str.strip_chars(" ")
+    dates = _parsed(bare, format)
+    again = dates.dt.strftime(format)
+    same = [text.str.replace_all(_ZEROS, "${1}").str.to_lowercase() for text in (bare, again)]
+    if "%.f" in format:
+        same = [text.str.replace(r"\.?0*$", "") for text in same]
+    fits = (same[0] == same[1]).fill_null(False) | column.is_null()
+    return dates, len(column) - int(fits.sum())
+
+
+def _parsed(column: pl.Series, format: str) -> pl.Series:
+    if not {"H", "I", "M", "S"} & {*_DIRECTIVES.findall(format)}:
+        return column.str.to_date(format, strict=False)
+    return column.str.to_datetime(format, time_unit="us", strict=False)
+
+
+def doubts_in_words(doubts: Mapping[str, Doubt]) -> Iterator[str]:
+    """What is asked of whoever knows the columns."""
+    for doubt in dict.fromkeys(doubts.values()):
+        names = [name for name, other in doubts.items() if other == doubt]
+        if doubt == "century":
+            why, format = "whose years have two digits, so that the century is open", "%d.%m.%y"
+        else:
+            why, format = "of which the day or the month may come first", "%d/%m/%Y"
+        yield (
+            f"There are dates in {quoted(names)} {why}: read as text, until their format is given, "
+            f"such as --date-format '{names[0]}={format}' (date_formats=)."
+        )

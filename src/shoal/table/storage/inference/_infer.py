@@ -1,0 +1,208 @@
+"""Types of columns that come as text, guessed from all of their values.
+
+A guess must not lose anything. A column becomes numeric only if each number, written again, says
+the same: 01234 and +49 stay text, and so does a column with an integer of more than 64 bits, which
+is a key and not a quantity.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import polars as pl
+
+from shoal.table.storage._types import parse_datetime
+from shoal.table.storage.inference._dates import Doubt, read_spelled_dates
+from shoal.table.storage.inference._numbers import (
+    DECIMALS,
+    Marks,
+    NumberReading,
+    as_floats,
+    as_integers,
+    read_numbers,
+    settled_decimal,
+)
+
+#: So many rows are looked at before all of them, and so many of their texts.
+FIRST: Final = 2000
+_SAMPLE: Final = 200
+# what each reading wants of every text
+_MAY_BE_READ: Final = re.compile(r" *(?:[-+.,0-9]|true *$|false *$)", re.IGNORECASE)
+_DATETIME: Final = (
+    r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?Z?$"
+)
+_NANOSECONDS: Final = r"\.[0-9]{7,}"
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """How the numbers and dates of some columns are spelled; columns by their places."""
+
+    decimal: str | None = None
+    thousands: str | None = None
+    date_formats: Mapping[int, str] = field(default_factory=dict)
+    #: Columns that look like dates, and what keeps them from being read.
+    doubts: Mapping[int, Doubt] = field(default_factory=dict)
+    #: Columns of which nobody can tell whether 1,234 is a thousand or a fraction.
+    open_numbers: tuple[int, ...] = ()
+
+
+def infer_types(
+    columns: list[pl.Series],
+    samples: Sequence[pl.Series],
+    *,
+    decimal: str | None = None,
+    thousands: str | None = None,
+    commas: bool = False,
+) -> Spelling:
+    """Give text columns, in place, the narrowest type that loses nothing; how they are spelled.
+
+    Where ``commas`` stand between the fields, a comma is not taken for a decimal mark unasked.
+    """
+    if thousands in DECIMALS and decimal is None:
+        decimal = "," if thousands == "." else "."
+    readings = (_boolean, as_integers, as_floats, _date, _datetime)
+    if decimal == ",":
+        readings = (_boolean, as_integers, _comma_floats, _date, _datetime)
+    points: dict[int, pl.Series] = {}
+    for at, (column, sample) in enumerate(zip(columns, samples, strict=True)):
+        if column.dtype != pl.String:  # read already
+            continue
+        columns[at] = _first_that_fits(column, sample, readings)
+        if columns[at].dtype == pl.Float64 and decimal is None and _may_be_thousands(sample):
+            points[at] = column
+    numbers = _Numbers(columns, samples, decimal, thousands, commas and decimal is None)
+    numbers.read(points)
+    formats, doubts = read_spelled_dates(columns, samples)
+    return Spelling(numbers.decimal, numbers.thousands, formats, doubts, numbers.left_open)
+
+
+class _Numbers:
+    """The numbers with other marks than a decimal point, in columns that are text as yet."""
+
+    def __init__(
+        self,
+        columns: list[pl.Series],
+        samples: Sequence[pl.Series],
+        decimal: str | None,
+        thousands: str | None,
+        commas: bool,
+    ) -> None:
+        self._columns, self._samples, self._commas = columns, samples, commas
+        self.decimal, self.thousands = decimal, thousands
+        self.left_open: tuple[int, ...] = ()
+
+    def read(self, points: Mapping[int, pl.Series]) -> None:
+        """Read what all columns together allow; ``points`` are texts such as 1.234, read as 1.2."""
+        texts = {at: column for at, column in enumerate(self._columns) if column.dtype == pl.String}
+        found = self._readings(texts)
+        floats = {at for at, column in enumerate(self._columns) if column.dtype == pl.Float64}
+        votes = ["." if floats - {*points} else None, *(each.vote for each in found.values())]
+        self.decimal = mark = self.decimal or settled_decimal(votes)
+        if mark == ",":
+            found |= self._readings(points)
+        used = {self.thousands} - {None}
+        for at, reading in found.items():
+            marks = reading.by(mark)
+            if marks is None:
+                self.left_open += (at,)
+            elif self._may_be_read(reading, marks):
+                numbers = marks.numbers(reading.texts)
+                if numbers is not None:
+                    self._columns[at] = numbers.alias(self._columns[at].name)
+                    used |= {marks.thousands} - {None}
+        self.thousands = used.pop() if len(used) == 1 else None
+        if self._commas and mark == ",":
+            self.decimal = None  # nothing was read by it
+
+    def _readings(self, texts: Mapping[int, pl.Series]) -> dict[int, NumberReading]:
+        marks = {"decimal": self.decimal, "thousands": self.thousands}
+        found = {
+            at: read_numbers(column.alias(""), self._samples[at].alias(""), **marks)
+            for at, column in texts.items()
+        }
+        return {at: reading for at, reading in found.items() if reading is not None}
+
+    def _may_be_read(self, reading: NumberReading, marks: Marks) -> bool:
+        """Not against the other columns, unless nothing else than a number is written so."""
+        if reading.certain or not reading.telling:
+            return True
+        return marks.decimal == self.decimal and not (self._commas and marks.decimal == ",")
+
+
+def _may_be_thousands(sample: pl.Series) -> bool:
+    """Whether numbers with decimals may be whole ones, with points between thousands."""
+    return bool(sample.alias("").str.contains(Marks(",", ".").pattern).all())
+
+
+def first_texts(column: pl.Series) -> pl.Series:
+    """The first texts of a column: most readings fail on a few of them, and cheaply there."""
+    return _without_gaps(column.alias("").head(FIRST)).head(_SAMPLE)  # a name may be a pattern
+
+
+def _without_gaps(column: pl.Series) -> pl.Series:
+    return column.drop_nulls() if column.null_count() else column
+
+
+def infer_dates(column: pl.Series) -> pl.Series:
+    """A text column as dates or datetimes if all of it is in ISO form, else as it is."""
+    return _first_that_fits(column, first_texts(column), (_date, _datetime))
+
+
+def infer_number(column: pl.Series) -> pl.Series:
+    """A text column as numbers if that loses nothing, else as it is."""
+    return _first_that_fits(column, first_texts(column), (as_integers, as_floats))
+
+
+def _first_that_fits(
+    column: pl.Series,
+    sample: pl.Series,
+    readings: Iterable[Callable[[pl.Series], pl.Series | None]],
+) -> pl.Series:
+    name, column = column.name, column.alias("")  # polars reads a name such as ^a$ as a pattern
+    if column.null_count() == len(column):
+        return column.alias(name)
+    sample, trimmed = _without_gaps(sample.alias("")), None
+    if len(sample) and _MAY_BE_READ.match(sample[0]) is None:
+        return column.alias(name)
+    if bool(sample.str.contains("^ | $").any()):
+        trimmed, sample = column.str.strip_chars(" "), sample.str.strip_chars(" ")
+    short = len(column) <= FIRST
+    for reading in readings:
+        if short or reading(sample) is not None:
+            found = reading(column if trimmed is None else trimmed)
+            if found is not None:
+                return found.alias(name)
+    return column.alias(name)
+
+
+def _boolean(column: pl.Series) -> pl.Series | None:
+    lower = column.str.to_lowercase()
+    return lower == "true" if bool(lower.is_in(["true", "false"]).all()) else None
+
+
+def _comma_floats(column: pl.Series) -> pl.Series | None:
+    marks = Marks(",")
+    return marks.numbers(column) if marks.fit(column) else None
+
+
+def _date(column: pl.Series) -> pl.Series | None:
+    date = column.str.to_date("%Y-%m-%d", strict=False)
+    return date if bool(date.cast(pl.String).eq_missing(column).all()) else None
+
+
+def _datetime(column: pl.Series) -> pl.Series | None:
+    if not bool(column.str.contains(_DATETIME).all()):
+        return None
+    utc = column.str.ends_with("Z")
+    if bool(utc.any()) and not bool(utc.all()):
+        return None
+    bare = column.str.strip_suffix("Z").str.replace(" ", "T", literal=True)
+    bare = bare.zip_with(bare.str.len_bytes() != len("2020-01-31T23:59"), bare + ":00")
+    zone = "UTC" if bool(utc.any()) else None
+    fine = bool(bare.str.contains(_NANOSECONDS).any())
+    moment = parse_datetime(bare, pl.Datetime("ns", zone) if fine else pl.Datetime("us", zone))
+    return moment.alias(column.name) if moment.null_count() == column.null_count() else None

@@ -1,0 +1,139 @@
+"""Numbers as people write them: 8.074,75, 1,234.56, 1 234,5 and 1'234.
+
+A column is read as numbers where every text fits one pair of marks: groups of three digits, and
+one decimal mark. 1,234 and 1.234 alone may be a thousand and something or one and something: then
+other columns of the file say which mark stands for decimals.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+import polars as pl
+
+#: What may stand between groups of three digits: also spaces that do not break.
+THOUSANDS: Final = (".", ",", " ", "\u00a0", "\u202f", "'", "\u2019")
+DECIMALS: Final = (".", ",")
+DIGITS: Final = r"(?:0|[1-9][0-9]*)"
+FLOAT: Final = rf"^-?(?:{DIGITS}(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
+_COMMA_FLOAT: Final = FLOAT.replace(r"\.", ",")
+# more digits than a float keeps, so an integer among decimals that would be changed
+_LONG_INTEGER: Final = r"^-?[0-9]{16,}$"
+_MAY_BE_GROUPED: Final = "^-?[0-9.,][0-9.,'\u2019 \u00a0\u202f]*$"
+#: Whole numbers that all have so many digits, or more, are codes.
+_CODE_DIGITS: Final = 9
+_SPACES: Final = " \u00a0\u202f"
+
+
+@dataclass(frozen=True)
+class Marks:
+    """The marks of a number: for decimals, and between thousands where there are any."""
+
+    decimal: str
+    thousands: str | None = None
+
+    @property
+    def pattern(self) -> str:
+        """What a text with these marks looks like."""
+        if self.thousands is None:
+            return FLOAT if self.decimal == "." else _COMMA_FLOAT
+        group, decimal = re.escape(self.thousands), re.escape(self.decimal)
+        return rf"^-?(?:[1-9][0-9]{{0,2}}(?:{group}[0-9]{{3}})+|{DIGITS})(?:{decimal}[0-9]+)?$"
+
+    def fit(self, column: pl.Series) -> bool:
+        """Whether all texts have them; marks of thousands must be there."""
+        if self.thousands is not None and not _any(column, self.thousands):
+            return False
+        return bool(column.str.contains(self.pattern).all())
+
+    def numbers(self, column: pl.Series) -> pl.Series | None:
+        """Texts that fit as numbers; None where one would change, or where all are codes."""
+        if self.thousands is not None:
+            column = column.str.replace_all(self.thousands, "", literal=True)
+            if not _any(column, self.decimal):
+                return None if _are_codes(column) else as_integers(column)
+        return as_floats(column.str.replace(self.decimal, ".", literal=True))
+
+
+@dataclass(frozen=True)
+class NumberReading:
+    """A text column that may be numbers, and the marks that all its texts fit."""
+
+    texts: pl.Series
+    fitting: tuple[Marks, ...]
+    #: Whether it has a point or a comma at all.
+    telling: bool
+
+    @property
+    def vote(self) -> str | None:
+        """The only mark that can stand for decimals; None where that is open."""
+        marks = {marks.decimal for marks in self.fitting}
+        return next(iter(marks)) if self.telling and len(marks) == 1 else None
+
+    @property
+    def certain(self) -> bool:
+        """Whether it has both marks, or one of them several times: no list of answers has that."""
+        return self.telling and all(marks.thousands is not None for marks in self.fitting)
+
+    def by(self, decimal: str | None) -> Marks | None:
+        """The marks to read it by; None where that is open."""
+        for marks in self.fitting:
+            if not self.telling or self.vote is not None or marks.decimal == decimal:
+                return marks
+        return None
+
+
+def read_numbers(
+    column: pl.Series, sample: pl.Series, *, decimal: str | None, thousands: str | None
+) -> NumberReading | None:
+    """The marks that the texts of a column fit; None where they are no numbers."""
+    sample = sample.drop_nulls().str.strip_chars(_SPACES)
+    if not len(sample) or not bool(sample.str.contains(_MAY_BE_GROUPED).all()):
+        return None
+    bare = column.str.strip_chars(_SPACES)
+    if not bool(bare.str.contains(_MAY_BE_GROUPED).all()):
+        return None
+    fitting = tuple(marks for marks in _candidates(decimal, thousands) if marks.fit(bare))
+    telling = _any(bare, ".") or _any(bare, ",")
+    return NumberReading(bare, fitting, telling) if fitting else None
+
+
+def _candidates(decimal: str | None, thousands: str | None) -> Iterable[Marks]:
+    for mark in DECIMALS if decimal is None else (decimal,):
+        for group in (None, *(THOUSANDS if thousands is None else (thousands,))):
+            if mark not in (group, thousands):
+                yield Marks(mark, group)
+
+
+def settled_decimal(votes: Iterable[str | None]) -> str | None:
+    """The mark that the columns of a file agree on."""
+    found = {vote for vote in votes if vote is not None}
+    return found.pop() if len(found) == 1 else None
+
+
+def as_integers(column: pl.Series) -> pl.Series | None:
+    """Texts as whole numbers; None where one, written again, says something else."""
+    number = column.cast(pl.Int64, strict=False)
+    return number if bool(number.cast(pl.String).eq_missing(column).all()) else None
+
+
+def as_floats(column: pl.Series) -> pl.Series | None:
+    """Texts as numbers with decimals; None where one is none, or would change."""
+    if not bool(column.str.contains(FLOAT).all()) or bool(column.str.contains(_LONG_INTEGER).any()):
+        return None
+    number = column.cast(pl.Float64, strict=False)
+    finite = number.null_count() == column.null_count() and bool(number.is_finite().all())
+    return number if finite else None
+
+
+def _are_codes(column: pl.Series) -> bool:
+    """Whether whole numbers all have as many digits: numbers of people, not quantities."""
+    lengths = column.str.len_bytes()
+    return len(column) > 1 and lengths.min() == lengths.max() and lengths.min() >= _CODE_DIGITS  # type: ignore[operator, return-value]
+
+
+def _any(column: pl.Series, mark: str) -> bool:
+    return bool(column.str.contains(mark, literal=True).any())
