@@ -19,7 +19,7 @@ import shoal as sh
 from shoal.engines import assess
 from shoal.engines._engine import ROW
 from shoal.engines._steps import check_steps
-from shoal.errors import InputError, ShoalError
+from shoal.errors import InputError, RolesError, ShoalError
 from shoal.masking import Masker
 from shoal.workflow._require import discover_all_measures, make_claim
 
@@ -269,6 +269,21 @@ def test_persons(engine: EngineKind, tmp_path: Path) -> None:
         assert crowds["n"].min() == there.after.k
 
 
+def test_rows_of_nobody_are_refused(engine: EngineKind) -> None:
+    """A missing unit, or a part of one, means the same: how many rows, and of which column."""
+    frame = people(200).with_columns(ward=pl.Series([1, 2, None, 3] * 50))
+    frame = frame.with_columns(bed=pl.Series([*range(1, 200), None]))
+    roles = ROLES.replacing(unit=["ward", "bed"])
+    with pytest.raises(RolesError) as known:
+        sh.Table(frame, roles)
+    with pytest.raises(RolesError) as caught:
+        assess(engine.written(frame) / "00000.parquet", roles=roles, engine=engine.name)
+    assert str(caught.value) == str(known.value)
+    if engine.name == "duckdb":
+        with pytest.raises(RolesError, match="50 in 'ward', 1 in 'bed'"):
+            engine.protect(frame, sh.Plan([sh.Round(base=5)], roles=roles))
+
+
 def test_assess(engine: EngineKind) -> None:
     frame = people(1000)
     here = assess(sh.Table(frame, ROLES))
@@ -277,3 +292,43 @@ def test_assess(engine: EngineKind) -> None:
     assert (there.rows, there.classes) == (here.rows, here.classes)
     for name in ("prosecutor_risk", "marketer_risk", "records_at_risk", "uniqueness"):
         assert there[name].value == pytest.approx(here[name].value)
+
+
+# -- what is read
+
+#: The names of two folders, and what they stand for.
+PARTITIONS = {
+    "codes": (("01", "2"), ["01", "2"]),
+    "years": (("2025", "-7"), [2025, -7]),
+    "gaps": (("__HIVE_DEFAULT_PARTITION__", "7"), [None, 7]),
+    "shares": (("0.5", "2"), [0.5, 2.0]),
+    "no one way": (("0.50", "1"), ["0.50", "1"]),
+    "too long": (("9223372036854775808", "1"), ["9223372036854775808", "1"]),
+    "days": (("2026-01-01", "2026-01-02"), ["2026-01-01", "2026-01-02"]),
+    "texts": (("京都", "true"), ["京都", "true"]),
+}
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "spark"], indirect=True)
+def test_values_of_partitions_are_texts_unless_all_are_numbers(engine: EngineKind) -> None:
+    base = engine.folder / "a [set] #1"
+    for number in range(2):
+        place = base.joinpath(
+            *(f"{name}={given[number]}" for name, (given, _) in PARTITIONS.items())
+        )
+        place.mkdir(parents=True)
+        pl.DataFrame({"a": [number]}).write_parquet(place / "0.parquet")
+    with engine.running() as running:
+        found = running.collected(running.source(base)).sort("a")
+    assert {name: found[name].to_list() for name in PARTITIONS} == {
+        name: values for name, (_, values) in PARTITIONS.items()
+    }
+
+
+def test_names_that_stand_for_others_are_refused(engine: EngineKind) -> None:
+    """Names with marks and letters of any kind are in the table that has everything."""
+    for name in ("^a.*$", *(["*"] if engine.name != "memory" else [])):
+        frame = pl.DataFrame({name: [1, None] * 30, "ab": [1, 2] * 30, "a b": ["x"] * 60})
+        roles = sh.Roles(quasi_identifiers=["ab"], insensitive=[name, "a b"])
+        with pytest.raises(InputError, match=r"rename|another name"):
+            engine.protect(frame, sh.Plan([sh.Round(base=2)], roles=roles))

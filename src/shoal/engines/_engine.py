@@ -24,6 +24,8 @@ from shoal.errors import InputError, ReleaseError, quoted
 from shoal.kernels.arrays import Integers
 from shoal.randomness import SecretStream
 from shoal.table import Codes, Column, Roles, Table
+from shoal.table._roles import refuse_unowned
+from shoal.table.columns._frames import check_names as check_columns
 
 #: The private key of each row. It never reaches the public half of a release.
 ROW = "__shoal_row"
@@ -84,6 +86,8 @@ class Rows:
         A column may be empty after masking, and not in a source. A ``weight`` is summed over the
         rows of each combination, or where combinations are of persons, it is that of the person.
         """
+        if not released and roles.unit_columns:
+            refuse_unowned(self._gaps(roles.unit_columns), self.count())
         counted = self.engine.counted(self, columns)
         if weight is not None and columns:
             summed = self.engine.weighed(self, columns, weight, once=bool(roles.unit_columns))
@@ -95,6 +99,15 @@ class Rows:
             cells, counted = [Column(pl.Series(ROW, [0]))], counted.select(pl.col(_TIMES).sum())
         table = Table.of_columns(cells).with_roles(roles, released=released)
         return table.tallied(counted[_TIMES].to_numpy())
+
+    def _gaps(self, columns: Sequence[str]) -> dict[str, int]:
+        """How many values of each column are missing."""
+        asked = (
+            f"count(*) - count({self.engine.quote(name)}) AS n{place}"
+            for place, name in enumerate(columns)
+        )
+        found = self.engine.query(f"SELECT {', '.join(asked)} FROM {self.name}")
+        return {name: int(found[f"n{place}"][0]) for place, name in enumerate(columns)}
 
     def sooner(self, columns: Sequence[str]) -> Rows:
         """The same rows before functions that leave some columns as they are, and every row."""
@@ -415,6 +428,12 @@ def as_frame(table: Table) -> pl.DataFrame:
 
 def check_names(columns: Sequence[str]) -> None:
     """Raise InputError where a column has a name that rows of an engine need themselves."""
+    check_columns(list(columns))
+    if "*" in columns:
+        raise InputError(
+            "A column is called '*', which stands for all columns here; give it another name, or "
+            "use the engine 'memory'."
+        )
     taken = [name for name in columns if name.startswith(HIDDEN)]
     if taken:
         raise InputError(
