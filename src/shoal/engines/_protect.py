@@ -140,15 +140,16 @@ def protect_on(
     for requirement in plan.require:
         if isinstance(requirement, PrivacyModel):
             requirement.check(before)
-    unit = list(roles.unit_columns)
-    left = rows.hide(unit).drop(roles.withheld)
-    shown = roles.without([n for n in roles.withheld if n not in unit])
+    unit, owners = list(roles.unit_columns), [*roles.unit_columns, *roles.household]
+    left = rows.hide(owners).drop(roles.withheld)
+    shown = roles.without([n for n in roles.withheld if n not in owners])
     course = Course(left, shown, total, counted=(left, before))
     each = 0.4 / max(1, len(plan.steps))
     for number, step in enumerate(plan.steps):
         stage(f"Masking: {step.method}", 0.1 + each * number, 0.1 + each * (number + 1))
         run_step(step, course)
     _refuse_nothing(course)
+    course.leave_homes()
     stage("Writing the parts", 0.5, 0.8)
     order = SecretStream.from_state(None).derive("row-order")
     engine.write(course.rows, workshop / "parts", order, parts_for(course.total, width))
@@ -228,7 +229,7 @@ def check_plan(plan: Plan) -> Roles:
             "Pseudonyms and rows in their first order are for tables in memory; leave "
             "'pseudonyms' and 'keep_order' out of the plan, or use the engine 'memory'."
         )
-    check_steps(plan.steps, roles)
+    check_steps(plan.steps)
     for requirement in plan.require:
         if isinstance(requirement, Limit):
             check_limit(requirement)

@@ -17,21 +17,25 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from shoal.engines._chunks import ChunkOf, DrawnChunk, Tree, cuts_of
 from shoal.engines._engine import HIDDEN, PART, Function, Rows, TooManyCombinations, roles_on
 from shoal.engines._functions import (
+    WHOLE,
     Below,
     ByCombination,
     Emptied,
     Hashed,
     InChunk,
+    InStrata,
+    Keys,
     Lost,
     Noise,
     Redrawn,
     Served,
-    WithoutOwners,
+    Together,
 )
 from shoal.errors import InputError, ShoalWarning, UnprotectedColumnWarning
 from shoal.kernels.arrays import Integers
@@ -90,17 +94,36 @@ class Course:
         same = all(not step.removed and not quasi & {*step.touched} for step in later)
         return rows if same else None
 
+    @property
+    def owners(self) -> list[str]:
+        """The columns that say of which person, and of which household, a row is."""
+        return [*self.roles.unit_columns, *self.roles.household]
+
+    @property
+    def together(self) -> Together:
+        """What is drawn or taken out as a whole."""
+        if not (self.roles.unit_columns and self.roles.household):
+            return Together(tuple(self.owners))
+        pairs = self.rows.tally(self.owners, roles_on(self.roles, self.owners))
+        frame: pl.DataFrame = pairs.frame
+        return Together(tuple(self.owners), frame.with_columns(pl.Series(WHOLE, pairs.together)))
+
+    def leave_homes(self) -> None:
+        """Forget of which household a row is: no claim and no measure asks for it."""
+        homes = self.roles.household
+        hidden = {n: kind for n, kind in self.rows.hidden.items() if n not in homes}
+        self.rows, self.roles = replace(self.rows, hidden=hidden), self.roles.without(homes)
+
     def tally(self, columns: Sequence[str]) -> Table:
         """The combinations of some columns, with whose they are where a person has several."""
-        unit = [n for n in self.roles.unit_columns if n not in columns]
-        names = [*columns, *unit]
+        names = [*columns, *(n for n in self.owners if n not in columns)]
         known, self.counted = self.counted, None
         if known is not None and known[0] is self.rows and {*known[1].columns} == {*names}:
             return known[1]
         return self.rows.tally(names, roles_on(self.roles, names))
 
 
-def check_steps(steps: Sequence[Masker], roles: Roles) -> None:
+def check_steps(steps: Sequence[Masker]) -> None:
     """Raise InputError, before anything starts, for a step that cannot run on an engine."""
     for number, step in enumerate(steps, start=1):
         if getattr(step, "random_state", None) is not None:
@@ -117,11 +140,6 @@ def check_steps(steps: Sequence[Masker], roles: Roles) -> None:
             raise InputError(
                 f"Step {number} ('swap') finds its blocks over all records; swap jointly, or use "
                 "the engine 'memory'."
-            )
-        if roles.household:
-            raise InputError(
-                "Households are kept together in memory only; leave 'household' out of the roles, "
-                "or use the engine 'memory'."
             )
 
 
@@ -154,7 +172,7 @@ def _way(step: Masker) -> _Way | None:
         return _by_noise
     if isinstance(step, Pram):
         return _by_redrawing
-    if isinstance(step, Sample) and step.strategy in ("random", "bernoulli"):
+    if isinstance(step, Sample):
         return _by_sampling
     if isinstance(step, (Microaggregate, RankSwap)):
         return _by_chunks
@@ -166,8 +184,6 @@ def _way(step: Masker) -> _Way | None:
 def _why_not(step: Masker) -> str:
     if isinstance(step, Generalize):
         return "relaxed cuts and models of a population look at single records"
-    if isinstance(step, Sample):
-        return f"the strategy '{step.strategy}' orders the records of each class one by one"
     if isinstance(step, Swap) and not step.informed:
         return "blocks by mutual information are found over all records; swap jointly"
     if isinstance(step, Swap):
@@ -192,8 +208,10 @@ def _by_counts(step: Generalize | Suppress, course: Course) -> None:
     if len(tally) > _WORTH_COLLECTING:
         gc.collect()  # a kernel that was compiled leaves cycles, which hold all combinations
     keys = [name for name in columns if name in _keys_of(step, course)]
+    if isinstance(step, Generalize) and step.suppressed == "kept":
+        keys += course.owners  # a person's rows stay as a whole, and as stars
     function = ByCombination(tally, masked, keys, step.touched_)
-    if tally.has_persons and len(masked) < len(tally):
+    if tally.together is not None and len(masked) < len(tally):
         function.gone = _gone_owners(tally, masked, course)
     schema = {n: k for n, k in course.rows.schema.items() if n not in step.removed_columns_}
     schema |= {n: _kind(masked, n) for n in step.touched_ if n in masked.columns}
@@ -228,12 +246,12 @@ def _decided_by(step: Generalize | Suppress, course: Course) -> list[str]:
 
 
 def _gone_owners(tally: Table, masked: Table, course: Course) -> pl.DataFrame:
-    """The owners who have no row left."""
-    names = list(course.roles.unit_columns)
-    left = tally.persons[tally.rows_of_keys(masked.row_key)]
-    gone = ~np.isin(tally.persons, left)
+    """The owners who have no row left; who lives alone goes with the combination."""
+    assert tally.together is not None
+    left = tally.together[tally.rows_of_keys(masked.row_key)]
     frame: pl.DataFrame = tally.frame
-    return frame.filter(pl.Series(gone)).select(names).unique()
+    gone = frame.filter(pl.Series(~np.isin(tally.together, left))).select(course.owners).unique()
+    return gone if course.roles.unit_columns else gone.drop_nulls()
 
 
 # -- by value
@@ -299,14 +317,11 @@ def _by_condition(step: Suppress, course: Course) -> None:
     if step.target != "records":
         _by_value(step, course)
         return
-    rows, unit = course.rows, list(course.roles.unit_columns)
-    function: Function = Emptied(step.where, course.roles)
-    if step.whole and unit:
-        met = rows.engine.mapped(
-            rows, Emptied(step.where, course.roles, met=True), rows.schema, hidden=rows.hidden
-        )
-        gone: pl.DataFrame = met.tally(unit, Roles()).frame
-        function = WithoutOwners(gone.select(unit))
+    rows, function = course.rows, Emptied(step.where, course.roles)
+    if step.whole and course.owners:
+        met = rows.engine.mapped(rows, replace(function, met=True), rows.schema, hidden=rows.hidden)
+        owners: pl.DataFrame = met.tally(course.owners, Roles()).frame
+        function = replace(function, gone=course.together.all_of(owners))
     course.rows = rows.engine.mapped(rows, function, rows.schema, hidden=rows.hidden)
     before, course.total = course.total, course.rows.count()
     losing = _persons_losing(rows, function, course, before)
@@ -386,12 +401,14 @@ def _by_redrawing(step: Pram, course: Course) -> None:
 def _by_sampling(step: Sample, course: Course) -> None:
     """Keep the rows, or persons, with the least keyed hashes: a share, or an exact number."""
     rows, stream = course.rows, SecretStream.from_state(None)
-    unit = tuple(course.roles.unit_columns) if step.whole else ()
+    together = course.together if step.whole else Together()
     share = exact_fraction(step.fraction)
-    bound = int(share * 2**64)
-    if step.strategy == "random":
-        bound = _bound_of(rows, stream, share, course.total, unit)
-    function = Below(stream.key_hex, bound, unit=unit)
+    function: Function = Below(stream.key_hex, int(share * 2**64), together=together)
+    if step.strategy in ("stratified", "balanced") and course.roles.quasi_identifiers:
+        function = _in_strata(step, course, stream, together)
+    elif step.strategy != "bernoulli":
+        bound = _bound_of(rows, stream, share, course.total, together)
+        function = Below(stream.key_hex, bound, together=together)
     if course.drawn_from is None:
         course.drawn_from = rows, len(course.records)
     course.rows = rows.engine.mapped(rows, function, rows.schema, hidden=rows.hidden)
@@ -402,19 +419,60 @@ def _by_sampling(step: Sample, course: Course) -> None:
 
 
 def _bound_of(
-    rows: Rows, stream: SecretStream, share: Fraction, total: int, unit: tuple[str, ...]
+    rows: Rows, stream: SecretStream, share: Fraction, total: int, together: Together
 ) -> int:
-    """The hash below which the share of all rows, or of all persons, lies."""
+    """The hash below which the share of all rows, or of all that goes together, lies."""
     engine, place = rows.engine, HIDDEN + "place"
-    bare = replace(rows, schema={}, hidden=dict(rows.kinds(unit)))
-    hashed = engine.mapped(bare, Hashed(stream.key_hex, unit), {}, hidden={place: pl.Int64()})
-    placed = engine.settled(hashed, [place]).name
-    if unit:
+    placed = _placed(rows, Hashed(stream.key_hex, together), together.columns, [place])
+    if together.columns:
         placed = engine.view(f"SELECT DISTINCT {place} FROM {placed}")
         total = int(engine.query(f"SELECT count(*) AS n FROM {placed}")["n"][0])
     wanted = int(share * total)
     found = engine.query(f"SELECT {place} AS h FROM {placed} ORDER BY h LIMIT 1 OFFSET {wanted}")
     return int(found["h"][0]) + (1 << 63) if len(found) else 1 << 64
+
+
+def _placed(rows: Rows, function: Function, asked: Sequence[str], made: Sequence[str]) -> str:
+    """The name under which SQL finds numbers that a function makes of some columns."""
+    bare = replace(rows, schema={}, hidden=dict(rows.kinds(asked)))
+    numbers = rows.engine.mapped(bare, function, {}, hidden=dict.fromkeys(made, pl.Int64()))
+    return rows.engine.settled(numbers, made).name
+
+
+def _in_strata(step: Sample, course: Course, stream: SecretStream, together: Together) -> InStrata:
+    """The rows with the least hashes of each class, as many as the step says."""
+    rows = course.rows
+    if together.columns:
+        place = HIDDEN + "place"
+        placed = _placed(rows, Hashed(stream.key_hex, together), together.columns, [place])
+        wholes = rows.engine.query(f"SELECT count(DISTINCT {place}) AS n FROM {placed}")
+        step.refuse_parts(int(wholes["n"][0]), course.total)
+    roles = course.roles.without(course.owners)
+    names = step.strata(roles)
+    tally = rows.tally(names, roles_on(roles, names))
+    strata = Keys(tally, names)
+    labels = tally.group(names).labels[strata.first]
+    first = np.zeros(len(labels), np.uint64)
+    if step.strategy == "balanced":
+        first[labels] = _hashes_at(rows, InStrata(stream.key_hex, strata, np.ones_like(labels)))
+    function = InStrata(stream.key_hex, strata, step.quotas(tally, first)[labels])
+    function.bounds = _hashes_at(rows, function)
+    return function
+
+
+def _hashes_at(rows: Rows, function: InStrata) -> npt.NDArray[np.uint64]:
+    """The hash of the last row of each stratum that is within its quota; 0 where that is none."""
+    stratum, quota, place = (HIDDEN + name for name in ("stratum", "quota", "place"))
+    asked = [levels.name for levels in function.strata.levels]
+    placed = _placed(rows, function, asked, [stratum, quota, place])
+    found = rows.engine.query(
+        f"SELECT {stratum} AS s, {place} AS h FROM (SELECT *, row_number() OVER (PARTITION BY "
+        f"{stratum} ORDER BY {place}) AS turn FROM {placed}) WHERE turn = {quota}"
+    )
+    bounds = np.zeros(len(function.quotas), np.uint64)
+    signed = found["h"].cast(pl.Int64).to_numpy()
+    bounds[found["s"].to_numpy()] = signed.view(np.uint64) ^ np.uint64(1 << 63)
+    return bounds
 
 
 # -- in chunks
