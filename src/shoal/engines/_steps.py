@@ -47,6 +47,7 @@ from shoal.masking import (
     Pram,
     RankSwap,
     Recode,
+    Redraw,
     Round,
     Sample,
     Secrets,
@@ -55,6 +56,8 @@ from shoal.masking import (
     TopBottomCode,
 )
 from shoal.masking._sample import exact_fraction
+from shoal.masking.grouping._groups_satisfy import models_of
+from shoal.models import BetaLikeness, DeltaDisclosure, KAnonymity, PopulationModel, TCloseness
 from shoal.randomness import SecretStream
 from shoal.table import Roles, Table
 from shoal.table.columns._frames import kind_of
@@ -136,11 +139,6 @@ def check_steps(steps: Sequence[Masker]) -> None:
                 f"Step {number} ('{step.method}') cannot run on an engine: {_why_not(step)}. Use "
                 "the engine 'memory', or leave the step out."
             )
-        if isinstance(step, Swap) and step.blocks != "joint":
-            raise InputError(
-                f"Step {number} ('swap') finds its blocks over all records; swap jointly, or use "
-                "the engine 'memory'."
-            )
 
 
 def run_step(step: Masker, course: Course) -> None:
@@ -174,20 +172,30 @@ def _way(step: Masker) -> _Way | None:
         return _by_redrawing
     if isinstance(step, Sample):
         return _by_sampling
-    if isinstance(step, (Microaggregate, RankSwap)):
-        return _by_chunks
-    if isinstance(step, Swap) and not step.informed and step.blocks == "joint":
+    in_blocks = isinstance(step, Swap) and step.blocks != "joint" and not step.informed
+    if isinstance(step, _IN_CHUNKS) and not in_blocks and not _compares(step):
         return _by_chunks
     return None
 
 
+_IN_CHUNKS = (Generalize, Microaggregate, RankSwap, Redraw, Swap)
+
+
+def _compares(step: Masker) -> bool:
+    """Whether models ask about more than a group by itself, so that chunks cannot satisfy them."""
+    asked = models_of(getattr(step, "models", None) or getattr(step, "groups_satisfy", None))
+    return any(
+        isinstance(model, (BetaLikeness, DeltaDisclosure, PopulationModel, TCloseness))
+        or (isinstance(model, KAnonymity) and model.of == "histories")
+        for model in asked
+    )
+
+
 def _why_not(step: Masker) -> str:
-    if isinstance(step, Generalize):
-        return "relaxed cuts and models of a population look at single records"
-    if isinstance(step, Swap) and not step.informed:
-        return "blocks by mutual information are found over all records; swap jointly"
+    if _compares(step):
+        return "it runs in chunks, and a model of it compares groups with all records"
     if isinstance(step, Swap):
-        return "swapping for informed intruders takes one column after the other over all records"
+        return "blocks by mutual information are found over all records; swap jointly"
     return "it looks at all records at once"
 
 
@@ -200,7 +208,7 @@ def _by_counts(step: Generalize | Suppress, course: Course) -> None:
         tally = course.tally(columns)
     except TooManyCombinations:
         in_boxes = isinstance(step, Generalize) and step.algorithm == "mondrian"
-        if not in_boxes or course.roles.unit_columns:
+        if not in_boxes or course.roles.unit_columns or _compares(step):
             raise
         _by_chunks(step, course)  # what Mondrian would cut first is cut first
         return
@@ -481,33 +489,61 @@ def _hashes_at(rows: Rows, function: InStrata) -> npt.NDArray[np.uint64]:
 def _by_chunks(step: Masker, course: Course) -> None:
     """Cut the rows by a tree that was made from a sample, and mask each chunk by itself.
 
-    Ranks that are near are near among all records, so for rank swapping chunks are drawn at random:
+    Ranks that are near are near among all records, so for swaps by rank chunks are drawn at random:
     a share of the ranks of such a chunk is that share of all ranks.
     """
     rows, stream = course.rows, SecretStream.from_state(None)
-    named: Sequence[str] | None = getattr(step, "columns", None)
-    columns = list(course.roles.quasi_identifiers if named is None else named)
-    seen = replace(rows, schema=rows.kinds(columns), hidden={})
-    sample = rows.engine.sample(seen, _SAMPLED, stream.derive("chunks"), course.total)
-    smallest = 2 * int(getattr(step, "k", 2))
-    tree = cuts_of(sample, columns, course.total, chunk=max(CHUNK, 4 * smallest))
+    touched, columns = _touched(step, course), _cut_by(step, course)
     number = len(course.records)
     texts = tuple(columns) if isinstance(step, Generalize) else ()
     function = InChunk(step, course.roles, stream.key_hex, number, texts)
     hidden = {**rows.hidden, f"{HIDDEN}{number}_chunk": pl.Int64()}
     if isinstance(step, Swap):
-        hidden |= {f"{HIDDEN}{number}_{what}_0": pl.Int64() for what in ("group", "source")}
+        blocks = range(len(touched) if step.informed else 1)
+        names = [f"{what}_{block}" for block in blocks for what in ("group", "source")]
+        hidden |= {f"{HIDDEN}{number}_{name}": pl.Int64() for name in names}
     schema = {**rows.schema, **dict.fromkeys(texts, pl.String())}
-    chunk_of: Function = ChunkOf(tree)
-    facts: dict[str, Any] = {"chunks": len(tree.cuts) + 1}
-    if isinstance(step, RankSwap):
+    if columns:
+        seen = replace(rows, schema=rows.kinds(columns), hidden={})
+        sample = rows.engine.sample(seen, _SAMPLED, stream.derive("chunks"), course.total)
+        smallest = 2 * int(getattr(step, "k", None) or 2)
+        tree = cuts_of(sample, columns, course.total, chunk=max(CHUNK, 4 * smallest))
+        chunk_of: Function = ChunkOf(tree)
+        facts: dict[str, Any] = {"chunks": len(tree.cuts) + 1}
+        facts |= _lost_at_cuts(step, sample, columns, tree)
+    else:
         facts = {"chunks": max(1, round(course.total / CHUNK)), "drawn": True}
         chunk_of = DrawnChunk(stream.derive("chunk of").key_hex, facts["chunks"])
-    else:
-        facts |= _lost_at_cuts(step, sample, columns, tree)
     course.rows = rows.engine.chunked(rows, chunk_of, function, schema, hidden)
     secrets = {"key": stream.key_hex, "randomness": stream.origin}
-    _record(step, course, touched=columns, secrets=secrets, facts=facts)
+    _record(step, course, touched=touched, secrets=secrets, facts=facts)
+
+
+def _touched(step: Masker, course: Course) -> list[str]:
+    """The columns that a step in chunks changes."""
+    named: Sequence[str] | None = getattr(step, "columns", None)
+    about_secrets = isinstance(step, Redraw) or (isinstance(step, Swap) and step.informed)
+    others = course.roles.sensitive if about_secrets else course.roles.quasi_identifiers
+    return list(named or others)
+
+
+def _cut_by(step: Masker, course: Course) -> list[str]:
+    """The columns by which rows are similar that are in one chunk; none where it is drawn.
+
+    Secrets are not among them: whoever knows a person would know the chunk, and so about the
+    secret. For redrawing, classes stay whole.
+    """
+    touched, quasi = _touched(step, course), list(course.roles.quasi_identifiers)
+    if isinstance(step, Redraw):
+        if not quasi:
+            raise InputError("Redraw needs quasi-identifiers on an engine: it draws by class.")
+        return quasi
+    if not isinstance(step, Swap) or not step.informed:
+        return [] if isinstance(step, RankSwap) else touched
+    if step.partition == "individual-ranking":
+        return []
+    known = [*quasi, *course.roles.sensitive]
+    return [name for name in known if name not in touched]
 
 
 def _lost_at_cuts(

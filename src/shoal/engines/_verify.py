@@ -17,7 +17,7 @@ from shoal.engines._engine import Engine, Rows, roles_on
 from shoal.engines._measures import Comparison, tally_before
 from shoal.engines._parts import OWNER, Sizes
 from shoal.engines._release import described_source, digest_of_parts
-from shoal.engines._swaps import even_crowd, swapped_crowd
+from shoal.engines._swaps import linked_crowd
 from shoal.errors import InputError, ReleaseError
 from shoal.models import discover_models
 from shoal.randomness import SecretStream
@@ -350,10 +350,9 @@ def _same_swap(
     tally: Table,
 ) -> Outcome:
     """What the groups and sources on record promise, counted again."""
-    protected, unit = tally.roles.quasi_identifiers, Roles.from_dict(audit.facts["roles"])
-    owners = [OWNER + name for name in unit.unit_columns]
-    found = swapped_crowd(_private(engine, audit), facts["methods"], protected, owners)
-    level = max(found, even_crowd(tally))
+    unit = Roles.from_dict(audit.facts["roles"]).unit
+    roles = _roles(facts).replacing(unit=unit)
+    level = linked_crowd(_private(engine, audit), facts["methods"], roles, tally)
     same = close(level, claim["measured"]) and level >= claim["required"]
     return same, f"required {claim['required']:g}, measured {level:g}"
 
