@@ -33,6 +33,8 @@ ROW = "__shoal_row"
 PART = 1 << 17
 #: What a column is called that a step leaves for the private half: of which group, from which row.
 HIDDEN = "__shoal_"
+#: What the name of a column of the private half begins with that says whose row it is.
+OWNER = "unit: "
 
 #: Rows as a frame, with their keys, as another frame. A function may say which columns it
 #: ``touches``, and whether it ``drops`` rows, so that what it leaves is asked for before it.

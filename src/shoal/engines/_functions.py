@@ -6,6 +6,8 @@ it is a secret of the release: it travels to the workers and is written nowhere.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from shoal.engines._engine import HIDDEN, PART, ROW, Function, as_frame, as_table
+from shoal.engines._engine import HIDDEN, OWNER, PART, ROW, Function, as_frame, as_table
 from shoal.errors import RequirementNotMet
 from shoal.kernels.arrays import Integers
 from shoal.masking import Masker
@@ -314,6 +316,38 @@ class Emptied:
 def without_owners(frame: pl.DataFrame, gone: pl.DataFrame) -> pl.DataFrame:
     """The rows without those of some persons or households."""
     return frame.join(gone, on=gone.columns, how="anti", nulls_equal=True, maintain_order="left")
+
+
+@dataclass(frozen=True)
+class Named:
+    """Add a first column with a secret name for the person of each row.
+
+    It is a hash under a key that is in the private half, of 80 bits, so that no two persons get one
+    name. Whose row it is stays beside it, hidden.
+    """
+
+    key: str
+    unit: tuple[str, ...]
+    called: str
+
+    @property
+    def hidden(self) -> dict[str, str]:
+        """What the columns of the unit are called afterwards."""
+        return {name: HIDDEN + OWNER + name for name in self.unit}
+
+    def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
+        persons = frame.select(self.unit).unique()
+        texts = persons.select(as_text(persons[name]) for name in self.unit)
+        key = bytes.fromhex(self.key)
+        names = [
+            "P" + hashlib.blake2b(json.dumps(one).encode(), digest_size=10, key=key).hexdigest()
+            for one in texts.iter_rows()
+        ]
+        named = persons.rename(self.hidden).with_columns(pl.Series(self.called, names))
+        beside = frame.rename(self.hidden).join(
+            named, on=list(self.hidden.values()), how="left", maintain_order="left"
+        )
+        return beside.select(self.called, *(n for n in beside.columns if n != self.called))
 
 
 @dataclass(frozen=True)

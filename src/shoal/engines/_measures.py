@@ -312,6 +312,8 @@ class Comparison:
         """What the values of each column that was made coarser were released as, with counts."""
         names = []
         for name in self.written.schema:
+            if name in self.roles.withheld or name not in self.rows.schema:
+                continue  # a pseudonym
             try:
                 before, after = self.column(name)
             except TooManyCombinations:

@@ -17,7 +17,7 @@ from typing import Any
 
 import polars as pl
 
-from shoal.engines._engine import Engine, Rows, TooManyCombinations, roles_on
+from shoal.engines._engine import OWNER, Engine, Rows, TooManyCombinations, roles_on
 from shoal.engines._measures import (
     SAMPLED,
     Comparison,
@@ -27,7 +27,7 @@ from shoal.engines._measures import (
     tally_before,
     tally_of,
 )
-from shoal.engines._parts import OWNER, parts_for
+from shoal.engines._parts import parts_for
 from shoal.engines._steps import Course, check_steps, run_step
 from shoal.engines._swaps import swap_claim
 from shoal.errors import (
@@ -42,7 +42,12 @@ from shoal.models import PrivacyModel
 from shoal.randomness import SecretStream
 from shoal.table import Roles, Table
 from shoal.workflow import Claim, Limit, Plan, Release
-from shoal.workflow._protect import refuse_unknown_owners, refuse_unless_all_hold
+from shoal.workflow._protect import (
+    refuse_nameless,
+    refuse_unknown_owners,
+    refuse_unless_all_hold,
+    warn_if_histories_stand_out,
+)
 from shoal.workflow._require import make_claim, told_claims, value_on_record
 from shoal.workflow.release._crowds import crowded_total
 from shoal.workflow.release._profile import ColumnProfile, class_size_profile, column_profile
@@ -150,6 +155,9 @@ def protect_on(
         run_step(step, course)
     _refuse_nothing(course)
     course.leave_homes()
+    public, names = course.roles.without(unit), SecretStream.from_state(None).derive("pseudonyms")
+    if plan.pseudonyms:
+        public = public.replacing(unit=[course.name_persons(names)])
     stage("Writing the parts", 0.5, 0.8)
     order = SecretStream.from_state(None).derive("row-order")
     engine.write(course.rows, workshop / "parts", order, parts_for(course.total, width))
@@ -176,12 +184,13 @@ def protect_on(
     records = course.records
     lost = [r.removed for r in records], [r.losing for r in records]
     claims = told_claims(claims, crowded_total(*lost))
-    _warn_about_columns_left(course)
+    _warn_about_columns_left(course, public)
+    if plan.pseudonyms:
+        warn_if_histories_stand_out(after, claims)
 
     def measuring(label: str, share: float) -> None:
         tell(label, 0.9 + 0.1 * share)
 
-    public = course.roles.without(unit)
     masked = LargeTable(public, dict(course.rows.schema), after.records, files, engine, tally=after)
     return LargeRelease(
         masked=masked,
@@ -201,6 +210,7 @@ def protect_on(
             requirements=[value_on_record(requirement) for requirement in plan.require],
             order=order.key_hex,
             engine=engine.name,
+            **({"pseudonyms": names.key_hex} if plan.pseudonyms else {}),
         ),
         workshop=workshop,
         closing=closing,
@@ -224,11 +234,12 @@ def check_plan(plan: Plan) -> Roles:
             "On an engine the plan says which columns identify people; name them under [roles] "
             "(shoal roles suggests some)."
         )
-    if plan.pseudonyms or plan.keep_order:
+    if plan.keep_order:
         raise InputError(
-            "Pseudonyms and rows in their first order are for tables in memory; leave "
-            "'pseudonyms' and 'keep_order' out of the plan, or use the engine 'memory'."
+            "Rows in their first order are for tables in memory; leave 'keep_order' out of the "
+            "plan, or use the engine 'memory'."
         )
+    refuse_nameless(plan, roles)
     check_steps(plan.steps)
     for requirement in plan.require:
         if isinstance(requirement, Limit):
@@ -294,12 +305,12 @@ def _claim(requirement: Any, both: Comparison, course: Course) -> Claim:
     return make_claim(requirement, both.after, None)
 
 
-def _warn_about_columns_left(course: Course) -> None:
+def _warn_about_columns_left(course: Course, public: Roles) -> None:
     touched = {name for record in course.records for name in record.touched}
     left = [
         name
         for name in course.rows.schema
-        if course.roles.of(name) in (None, "weight") and name not in touched
+        if public.of(name) in (None, "weight") and name not in touched
     ]
     if left:
         warnings.warn(

@@ -397,8 +397,9 @@ class Spark(Engine):
 
         Functions of batches take no column whose name has a dot.
         """
+        ours = [name for name in _kinds(rows) if name.startswith(HIDDEN) and name.isidentifier()]
         shown = [
-            self.quote(name) if name.startswith(HIDDEN) else f"{self.quote(name)} AS c{place}"
+            self.quote(name) if name in ours else f"{self.quote(name)} AS c{place}"
             for place, name in enumerate(_kinds(rows))
         ]
         return self.session.table(rows.name).selectExpr(*shown)

@@ -32,6 +32,7 @@ from shoal.engines._functions import (
     InStrata,
     Keys,
     Lost,
+    Named,
     Noise,
     Redrawn,
     Served,
@@ -110,6 +111,18 @@ class Course:
         pairs = self.rows.tally(self.owners, roles_on(self.roles, self.owners))
         frame: pl.DataFrame = pairs.frame
         return Together(tuple(self.owners), frame.with_columns(pl.Series(WHOLE, pairs.together)))
+
+    def name_persons(self, stream: SecretStream) -> str:
+        """Give each person a pseudonym, in a first column; what comes back is its name."""
+        unit = self.roles.unit_columns
+        called = unit[0] if len(unit) == 1 else "person"
+        while called in self.rows.schema:
+            called += "_"
+        function = Named(stream.key_hex, unit, called)
+        hidden = {function.hidden.get(n, n): kind for n, kind in self.rows.hidden.items()}
+        schema = {called: pl.String(), **self.rows.schema}
+        self.rows = self.rows.engine.mapped(self.rows, function, schema, hidden=hidden)
+        return called
 
     def leave_homes(self) -> None:
         """Forget of which household a row is: no claim and no measure asks for it."""

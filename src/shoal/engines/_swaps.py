@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.engines._engine import Rows
-from shoal.engines._parts import OWNER
+from shoal.engines._engine import OWNER, Rows
 from shoal.models import PrivacyModel
 from shoal.table import Roles, Table
 from shoal.workflow import Claim
