@@ -342,6 +342,46 @@ def test_persons(engine: EngineKind, tmp_path: Path) -> None:
         assert crowds["n"].min() == there.after.k
 
 
+_PEOPLE = [("duckdb", "full-domain"), ("duckdb", "mondrian"), ("duckdb", "persons")]
+_PEOPLE += [("spark", "full-domain")]
+
+
+@pytest.mark.parametrize(("engine", "name"), _PEOPLE, indirect=["engine"])
+def test_models_of_a_population(engine: EngineKind, name: str, tmp_path: Path) -> None:
+    """Counts beside counts: the table is a part of the population, which an engine counts too."""
+    owners = pl.Series(np.random.default_rng(3).integers(0, 1500, 3000))
+    everyone = people(3000).with_columns(patient=owners).drop("ill")
+    file = str(engine.folder / "everyone.parquet")
+    everyone.write_parquet(file)
+    frame = everyone.filter(pl.col("patient") < 500)
+    frame = frame.with_columns(people(len(frame))["ill"])
+    most = 1.0 if name == "persons" else 0.9
+    models = [sh.KMap(20, population=file), sh.DeltaPresence(most, population=file)]
+    step = sh.Generalize("full-domain", models=models, hierarchies=LEVELS, suppression_limit=0.1)
+    if name == "mondrian":
+        step = sh.Generalize("mondrian", k=5, models=models[:1])
+    roles = ROLES.replacing(insensitive=["born", "wage", "patient"], unit="row")
+    if name == "persons":
+        roles = ROLES.replacing(unit="patient")
+    if engine.name == "spark":
+        (found, _), (expected, _) = (
+            each.stepped(step, sh.Table(frame, roles)) for each in (engine, engine.other("memory"))
+        )
+        assert found.equals(expected.select(found.columns))
+        return
+    plan = sh.Plan([sh.Round(base=3, columns=["wage"]), step], require=models, roles=roles)
+    here = engine.other("memory").protect(frame, plan)
+    there = engine.protect(frame, plan)
+    released = engine.released(there)
+    assert rows_of(released) == rows_of(here.masked.frame.select(released.columns))
+    assert [c.measured for c in there.claims] == pytest.approx([c.measured for c in here.claims])
+    assert [c.sentence for c in there.claims] == [c.sentence for c in here.claims]
+    assert there.steps[1].parameters == here.steps[1].parameters
+    folder = there.save(tmp_path / "release")
+    assert sh.verify(folder).holds
+    assert "everyone" not in (folder / "public" / "release.json").read_text("utf-8")
+
+
 _NAMED = [(name, ["patient", "p.q"]) for name in ("memory", "duckdb", "spark")]
 
 

@@ -23,6 +23,7 @@ from shoal.engines._functions import Below
 from shoal.errors import DoesNotApply, InputError, ShoalError
 from shoal.kernels.arrays import Integers
 from shoal.measurement import MeasureInfo, Measurement
+from shoal.models import PopulationModel
 from shoal.models._sensitive_model import SensitiveModel
 from shoal.randomness import SecretStream
 from shoal.risk.linkage._distance_linkage import distance_links
@@ -524,10 +525,14 @@ def tally_of(
         own = roles_on(roles, names)
         return rows.tally(names, own, released=released, weight=released_weight(rows, roles))
     except TooManyCombinations:
-        about_values = [r for r in require if isinstance(r, SensitiveModel)]
-        if about_values or roles.unit_columns:
+        if _needs_combinations(require) or roles.unit_columns:
             raise
     return rows.crowds([name for name in names if name in roles.quasi_identifiers])
+
+
+def _needs_combinations(require: Sequence[Any]) -> bool:
+    """Whether the sizes of classes are not enough for what is required."""
+    return any(isinstance(asked, (PopulationModel, SensitiveModel)) for asked in require)
 
 
 def tally_before(rows: Rows, roles: Roles, require: Sequence[Any] = ()) -> tuple[Table, Assessment]:
@@ -540,7 +545,7 @@ def tally_before(rows: Rows, roles: Roles, require: Sequence[Any] = ()) -> tuple
         found = tally_of(rows, roles, require, released=False)
         return found, _assessed(found)
     except TooManyCombinations:
-        if any(isinstance(requirement, SensitiveModel) for requirement in require):
+        if _needs_combinations(require):
             raise
     sizes, classes = rows.histogram(roles.quasi_identifiers)
     name = HIDDEN + "size"  # no column of the rows is called so

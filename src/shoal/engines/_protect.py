@@ -11,7 +11,7 @@ import atexit
 import contextlib
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,7 @@ from shoal.errors import (
     quoted,
 )
 from shoal.masking import Progress, Secrets
-from shoal.models import PrivacyModel
+from shoal.models import PopulationModel, PrivacyModel
 from shoal.randomness import SecretStream
 from shoal.table import Roles, Table
 from shoal.workflow import Claim, Limit, Plan, Release
@@ -142,13 +142,13 @@ def protect_on(
         raise InputError("The source has no records.")
     width = _check_people(rows, roles, total)
     before, assessed = tally_before(rows, roles, plan.require)
-    for requirement in plan.require:
-        if isinstance(requirement, PrivacyModel):
-            requirement.check(before)
     unit, owners = list(roles.unit_columns), [*roles.unit_columns, *roles.household]
     left = rows.hide(owners).drop(roles.withheld)
     shown = roles.without([n for n in roles.withheld if n not in owners])
     course = Course(left, shown, total, counted=(left, before))
+    for requirement in plan.require:
+        if isinstance(requirement, PrivacyModel):
+            course.peopled(requirement).check(before)
     each = 0.4 / max(1, len(plan.steps))
     for number, step in enumerate(plan.steps):
         stage(f"Masking: {step.method}", 0.1 + each * number, 0.1 + each * (number + 1))
@@ -241,6 +241,12 @@ def check_plan(plan: Plan) -> Roles:
         )
     refuse_nameless(plan, roles)
     check_steps(plan.steps)
+    counted = any(isinstance(requirement, PopulationModel) for requirement in plan.require)
+    if counted and any(getattr(step, "relaxed", False) for step in plan.steps):
+        raise InputError(
+            "Relaxed boxes of single chunks do not tell whom of a population they hold; leave "
+            "'relaxed' out, or use the engine 'memory'."
+        )
     for requirement in plan.require:
         if isinstance(requirement, Limit):
             check_limit(requirement)
@@ -302,7 +308,8 @@ def _claim(requirement: Any, both: Comparison, course: Course) -> Claim:
     if requirement.bounds_links:
         records = list(course.records)
         return swap_claim(requirement, both.private, records, course.roles, both.after)
-    return make_claim(requirement, both.after, None)
+    claim = make_claim(course.peopled(requirement), both.after, None, served=course.covered)
+    return replace(claim, requirement=requirement)
 
 
 def _warn_about_columns_left(course: Course, public: Roles) -> None:

@@ -38,7 +38,7 @@ from shoal.engines._functions import (
     Served,
     Together,
 )
-from shoal.errors import InputError, ShoalWarning, UnprotectedColumnWarning
+from shoal.errors import InputError, ShoalWarning, UnprotectedColumnWarning, quoted
 from shoal.kernels.arrays import Integers
 from shoal.masking import (
     AddNoise,
@@ -58,7 +58,14 @@ from shoal.masking import (
 )
 from shoal.masking._sample import exact_fraction
 from shoal.masking.grouping._groups_satisfy import models_of
-from shoal.models import BetaLikeness, DeltaDisclosure, KAnonymity, PopulationModel, TCloseness
+from shoal.models import (
+    BetaLikeness,
+    DeltaDisclosure,
+    KAnonymity,
+    PopulationModel,
+    PrivacyModel,
+    TCloseness,
+)
 from shoal.randomness import SecretStream
 from shoal.table import Roles, Table
 from shoal.table.columns._frames import kind_of
@@ -86,6 +93,10 @@ class Course:
     counted: tuple[Rows, Table] | None = None
     #: The rows that a sample was drawn from, and how many steps came before it.
     drawn_from: tuple[Rows, int] | None = None
+    #: What the steps learned, as far as people of a population can be mapped by it.
+    fitted: list[Masker] = field(default_factory=list)
+    #: The populations that models name, counted.
+    people: dict[str, Table] = field(default_factory=dict)
 
     @property
     def population(self) -> Rows | None:
@@ -97,6 +108,33 @@ class Course:
         quasi = {*self.roles.quasi_identifiers}
         same = all(not step.removed and not quasi & {*step.touched} for step in later)
         return rows if same else None
+
+    def peopled(self, model: PrivacyModel) -> PrivacyModel:
+        """The model, with its population as combinations that the engine counted, once."""
+        if not isinstance(model, PopulationModel) or isinstance(model.population, Table):
+            return model
+        path = model.population
+        if path not in self.people:
+            rows = self.rows.engine.source(path)
+            quasi, unit = self.roles.quasi_identifiers, self.roles.unit_columns
+            lacking = [name for name in quasi if name not in rows.columns]
+            if lacking:
+                raise InputError(
+                    f"The population has no column {quoted(lacking)}; it needs all "
+                    "quasi-identifiers."
+                )
+            named = [*quasi, *unit] if {*unit} <= {*rows.columns} else list(quasi)
+            self.people[path] = rows.tally(named, roles_on(self.roles, named))
+        asked: Any = model  # each of these models is a dataclass; their base is not
+        found: PrivacyModel = replace(asked, population=self.people[path])
+        return found
+
+    def covered(self, people: Table) -> Table:
+        """People of a population, mapped as the steps mapped the table."""
+        for step in self.fitted:
+            if {*step.touched_} & {*people.columns}:
+                people = step.cover(people)
+        return people
 
     @property
     def owners(self) -> list[str]:
@@ -164,7 +202,13 @@ def run_step(step: Masker, course: Course) -> None:
         parameters = plain(step.changed_params(public=True), public=True)
         course.records.append(StepRecord(step.method, parameters))
         return
-    way(copy.copy(step), course)
+    step = copy.copy(step)
+    models = getattr(step, "models", None)
+    if isinstance(models, PrivacyModel):
+        step.set_params(models=course.peopled(models))
+    elif models is not None:
+        step.set_params(models=[course.peopled(model) for model in models])
+    way(step, course)
 
 
 _Way = Callable[[Any, Course], None]
@@ -241,6 +285,7 @@ def _by_counts(step: Generalize | Suppress, course: Course) -> None:
     )
     course.total -= step.removed_
     course.roles = course.roles.without(step.removed_columns_)
+    course.fitted.append(step)
     _record(step, course)
 
 
@@ -303,6 +348,7 @@ def _by_value(step: Masker, course: Course) -> None:
             skipped |= one.skipped_
             if one.touched_:
                 fitted.append(one)
+    course.fitted += fitted
     for one in fitted:
         one = one.without_records()
         changed = {name: kinds[name] for name in one.touched_}
