@@ -267,6 +267,25 @@ def test_what_chunks_cost_is_in_the_report(tmp_path: Path, monkeypatch) -> None:
     assert "chunks of similar records" in page
 
 
+def test_what_chunks_cost_is_told_neither_too_high_nor_too_low(monkeypatch) -> None:
+    """Samples whose rows lie in order, against what all rows give."""
+    monkeypatch.setattr(_steps, "_LEAST", 200)
+    draw = np.random.default_rng(2)
+    rows = np.sort(draw.normal(size=(24_000, 3)), axis=0)[:, :1] + draw.normal(size=(24_000, 3))
+    frame = pl.DataFrame({name: rows[:, place] for place, name in enumerate("xyz")})
+    frame = frame.select(pl.all() / pl.all().std())
+    tree = _steps.cuts_of(frame, frame.columns, len(frame), chunk=3000)
+    truth = _steps._lost_in(frame, 8, 5)
+    samples = [frame.gather_every(8, offset) for offset in range(4)]
+    told = [
+        _steps._lost_at_cuts(sh.Microaggregate(5), some, some.columns, tree, len(frame))
+        for some in samples
+    ]
+    found = float(np.mean([one["extra_loss"] for one in told]))
+    assert found == pytest.approx(truth, rel=0.4)
+    assert abs(found - truth) < abs(np.mean([_steps._lost_in(s, 8, 5) for s in samples]) - truth)
+
+
 def test_a_limit_that_is_too_small_or_no_size(source: Path) -> None:
     for limit in ("1MB", "a lot", "-2GB"):
         asked = plan(sh.Round(base=5), engine=EngineSettings(memory_limit=limit))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -569,7 +570,7 @@ def _by_chunks(step: Masker, course: Course) -> None:
         tree = cuts_of(sample, columns, course.total, chunk=max(CHUNK, 4 * smallest))
         chunk_of: Function = ChunkOf(tree)
         facts: dict[str, Any] = {"chunks": len(tree.cuts) + 1}
-        facts |= _lost_at_cuts(step, sample, columns, tree)
+        facts |= _lost_at_cuts(step, sample, columns, tree, course.total)
     else:
         facts = {"chunks": max(1, round(course.total / CHUNK)), "drawn": True}
         chunk_of = DrawnChunk(stream.derive("chunk of").key_hex, facts["chunks"])
@@ -606,26 +607,36 @@ def _cut_by(step: Masker, course: Course) -> list[str]:
 
 
 def _lost_at_cuts(
-    step: Masker, sample: pl.DataFrame, columns: Sequence[str], tree: Tree
+    step: Masker, sample: pl.DataFrame, columns: Sequence[str], tree: Tree, total: int
 ) -> dict[str, float]:
     """How much more is lost with chunks than without, measured on a sample.
 
     Of numbers the squared error is lost, in standard deviations, of other values each that changes.
-
-    A chunk of the sample has fewer rows than one of the table, so that this is rather too much.
+    A chunk of the sample has fewer rows than one of the table, and so loses more: a power of its
+    rows, which a smaller sample tells.
     """
     if not tree.cuts or not isinstance(step, (Microaggregate, Swap)):
         return {}
     some = sample.select(_in_deviations(sample[name]) for name in columns)
+    some = some[SecretStream.public("chunks").permutation(some.height)]  # the first ones are any
     if not all(kind.is_float() for kind in some.schema.values()):
         some = some.head(_TRIED)
-    chunk = max(_LEAST, some.height // (len(tree.cuts) + 1))
-    cuts = cuts_of(some, columns, some.height, chunk=chunk)
+    chunks = min(len(tree.cuts) + 1, max(2, some.height // _LEAST))
+    more = _lost_in(some, chunks, step.k)
+    rows, held = total / (len(tree.cuts) + 1), some.height / chunks
+    if rows > 2 * held and more > 0:
+        less = _lost_in(some.head(some.height // 4), chunks, step.k)
+        more *= min(1.0, (more / less) ** math.log(rows / held, 4)) if less > 0 else 1.0
+    return {"extra_loss": round(max(0.0, more), 3)}
+
+
+def _lost_in(some: pl.DataFrame, chunks: int, k: int) -> float:
+    """How much more groups lose in so many chunks than in one."""
+    whole = _lost_in_groups(some, k)
+    cuts = cuts_of(some, some.columns, some.height, chunk=some.height // chunks)
     places = pl.Series(HIDDEN + "chunk", cuts.chunks(some))
     parts = some.with_columns(places).partition_by(places.name, include_key=False)
-    whole = _lost_in_groups(some, step.k)
-    more = sum(_lost_in_groups(part, step.k) for part in parts) / whole - 1 if whole else 0.0
-    return {"extra_loss": round(max(0.0, more), 3)}
+    return sum(_lost_in_groups(part, k) for part in parts) / whole - 1 if whole else 0.0
 
 
 def _in_deviations(column: pl.Series) -> pl.Expr:
