@@ -117,6 +117,7 @@ def test_models_that_count_are_known() -> None:
         "beta_likeness",
         "delta_disclosure",
         "delta_presence",
+        "differential_privacy",
         "k_anonymity",
         "k_map",
         "l_diversity",

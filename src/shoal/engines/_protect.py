@@ -38,9 +38,10 @@ from shoal.errors import (
     quoted,
 )
 from shoal.masking import Progress, Secrets
-from shoal.models import PopulationModel, PrivacyModel
+from shoal.masking.grouping._groups_satisfy import models_of
+from shoal.models import DifferentialPrivacy, PopulationModel, PrivacyModel
 from shoal.randomness import SecretStream
-from shoal.table import Roles, Table
+from shoal.table import OTHER, Roles, Table
 from shoal.workflow import Claim, Limit, Plan, Release
 from shoal.workflow._protect import (
     refuse_nameless,
@@ -165,6 +166,8 @@ def protect_on(
     stage("Verifying what the plan requires", 0.8, 0.9)
     written = engine.read(files)
     after = _written_tally(course, written, workshop, plan)
+    covered = {*written.columns} == {*course.roles.quasi_identifiers}
+    after = after.on_course(course.past if covered else OTHER)
     kept = sorted((workshop / "parts" / "private").iterdir())
     both = Comparison(
         rows,
@@ -210,6 +213,7 @@ def protect_on(
             requirements=[value_on_record(requirement) for requirement in plan.require],
             order=order.key_hex,
             engine=engine.name,
+            course=after.course.to_dict(),
             **({"pseudonyms": names.key_hex} if plan.pseudonyms else {}),
         ),
         workshop=workshop,
@@ -223,7 +227,16 @@ def _checked(rows: Rows, plan: Plan) -> Roles:
     absent = [name for _, name in roles.items() if name not in rows.columns]
     if absent:
         raise RolesError(f"The source has no column {quoted(absent)}, which the roles name.")
+    empty = Table(pl.DataFrame(schema=dict(rows.schema))).with_roles(roles, released=True)
+    for model in _private_models(plan):
+        model.check(empty)
     return roles
+
+
+def _private_models(plan: Plan) -> list[DifferentialPrivacy]:
+    """The models that ask about every column of a release."""
+    asked = [*plan.require, *(m for s in plan.steps for m in models_of(getattr(s, "models", None)))]
+    return [model for model in asked if isinstance(model, DifferentialPrivacy)]
 
 
 def check_plan(plan: Plan) -> Roles:
@@ -241,6 +254,11 @@ def check_plan(plan: Plan) -> Roles:
         )
     refuse_nameless(plan, roles)
     check_steps(plan.steps)
+    if _private_models(plan) and (roles.unit_columns or roles.household):
+        raise InputError(
+            f"{DifferentialPrivacy.title} is proved for records that are drawn one by one; make "
+            "one record of each person first, and leave 'unit' and 'household' out of the roles."
+        )
     counted = any(isinstance(requirement, PopulationModel) for requirement in plan.require)
     if counted and any(getattr(step, "relaxed", False) for step in plan.steps):
         raise InputError(

@@ -57,6 +57,7 @@ from shoal.masking import (
     Swap,
     TopBottomCode,
 )
+from shoal.masking._base import StepLog
 from shoal.masking._sample import exact_fraction
 from shoal.masking.grouping._groups_satisfy import models_of
 from shoal.models import (
@@ -68,7 +69,8 @@ from shoal.models import (
     TCloseness,
 )
 from shoal.randomness import SecretStream
-from shoal.table import Roles, Table
+from shoal.table import OTHER, Roles, Table
+from shoal.table import Course as Past
 from shoal.table.columns._frames import kind_of
 from shoal.workflow import StepRecord
 from shoal.workflow._require import plain
@@ -98,6 +100,8 @@ class Course:
     fitted: list[Masker] = field(default_factory=list)
     #: The populations that models name, counted.
     people: dict[str, Table] = field(default_factory=dict)
+    #: What was done to the rows, as far as differential privacy asks.
+    past: Past = field(default_factory=Past)
 
     @property
     def population(self) -> Rows | None:
@@ -174,8 +178,8 @@ class Course:
         names = [*columns, *(n for n in self.owners if n not in columns)]
         known, self.counted = self.counted, None
         if known is not None and known[0] is self.rows and {*known[1].columns} == {*names}:
-            return known[1]
-        return self.rows.tally(names, roles_on(self.roles, names))
+            return known[1].on_course(self.past)
+        return self.rows.tally(names, roles_on(self.roles, names)).on_course(self.past)
 
 
 def check_steps(steps: Sequence[Masker]) -> None:
@@ -287,7 +291,7 @@ def _by_counts(step: Generalize | Suppress, course: Course) -> None:
     course.total -= step.removed_
     course.roles = course.roles.without(step.removed_columns_)
     course.fitted.append(step)
-    _record(step, course)
+    _record(step, course, past=masked.course)
 
 
 def _kind(masked: Table, name: str) -> pl.DataType:
@@ -483,7 +487,9 @@ def _by_sampling(step: Sample, course: Course) -> None:
     before, course.total = course.total, course.rows.count()
     losing = _persons_losing(rows, function, course, before)
     secrets = {"key": stream.key_hex, "randomness": stream.origin}
-    _record(step, course, removed=before - course.total, losing=losing, secrets=secrets)
+    past = step._course(course.past, StepLog(private=Secrets(secrets)))
+    removed = before - course.total
+    _record(step, course, removed=removed, losing=losing, secrets=secrets, past=past)
 
 
 def _bound_of(
@@ -676,8 +682,10 @@ def _record(
     losing: int | None = None,
     secrets: Mapping[str, Any] | None = None,
     facts: Mapping[str, Any] | None = None,
+    past: Past = OTHER,
 ) -> None:
     """What the step did, as a plan records it in memory."""
+    course.past = past
     gone = step.removed_ if removed is None and hasattr(step, "removed_") else removed or 0
     course.records.append(
         StepRecord(

@@ -21,7 +21,7 @@ from shoal.engines._swaps import linked_crowd
 from shoal.errors import InputError, ReleaseError
 from shoal.models import discover_models
 from shoal.randomness import SecretStream
-from shoal.table import Roles, Table
+from shoal.table import Course, Roles, Table
 from shoal.workflow import Assessment, Limit, Verification
 from shoal.workflow._assess import asked_by_name, assess_release
 from shoal.workflow._require import discover_all_measures, requirement_from
@@ -219,6 +219,8 @@ def _check_data(
     tally = checks.read("combinations", lambda: _tally(place, facts, written, roles, audit))
     if tally is None:
         return
+    if audit is not None:
+        tally = _with_course(tally, written, audit)
     checks.run("class sizes counted twice", lambda: _same_counts(written, roles, tally, facts))
     both = None
     if source is not None and audit is not None:
@@ -286,6 +288,13 @@ def _tally(
         return written.tally(names, roles_on(roles, names), weight=weight)
     except TooManyCombinations:
         return written.crowds(roles.quasi_identifiers)
+
+
+def _with_course(tally: Table, written: Rows, audit: PartsAudit) -> Table:
+    """The tally as of a table that was made as the audit says, if it has every column."""
+    said = audit.facts.get("course")
+    covered = {*written.columns} == {*tally.roles.quasi_identifiers}
+    return tally.on_course(Course(**said)) if said is not None and covered else tally
 
 
 def _private(engine: Engine, audit: PartsAudit) -> Rows:
