@@ -14,7 +14,7 @@ import polars as pl
 
 import shoal as sh
 from shoal.engines._engine import ROW, Engine
-from shoal.engines._steps import Course, check_steps, run_step
+from shoal.engines.steps import Course, check_steps, run_step
 from shoal.masking import Masker
 from shoal.randomness import SecretStream
 from shoal.workflow import EngineSettings, Release, StepRecord

@@ -7,6 +7,8 @@ on one that has all that is awkward.
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
+import json
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -17,11 +19,12 @@ import polars as pl
 import pytest
 
 import shoal as sh
-from shoal.engines import _steps, assess
+from shoal.engines import assess
 from shoal.engines._engine import ROW
-from shoal.engines._steps import check_steps
+from shoal.engines.steps import Course, _chunked, check_steps
 from shoal.errors import InputError, RequirementNotMet, RolesError, ShoalError
 from shoal.masking import Masker
+from shoal.randomness import SecretStream
 from shoal.workflow._require import discover_all_measures, make_claim
 
 from ..contracts.model_examples import KNOWN_MODELS, MODELS, with_secret
@@ -174,7 +177,7 @@ def _in_chunks(engine: EngineKind, step: Masker, table: sh.Table) -> pl.DataFram
 
 @pytest.fixture
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_steps, "CHUNK", 600)
+    monkeypatch.setattr(_chunked, "CHUNK", 600)
 
 
 each_engine = pytest.mark.parametrize("engine", ["duckdb", "spark"], indirect=True)
@@ -187,7 +190,7 @@ def test_relaxed_boxes(engine: EngineKind, monkeypatch: pytest.MonkeyPatch) -> N
         found, _ = engine.stepped(step, table)
         expected, _ = engine.other("memory").stepped(step, table)
         assert rows_of(found.select(expected.columns)) == rows_of(expected)
-    monkeypatch.setattr(_steps, "CHUNK", 600)
+    monkeypatch.setattr(_chunked, "CHUNK", 600)
     cut = _in_chunks(engine, step, table)
     sizes = cut.group_by(QUASI).len()["len"]
     assert sizes.min() >= 20  # type: ignore[operator]
@@ -406,11 +409,10 @@ def test_models_of_a_population(engine: EngineKind, name: str, tmp_path: Path) -
     assert "everyone" not in (folder / "public" / "release.json").read_text("utf-8")
 
 
-_NAMED = [(name, ["patient", "p.q"]) for name in ("memory", "duckdb", "spark")]
-
-
 @pytest.mark.parametrize(
-    ("engine", "unit"), [*_NAMED, ("duckdb", ["patient"])], indirect=["engine"]
+    ("engine", "unit"),
+    [("memory", ["patient", "p.q"]), ("duckdb", ["patient", "p.q"]), ("duckdb", ["patient"])],
+    indirect=["engine"],
 )
 def test_pseudonyms(engine: EngineKind, unit: list[str], tmp_path: Path) -> None:
     """Each person has one that no other has, and only the private half tells whose it is."""
@@ -444,6 +446,26 @@ def test_pseudonyms(engine: EngineKind, unit: list[str], tmp_path: Path) -> None
         private = pl.read_parquet(folder / "private" / "records" / "*.parquet")
         pairs = private.select(pl.col("^unit: .*$")).with_columns(named[called]).unique()
         assert len(pairs) == named[called].n_unique() == pairs["unit: patient"].n_unique()
+
+
+@each_engine
+def test_pseudonyms_are_hashes_under_a_key(engine: EngineKind) -> None:
+    """The same wherever they are made, and others under another key."""
+    owners = pl.Series(np.random.default_rng(3).integers(0, 90, 300))
+    frame = people(300).with_columns(pl.lit("x").alias("p.q"), patient=owners)
+    roles = ROLES.replacing(unit=["patient", "p.q"])
+    with engine.running() as running:
+        rows = running.source(engine.written(frame)).hide(roles.unit_columns)
+        found = []
+        for key in ("2a", "2b"):
+            course = Course(rows, roles, len(frame))
+            assert course.name_persons(SecretStream.from_key_hex(key * 32)) == "person"
+            found.append(running.collected(course.rows).sort(ROW)["person"])
+    text = json.dumps(["7", "x"]).encode()
+    known = "P" + hashlib.blake2b(text, digest_size=10, key=bytes.fromhex("2a" * 32)).hexdigest()
+    assert (found[0] == known).equals(owners == 7)
+    assert found[0].n_unique() == found[1].n_unique() == owners.n_unique()
+    assert not (found[0] == found[1]).any()
 
 
 def test_rows_of_nobody_are_refused(engine: EngineKind) -> None:

@@ -10,8 +10,9 @@ import polars as pl
 import pytest
 
 import shoal as sh
-from shoal.engines import _steps, assess
+from shoal.engines import assess
 from shoal.engines._engine import ROW
+from shoal.engines.steps import _chunked
 from shoal.errors import InputError
 
 from .kinds import EngineKind
@@ -50,14 +51,14 @@ def saved(step: sh.Swap, source: Path, folder: Path, require: tuple = ()) -> pl.
 
 
 def test_groups_of_persons_in_each_chunk(source, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(_steps, "CHUNK", 800)
+    monkeypatch.setattr(_chunked, "CHUNK", 800)
     found = saved(sh.Microaggregate(5), source, tmp_path, (sh.KAnonymity(5),))
     crowds = found.group_by(QUASI).agg(pl.col(OWNER).n_unique().alias("n"))
     assert crowds["n"].min() >= 5
 
 
 def test_a_swap_hides_each_person_among_k(frame, source, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(_steps, "CHUNK", 800)
+    monkeypatch.setattr(_chunked, "CHUNK", 800)
     found = saved(sh.Swap(k=4), source, tmp_path, (sh.ProbabilisticKAnonymity(4),))
     groups = ["0_chunk", "0_group_0"]
     shares = (
@@ -112,12 +113,17 @@ STRATA = sh.Roles(quasi_identifiers=["Wohn ort", "member"], target="ill")
 
 
 @pytest.mark.parametrize(
-    ("engine", "strategy"),
-    [("duckdb", "stratified"), ("duckdb", "balanced"), ("spark", "balanced")],
+    ("engine", "strategy", "quasi"),
+    [
+        ("duckdb", "stratified", STRATA.quasi_identifiers),
+        ("duckdb", "balanced", STRATA.quasi_identifiers),
+        ("duckdb", "balanced", ()),
+        ("spark", "balanced", STRATA.quasi_identifiers),
+    ],
     indirect=["engine"],
 )
-def test_strata_are_drawn_as_in_memory(strategy: str, frame, engine: EngineKind) -> None:
-    table = sh.Table(frame.drop("patient"), STRATA)
+def test_strata_are_drawn_as_in_memory(strategy: str, quasi, frame, engine: EngineKind) -> None:
+    table = sh.Table(frame.drop("patient"), STRATA.replacing(quasi_identifiers=quasi))
     step = sh.Sample(fraction=0.37, strategy=strategy)
     found, record = engine.stepped(step, table)
     expected, known = engine.other("memory").stepped(step, table, record.private["key"])
@@ -203,7 +209,7 @@ def test_how_many_rows_one_person_lost_is_not_told(frame, tmp_path) -> None:
 
 
 def test_ranks_are_swapped_as_far_as_in_memory(frame, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(_steps, "CHUNK", 500)
+    monkeypatch.setattr(_chunked, "CHUNK", 500)
     plain = frame.drop("patient").with_columns(wage=pl.col("wage").fill_null(1.0))
     roles = sh.Roles(quasi_identifiers=["wage"], insensitive=plain.drop("wage").columns)
     plan = sh.Plan([sh.RankSwap(percent=10)], roles=roles)

@@ -21,8 +21,8 @@ import pytest
 import shoal as sh
 from shoal.engines import _measures
 from shoal.engines._engine import HIDDEN, ROW, Rows
-from shoal.engines._functions import Noise, Redrawn
 from shoal.engines._protect import LargeRelease, protect_on
+from shoal.engines.steps._functions import Noise, Redrawn
 from shoal.errors import InputError, ReadError, ReleaseError, RequirementNotMet
 from shoal.workflow import EngineSettings, protect
 
@@ -125,7 +125,7 @@ def test_noise_and_categories_are_drawn_alike_in_any_number_of_tasks(spark, sess
 
 
 def test_groups_hold_in_every_chunk(spark, table, tmp_path, monkeypatch):
-    monkeypatch.setattr("shoal.engines._steps.CHUNK", 500)
+    monkeypatch.setattr("shoal.engines.steps._chunked.CHUNK", 500)
     monkeypatch.setattr("shoal.engines._parts.ROWS_OF_A_PART", 1000)
     plan = sh.Plan(
         [sh.Microaggregate(k=5, columns=["age"]), sh.Swap(k=5, columns=["amount"])], roles=ROLES

@@ -342,7 +342,7 @@ class Engine(ABC):
 
     def sample(self, rows: Rows, number: int, order: SecretStream, total: int) -> pl.DataFrame:
         """About so many rows, those with the least keyed hashes, with their keys."""
-        from shoal.engines._functions import Below
+        from shoal.engines.steps._functions import Below
 
         share = 1 << 64 if number >= total else int((1 << 64) * (number / total))
         return self.drawn(rows, Below(order.key_hex, share)).sort(ROW)

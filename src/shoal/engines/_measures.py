@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 
 from shoal.engines._engine import HIDDEN, ROW, Rows, TooManyCombinations, as_table, roles_on
-from shoal.engines._functions import Below
+from shoal.engines.steps._functions import Below
 from shoal.errors import DoesNotApply, InputError, ShoalError, quoted
 from shoal.kernels.arrays import Integers
 from shoal.measurement import MeasureInfo, Measurement

@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from shoal.engines._engine import HIDDEN, OWNER, ROW
-from shoal.engines._functions import Keys
+from shoal.engines.steps._functions import Keys
 from shoal.kernels.arrays import Integers
 from shoal.randomness import SecretStream
 from shoal.table import Table

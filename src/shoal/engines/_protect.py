@@ -28,8 +28,8 @@ from shoal.engines._measures import (
     tally_of,
 )
 from shoal.engines._parts import parts_for
-from shoal.engines._steps import Course, check_steps, run_step
 from shoal.engines._swaps import swap_claim
+from shoal.engines.steps import Course, check_steps, run_step
 from shoal.errors import (
     InputError,
     RequirementNotMet,
