@@ -6,13 +6,15 @@ the tally, since it would take a combination for a record.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
 
 from shoal import Roles, Table
 from shoal.errors import InputError
-from shoal.models import KAnonymity
+from shoal.models import KAnonymity, PopulationModel
 from shoal.workflow._assess import assess_release
 from shoal.workflow._require import discover_all_measures, make_claim
 
@@ -87,6 +89,18 @@ def test_models(example, both: tuple[Table, Table]) -> None:
     assert (other.holds, other.sentence) == (one.holds, one.sentence)
 
 
+_OF_PEOPLE = [one for one in MODELS if issubclass(KNOWN_MODELS[one.model], PopulationModel)]
+
+
+@pytest.mark.parametrize("example", _OF_PEOPLE, ids=lambda example: example.id)
+def test_a_population_may_be_a_tally_too(example, both: tuple[Table, Table]) -> None:
+    model = example.make(both[0])
+    counted = replace(model, population=_tally(model.people()))
+    one, other = make_claim(model, both[0], None), make_claim(counted, both[1], None)
+    assert other.measured == pytest.approx(one.measured, rel=1e-12)
+    assert (other.holds, other.sentence) == (one.holds, one.sentence)
+
+
 def test_histories(both: tuple[Table, Table]) -> None:
     table, tally = both
     model = KAnonymity(2, of="histories")
@@ -102,7 +116,10 @@ def test_models_that_count_are_known() -> None:
         "average_risk",
         "beta_likeness",
         "delta_disclosure",
+        "delta_presence",
+        "differential_privacy",
         "k_anonymity",
+        "k_map",
         "l_diversity",
         "population_uniqueness",
         "t_closeness",

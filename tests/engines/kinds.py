@@ -14,8 +14,9 @@ import polars as pl
 
 import shoal as sh
 from shoal.engines._engine import ROW, Engine
-from shoal.engines._steps import Course, check_steps, run_step
+from shoal.engines.steps import Course, check_steps, run_step
 from shoal.masking import Masker
+from shoal.randomness import SecretStream
 from shoal.workflow import EngineSettings, Release, StepRecord
 
 
@@ -54,17 +55,29 @@ class EngineKind:
             return release.masked.frame
         return pl.read_parquet(release.masked.files)  # type: ignore[attr-defined]
 
-    def stepped(self, step: Masker, table: sh.Table) -> tuple[pl.DataFrame, StepRecord]:
-        """The rows after a step, in their first order with their keys, and what it recorded."""
-        withheld = table.roles.withheld
+    def stepped(
+        self, step: Masker, table: sh.Table, key: str | None = None
+    ) -> tuple[pl.DataFrame, StepRecord]:
+        """The rows after a step, in their first order with their keys, and what it recorded.
+
+        With the ``key`` of a draw, memory draws the same.
+        """
+        roles, withheld = table.roles, table.roles.withheld
         if self.name == "memory":
-            masked, records = sh.Plan([step]).apply(table.drop(withheld))
+            if key is None:
+                masked, (record,) = sh.Plan([step]).apply(table.drop(withheld))
+            else:
+                stream = SecretStream.from_key_hex(key)
+                masked = step.fit_transform(table.drop(withheld), stream=stream)
+                record = StepRecord(step.method, {}, removed=step.removed_, losing=step.losing_)
             keyed = masked.frame.with_columns(pl.Series(ROW, np.array(masked.row_key)))
-            return keyed.sort(ROW), records[-1]
-        check_steps([step], table.roles)
+            return keyed.sort(ROW), record
+        check_steps([step])
+        owners = [*roles.unit_columns, *roles.household]
         with self.running() as running:
-            rows = running.source(self.written(table.frame)).drop(withheld)
-            course = Course(rows, table.roles.without(withheld), len(table))
+            rows = running.source(self.written(table.frame)).hide(owners).drop(withheld)
+            left = roles.without([name for name in withheld if name not in owners])
+            course = Course(rows, left, len(table))
             run_step(step, course)
             shown = running.collected(course.rows).sort(ROW).select(ROW, *course.rows.columns)
             return shown, course.records[-1]

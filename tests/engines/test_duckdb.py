@@ -13,9 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal as sh
-from shoal.engines import _steps, chosen_engine
+from shoal.engines import chosen_engine
 from shoal.engines._duckdb import DuckDb
 from shoal.engines._engine import HIDDEN
+from shoal.engines.steps import _chunked
 from shoal.errors import InputError, RequirementNotMet, RolesError, VerificationFailed
 from shoal.workflow import EngineSettings
 from shoal.workflow import protect as in_memory
@@ -57,7 +58,8 @@ def test_persons_with_several_rows_are_named(tmp_path: Path) -> None:
 
 def test_chance_depends_on_keys_only(frame: pl.DataFrame, tmp_path: Path, monkeypatch) -> None:
     """However the rows are batched, a row draws the same numbers: a part is its unit."""
-    from shoal.engines import _duckdb, _functions
+    from shoal.engines import _duckdb
+    from shoal.engines.steps import _functions, _values
 
     monkeypatch.setattr("shoal.randomness._entropy", lambda length: bytes(range(length)))
     asked = plan(
@@ -67,7 +69,7 @@ def test_chance_depends_on_keys_only(frame: pl.DataFrame, tmp_path: Path, monkey
     )
     found = []
     for name, part in (("one", 512), ("other", 512), ("another", 256)):
-        for module in (_duckdb, _functions, _steps):
+        for module in (_duckdb, _functions, _values):
             monkeypatch.setattr(module, "PART", part)
         (tmp_path / name).mkdir()
         source = written(frame, tmp_path / name, files=1)
@@ -79,7 +81,7 @@ def test_chance_depends_on_keys_only(frame: pl.DataFrame, tmp_path: Path, monkey
 
 
 def test_chunks(frame: pl.DataFrame, source: Path, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(_steps, "CHUNK", 400)
+    monkeypatch.setattr(_chunked, "CHUNK", 400)
     numbers = plan(
         sh.Microaggregate(5, columns=["alter", "wage"]),
         roles=sh.Roles(quasi_identifiers=["alter", "wage"], insensitive=["ill", "born", "member"]),
@@ -100,7 +102,7 @@ def _new(folder: Path) -> Path:
 
 
 def test_swapping_in_chunks(frame: pl.DataFrame, source: Path, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(_steps, "CHUNK", 400)
+    monkeypatch.setattr(_chunked, "CHUNK", 400)
     asked = plan(sh.Swap(5), require=[sh.ProbabilisticKAnonymity(5)])
     release = sh.protect(source, asked, engine="duckdb")
     assert release.claims[0].measured >= 5
@@ -238,7 +240,7 @@ def test_combinations_that_do_not_fit(source: Path, tmp_path: Path, monkeypatch)
     asked = PLANS["mondrian"]
     whole = sh.protect(source, asked, engine="duckdb")
     monkeypatch.setattr(_engine, "MOST_COMBINATIONS", 300)
-    monkeypatch.setattr(_steps, "CHUNK", 700)
+    monkeypatch.setattr(_chunked, "CHUNK", 700)
     cut = sh.protect(source, asked, engine="duckdb")
     assert cut.steps[0].facts["chunks"] > 1
     assert cut.claims[0].measured >= 10
@@ -254,8 +256,8 @@ def test_combinations_that_do_not_fit(source: Path, tmp_path: Path, monkeypatch)
 
 
 def test_what_chunks_cost_is_in_the_report(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(_steps, "CHUNK", 400)
-    monkeypatch.setattr(_steps, "_LEAST", 1000)
+    monkeypatch.setattr(_chunked, "CHUNK", 400)
+    monkeypatch.setattr(_chunked, "_LEAST", 1000)
     draw = np.random.default_rng(2)
     frame = pl.DataFrame({"x": draw.normal(size=3000), "y": draw.normal(size=3000)})
     roles = sh.Roles(quasi_identifiers=["x", "y"])
@@ -265,6 +267,25 @@ def test_what_chunks_cost_is_in_the_report(tmp_path: Path, monkeypatch) -> None:
     folder = release.save(tmp_path / "release")
     page = (folder / "public" / "report.html").read_text("utf-8")
     assert "chunks of similar records" in page
+
+
+def test_what_chunks_cost_is_told_neither_too_high_nor_too_low(monkeypatch) -> None:
+    """Samples whose rows lie in order, against what all rows give."""
+    monkeypatch.setattr(_chunked, "_LEAST", 200)
+    draw = np.random.default_rng(2)
+    rows = np.sort(draw.normal(size=(24_000, 3)), axis=0)[:, :1] + draw.normal(size=(24_000, 3))
+    frame = pl.DataFrame({name: rows[:, place] for place, name in enumerate("xyz")})
+    frame = frame.select(pl.all() / pl.all().std())
+    tree = _chunked.cuts_of(frame, frame.columns, len(frame), chunk=3000)
+    truth = _chunked._lost_in(frame, 8, 5)
+    samples = [frame.gather_every(8, offset) for offset in range(4)]
+    told = [
+        _chunked._lost_at_cuts(sh.Microaggregate(5), some, some.columns, tree, len(frame))
+        for some in samples
+    ]
+    found = float(np.mean([one["extra_loss"] for one in told]))
+    assert found == pytest.approx(truth, rel=0.4)
+    assert abs(found - truth) < abs(np.mean([_chunked._lost_in(s, 8, 5) for s in samples]) - truth)
 
 
 def test_a_limit_that_is_too_small_or_no_size(source: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import shoal as sh
 from shoal.engines import _measures, assess
-from shoal.errors import InputError, RequirementNotMet
+from shoal.errors import DoesNotApply, InputError, RequirementNotMet
 from shoal.measurement import Measurement
 from shoal.workflow import Limit
 from shoal.workflow import protect as in_memory
@@ -122,9 +122,63 @@ def test_who_is_in_a_sample(unit: str, frame: pl.DataFrame, tmp_path: Path) -> N
         assert 0.4 <= there.after["certainty"].value <= 1
 
 
+ROUNDED = sh.Round(base=400, columns=["wage"])
+
+
+@pytest.mark.parametrize("step", [COARSER, sh.Generalize("mondrian", k=8), ROUNDED])
+@pytest.mark.parametrize("unit", ["row", "patient"])
+def test_attacks_on_single_records(
+    unit: str, step: sh.Masker, frame: pl.DataFrame, tmp_path: Path, monkeypatch
+) -> None:
+    """Whom conditions fit is counted among all, so that memory finds the same persons."""
+    owners = pl.Series(np.random.default_rng(3).integers(0, 900, len(frame)))
+    left = ["born", *(["patient"] if unit == "row" else [])]
+    more = ["wage"] if step is ROUNDED else []
+    left += [name for name in ("wage",) if name not in more]
+    roles = ROLES.replacing(unit=unit, insensitive=left, quasi_identifiers=[*QUASI, *more])
+    whole = frame.with_columns(patient=owners)
+    names = ["singling_out", "suda", "linkability"]
+    require = [Limit(name, at_most=1.0) for name in names]
+    source = written(whole, tmp_path)
+    release = sh.protect(source, plan(step, require=require, roles=roles), engine="duckdb")
+    place = release.save(tmp_path / "release")
+    masked = pl.read_parquet(place / "public" / "data" / "*.parquet")
+    if unit == "patient":
+        private = pl.read_parquet(place / "private" / "records" / "*.parquet")
+        masked = masked.with_columns(private["unit: patient"].alias("patient"))
+    here = sh.Table(whole, roles), sh.Table(masked, roles)
+    for claim in release.claims:
+        info = claim.requirement.info
+        found = info.take(*here)
+        tolerance = 0.02 if info.name == "linkability" else 1e-9  # one of each person's rows
+        assert claim.measured == pytest.approx(found.value, abs=tolerance), info.name
+    assert (release.claims[0].measured > 0.05) == (step is ROUNDED)
+    assert {check.status for check in sh.verify(place, source=source).claims} == {"passed"}
+    monkeypatch.setattr(_measures, "SAMPLED", 900)
+    sampled = assess(place, original=source, measures=names)
+    assert sampled["singling_out"].value == release.claims[0].measured
+    low, high = sampled["linkability"].interval
+    assert low - 0.02 <= release.claims[2].measured <= high + 0.02
+    assert "sampled_persons" in sampled["linkability"].details
+
+
+def test_columns_that_only_records_tell_are_not_passed_over(frame, tmp_path: Path) -> None:
+    names = {"Bern": "a", "Jena": "a", "Ærø": "b", "São Tomé": "b", "京都": "b"}
+    rows = [[town, one, "*"] for town, one in names.items()]
+    levels = {"Wohn ort": sh.Hierarchy.from_rows(rows)}
+    step = sh.Generalize(k=2, hierarchies=levels, levels={"Wohn ort": 1}, columns=["Wohn ort"])
+    asked = plan(step, require=[Limit("singling_out", at_most=0.9)])
+    with pytest.raises(DoesNotApply, match="Wohn ort"):
+        sh.protect(written(frame, tmp_path), asked, engine="duckdb")
+
+
 def test_what_is_not_measured_is_refused_first(frame: pl.DataFrame, tmp_path: Path) -> None:
     source = written(frame, tmp_path)
-    for name, options in (("singling_out", {}), ("attribute_inference", {"attack": "distance"})):
+    for name, options in (
+        ("singling_out", {"mode": "univariate"}),
+        ("membership_inference", {}),
+        ("attribute_inference", {"attack": "distance"}),
+    ):
         asked = plan(COARSER, require=[Limit(name, at_most=0.5, options=options)])
         with pytest.raises(InputError, match="on an engine"):
             sh.protect(source, asked, engine="duckdb")

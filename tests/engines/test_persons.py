@@ -10,9 +10,12 @@ import polars as pl
 import pytest
 
 import shoal as sh
-from shoal.engines import _steps, assess
+from shoal.engines import assess
+from shoal.engines._engine import ROW
+from shoal.engines.steps import _chunked
 from shoal.errors import InputError
 
+from .kinds import EngineKind
 from .tables import people, written
 
 QUASI = ["alter", "wage"]
@@ -48,14 +51,14 @@ def saved(step: sh.Swap, source: Path, folder: Path, require: tuple = ()) -> pl.
 
 
 def test_groups_of_persons_in_each_chunk(source, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(_steps, "CHUNK", 800)
+    monkeypatch.setattr(_chunked, "CHUNK", 800)
     found = saved(sh.Microaggregate(5), source, tmp_path, (sh.KAnonymity(5),))
     crowds = found.group_by(QUASI).agg(pl.col(OWNER).n_unique().alias("n"))
     assert crowds["n"].min() >= 5
 
 
 def test_a_swap_hides_each_person_among_k(frame, source, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(_steps, "CHUNK", 800)
+    monkeypatch.setattr(_chunked, "CHUNK", 800)
     found = saved(sh.Swap(k=4), source, tmp_path, (sh.ProbabilisticKAnonymity(4),))
     groups = ["0_chunk", "0_group_0"]
     shares = (
@@ -106,11 +109,91 @@ def test_weights_are_summed_by_class(tmp_path) -> None:
     assert known < here["prosecutor_risk"].value
 
 
-def test_households_are_refused_by_name(source) -> None:
-    roles = ROLES.replacing(household=["born"], insensitive=["Wohn ort", "member"])
-    plan = sh.Plan([sh.Round(base=10, columns=["wage"])], roles=roles)
-    with pytest.raises(InputError, match="Households"):
-        sh.protect(source, plan, engine="duckdb")
+STRATA = sh.Roles(quasi_identifiers=["Wohn ort", "member"], target="ill")
+
+
+@pytest.mark.parametrize(
+    ("engine", "strategy", "quasi"),
+    [
+        ("duckdb", "stratified", STRATA.quasi_identifiers),
+        ("duckdb", "balanced", STRATA.quasi_identifiers),
+        ("duckdb", "balanced", ()),
+        ("spark", "balanced", STRATA.quasi_identifiers),
+    ],
+    indirect=["engine"],
+)
+def test_strata_are_drawn_as_in_memory(strategy: str, quasi, frame, engine: EngineKind) -> None:
+    table = sh.Table(frame.drop("patient"), STRATA.replacing(quasi_identifiers=quasi))
+    step = sh.Sample(fraction=0.37, strategy=strategy)
+    found, record = engine.stepped(step, table)
+    expected, known = engine.other("memory").stepped(step, table, record.private["key"])
+    assert found[ROW].equals(expected[ROW])
+    assert (record.removed, record.losing) == (known.removed, known.losing)
+
+
+@pytest.mark.parametrize("engine", ["duckdb"], indirect=True)
+def test_strata_of_persons(frame, engine: EngineKind) -> None:
+    """Where each has one row they are drawn, else refused as in memory."""
+    step = sh.Sample(fraction=0.37, strategy="stratified")
+    roles = STRATA.replacing(unit="patient")
+    with pytest.raises(InputError) as known:
+        engine.other("memory").stepped(step, sh.Table(frame, roles))
+    with pytest.raises(InputError) as caught:
+        engine.stepped(step, sh.Table(frame, roles))
+    assert str(caught.value) == str(known.value)
+    alone = sh.Table(frame.unique("patient", maintain_order=True), roles)
+    found, record = engine.stepped(step, alone)
+    expected, _ = engine.other("memory").stepped(step, alone, record.private["key"])
+    assert found[ROW].equals(expected[ROW])
+
+
+HOMES = {
+    "no persons": STRATA.replacing(household="home"),
+    "persons": STRATA.replacing(household="home", unit="patient"),
+    "two columns": STRATA.replacing(household=["home", "born"]),
+}
+
+
+@pytest.mark.parametrize(
+    ("engine", "name"),
+    [*(("duckdb", name) for name in HOMES), ("spark", "persons")],
+    indirect=["engine"],
+)
+def test_households_go_as_a_whole(name: str, frame, engine: EngineKind) -> None:
+    """Who lives together goes together; who has no household lives alone."""
+    draw = np.random.default_rng(8)
+    homes = pl.Series("home", draw.integers(0, 400, 1500)).set(
+        pl.Series(draw.random(1500) < 0.2), None
+    )
+    table = sh.Table(frame.head(1500).with_columns(homes), HOMES[name])
+    steps = [
+        sh.Suppress(min_class_size=60),
+        sh.Suppress(where="wage > 9000", target="records"),
+        sh.Generalize("full-domain", k=60, suppression_limit=0.9),
+        sh.Generalize("full-domain", k=60, suppression_limit=0.9, suppressed="kept"),
+    ]
+    for step in steps if engine.name == "duckdb" else steps[:2]:
+        found, record = engine.stepped(step, table)
+        expected, known = engine.other("memory").stepped(step, table)
+        assert found.equals(expected.select(found.columns))
+        assert 0 < record.removed == known.removed or step.method == "generalize"
+        assert record.losing == known.losing
+    found, record = engine.stepped(sh.Sample(fraction=0.4), table)
+    kept = np.isin(np.arange(1500), found[ROW].to_numpy())
+    wholes = len(np.unique(table.together))
+    assert (table.whole(kept) == kept).all()
+    assert len(np.unique(table.together[kept])) == int(0.4 * wholes)
+
+
+def test_a_household_is_in_no_half_of_a_release(frame, tmp_path) -> None:
+    homes = pl.col("patient").cast(pl.Int64) // 2
+    source = written(frame.with_columns(home=homes), tmp_path)
+    roles = ROLES.replacing(household="home")
+    plan = sh.Plan([sh.Sample(fraction=0.5), sh.Generalize("mondrian", k=3)], roles=roles)
+    place = sh.protect(source, plan, engine="duckdb").save(tmp_path / "release")
+    assert sh.verify(place).holds
+    for half in ("public/data", "private/records"):
+        assert not [n for n in pl.read_parquet(place / half / "*.parquet").columns if "home" in n]
 
 
 def test_how_many_rows_one_person_lost_is_not_told(frame, tmp_path) -> None:
@@ -126,7 +209,7 @@ def test_how_many_rows_one_person_lost_is_not_told(frame, tmp_path) -> None:
 
 
 def test_ranks_are_swapped_as_far_as_in_memory(frame, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(_steps, "CHUNK", 500)
+    monkeypatch.setattr(_chunked, "CHUNK", 500)
     plain = frame.drop("patient").with_columns(wage=pl.col("wage").fill_null(1.0))
     roles = sh.Roles(quasi_identifiers=["wage"], insensitive=plain.drop("wage").columns)
     plan = sh.Plan([sh.RankSwap(percent=10)], roles=roles)

@@ -14,7 +14,8 @@ import polars as pl
 import pytest
 
 import shoal as sh
-from shoal.engines import _engine, _steps
+from shoal.engines import _engine
+from shoal.engines.steps import _chunked
 from shoal.errors import InputError, RequirementNotMet
 
 from .kinds import EngineKind
@@ -123,7 +124,7 @@ def test_k_is_large_against_the_fragment(
     roles = sh.Roles(quasi_identifiers=quasi, insensitive=others)
     source = engine.written(frame, files=40)  # of 754 rows, or 500
     monkeypatch.setattr(_engine, "MOST_COMBINATIONS", 2000)
-    monkeypatch.setattr(_steps, "CHUNK", 300)
+    monkeypatch.setattr(_chunked, "CHUNK", 300)
     for k in (1000,) if engine.name == "spark" else (1000, 5000, 30_162):
         plan = sh.Plan([sh.Generalize("mondrian", k=k)], require=[sh.KAnonymity(k)], roles=roles)
         release = engine.protect(source, plan)

@@ -21,8 +21,8 @@ import pytest
 import shoal as sh
 from shoal.engines import _measures
 from shoal.engines._engine import HIDDEN, ROW, Rows
-from shoal.engines._functions import Noise, Redrawn
 from shoal.engines._protect import LargeRelease, protect_on
+from shoal.engines.steps._functions import Noise, Redrawn
 from shoal.errors import InputError, ReadError, ReleaseError, RequirementNotMet
 from shoal.workflow import EngineSettings, protect
 
@@ -125,7 +125,7 @@ def test_noise_and_categories_are_drawn_alike_in_any_number_of_tasks(spark, sess
 
 
 def test_groups_hold_in_every_chunk(spark, table, tmp_path, monkeypatch):
-    monkeypatch.setattr("shoal.engines._steps.CHUNK", 500)
+    monkeypatch.setattr("shoal.engines.steps._chunked.CHUNK", 500)
     monkeypatch.setattr("shoal.engines._parts.ROWS_OF_A_PART", 1000)
     plan = sh.Plan(
         [sh.Microaggregate(k=5, columns=["age"]), sh.Swap(k=5, columns=["amount"])], roles=ROLES
@@ -397,9 +397,15 @@ def test_a_sample_of_persons_is_measured(spark, tmp_path, monkeypatch):
     folder.mkdir()
     frame.write_parquet(folder / "0.parquet")
     step = sh.Generalize("full-domain", k=5, suppression_limit=0.05, hierarchies=HIERARCHIES)
-    limit = sh.Limit("distance_linkage", at_most=0.5)
-    plan = sh.Plan([step], require=[limit], roles=ROLES.replacing(unit="owner"))
+    names = ["distance_linkage", "singling_out", "suda", "linkability"]
+    limits = [sh.Limit(name, at_most=0.5) for name in names]
+    roles = ROLES.replacing(unit="owner")
+    plan = sh.Plan([step], require=limits, roles=roles)
     release = _protected(spark, folder, plan, tmp_path / "shop")
+    here = protect(sh.Table(frame, roles), plan)
+    for found, known in zip(release.claims[1:3], here.claims[1:3], strict=True):
+        assert found.measured == pytest.approx(known.measured)
+    assert release.claims[3].sampled is not None
     found = release.after["distance_linkage"]
     assert found.details["records"] == release.after.rows
     assert found.details["sampled_persons"] < 1200

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from shoal import Plan, Roles, Sample, Table
 from shoal.errors import InputError, ParameterError, ShoalWarning
-from shoal.kernels.balancing import balanced_removals
+from shoal.kernels.balancing import balanced_counts
 
 
 def classes(*sizes, target=None):
@@ -80,34 +80,30 @@ def test_every_record_is_equally_likely():
         assert ((drawn - expected) ** 2 / 200).sum() < 60  # far beyond the 0.999 quantile (54)
 
 
-def reference_removals(order, offsets, removals, labels):
-    left = Counter(labels)
-    removed = set()
-    for group, number in enumerate(removals):
-        inside = list(order[offsets[group] : offsets[group + 1]])
+def reference_counts(classes, removals):
+    left = sum(classes, Counter())
+    kept = [Counter(cells) for cells in classes]
+    for inside, number in zip(kept, removals, strict=True):
         for _ in range(number):
-            present = {labels[row] for row in inside}
-            most = min(present, key=lambda value: (-left[value], value))
-            row = [row for row in inside if labels[row] == most][-1]
-            inside.remove(row)
-            removed.add(row)
+            most = min((value for value in +inside), key=lambda value: (-left[value], value))
+            inside[most] -= 1
             left[most] -= 1
-    return removed
+    return kept
 
 
 @given(seed=st.integers(0, 10_000))
 def test_balancing_equals_the_slow_way(seed):
     rng = np.random.default_rng(seed)
     sizes = rng.integers(1, 12, rng.integers(1, 8))
-    rows = int(sizes.sum())
-    order = rng.permutation(rows)
-    offsets = np.concatenate([[0], np.cumsum(sizes)])
     removals = np.array([rng.integers(0, size + 1) for size in sizes])
-    labels = rng.choice(4, rows, p=[0.6, 0.2, 0.1, 0.1])
-    removed = balanced_removals(order, offsets, removals, labels, 4)
-    assert set(np.flatnonzero(removed)) == reference_removals(
-        order.tolist(), offsets, removals, labels.tolist()
-    )
+    drawn = [Counter(rng.choice(4, size, p=[0.6, 0.2, 0.1, 0.1]).tolist()) for size in sizes]
+    labels = np.array([value for cells in drawn for value in sorted(cells)])
+    counts = np.array([cells[value] for cells in drawn for value in sorted(cells)])
+    offsets = np.append(0, np.cumsum([len(cells) for cells in drawn]))
+    kept = balanced_counts(counts, labels, offsets, removals, 4)
+    expected = reference_counts(drawn, removals)
+    slow = [one[v] for one, cells in zip(expected, drawn, strict=True) for v in sorted(cells)]
+    assert kept.tolist() == slow
 
 
 def test_a_balanced_sample_is_balanced_where_it_can_be():

@@ -39,7 +39,7 @@ from shoal.engines._files import (
     is_text,
     listed,
     parquet_files,
-    partition_keys,
+    partition_kinds,
     text_files,
 )
 from shoal.engines._parts import ROWS_OF_A_PART, Shards, write_frame
@@ -240,8 +240,11 @@ class DuckDb(Engine):
         """Files of Parquet; the key of a row is its place in its file, below that of the file."""
         listed = ", ".join("'" + str(f).replace("'", "''") + "'" for f in files)
         check_parquet(files)
-        keys, without = _partitions(files, base) if base is not None and base.is_dir() else ([], "")
+        keys, without = _partitions(files, base) if base is not None and base.is_dir() else ({}, "")
         options = f"union_by_name = {len(files) > 1}, hive_partitioning = {bool(keys)}".lower()
+        if keys:
+            typed = ", ".join(f"{_quoted(name)}: {kind}" for name, kind in keys.items())
+            options += f", hive_types = {{{typed}}}"
         import pyarrow.parquet as pq
 
         name = self._fresh()
@@ -520,10 +523,10 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _partitions(files: Sequence[Path], base: Path) -> tuple[set[str], str]:
+def _partitions(files: Sequence[Path], base: Path) -> tuple[dict[str, str], str]:
     """The columns that folders below a source stand for, and those above it to leave out."""
     inside = {part for file in files for part in file.relative_to(base).parts[:-1]}
-    keys, others = partition_keys(inside), partition_keys(base.absolute().parts)
+    keys, others = partition_kinds(inside), {*partition_kinds(base.absolute().parts)}
     import pyarrow.parquet as pq
 
     if keys and others & {*keys, *pq.read_schema(files[0]).names}:

@@ -24,6 +24,8 @@ from shoal.errors import InputError, ReleaseError, quoted
 from shoal.kernels.arrays import Integers
 from shoal.randomness import SecretStream
 from shoal.table import Codes, Column, Roles, Table
+from shoal.table._roles import refuse_unowned
+from shoal.table.columns._frames import check_names as check_columns
 
 #: The private key of each row. It never reaches the public half of a release.
 ROW = "__shoal_row"
@@ -31,6 +33,8 @@ ROW = "__shoal_row"
 PART = 1 << 17
 #: What a column is called that a step leaves for the private half: of which group, from which row.
 HIDDEN = "__shoal_"
+#: What the name of a column of the private half begins with that says whose row it is.
+OWNER = "unit: "
 
 #: Rows as a frame, with their keys, as another frame. A function may say which columns it
 #: ``touches``, and whether it ``drops`` rows, so that what it leaves is asked for before it.
@@ -84,6 +88,8 @@ class Rows:
         A column may be empty after masking, and not in a source. A ``weight`` is summed over the
         rows of each combination, or where combinations are of persons, it is that of the person.
         """
+        if not released and roles.unit_columns:
+            refuse_unowned(self._gaps(roles.unit_columns), self.count())
         counted = self.engine.counted(self, columns)
         if weight is not None and columns:
             summed = self.engine.weighed(self, columns, weight, once=bool(roles.unit_columns))
@@ -95,6 +101,15 @@ class Rows:
             cells, counted = [Column(pl.Series(ROW, [0]))], counted.select(pl.col(_TIMES).sum())
         table = Table.of_columns(cells).with_roles(roles, released=released)
         return table.tallied(counted[_TIMES].to_numpy())
+
+    def _gaps(self, columns: Sequence[str]) -> dict[str, int]:
+        """How many values of each column are missing."""
+        asked = (
+            f"count(*) - count({self.engine.quote(name)}) AS n{place}"
+            for place, name in enumerate(columns)
+        )
+        found = self.engine.query(f"SELECT {', '.join(asked)} FROM {self.name}")
+        return {name: int(found[f"n{place}"][0]) for place, name in enumerate(columns)}
 
     def sooner(self, columns: Sequence[str]) -> Rows:
         """The same rows before functions that leave some columns as they are, and every row."""
@@ -327,7 +342,7 @@ class Engine(ABC):
 
     def sample(self, rows: Rows, number: int, order: SecretStream, total: int) -> pl.DataFrame:
         """About so many rows, those with the least keyed hashes, with their keys."""
-        from shoal.engines._functions import Below
+        from shoal.engines.steps._functions import Below
 
         share = 1 << 64 if number >= total else int((1 << 64) * (number / total))
         return self.drawn(rows, Below(order.key_hex, share)).sort(ROW)
@@ -415,6 +430,12 @@ def as_frame(table: Table) -> pl.DataFrame:
 
 def check_names(columns: Sequence[str]) -> None:
     """Raise InputError where a column has a name that rows of an engine need themselves."""
+    check_columns(list(columns))
+    if "*" in columns:
+        raise InputError(
+            "A column is called '*', which stands for all columns here; give it another name, or "
+            "use the engine 'memory'."
+        )
     taken = [name for name in columns if name.startswith(HIDDEN)]
     if taken:
         raise InputError(

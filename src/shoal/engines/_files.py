@@ -12,6 +12,7 @@ import csv
 import gzip
 import io
 import itertools
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,9 @@ from shoal.errors import ReadError
 from shoal.table import read
 from shoal.table.storage.inference._missing import DEFAULT_MISSING
 
+#: What Hive writes for a missing value, and a number as it is written without need to choose.
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+_CANONICAL = re.compile(r"0|-?[1-9][0-9]*|-?(0|[1-9][0-9]*)[.][0-9]+")
 ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 _FIRST = 20_000
 _DELIMITERS = ",;\t|"
@@ -132,9 +136,26 @@ def _sort_of(kind: Any) -> str:
     return "dates" if of.is_date(kind) or of.is_timestamp(kind) else str(kind)
 
 
-def partition_keys(folders: Iterable[str]) -> set[str]:
-    """The columns that names of folders such as 'year=2026' stand for."""
-    return {unquote(name.partition("=")[0]) for name in folders if "=" in name}
+def partition_kinds(folders: Iterable[str]) -> dict[str, str]:
+    """The columns that names of folders such as 'year=2026' stand for, with their types in SQL.
+
+    A value is a number only where all of its column are, each in the one way of writing it: '01'
+    is a text.
+    """
+    found: dict[str, set[str]] = {}
+    for name in folders:
+        if "=" in name:
+            key, _, value = name.partition("=")
+            found.setdefault(unquote(key), set()).add(unquote(value))
+    return {key: _number_kind(values - {_NO_VALUE}) for key, values in found.items()}
+
+
+def _number_kind(values: set[str]) -> str:
+    if not values or not all(map(_CANONICAL.fullmatch, values)):
+        return "VARCHAR"
+    if any("." in value for value in values):
+        return "DOUBLE" if all(repr(float(v)) in (v, f"{v}.0") for v in values) else "VARCHAR"
+    return "BIGINT" if all(abs(int(value)) < 1 << 63 for value in values) else "VARCHAR"
 
 
 def text_files(path: Path, scratch: Path) -> TextFiles:

@@ -19,10 +19,11 @@ import numpy as np
 import polars as pl
 
 from shoal.engines._engine import HIDDEN, ROW, Rows, TooManyCombinations, as_table, roles_on
-from shoal.engines._functions import Below
-from shoal.errors import DoesNotApply, InputError, ShoalError
+from shoal.engines.steps._functions import Below
+from shoal.errors import DoesNotApply, InputError, ShoalError, quoted
 from shoal.kernels.arrays import Integers
 from shoal.measurement import MeasureInfo, Measurement
+from shoal.models import PopulationModel
 from shoal.models._sensitive_model import SensitiveModel
 from shoal.randomness import SecretStream
 from shoal.risk.linkage._distance_linkage import distance_links
@@ -39,9 +40,11 @@ SAMPLED = 100_000
 BY_COLUMN = ("total_variation", "chi_square", "cramers_v", "suppressed_cells")
 #: What compares classes before and after, counted over all rows.
 BY_CLASSES = ("suppressed_records", "discernibility", "average_class_size")
+#: What needs the combinations themselves, and not only the sizes of classes.
+OF_COMBINATIONS = ("singling_out", "suda")
 #: Measured on a sample of persons.
 ON_A_SAMPLE = (
-    "distance_linkage attribute_inference interval_disclosure unchanged_records "
+    "distance_linkage linkability attribute_inference interval_disclosure unchanged_records "
     "normalized_certainty_penalty nonuniform_entropy predictive_performance "
     "regression_performance propensity wasserstein variance_ratio scaled_deviation sse_sst "
     "correlation_difference mutual_information_loss"
@@ -69,6 +72,12 @@ def check_limit(limit: Limit) -> None:
         raise InputError(
             f"The requirement '{limit.key}' cannot be measured on an engine: {_UNSAID}. Leave it "
             "out, or use the engine 'memory'."
+        )
+    if limit.options.get("mode") == "univariate":
+        raise InputError(
+            f"The requirement '{limit.key}' with mode = 'univariate' cannot be measured on an "
+            "engine: it asks which record a value is of. Choose the mode 'multivariate', or use "
+            "the engine 'memory'."
         )
     if limit.options.get("attack", "model") != "model":
         raise InputError(
@@ -187,7 +196,7 @@ class Comparison:
             return "it is about a target; declare it in the roles"
         if info.name in _OF_A_SAMPLE and self.population is not None:
             return None
-        if info.name not in (*BY_COLUMN, *BY_CLASSES, *ON_A_SAMPLE):
+        if info.name not in (*BY_COLUMN, *BY_CLASSES, *OF_COMBINATIONS, *ON_A_SAMPLE):
             return _UNSAID
         return None
 
@@ -200,13 +209,41 @@ class Comparison:
             if not {*self.roles.quasi_identifiers} <= {*self.before.columns}:
                 raise DoesNotApply("The classes of the original are too many to be compared.")
             return info.take(self.before, self.after, **options)
+        if name in OF_COMBINATIONS:
+            return self._of_combinations(info, options)
         if name in _OF_A_SAMPLE:
             return self._of_a_sample(name)
         if name == "distance_linkage":
             return self._linked(options)
+        if name == "linkability":
+            return self._joined(info, options)
         return self._on_the_sample(info, options)
 
     # -- by counts
+
+    def _of_combinations(self, info: MeasureInfo, options: Mapping[str, Any]) -> Measurement:
+        """A measure of all combinations before and after, each as often as it is there."""
+        self._check_combinations()
+        found = info.take(self.before, self.after, **options)
+        return self._read_in_full(found, found.details.get("known"))
+
+    def _check_combinations(self) -> None:
+        quasi = {*self.roles.quasi_identifiers}
+        if not quasi <= {*self.before.columns} or not quasi & {*self.written.columns} <= {
+            *self.after.columns
+        }:
+            raise DoesNotApply("The combinations are too many to be looked at one by one.")
+
+    def _read_in_full(self, found: Measurement, known: Sequence[str] | None) -> Measurement:
+        """The measurement, if every column took part; memory reads more by comparing records."""
+        quasi = [n for n in self.roles.quasi_identifiers if n in self.written.columns]
+        unread = [] if known is None else [name for name in quasi if name not in known]
+        if unread:
+            raise DoesNotApply(
+                f"What was released in {quoted(unread)} is not read as values, intervals or sets "
+                "of the original here, so that the risk would be told too low."
+            )
+        return found
 
     def _of_a_sample(self, name: str) -> Measurement:
         """What the classes say that a sample was drawn from: 1/F, or f/F who are in it."""
@@ -312,6 +349,8 @@ class Comparison:
         """What the values of each column that was made coarser were released as, with counts."""
         names = []
         for name in self.written.schema:
+            if name in self.roles.withheld or name not in self.rows.schema:
+                continue  # a pseudonym
             try:
                 before, after = self.column(name)
             except TooManyCombinations:
@@ -429,6 +468,16 @@ class Comparison:
             return found
         return self._said_of_sample(found, len(persons))
 
+    def _joined(self, info: MeasureInfo, options: Mapping[str, Any]) -> Measurement:
+        """Persons of the sample, sought in two sources among all released records."""
+        self._check_combinations()
+        original, _ = self.sample
+        found: Measurement = info.function(original, self.after, **options)
+        if options.get("left") is None:
+            found = self._read_in_full(found, [*found.details["left"], *found.details["right"]])
+        persons = int(found.details["persons"])
+        return found if persons == self.total else self._said_of_sample(found, persons)
+
     def _everybody(self, original: Table, names: Sequence[str]) -> Table:
         """The sample, and below it rows with every value that the original has in some columns.
 
@@ -522,10 +571,19 @@ def tally_of(
         own = roles_on(roles, names)
         return rows.tally(names, own, released=released, weight=released_weight(rows, roles))
     except TooManyCombinations:
-        about_values = [r for r in require if isinstance(r, SensitiveModel)]
-        if about_values or roles.unit_columns:
+        if _needs_combinations(require) or roles.unit_columns:
             raise
     return rows.crowds([name for name in names if name in roles.quasi_identifiers])
+
+
+def _needs_combinations(require: Sequence[Any]) -> bool:
+    """Whether the sizes of classes are not enough for what is required."""
+    looked_at = (*OF_COMBINATIONS, "linkability")
+    return any(
+        isinstance(asked, (PopulationModel, SensitiveModel))
+        or getattr(asked, "measure", None) in looked_at
+        for asked in require
+    )
 
 
 def tally_before(rows: Rows, roles: Roles, require: Sequence[Any] = ()) -> tuple[Table, Assessment]:
@@ -538,7 +596,7 @@ def tally_before(rows: Rows, roles: Roles, require: Sequence[Any] = ()) -> tuple
         found = tally_of(rows, roles, require, released=False)
         return found, _assessed(found)
     except TooManyCombinations:
-        if any(isinstance(requirement, SensitiveModel) for requirement in require):
+        if _needs_combinations(require):
             raise
     sizes, classes = rows.histogram(roles.quasi_identifiers)
     name = HIDDEN + "size"  # no column of the rows is called so
@@ -546,9 +604,11 @@ def tally_before(rows: Rows, roles: Roles, require: Sequence[Any] = ()) -> tuple
     found = found.tallied(sizes * classes)
     found = found.with_crowds(sizes)
     assessed = assess_release(found, None)
+    # no columns are left that somebody could be unique on
+    measured = {n: one for n, one in assessed.measurements.items() if n not in OF_COMBINATIONS}
     count = int(classes.sum())
     facts = replace(assessed.classes, count=count, average=found.records / count)
-    return found, replace(assessed, classes=facts)
+    return found, replace(assessed, classes=facts, measurements=measured)
 
 
 def _assessed(tally: Table, declared: Roles | None = None) -> Assessment:

@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from shoal.engines._engine import HIDDEN, ROW
-from shoal.engines._functions import Keys
+from shoal.engines._engine import HIDDEN, OWNER, ROW
+from shoal.engines.steps._functions import Keys
 from shoal.kernels.arrays import Integers
 from shoal.randomness import SecretStream
 from shoal.table import Table
@@ -26,8 +26,6 @@ from shoal.table import Table
 #: About so many rows are in a part, and at most about so many bytes of memory.
 ROWS_OF_A_PART, BYTES_OF_A_PART = 500_000, 100 << 20
 _PLACE = HIDDEN + "place"
-#: What the name of a column of the private half begins with that says whose row it is.
-OWNER = "unit: "
 #: A shard is written when so many bytes of it are waiting, or its share of those of all shards.
 _WAITING, _ALL_WAITING = 4 << 20, 128 << 20
 #: So many rows for each shard are dealt out together.

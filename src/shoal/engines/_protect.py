@@ -11,13 +11,13 @@ import atexit
 import contextlib
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from shoal.engines._engine import Engine, Rows, TooManyCombinations, roles_on
+from shoal.engines._engine import OWNER, Engine, Rows, TooManyCombinations, roles_on
 from shoal.engines._measures import (
     SAMPLED,
     Comparison,
@@ -27,9 +27,9 @@ from shoal.engines._measures import (
     tally_before,
     tally_of,
 )
-from shoal.engines._parts import OWNER, parts_for
-from shoal.engines._steps import Course, check_steps, run_step
+from shoal.engines._parts import parts_for
 from shoal.engines._swaps import swap_claim
+from shoal.engines.steps import Course, check_steps, run_step
 from shoal.errors import (
     InputError,
     RequirementNotMet,
@@ -38,11 +38,17 @@ from shoal.errors import (
     quoted,
 )
 from shoal.masking import Progress, Secrets
-from shoal.models import PrivacyModel
+from shoal.masking.grouping._groups_satisfy import models_of
+from shoal.models import DifferentialPrivacy, PopulationModel, PrivacyModel
 from shoal.randomness import SecretStream
-from shoal.table import Roles, Table
+from shoal.table import OTHER, Roles, Table
 from shoal.workflow import Claim, Limit, Plan, Release
-from shoal.workflow._protect import refuse_unknown_owners, refuse_unless_all_hold
+from shoal.workflow._protect import (
+    refuse_nameless,
+    refuse_unknown_owners,
+    refuse_unless_all_hold,
+    warn_if_histories_stand_out,
+)
 from shoal.workflow._require import make_claim, told_claims, value_on_record
 from shoal.workflow.release._crowds import crowded_total
 from shoal.workflow.release._profile import ColumnProfile, class_size_profile, column_profile
@@ -137,18 +143,22 @@ def protect_on(
         raise InputError("The source has no records.")
     width = _check_people(rows, roles, total)
     before, assessed = tally_before(rows, roles, plan.require)
+    unit, owners = list(roles.unit_columns), [*roles.unit_columns, *roles.household]
+    left = rows.hide(owners).drop(roles.withheld)
+    shown = roles.without([n for n in roles.withheld if n not in owners])
+    course = Course(left, shown, total, counted=(left, before))
     for requirement in plan.require:
         if isinstance(requirement, PrivacyModel):
-            requirement.check(before)
-    unit = list(roles.unit_columns)
-    left = rows.hide(unit).drop(roles.withheld)
-    shown = roles.without([n for n in roles.withheld if n not in unit])
-    course = Course(left, shown, total, counted=(left, before))
+            course.peopled(requirement).check(before)
     each = 0.4 / max(1, len(plan.steps))
     for number, step in enumerate(plan.steps):
         stage(f"Masking: {step.method}", 0.1 + each * number, 0.1 + each * (number + 1))
         run_step(step, course)
     _refuse_nothing(course)
+    course.leave_homes()
+    public, names = course.roles.without(unit), SecretStream.from_state(None).derive("pseudonyms")
+    if plan.pseudonyms:
+        public = public.replacing(unit=[course.name_persons(names)])
     stage("Writing the parts", 0.5, 0.8)
     order = SecretStream.from_state(None).derive("row-order")
     engine.write(course.rows, workshop / "parts", order, parts_for(course.total, width))
@@ -156,6 +166,8 @@ def protect_on(
     stage("Verifying what the plan requires", 0.8, 0.9)
     written = engine.read(files)
     after = _written_tally(course, written, workshop, plan)
+    covered = {*written.columns} == {*course.roles.quasi_identifiers}
+    after = after.on_course(course.past if covered else OTHER)
     kept = sorted((workshop / "parts" / "private").iterdir())
     both = Comparison(
         rows,
@@ -175,12 +187,13 @@ def protect_on(
     records = course.records
     lost = [r.removed for r in records], [r.losing for r in records]
     claims = told_claims(claims, crowded_total(*lost))
-    _warn_about_columns_left(course)
+    _warn_about_columns_left(course, public)
+    if plan.pseudonyms:
+        warn_if_histories_stand_out(after, claims)
 
     def measuring(label: str, share: float) -> None:
         tell(label, 0.9 + 0.1 * share)
 
-    public = course.roles.without(unit)
     masked = LargeTable(public, dict(course.rows.schema), after.records, files, engine, tally=after)
     return LargeRelease(
         masked=masked,
@@ -200,6 +213,8 @@ def protect_on(
             requirements=[value_on_record(requirement) for requirement in plan.require],
             order=order.key_hex,
             engine=engine.name,
+            course=after.course.to_dict(),
+            **({"pseudonyms": names.key_hex} if plan.pseudonyms else {}),
         ),
         workshop=workshop,
         closing=closing,
@@ -212,7 +227,16 @@ def _checked(rows: Rows, plan: Plan) -> Roles:
     absent = [name for _, name in roles.items() if name not in rows.columns]
     if absent:
         raise RolesError(f"The source has no column {quoted(absent)}, which the roles name.")
+    empty = Table(pl.DataFrame(schema=dict(rows.schema))).with_roles(roles, released=True)
+    for model in _private_models(plan):
+        model.check(empty)
     return roles
+
+
+def _private_models(plan: Plan) -> list[DifferentialPrivacy]:
+    """The models that ask about every column of a release."""
+    asked = [*plan.require, *(m for s in plan.steps for m in models_of(getattr(s, "models", None)))]
+    return [model for model in asked if isinstance(model, DifferentialPrivacy)]
 
 
 def check_plan(plan: Plan) -> Roles:
@@ -223,12 +247,24 @@ def check_plan(plan: Plan) -> Roles:
             "On an engine the plan says which columns identify people; name them under [roles] "
             "(shoal roles suggests some)."
         )
-    if plan.pseudonyms or plan.keep_order:
+    if plan.keep_order:
         raise InputError(
-            "Pseudonyms and rows in their first order are for tables in memory; leave "
-            "'pseudonyms' and 'keep_order' out of the plan, or use the engine 'memory'."
+            "Rows in their first order are for tables in memory; leave 'keep_order' out of the "
+            "plan, or use the engine 'memory'."
         )
-    check_steps(plan.steps, roles)
+    refuse_nameless(plan, roles)
+    check_steps(plan.steps)
+    if _private_models(plan) and (roles.unit_columns or roles.household):
+        raise InputError(
+            f"{DifferentialPrivacy.title} is proved for records that are drawn one by one; make "
+            "one record of each person first, and leave 'unit' and 'household' out of the roles."
+        )
+    counted = any(isinstance(requirement, PopulationModel) for requirement in plan.require)
+    if counted and any(getattr(step, "relaxed", False) for step in plan.steps):
+        raise InputError(
+            "Relaxed boxes of single chunks do not tell whom of a population they hold; leave "
+            "'relaxed' out, or use the engine 'memory'."
+        )
     for requirement in plan.require:
         if isinstance(requirement, Limit):
             check_limit(requirement)
@@ -290,15 +326,16 @@ def _claim(requirement: Any, both: Comparison, course: Course) -> Claim:
     if requirement.bounds_links:
         records = list(course.records)
         return swap_claim(requirement, both.private, records, course.roles, both.after)
-    return make_claim(requirement, both.after, None)
+    claim = make_claim(course.peopled(requirement), both.after, None, served=course.covered)
+    return replace(claim, requirement=requirement)
 
 
-def _warn_about_columns_left(course: Course) -> None:
+def _warn_about_columns_left(course: Course, public: Roles) -> None:
     touched = {name for record in course.records for name in record.touched}
     left = [
         name
         for name in course.rows.schema
-        if course.roles.of(name) in (None, "weight") and name not in touched
+        if public.of(name) in (None, "weight") and name not in touched
     ]
     if left:
         warnings.warn(

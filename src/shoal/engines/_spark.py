@@ -19,8 +19,9 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import polars as pl
 
@@ -45,6 +46,7 @@ from shoal.engines._files import (
     is_text,
     listed,
     parquet_files,
+    partition_kinds,
     text_files,
 )
 from shoal.engines._parts import part_name
@@ -302,8 +304,11 @@ class Spark(Engine):
         from pyspark.sql import functions
 
         with self._working() as session:
-            frame = session.read.options(mergeSchema=merged, pathGlobFilter=only).parquet(*paths)
+            reader = session.read.options(mergeSchema=merged, pathGlobFilter=only)
+            frame = reader.parquet(*paths)
             check_names(frame.columns)
+            if merged:
+                frame = _with_partitions(frame, reader, paths[0])
             about = frame.metadataColumn("_metadata")
             frame = frame.withColumns(
                 {_FILE: about.getField("file_path"), ROW: about.getField("row_index")}
@@ -392,8 +397,9 @@ class Spark(Engine):
 
         Functions of batches take no column whose name has a dot.
         """
+        ours = [name for name in _kinds(rows) if name.startswith(HIDDEN) and name.isidentifier()]
         shown = [
-            self.quote(name) if name.startswith(HIDDEN) else f"{self.quote(name)} AS c{place}"
+            self.quote(name) if name in ours else f"{self.quote(name)} AS c{place}"
             for place, name in enumerate(_kinds(rows))
         ]
         return self.session.table(rows.name).selectExpr(*shown)
@@ -531,6 +537,25 @@ def _is_table(text: str) -> bool:
 def _address(path: Path) -> str:
     """A path of this machine as Spark reads it: no character stands for others."""
     return "file://" + re.sub(r"([\[\]{}*?,\\])", r"\\\1", str(path.absolute()))
+
+
+def _with_partitions(frame: Any, reader: Any, path: str) -> Any:
+    """The frame with values of partitions in the types that DuckDB reads them in as well."""
+    from pyspark.sql import types
+
+    sorts = {"BIGINT": types.LongType, "DOUBLE": types.DoubleType, "VARCHAR": types.StringType}
+    place = re.sub("^[a-z0-9+.-]+://[^/]*", "", path)  # not as a URL: it is not escaped as one
+    above = len(PurePosixPath(os.path.normpath(place)).parts)
+    files = [PurePosixPath(unquote(urlsplit(file).path)) for file in frame.inputFiles()]
+    kinds = partition_kinds({part for file in files for part in file.parts[above:-1]})
+    schema = types.StructType(
+        [
+            types.StructField(f.name, sorts[kinds[f.name]]() if f.name in kinds else f.dataType)
+            for f in frame.schema.fields
+        ]
+    )
+    changed = kinds and [f.dataType for f in schema] != [f.dataType for f in frame.schema]
+    return reader.schema(schema).parquet(path) if changed else frame
 
 
 def _refuse_types(frame: Any) -> None:

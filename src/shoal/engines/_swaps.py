@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.engines._engine import Rows
-from shoal.engines._parts import OWNER
+from shoal.engines._engine import OWNER, Rows
 from shoal.models import PrivacyModel
 from shoal.table import Roles, Table
 from shoal.workflow import Claim
@@ -19,17 +18,23 @@ def swap_claim(
 ) -> Claim:
     """The claim that a link is right 1 in k times: by the smallest group, or the smallest class.
 
-    A swap counts where it is the only one of its kind, covers every quasi-identifier and is the
-    last step that touched them.
+    A swap counts where it covers every quasi-identifier, or for informed intruders every sensitive
+    column, and is the last step that touched them.
     """
-    owners = [OWNER + name for name in roles.unit_columns]
-    crowd = swapped_crowd(private, steps, roles.quasi_identifiers, owners)
-    level = max(even_crowd(after), crowd)
+    level = linked_crowd(private, steps, roles, after)
     sentence = (
         f"{model.title} with k = {model.threshold} asks for groups of at least {model.threshold} "
         f"records that exchanged their values; the smallest has {level}"
     )
     return Claim(model, level, bool(model.accepts(level)), sentence, after.records)
+
+
+def linked_crowd(private: Rows, steps: Sequence[Any], roles: Roles, after: Table) -> int:
+    """Among how many records each one is, at least: of a class, or of the groups of a swap."""
+    owners = [OWNER + name for name in roles.unit_columns]
+    asked = roles.quasi_identifiers, roles.sensitive
+    crowds = [swapped_crowd(private, steps, names, owners) for names in asked if names]
+    return max([even_crowd(after), *crowds])
 
 
 def even_crowd(after: Table) -> int:
@@ -57,11 +62,19 @@ def swapped_crowd(
     if not touching or _method(touching[-1][1]) != "swap":
         return 1
     number, step = touching[-1]
-    chunk, group, source = (f"{number}_{what}" for what in ("chunk", "group_0", "source_0"))
-    if not set(protected) <= set(_touched(step)) or group not in private.schema:
+    blocks = range(len(_touched(step)) if _parameters(step).get("informed") else 1)
+    kept = all(f"{number}_group_{block}" in private.schema for block in blocks)
+    if not set(protected) <= set(_touched(step)) or not kept:
         return 1
+    return min(_crowd_of_block(private, f"{number}_", block, owners) for block in blocks)
+
+
+def _crowd_of_block(private: Rows, first: str, block: int, owners: Sequence[str]) -> int:
+    """The same for the columns that moved together; 1 where they did not stay in their groups."""
     quote, query = private.engine.quote, private.engine.query
-    chunk, group, source = map(quote, (chunk, group, source))
+    chunk, group, source = (
+        quote(first + name) for name in ("chunk", f"group_{block}", f"source_{block}")
+    )
     found = query(
         f"SELECT min(n) AS k, sum(n - d) AS twice FROM (SELECT count(*) AS n, "
         f"count(DISTINCT {source}) AS d FROM {private.name} GROUP BY {chunk}, {group})"
@@ -84,6 +97,10 @@ def swapped_crowd(
 
 def _touched(step: Any) -> Sequence[str]:
     return step["columns"] if isinstance(step, dict) else step.touched
+
+
+def _parameters(step: Any) -> Any:
+    return step["parameters"] if isinstance(step, dict) else step.parameters
 
 
 def _method(step: Any) -> str:

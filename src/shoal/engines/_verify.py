@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.engines._engine import Engine, Rows, roles_on
+from shoal.engines._engine import OWNER, Engine, Rows, roles_on
 from shoal.engines._measures import Comparison, tally_before
-from shoal.engines._parts import OWNER, Sizes
+from shoal.engines._parts import Sizes
 from shoal.engines._release import described_source, digest_of_parts
-from shoal.engines._swaps import even_crowd, swapped_crowd
+from shoal.engines._swaps import linked_crowd
 from shoal.errors import InputError, ReleaseError
 from shoal.models import discover_models
 from shoal.randomness import SecretStream
-from shoal.table import Roles, Table
+from shoal.table import Course, Roles, Table
 from shoal.workflow import Assessment, Limit, Verification
 from shoal.workflow._assess import asked_by_name, assess_release
 from shoal.workflow._require import discover_all_measures, requirement_from
@@ -149,6 +149,7 @@ class PartsAudit:
             (len(said["steps"]), len(facts["methods"])),
             (len(said["identifiers"]), facts["identifiers_removed"]),
             ([p["rows"] for p in said["parts"]], [p["rows"] for p in facts["data"]["parts"]]),
+            (said["plan"].get("pseudonyms", False), bool(_roles(facts).unit_columns)),
         )
         same = all(one == other for one, other in counts)
         return same, "release.json and every part of the private half are the ones written"
@@ -218,6 +219,8 @@ def _check_data(
     tally = checks.read("combinations", lambda: _tally(place, facts, written, roles, audit))
     if tally is None:
         return
+    if audit is not None:
+        tally = _with_course(tally, written, audit)
     checks.run("class sizes counted twice", lambda: _same_counts(written, roles, tally, facts))
     both = None
     if source is not None and audit is not None:
@@ -236,6 +239,8 @@ def _check_data(
         checks.run(f"{CLAIM}{claim['claim']}", check)
     checks.run("measured values", lambda: _same_measures(tally, facts, unowned))
     if audit is not None:
+        if roles.unit_columns:
+            checks.run("pseudonyms", lambda: _same_names(written, roles, audit))
         checks.run("private files are private", lambda: _modes(audit.folder))
         checks.run("per-record risk", lambda: _same_records(place, audit, roles, tally))
 
@@ -258,6 +263,7 @@ def _roles(facts: Mapping[str, Any]) -> Roles:
         quasi_identifiers=by_role.get("quasi_identifiers", []),
         sensitive=by_role.get("sensitive", []),
         weight=next(iter(by_role.get("weight", [])), None),
+        unit=by_role.get("unit", []),
     )
 
 
@@ -277,10 +283,18 @@ def _tally(
         owners = [OWNER + name for name in unit]
         both = written.engine.beside(written, _private(written.engine, audit), owners)
         return both.tally([*names, *owners], roles.replacing(unit=owners), weight=weight)
+    names += roles.unit_columns  # pseudonyms
     try:
         return written.tally(names, roles_on(roles, names), weight=weight)
     except TooManyCombinations:
         return written.crowds(roles.quasi_identifiers)
+
+
+def _with_course(tally: Table, written: Rows, audit: PartsAudit) -> Table:
+    """The tally as of a table that was made as the audit says, if it has every column."""
+    said = audit.facts.get("course")
+    covered = {*written.columns} == {*tally.roles.quasi_identifiers}
+    return tally.on_course(Course(**said)) if said is not None and covered else tally
 
 
 def _private(engine: Engine, audit: PartsAudit) -> Rows:
@@ -302,6 +316,22 @@ def _same_counts(written: Rows, roles: Roles, tally: Table, facts: Mapping[str, 
         facts["data"]["rows"],
     )
     return same, f"{tally.classes.count:,} classes, the smallest of {tally.classes.k}"
+
+
+def _same_names(written: Rows, roles: Roles, audit: PartsAudit) -> Outcome:
+    """Whether each person on record has a pseudonym, and each pseudonym is of one person."""
+    engine = written.engine
+    unit = Roles.from_dict(audit.facts["roles"]).unit_columns
+    owners = [OWNER + name for name in unit]
+    both = engine.beside(written, _private(engine, audit), owners)
+    counts = []
+    for names in (roles.unit_columns, owners, [*roles.unit_columns, *owners]):
+        listed = ", ".join(map(engine.quote, names))
+        found = engine.query(
+            f"SELECT count(*) AS n FROM (SELECT DISTINCT {listed} FROM {both.name})"
+        )
+        counts.append(int(found["n"][0]))
+    return len(set(counts)) == 1, f"{counts[0]:,} pseudonyms of {counts[1]:,} persons"
 
 
 def _same_measures(tally: Table, facts: Mapping[str, Any], unowned: bool) -> Outcome:
@@ -350,10 +380,9 @@ def _same_swap(
     tally: Table,
 ) -> Outcome:
     """What the groups and sources on record promise, counted again."""
-    protected, unit = tally.roles.quasi_identifiers, Roles.from_dict(audit.facts["roles"])
-    owners = [OWNER + name for name in unit.unit_columns]
-    found = swapped_crowd(_private(engine, audit), facts["methods"], protected, owners)
-    level = max(found, even_crowd(tally))
+    unit = Roles.from_dict(audit.facts["roles"]).unit
+    roles = _roles(facts).replacing(unit=unit)
+    level = linked_crowd(_private(engine, audit), facts["methods"], roles, tally)
     same = close(level, claim["measured"]) and level >= claim["required"]
     return same, f"required {claim['required']:g}, measured {level:g}"
 

@@ -34,7 +34,7 @@ from shoal.masking.generalization._search import ALGORITHMS, problem_of, search
 from shoal.masking.generalization._serving import ServedLevels
 from shoal.masking.generalization._space import LevelSpace
 from shoal.masking.grouping._groups_satisfy import Models, PrivacyModels, models_of
-from shoal.models import PopulationModel, PrivacyModel, population_of
+from shoal.models import PopulationModel, PrivacyModel
 from shoal.parameters import ColumnNames, Flag, Integer, OneOf, Real
 from shoal.table import OTHER, Course, Hierarchy, Table, stacked_table
 
@@ -150,7 +150,7 @@ class Generalize(Masker):
     @property
     def by_counts(self) -> bool:  # type: ignore[override]
         """Whether combinations are enough: records with one value are not cut apart."""
-        return not self.relaxed and population_of(models_of(self.models)) is None
+        return not self.relaxed
 
     def check_parameters(self) -> None:
         """Also: something to satisfy, and no option that the algorithm ignores."""

@@ -14,7 +14,7 @@ from shoal.errors import InputError
 from shoal.kernels.arrays import Flags, Integers
 from shoal.masking._base import Masker, StepLog
 from shoal.parameters import Flag, OneOf, Real, Secret
-from shoal.table import OTHER, Course, Sampling, Table
+from shoal.table import OTHER, Course, Roles, Sampling, Table
 
 Hashes = npt.NDArray[np.uint64]
 
@@ -109,13 +109,17 @@ class Sample(Masker):
         _, member = np.unique(together, return_inverse=True)
         keys = np.full(int(member.max(initial=-1)) + 1, np.iinfo(np.int64).max)
         np.minimum.at(keys, member, table.row_key)
-        if len(keys) < len(table) and self.strategy in ("stratified", "balanced"):
+        self.refuse_parts(len(keys), len(table))
+        return keys, member
+
+    def refuse_parts(self, wholes: int, records: int) -> None:
+        """Raise InputError where records of each class would be parts of what is taken whole."""
+        if wholes < records and self.strategy in ("stratified", "balanced"):
             raise InputError(
                 f"The strategy '{self.strategy}' draws records of each class, and cannot take "
-                f"persons or households as a whole: {len(table)} records are of {len(keys)}. "
+                f"persons or households as a whole: {records} records are of {wholes}. "
                 "Choose 'random' or 'bernoulli', or say whole=False."
             )
-        return keys, member
 
     def _course(self, before: Course, log: StepLog) -> Course:
         if self.strategy != "bernoulli" or before != Course():
@@ -127,39 +131,57 @@ class Sample(Masker):
         return int(exact_fraction(self.fraction) * size)
 
     def _of_classes(self, table: Table, hashes: Hashes) -> Flags:
-        classes = table.classes
+        strata = table.group(self.strata(table.roles))
+        first = np.full(strata.count, np.iinfo(np.uint64).max)
+        np.minimum.at(first, strata.labels, hashes)
+        order = np.lexsort((hashes, strata.labels))
+        starts = np.cumsum(strata.rows) - strata.rows
+        rank = np.empty(len(table), np.int64)
+        rank[order] = np.arange(len(table)) - np.repeat(starts, strata.rows)
+        chosen: Flags = rank < self.quotas(table, first)[strata.labels]
+        return chosen
+
+    def strata(self, roles: Roles) -> list[str]:
+        """The columns whose combinations are drawn from, each by itself."""
+        target = [self._target(roles)] if self.strategy == "balanced" else []
+        return list(dict.fromkeys([*roles.quasi_identifiers, *target]))
+
+    def quotas(self, table: Table, first: Hashes) -> Integers:
+        """How many records of each stratum stay, those with the least hashes.
+
+        ``first`` has the least hash of each stratum: classes are balanced in the order of theirs.
+        """
+        strata = table.group(self.strata(table.roles))
+        classes = table.group(table.roles.quasi_identifiers)
         sizes, place = np.unique(classes.rows, return_inverse=True)
         quotas = np.array([self._quota(int(size)) for size in sizes], np.int64)[place]
-        # classes in random order, and within a class the records in random order
-        first = np.full(classes.count, np.iinfo(np.uint64).max)
-        np.minimum.at(first, classes.labels, hashes)
-        turn = np.empty(classes.count, np.int64)
-        turn[np.argsort(first, kind="stable")] = np.arange(classes.count)
-        order = np.lexsort((hashes, turn[classes.labels]))
-        by_turn = np.argsort(turn)
-        offsets = np.concatenate([[0], np.cumsum(classes.rows[by_turn])])
+        of_class = classes.labels[strata.first_rows]
         if self.strategy == "stratified":
-            rank = np.arange(len(table)) - np.repeat(offsets[:-1], classes.rows[by_turn])
-            kept = np.zeros(len(table), np.bool_)
-            kept[order] = rank < np.repeat(quotas[by_turn], classes.rows[by_turn])
-            return kept
-        from shoal.kernels.balancing import balanced_removals
+            return quotas[of_class]
+        from shoal.kernels.balancing import balanced_counts
 
-        target = table.codes(self._target(table))
+        target = table.codes(self._target(table.roles))
+        values = target.codes[strata.first_rows].astype(np.int64)
+        soonest = np.full(classes.count, np.iinfo(np.uint64).max)
+        np.minimum.at(soonest, of_class, first)
+        by_turn = np.argsort(soonest, kind="stable")
+        cells = np.lexsort((values, np.argsort(by_turn)[of_class]))
+        offsets = np.append(0, np.cumsum(np.bincount(of_class)[by_turn]))
         removals = (classes.rows - quotas)[by_turn]
-        removed: Flags = balanced_removals(
-            order, offsets, removals, target.codes.astype(np.int64), target.count
+        kept = np.empty(strata.count, np.int64)
+        kept[cells] = balanced_counts(
+            strata.rows[cells], values[cells], offsets, removals, target.count
         )
-        return ~removed
+        return kept
 
     @staticmethod
-    def _target(table: Table) -> str:
-        if table.roles.target is None:
+    def _target(roles: Roles) -> str:
+        if roles.target is None:
             raise InputError(
                 "A balanced sample needs a target, whose values it balances; declare one in the "
                 "roles, or choose the strategy 'stratified'."
             )
-        return table.roles.target
+        return roles.target
 
 
 def exact_fraction(fraction: float) -> Fraction:

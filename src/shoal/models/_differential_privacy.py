@@ -69,6 +69,7 @@ class DifferentialPrivacy(PrivacyModel):
     title = "differential privacy by sampling"
     reference = "Li et al. 2012; Bild et al. 2018"
     needs_audit = True
+    by_counts = True
     direction = "lower"
 
     def smallest_class_at(self, sampling: float) -> int:

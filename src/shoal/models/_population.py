@@ -32,6 +32,7 @@ class PopulationModel(PrivacyModel):
 
     population: Table | str
     needs_audit = True
+    by_counts = True
 
     def people(self) -> Table:
         """The population as a table; a path is read once."""
@@ -111,10 +112,10 @@ class KMap(PopulationModel, CrowdModel):
 
     def explain(self, table: Table) -> str:
         """How many records fit too few people."""
-        short = int(self.violations(table).sum())
+        short = table.records_at(self.violations(table))
         return (
             f"{self.title} with k = {self.k} asks that every record fits at least {self.k} people "
-            f"of the population; some fit only {self.level(table)}, and {short} of {len(table)} "
+            f"of the population; some fit only {self.level(table)}, and {short} of {table.records} "
             "records fit too few"
         )
 
@@ -203,12 +204,17 @@ class DeltaPresence(PopulationModel):
         count = int(labels.max(initial=-1)) + 1
         # a person of the population keeps the key of the row where released classes overlap
         whose = people.persons if people.has_persons else people.row_key
+        persons, person = np.unique(whose, return_inverse=True)
+        each = np.ones(len(persons), np.int64)
+        if people.times is not None and not people.has_persons:
+            each[person] = people.times
+        of_class, of_person = owned_pairs(theirs, person)
+        crowd = np.bincount(of_class, each[of_person], count)
         records = np.bincount(owned_pairs(own, table.persons)[0], minlength=count)
-        crowd = np.bincount(owned_pairs(theirs, whose)[0], minlength=count)
+        if table.times is not None and not table.has_persons:
+            records = np.bincount(own, table.times, count)
         shares = np.where(records > 0, np.inf, 0.0)
         np.divide(records, crowd, out=shares, where=crowd > 0)
-        persons, person = np.unique(whose, return_inverse=True)
-        of_class, of_person = owned_pairs(theirs, person)
         together = np.bincount(of_person, weights=shares[of_class], minlength=len(persons))
         presence = np.minimum(together, 1.0)
         highest, lowest = shares.copy(), np.full(count, np.inf)
@@ -226,11 +232,11 @@ class DeltaPresence(PopulationModel):
 
     def explain(self, table: Table) -> str:
         """How many records are in classes with a wrong share."""
-        short = int(self.violations(table).sum())
+        short = table.records_at(self.violations(table))
         return (
             f"{self.title} asks that between {self.delta_min} and {self.delta_max} of the people "
-            f"of each class are in the table; {short} of {len(table)} records are in classes with "
-            "another share"
+            f"of each class are in the table; {short} of {table.records} records are in classes "
+            "with another share"
         )
 
 

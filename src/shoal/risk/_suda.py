@@ -150,7 +150,7 @@ def _minimal_uniques(table: Table, size: int, *, wildcard: bool) -> MinimalUniqu
     return minimal_uniques(codes, single, size, weights, owners.astype(np.int32))
 
 
-@measure("share of records unique on few columns", direction="lower", limits=(0, 1))
+@measure("share of records unique on few columns", direction="lower", limits=(0, 1), by_counts=True)
 def suda(
     table: Table, *, size: Count = 3, sampling_fraction: Fraction = None, missing: Missing = "own"
 ) -> Measurement:
@@ -189,10 +189,10 @@ def suda(
     """
     found = special_uniques(table, size=size, missing=missing)
     unique = found.classes.spread(found.by_class.smallest > 0)
-    persons = table.of_persons(unique)
+    persons = int(table.total(unique))
     details: dict[str, Any] = {
         "size": int(size),
-        "records": int(persons.sum()),
+        "records": persons,
         "sets": {str(k): int(count) for k, count in enumerate(found.found, 1)},
         "highest_score": float(found.by_class.scores.max()),
         "mean_score": _mean_score(table, found),
@@ -202,7 +202,8 @@ def suda(
         scores = dis_scores(table, found, sampling_fraction)
         details["highest_dis"] = float(scores.max())
         details["mean_dis"] = mean_of_classes(table, scores)
-    return Measurement("suda", float(persons.mean()), per_record=unique, details=details)
+    share = persons / table.person_count
+    return Measurement("suda", share, per_record=unique, details=details)
 
 
 def _mean_score(table: Table, found: SpecialUniques) -> float:
@@ -231,7 +232,7 @@ def dis_scores(table: Table, found: SpecialUniques, sampling_fraction: float) ->
     """
     if not Real(above=0, maximum=1).accepts(sampling_fraction):
         raise InputError("The sampling fraction must be a number above 0 and at most 1.")
-    paired = int(table.of_persons(table.class_sizes(found.missing) == 2).sum())
+    paired = int(table.total(table.class_sizes(found.missing) == 2))
     scored = found.scores > 0
     risks = np.zeros(len(table))
     if not scored.any():

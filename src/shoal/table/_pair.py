@@ -329,7 +329,14 @@ def stacked_table(above: Table, below: Table, columns: Sequence[str]) -> Table:
             f"The population has no column {quoted(lacking)}; it needs all quasi-identifiers."
         )
     both = [stacked(above.column(name).series, below.column(name).series) for name in columns]
-    return Table(pl.DataFrame(both))
+    table = Table(pl.DataFrame(both))
+    if above.times is None and below.times is None:
+        return table
+    return table.tallied(
+        np.concatenate(
+            [np.ones(len(one)) if one.times is None else one.times for one in (above, below)]
+        )
+    )
 
 
 def shared_persons(above: Table, below: Table) -> Flags:

@@ -221,7 +221,11 @@ def check_roles(
         )
     if roles.weight is not None:
         _check_weight(columns[roles.weight].series)
-    gaps = {name: columns[name].missing_count for name in roles.unit_columns}
+    refuse_unowned({name: columns[name].missing_count for name in roles.unit_columns}, rows)
+
+
+def refuse_unowned(gaps: Mapping[str, int], rows: int) -> None:
+    """Raise RolesError where so many values of the unit's columns are missing."""
     if any(gaps.values()):
         listed = ", ".join(f"{count} in '{name}'" for name, count in gaps.items() if count)
         raise RolesError(

@@ -21,7 +21,7 @@ from shoal.errors import (
 from shoal.masking import Progress, Secrets
 from shoal.models import PrivacyModel
 from shoal.randomness import SecretStream
-from shoal.table import Formulas, Table
+from shoal.table import Formulas, Roles, Table
 from shoal.workflow._advice import Advice, advise, reached
 from shoal.workflow._assess import assess_release, check_assessable
 from shoal.workflow._assessment import Assessment
@@ -169,7 +169,7 @@ def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Re
     if plan.pseudonyms:
         masked = masked.with_pseudonyms(table.roles.unit_columns, SecretStream.from_state(None))
     if masked.has_persons and (plan.pseudonyms or plan.keep_order):
-        _warn_if_histories_stand_out(masked, claims)
+        warn_if_histories_stand_out(masked, claims)
     masked = masked.scrubbed()
     before = assess_release(table, table, progress)  # what no masking at all gives
     after = assess_release(masked, table, progress)
@@ -257,12 +257,17 @@ def _checked(table: Table, plan: Plan) -> Table:
             "them under 'identifiers', or under 'insensitive' if they may leave."
         )
     refuse_unknown_owners(table)
-    if plan.pseudonyms and not table.has_persons:
+    refuse_nameless(plan, table.roles)
+    return table
+
+
+def refuse_nameless(plan: Plan, roles: Roles) -> None:
+    """Raise RolesError where a plan asks for pseudonyms and nobody says of whom."""
+    if plan.pseudonyms and not roles.unit_columns:
         raise RolesError(
             "The plan asks for pseudonyms, which tell whose rows belong together, but the roles "
             'name no unit; declare unit = "..." or leave pseudonyms out.'
         )
-    return table
 
 
 def refuse_unknown_owners(
@@ -285,7 +290,7 @@ def refuse_unknown_owners(
         )
 
 
-def _warn_if_histories_stand_out(masked: Table, claims: tuple[Claim, ...]) -> None:
+def warn_if_histories_stand_out(masked: Table, claims: tuple[Claim, ...]) -> None:
     """Pseudonyms show histories, and so may the order of the rows."""
     asked = [getattr(claim.requirement, "rarest_history", 1) for claim in claims]
     alone = masked.histories.uniques

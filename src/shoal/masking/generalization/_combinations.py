@@ -145,8 +145,10 @@ def combinations_of(
         codes[:, place] = column.codes[rows]
     if records is None:
         return Combinations(codes, groups.rows, groups.labels, encoded, rows, times=everyone.times)
-    own = np.bincount(groups.labels[:records], minlength=groups.count).astype(np.int64)
-    return Combinations(codes, own, groups.labels[:records], encoded, rows, groups.rows - own)
+    times = None if everyone.times is None else everyone.times[:records]
+    own = np.bincount(groups.labels[:records], times, groups.count).astype(np.int64)
+    people = groups.rows - own
+    return Combinations(codes, own, groups.labels[:records], encoded, rows, people, times)
 
 
 def distinct_rows(matrix: npt.NDArray[np.integer[Any]]) -> tuple[npt.NDArray[Any], Integers]:

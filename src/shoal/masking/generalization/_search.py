@@ -128,7 +128,7 @@ def accepts_people(
     person, of_class = recoding.served.pairs(everyone, hierarchies, found.rows)
     count, of_box = recoding.served.classes
     people = np.bincount(of_class, weights=found.population[person], minlength=count)
-    records = np.bincount(of_box[recoding.box_of_row], minlength=count)
+    records = found.sums(of_box[recoding.box_of_row], count)
     shares = records / np.maximum(people, 1)
     presence = np.bincount(person, weights=shares[of_class], minlength=len(found.codes))
     presence = np.minimum(presence, 1.0)[found.population > 0]

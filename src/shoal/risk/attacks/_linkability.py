@@ -104,15 +104,15 @@ def linkability(
     if not (sides[0] and sides[1]):
         said.append("Of one of the two sources no column was released, so that nothing links them.")
         return nothing_found("linkability", control, details | {"persons": 0}, said)
-    taken = min(int(neighbours), len(masked))
+    taken = min(int(neighbours), masked.records)
     regions = released_regions(sides[0], masked), released_regions(sides[1], masked)
     persons, others = rows_to_attack(original, control, int(sample), random_state)
     return attack_measurement(
         "linkability",
-        Rate.of(_chances(regions, persons, taken)),
-        blind=Rate(_blind(len(masked), taken)),
-        control=None if others is None else Rate.of(_chances(regions, others, taken)),
-        details=details | {"persons": len(persons), "records": len(masked)},
+        Rate.of(_chances(regions, persons, taken, masked.times)),
+        blind=Rate(_blind(masked.records, taken)),
+        control=None if others is None else Rate.of(_chances(regions, others, taken, masked.times)),
+        details=details | {"persons": len(persons), "records": masked.records},
         warnings=said,
     )
 
@@ -141,13 +141,16 @@ def _sources(
 
 
 def _chances(
-    regions: tuple[ReleasedRegions, ReleasedRegions], persons: Integers, neighbours: int
+    regions: tuple[ReleasedRegions, ReleasedRegions],
+    persons: Integers,
+    neighbours: int,
+    times: Integers | None,
 ) -> Floats:
     """For each person the chance that the records taken on the two sides share one."""
     from shoal.kernels.boxes.nearest_regions import shared_neighbours
 
     left, right = regions
-    pairs = joint_counts(left.classes, right.classes.labels.astype(np.int64))
+    pairs = joint_counts(left.classes, right.classes.labels.astype(np.int64), times)
     counts = shared_neighbours(left.seen_by(persons), right.seen_by(persons), pairs, neighbours)
     return overlap_chance(counts, neighbours)
 

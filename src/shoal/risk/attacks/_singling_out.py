@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 #: So many rows are looked at, in all, for more predicates than the fewest: about a second.
 _MOST_LOOKS = 40_000_000
 _FEWEST_ATTACKS = 300
+#: Of more records some may be drawn twice, since to draw each once takes a number for each.
+_MOST_CHOSEN = 10_000_000
 
 SinglingOutMode = Annotated[
     Literal["multivariate", "univariate"], OneOf(("multivariate", "univariate"))
@@ -39,7 +41,12 @@ SinglingOutMode = Annotated[
 NumberCondition = Annotated[Literal["near", "beyond"], OneOf(("near", "beyond"))]
 
 
-@measure("risk of being singled out, above blind guessing", direction="lower", limits=(0, 1))
+@measure(
+    "risk of being singled out, above blind guessing",
+    direction="lower",
+    limits=(0, 1),
+    by_counts=True,
+)
 def singling_out(
     original: Table,
     masked: Table,
@@ -205,7 +212,12 @@ def _predicate_space(
                 "give a larger control."
             )
     labels, runs = one_numbering(read)
-    inside = indexed(values[:, persons], counts, original.persons[persons])
+    owners = original.persons[persons]
+    if original.times is not None and not original.has_persons:
+        # of several persons who are alike nobody is alone: two of them say so
+        persons = np.repeat(np.arange(len(original)), np.minimum(original.times, 2))
+        owners = np.arange(len(persons))
+    inside = indexed(values[:, persons], counts, owners)
     return PredicateSpace(read, labels, runs, sources, persons, inside, outside), said
 
 
@@ -231,14 +243,16 @@ def _multivariate(
     attacks: int,
     stream: SecretStream,
 ) -> AttackRates:
-    count, records = min(attacks, len(space.sources)), len(masked)
     # by what they say, so that the order of rows and columns does not matter
     order = np.lexsort(space.labels[::-1])
-    sources = order if len(space.sources) == records else order[np.isin(order, space.sources)]
-    source = sources[stream.derive("records").choose(len(sources), count)]
+    sources = order if len(space.sources) == len(order) else order[np.isin(order, space.sources)]
+    count = min(attacks, len(sources) if masked.times is None else masked.records)
+    source = _drawn_records(masked, sources, count, stream.derive("records"))
     ranks = stream.derive("columns").uniform(count * len(space.columns)).reshape(count, -1)
     columns = np.argsort(ranks, axis=1)[:, :width].astype(np.int64)
-    mixed = order[stream.derive("mixed").integers_below(np.full(count * width, records))]
+    mixed = _at(
+        masked, order, stream.derive("mixed").integers_below(np.full(count * width, masked.records))
+    )
     predicates = space.labels[columns, source[:, None]]
     strangers = space.labels[columns, mixed.reshape(count, width)]
     count = space.affordable(columns, predicates, strangers)
@@ -247,7 +261,7 @@ def _multivariate(
     found = space.isolated(space.inside, columns, predicates)
     blind = space.isolated(space.inside, columns, strangers) >= 0
     alike = masked.group([column.name for column in space.columns]).labels[source]
-    persons = clusters_if_repeated(masked.persons[source])
+    persons = clusters_if_repeated(masked.persons[source]) if masked.has_persons else []
     facts = {"attacks": count, "conditions": width, "isolated": int((found >= 0).sum())}
     if masked.pairs_with(original):
         owners = persons_of_records(original, masked)[source]
@@ -259,6 +273,22 @@ def _multivariate(
         _control_rate(space, columns, predicates),
         facts,
     )
+
+
+def _drawn_records(masked: Table, rows: Integers, count: int, stream: SecretStream) -> Integers:
+    """The rows of so many records, of all that some rows stand for; of very many, any ones."""
+    total = len(rows) if masked.times is None else int(masked.times[rows].sum())
+    if total > _MOST_CHOSEN:
+        return _at(masked, rows, stream.integers_below(np.full(count, total)))
+    return _at(masked, rows, stream.choose(total, count))
+
+
+def _at(masked: Table, rows: Integers, records: Integers) -> Integers:
+    """The rows of records that are numbered through some rows in their order."""
+    if masked.times is None:
+        return rows[records]
+    found: Integers = rows[np.searchsorted(np.cumsum(masked.times[rows]), records, side="right")]
+    return found
 
 
 def _univariate(

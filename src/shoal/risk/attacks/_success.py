@@ -237,8 +237,12 @@ def rows_to_attack(
     return persons, len(original) + drawn_rows(control, sample, random_state)
 
 
-def joint_counts(one: Classes, other: Integers) -> Integers:
-    """How often each class meets each of other labels: [class, label, records]."""
+def joint_counts(one: Classes, other: Integers, times: Integers | None = None) -> Integers:
+    """How often each class meets each of other labels: [class, label, records].
+
+    ``times`` is how many records each row stands for, if not one.
+    """
     pairs = np.stack([one.labels.astype(np.int64), other])
-    found, counts = np.unique(pairs, axis=1, return_counts=True)
+    found, which = np.unique(pairs, axis=1, return_inverse=True)
+    counts = np.bincount(which.ravel(), times)
     return np.ascontiguousarray(np.vstack([found, counts[None, :]]).astype(np.int64))

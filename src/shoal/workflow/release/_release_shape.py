@@ -284,6 +284,7 @@ AUDIT_IN_PARTS: Final = {
     "identifiers": [_text],
     "engine": _text,
     "order": _sha256,
+    "course?": AUDIT["course"],
     "plan": _table,
     "roles": _table,
     "steps": [_table],

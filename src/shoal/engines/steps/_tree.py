@@ -29,10 +29,15 @@ class Cut:
 
 @dataclass(frozen=True)
 class Tree:
-    """Cuts of some columns; ``levels`` are the values of those that are not numbers."""
+    """Cuts of some columns; ``levels`` are the values of those that are not numbers.
+
+    ``gaps`` are the numbers that missing values stand for: rows that are equal in the columns go to
+    one chunk, whichever rows they are looked at with.
+    """
 
     columns: tuple[str, ...]
     levels: dict[str, pl.Series]
+    gaps: tuple[float, ...]
     cuts: tuple[Cut, ...]
 
     def chunks(self, frame: pl.DataFrame) -> Integers:
@@ -40,7 +45,10 @@ class Tree:
         at = np.zeros(frame.height, np.int64)
         if not self.cuts:
             return at
-        places = [_places(frame[name], self.levels.get(name)) for name in self.columns]
+        places = [
+            _places(frame[name], self.levels.get(name), gap)
+            for name, gap in zip(self.columns, self.gaps, strict=True)
+        ]
         for node, cut in enumerate(self.cuts):
             here = at == node
             if here.any():
@@ -84,7 +92,11 @@ def cuts_of(sample: pl.DataFrame, columns: Sequence[str], total: int, *, chunk: 
         for name in columns
         if not (sample.schema[name].is_numeric() or sample.schema[name].is_temporal())
     }
-    places = np.column_stack([_places(sample[name], levels.get(name)) for name in columns])
+    known = [_places(sample[name], levels.get(name), np.nan) for name in columns]
+    gaps = tuple(min(float(np.nanmin(one, initial=np.inf)), 0.0) - 1.0 for one in known)
+    places = np.column_stack(
+        [np.where(np.isnan(one), gap, one) for one, gap in zip(known, gaps, strict=True)]
+    )
     with np.errstate(over="ignore"):
         spans = np.ptp(places, axis=0) if len(places) else np.ones(len(columns))
     spans = np.minimum(spans, np.finfo(np.float64).max)
@@ -107,7 +119,7 @@ def cuts_of(sample: pl.DataFrame, columns: Sequence[str], total: int, *, chunk: 
         return node
 
     grow(np.arange(len(places)))
-    return Tree(tuple(columns), levels, tuple(cut for cut in cuts if cut is not None))
+    return Tree(tuple(columns), levels, gaps, tuple(cut for cut in cuts if cut is not None))
 
 
 def _best(scaled: Floats) -> tuple[int, npt.NDArray[np.bool_]] | None:
@@ -125,8 +137,8 @@ def _best(scaled: Floats) -> tuple[int, npt.NDArray[np.bool_]] | None:
     return None
 
 
-def _places(cells: pl.Series, levels: pl.Series | None) -> Floats:
-    """Cells as numbers: dates by their ticks, texts by their rank; missing ones come first."""
+def _places(cells: pl.Series, levels: pl.Series | None, gap: float) -> Floats:
+    """Cells as numbers: dates by their ticks, texts by their rank; others in the gap."""
     if levels is None:
         numbers = cells.to_physical().cast(pl.Float64).to_numpy()
     else:
@@ -134,5 +146,4 @@ def _places(cells: pl.Series, levels: pl.Series | None) -> Floats:
         numbers = cells.replace_strict(
             levels, ranks, default=None, return_dtype=pl.Float64
         ).to_numpy()
-    lowest = np.nanmin(numbers, initial=np.inf)
-    return np.where(np.isnan(numbers), min(lowest, 0.0) - 1.0, numbers)
+    return np.where(np.isnan(numbers), gap, numbers)

@@ -6,6 +6,8 @@ it is a secret of the release: it travels to the workers and is written nowhere.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from shoal.engines._engine import HIDDEN, PART, ROW, Function, as_frame, as_table
+from shoal.engines._engine import HIDDEN, OWNER, PART, ROW, Function, as_frame, as_table
 from shoal.errors import RequirementNotMet
 from shoal.kernels.arrays import Integers
 from shoal.masking import Masker
@@ -26,20 +28,58 @@ _ROOM = 1 << 62
 
 
 @dataclass(frozen=True)
+class Together:
+    """What is drawn or taken out as a whole: the rows of a person, or of a household.
+
+    ``columns`` name it; a row that lacks one of these values goes by itself. Without columns each
+    row does.
+    """
+
+    columns: tuple[str, ...] = ()
+    #: Where persons and households overlap: each pair, and the number of what goes together.
+    parts: pl.DataFrame | None = None
+
+    def numbers(self, frame: pl.DataFrame) -> Integers:
+        """A number for each row, equal for those that go together."""
+        keys = frame[ROW].to_numpy()
+        if not self.columns:
+            return keys
+        named = frame.select(self.columns)
+        if self.parts is not None:
+            placed = named.join(
+                self.parts, on=self.columns, how="left", nulls_equal=True, maintain_order="left"
+            )
+            return placed[WHOLE].to_numpy()
+        alone = named.select(pl.any_horizontal(pl.all().is_null())).to_series().to_numpy()
+        mixed = named.hash_rows(seed=0).to_numpy().view(np.int64)
+        return np.where(alone, keys, mixed)
+
+    def all_of(self, named: pl.DataFrame) -> pl.DataFrame:
+        """The values of the columns of whoever goes together with some, which are ``named``."""
+        if self.parts is None:
+            return named.select(self.columns).drop_nulls()
+        met = self.parts.join(named, on=self.columns, how="semi", nulls_equal=True).select(WHOLE)
+        return self.parts.join(met, on=WHOLE, how="semi").select(self.columns)
+
+
+#: What the column of :class:`Together` is called that has its numbers.
+WHOLE = HIDDEN + "whole"
+
+
+@dataclass(frozen=True)
 class Below:
-    """Keep the rows whose keyed hash, or that of their person, is below a bound."""
+    """Keep the rows whose keyed hash, or that of what they go together with, is below a bound."""
 
     key: str
     bound: int
     purpose: str = "sample"
-    #: The columns that say whose row it is, where persons are drawn as a whole.
-    unit: tuple[str, ...] = ()
+    together: Together = Together()
 
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
         if self.bound >= 1 << 64:
             return frame
         stream = SecretStream.from_key_hex(self.key)
-        hashes = stream.keyed_hash(_drawn_by(frame, self.unit), self.purpose)
+        hashes = stream.keyed_hash(self.together.numbers(frame), self.purpose)
         return frame.filter(pl.Series(hashes < np.uint64(self.bound)))
 
 
@@ -48,21 +88,43 @@ class Hashed:
     """The hash of each key as a signed number, in the same order."""
 
     key: str
-    unit: tuple[str, ...] = ()
+    together: Together = Together()
 
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
         stream = SecretStream.from_key_hex(self.key)
-        hashes = stream.keyed_hash(_drawn_by(frame, self.unit), "sample")
-        signed = (hashes ^ np.uint64(1 << 63)).view(np.int64)
-        return frame.select(pl.col(ROW), pl.Series(HIDDEN + "place", signed))
+        hashes = stream.keyed_hash(self.together.numbers(frame), "sample")
+        return frame.select(pl.col(ROW), _in_order(hashes).alias(HIDDEN + "place"))
 
 
-def _drawn_by(frame: pl.DataFrame, unit: Sequence[str]) -> Integers:
-    """A number for each row, equal for those of one person where persons are drawn."""
-    if not unit:
-        return frame[ROW].to_numpy()
-    mixed = frame.select(unit).hash_rows(seed=0)
-    return mixed.to_numpy().view(np.int64)
+def _in_order(hashes: npt.NDArray[np.uint64]) -> pl.Series:
+    """Hashes as signed numbers, in the same order."""
+    return pl.Series((hashes ^ np.uint64(1 << 63)).view(np.int64))
+
+
+class InStrata:
+    """Keep so many rows of each stratum: those whose keyed hashes are least.
+
+    ``quotas`` has how many of each, and ``bounds`` the hash of the last one that stays. Without
+    bounds, each row becomes what tells them: its stratum, its quota and its place.
+    """
+
+    def __init__(self, key: str, strata: Keys, quotas: Integers) -> None:
+        self.key, self.strata, self.quotas = key, strata, quotas
+        self.bounds: npt.NDArray[np.uint64] | None = None
+
+    def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
+        stream = SecretStream.from_key_hex(self.key)
+        hashes = stream.keyed_hash(frame[ROW].to_numpy(), "sample")
+        stratum = self.strata.of(frame)
+        quota = self.quotas[stratum]
+        if self.bounds is not None:
+            return frame.filter(pl.Series((quota > 0) & (hashes <= self.bounds[stratum])))
+        return frame.select(
+            pl.col(ROW),
+            pl.Series(HIDDEN + "stratum", stratum),
+            pl.Series(HIDDEN + "quota", quota),
+            _in_order(hashes).alias(HIDDEN + "place"),
+        )
 
 
 class Levels:
@@ -188,7 +250,7 @@ class ByCombination:
         frame = frame.with_columns(new).drop(self.dropped)
         if self.drops:
             frame = frame.filter(pl.Series(self.kept[combination]))
-        return frame if self.gone is None else WithoutOwners(self.gone)(frame)
+        return frame if self.gone is None else without_owners(frame, self.gone)
 
 
 def _blanked(
@@ -238,26 +300,54 @@ class Served:
 
 @dataclass(frozen=True)
 class Emptied:
-    """Take out rows for which a condition holds, each by itself; or all others."""
+    """Take out rows for which a condition holds, with those of some owners; or all others."""
 
     where: str
     roles: Roles
     met: bool = False
+    gone: pl.DataFrame | None = None
 
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
         holds = as_table(frame, self.roles).matching(self.where)
-        return frame.filter(pl.Series(holds == self.met))
+        left = frame.filter(pl.Series(holds == self.met))
+        return left if self.gone is None else without_owners(left, self.gone)
+
+
+def without_owners(frame: pl.DataFrame, gone: pl.DataFrame) -> pl.DataFrame:
+    """The rows without those of some persons or households."""
+    return frame.join(gone, on=gone.columns, how="anti", nulls_equal=True, maintain_order="left")
 
 
 @dataclass(frozen=True)
-class WithoutOwners:
-    """Take out all rows of some persons."""
+class Named:
+    """Add a first column with a secret name for the person of each row.
 
-    gone: pl.DataFrame
+    It is a hash under a key that is in the private half, of 80 bits, so that no two persons get one
+    name. Whose row it is stays beside it, hidden.
+    """
+
+    key: str
+    unit: tuple[str, ...]
+    called: str
+
+    @property
+    def hidden(self) -> dict[str, str]:
+        """What the columns of the unit are called afterwards."""
+        return {name: HIDDEN + OWNER + name for name in self.unit}
 
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
-        owners = self.gone.columns
-        return frame.join(self.gone, on=owners, how="anti", nulls_equal=True, maintain_order="left")
+        persons = frame.select(self.unit).unique()
+        texts = persons.select(as_text(persons[name]) for name in self.unit)
+        key = bytes.fromhex(self.key)
+        names = [
+            "P" + hashlib.blake2b(json.dumps(one).encode(), digest_size=10, key=key).hexdigest()
+            for one in texts.iter_rows()
+        ]
+        named = persons.rename(self.hidden).with_columns(pl.Series(self.called, names))
+        beside = frame.rename(self.hidden).join(
+            named, on=list(self.hidden.values()), how="left", maintain_order="left"
+        )
+        return beside.select(self.called, *(n for n in beside.columns if n != self.called))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,100 @@
+"""Which way each step of a plan runs on an engine, and which steps cannot run there."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from shoal.engines.steps._chunked import by_chunks, compares
+from shoal.engines.steps._counts import by_counts
+from shoal.engines.steps._course import Course
+from shoal.engines.steps._sampling import by_sampling
+from shoal.engines.steps._values import by_condition, by_noise, by_redrawing, by_value
+from shoal.errors import InputError
+from shoal.masking import (
+    AddNoise,
+    Generalize,
+    Masker,
+    Microaggregate,
+    Pram,
+    RankSwap,
+    Recode,
+    Redraw,
+    Round,
+    Sample,
+    Suppress,
+    Swap,
+    TopBottomCode,
+)
+from shoal.models import (
+    PrivacyModel,
+)
+from shoal.workflow import StepRecord
+from shoal.workflow._require import plain
+
+_Way = Callable[[Any, Course], None]
+_IN_CHUNKS = (Generalize, Microaggregate, RankSwap, Redraw, Swap)
+
+
+def check_steps(steps: Sequence[Masker]) -> None:
+    """Raise InputError, before anything starts, for a step that cannot run on an engine."""
+    for number, step in enumerate(steps, start=1):
+        if getattr(step, "random_state", None) is not None:
+            raise InputError(
+                f"Step {number} ('{step.method}') has a 'random_state'; on an engine every draw "
+                "comes from the operating system. Leave it out."
+            )
+        if _way(step) is None:
+            raise InputError(
+                f"Step {number} ('{step.method}') cannot run on an engine: {_why_not(step)}. Use "
+                "the engine 'memory', or leave the step out."
+            )
+
+
+def run_step(step: Masker, course: Course) -> None:
+    """Apply a step to the rows of a course."""
+    way = _way(step)
+    assert way is not None
+    named = getattr(step, "columns", None)
+    if step.needs_columns and not (course.roles.quasi_identifiers if named is None else named):
+        # earlier steps took out every quasi-identifier: nothing is left to mask
+        parameters = plain(step.changed_params(public=True), public=True)
+        course.records.append(StepRecord(step.method, parameters))
+        return
+    step = copy.copy(step)
+    models = getattr(step, "models", None)
+    if isinstance(models, PrivacyModel):
+        step.set_params(models=course.peopled(models))
+    elif models is not None:
+        step.set_params(models=[course.peopled(model) for model in models])
+    way(step, course)
+
+
+def _way(step: Masker) -> _Way | None:
+    if isinstance(step, Generalize) and step.by_counts:
+        return by_counts
+    if isinstance(step, Suppress):
+        if step.where is not None:
+            return by_condition if step.target == "records" or step.whole else by_value
+        return by_counts
+    if isinstance(step, (Round, Recode, TopBottomCode)):
+        return by_value
+    if isinstance(step, AddNoise):
+        return by_noise
+    if isinstance(step, Pram):
+        return by_redrawing
+    if isinstance(step, Sample):
+        return by_sampling
+    in_blocks = isinstance(step, Swap) and step.blocks != "joint" and not step.informed
+    if isinstance(step, _IN_CHUNKS) and not in_blocks and not compares(step):
+        return by_chunks
+    return None
+
+
+def _why_not(step: Masker) -> str:
+    if compares(step):
+        return "it runs in chunks, and a model of it compares groups with all records"
+    if isinstance(step, Swap):
+        return "blocks by mutual information are found over all records; swap jointly"
+    return "it looks at all records at once"

@@ -1,0 +1,176 @@
+"""Steps by value: what they learn is learned from counts, and each row is mapped by itself."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+
+from shoal.engines._engine import PART, Function, Rows, TooManyCombinations, roles_on
+from shoal.engines.steps._chunked import SAMPLED
+from shoal.engines.steps._course import Course, kind_after, record_step
+from shoal.engines.steps._functions import (
+    Emptied,
+    Lost,
+    Noise,
+    Redrawn,
+    Served,
+)
+from shoal.errors import UnprotectedColumnWarning
+from shoal.kernels.arrays import Integers
+from shoal.masking import (
+    AddNoise,
+    Masker,
+    Pram,
+    Round,
+    Suppress,
+)
+from shoal.randomness import SecretStream
+from shoal.table import Roles, Table
+from shoal.table.columns._frames import kind_of
+
+
+def by_value(step: Masker, course: Course) -> None:
+    """Learn from the counts of each column by itself, then map each row."""
+    named: Sequence[str] | None = getattr(step, "columns", None)
+    columns = list(course.roles.quasi_identifiers if named is None else named)
+    touched: list[str] = []
+    skipped: dict[str, str] = {}
+    fitted: list[Masker] = []
+    kinds: dict[str, pl.DataType] = {}
+    if isinstance(step, Suppress):
+        fitted = [step]
+        step.touched_, step.skipped_, step.removed_columns_ = tuple(columns), {}, ()
+        touched, kinds = columns, {name: course.rows.schema[name] for name in columns}
+    else:
+        for name in columns:
+            one = copy.copy(step)
+            one.set_params(columns=[name])
+            with warnings.catch_warnings():
+                if named is None:  # a column that the plan does not name may be left as it is
+                    warnings.simplefilter("ignore", UnprotectedColumnWarning)
+                masked = one.fit_transform(_to_learn_from(one, course, name))
+            kinds[name] = _wide(kind_after(masked, name))
+            touched += one.touched_
+            skipped |= one.skipped_
+            if one.touched_:
+                fitted.append(one)
+    course.fitted += fitted
+    for one in fitted:
+        one = one.without_records()
+        changed = {name: kinds[name] for name in one.touched_}
+        function = Served(one, course.roles, changed)
+        schema = {**course.rows.schema, **changed}
+        course.rows = course.rows.engine.mapped(
+            course.rows, function, schema, hidden=course.rows.hidden
+        )
+    record_step(step, course, touched=touched, skipped=skipped)
+
+
+def _wide(kind: pl.DataType) -> pl.DataType:
+    """A type that also holds what numbers of other parts become."""
+    return pl.Decimal(38, kind.scale) if isinstance(kind, pl.Decimal) else kind
+
+
+def _to_learn_from(step: Masker, course: Course, name: str) -> Table:
+    """The values of a column with their counts; to round very many, some of them are enough."""
+    own = roles_on(course.roles, [name])
+    try:
+        return course.rows.tally([name], own)
+    except TooManyCombinations:
+        if not isinstance(step, Round):
+            raise
+    rows = replace(course.rows, schema=course.rows.kinds([name]), hidden={})
+    look = SecretStream.from_state(None).derive("look")
+    return Table(rows.engine.sample(rows, SAMPLED, look, course.total).select(name), own)
+
+
+def by_condition(step: Suppress, course: Course) -> None:
+    """Take out the records for which a condition holds, and with them those of their persons."""
+    assert step.where is not None
+    if step.target != "records":
+        by_value(step, course)
+        return
+    rows, function = course.rows, Emptied(step.where, course.roles)
+    if step.whole and course.owners:
+        met = rows.engine.mapped(rows, replace(function, met=True), rows.schema, hidden=rows.hidden)
+        owners: pl.DataFrame = met.tally(course.owners, Roles()).frame
+        function = replace(function, gone=course.together.all_of(owners))
+    course.rows = rows.engine.mapped(rows, function, rows.schema, hidden=rows.hidden)
+    before, course.total = course.total, course.rows.count()
+    losing = persons_losing(rows, function, course, before)
+    record_step(step, course, removed=before - course.total, losing=losing)
+
+
+def persons_losing(rows: Rows, kept: Function, course: Course, before: int) -> int:
+    """How many persons lost a row."""
+    unit = list(course.roles.unit_columns)
+    if not unit or before == course.total:
+        return before - course.total
+    lost = rows.engine.mapped(rows, Lost(kept), rows.schema, hidden=rows.hidden)
+    return len(lost.tally(unit, Roles()))
+
+
+def by_noise(step: AddNoise, course: Course) -> None:
+    rows, stream = course.rows, SecretStream.from_state(None)
+    named = step.columns or course.roles.quasi_identifiers
+    by = tuple(
+        n for n in course.roles.quasi_identifiers if rows.schema[n] in (pl.String, pl.Boolean)
+    )
+    ranges: dict[str, tuple[pl.DataFrame, float, float]] = {}
+    skipped: dict[str, str] = {}
+    for name in named:
+        kind = kind_of(rows.schema[name])
+        if kind != "float":
+            skipped[name] = f"{kind}, not float"
+            continue
+        numbers = {"low": pl.Float64(), "high": pl.Float64()}
+        found = rows.engine.ranges(rows, by, name).cast(pl.Schema({**rows.kinds(by), **numbers}))
+        low, high = found["low"].min(), found["high"].max()
+        if low is None or low == high:
+            skipped[name] = "all values are equal" if low is not None else "no value present"
+            continue
+        ends = float(low), float(high)  # type: ignore[arg-type]
+        if not np.isfinite(ends[1] - ends[0]):
+            skipped[name] = "its range exceeds the largest floating-point number"
+            continue
+        ranges[name] = (found, *ends)
+    if ranges:
+        kinds = {name: _wide(rows.schema[name]) for name in ranges}
+        function = Noise(stream.key_hex, step.method, step.epsilon, by, ranges, kinds)
+        schema = {**rows.schema, **kinds}
+        course.rows = rows.engine.mapped(
+            rows, function, schema, hidden=rows.hidden, whole_parts=True
+        )
+    if step.columns is not None and skipped:
+        step._warn_about_named(skipped)
+    secrets = {"key": stream.key_hex, "randomness": stream.origin, "part": PART}
+    record_step(step, course, touched=list(ranges), skipped=skipped, secrets=secrets)
+
+
+def by_redrawing(step: Pram, course: Course) -> None:
+    rows, stream = course.rows, SecretStream.from_state(None)
+    counts: dict[str, tuple[pl.Series, Integers]] = {}
+    skipped: dict[str, str] = {}
+    for name in step.columns or course.roles.quasi_identifiers:
+        if rows.schema[name] not in (pl.String, pl.Boolean):
+            skipped[name] = f"{kind_of(rows.schema[name])}, not text or boolean"
+            continue
+        codes = rows.tally([name], roles_on(course.roles, [name])).codes(name)
+        if len(codes.levels):
+            counts[name] = (codes.levels, codes.counts[: len(codes.levels)])
+        else:
+            skipped[name] = "no value present"
+    if counts:
+        function = Redrawn(stream.key_hex, step.method, step.keep, counts)
+        course.rows = rows.engine.mapped(
+            rows, function, rows.schema, hidden=rows.hidden, whole_parts=True
+        )
+    if step.columns is not None and skipped:
+        step._warn_about_named(skipped)
+    secrets = {"key": stream.key_hex, "randomness": stream.origin, "part": PART}
+    record_step(step, course, touched=list(counts), skipped=skipped, secrets=secrets)
