@@ -8,7 +8,14 @@ from shoal.table._classes import (
     owned_pairs,
     weights_by_class,
 )
-from shoal.table._learning import features_of, fingerprint, frame_of_array, renamed, whole_as_floats
+from shoal.table._learning import (
+    features_of,
+    fingerprint,
+    frame_of_array,
+    renamed,
+    whole_as_floats,
+    with_target,
+)
 from shoal.table._pair import (
     Listed,
     Outcomes,
@@ -44,7 +51,7 @@ from shoal.table._released_column import (
     usual_partners,
 )
 from shoal.table._released_file import ReleasedFile, read_records, records_as_parquet
-from shoal.table._roles import Roles
+from shoal.table._roles import Roles, as_roles
 from shoal.table._table import Missing, Table, check_reading
 from shoal.table.columns._column import Column, Numbers, in_one_code
 from shoal.table.columns._domain import (
@@ -99,6 +106,7 @@ __all__ = [
     "Sampling",
     "Table",
     "Unseen",
+    "as_roles",
     "available_memory",
     "check_file_size",
     "check_reading",
@@ -145,4 +153,5 @@ __all__ = [
     "value_meanings",
     "weights_by_class",
     "whole_as_floats",
+    "with_target",
 ]

@@ -183,6 +183,18 @@ class Roles:
         return cls(**given)
 
 
+def as_roles(given: Roles | Mapping[str, Any] | None) -> Roles:
+    """Roles from whatever stands for them: themselves, a dict as in a plan, or nothing."""
+    if isinstance(given, Roles):
+        return given
+    if given is not None and not isinstance(given, Mapping):
+        raise RolesError(
+            f"The roles must be a shoal.Roles or a dict; got {type(given).__name__}. Write "
+            "sh.Roles(quasi_identifiers=[...])."
+        )
+    return Roles.from_dict(given or {})
+
+
 def _name_tuple(role: str, names: Iterable[str]) -> tuple[str, ...]:
     if isinstance(names, str):
         raise RolesError(

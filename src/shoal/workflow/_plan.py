@@ -152,6 +152,34 @@ class Plan:
         self.engine = EngineSettings() if engine is None else engine
         self._check()
 
+    @classmethod
+    def of(cls, given: Any) -> Plan:
+        """A plan from whatever stands for one: itself, a list of steps, or the path of a file.
+
+        Examples
+        --------
+        >>> from shoal import Round
+        >>> Plan.of([Round(base=5)])
+        Plan: round; requires nothing
+        """
+        if isinstance(given, Plan):
+            return given
+        if isinstance(given, (str, os.PathLike)):
+            return cls.load(given)
+        if isinstance(given, (list, tuple)):
+            return cls(given)
+        if isinstance(given, Masker):
+            return cls([given])
+        raise PlanError(
+            f"A plan is needed; got {type(given).__name__}. Write sh.Plan([...]) with the steps, "
+            "or give a list of steps or the path of a plan's file."
+        )
+
+    def replacing(self, **changes: Any) -> Plan:
+        """The same plan with some of its parts given anew."""
+        parts = ("steps", "require", "roles", *_SWITCHES, "engine")
+        return Plan(**{part: getattr(self, part) for part in parts} | changes)
+
     def _check(self) -> None:
         for step in self.steps:
             if not isinstance(step, Masker):

@@ -298,6 +298,8 @@ def _to_own_polars(data: pl.DataFrame, types: Mapping[str, Any]) -> pl.DataFrame
             changes.append(data[name].cast(pl.Categorical))
         elif first == pl.Float32 and dtype == pl.Float64:
             changes.append(data[name].cast(pl.Float32))
+        elif first == pl.Null and data[name].null_count() == data.height:
+            changes.append(data[name].cast(pl.Null))
     return data.with_columns(changes) if changes else data
 
 
@@ -333,8 +335,10 @@ def _to_pandas(data: pl.DataFrame, types: Mapping[str, Any]) -> Any:
             out[name] = out[name].astype(object).where(there, None)
         elif first == np.dtype(object) and dtype == pl.Date:
             out[name] = pd.Series(data[name].to_list(), dtype=object)  # dates, as they came
-        elif pd.api.types.is_extension_array_dtype(first) or (
-            first.kind in "fiu" and dtype.is_numeric() and name not in nullable
+        elif (
+            pd.api.types.is_extension_array_dtype(first)
+            or (first.kind in "fiu" and dtype.is_numeric() and name not in nullable)
+            or (first.kind in "mM" and dtype.is_temporal())  # in the unit that it came in
         ):
             out[name] = _cast_if_lossless(out[name], first)
     return out
