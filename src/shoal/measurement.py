@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from numbers import Real
+from operator import eq, ge, gt, le, lt
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -12,6 +14,7 @@ import numpy.typing as npt
 
 from shoal.discovery import members_of
 from shoal.errors import InputError, ParameterError, did_you_mean
+from shoal.notebook import listing, number, view
 from shoal.parameters import Parameter, checked, parameters_of
 
 Direction = Literal["lower", "higher"]
@@ -29,7 +32,7 @@ class _PerRecord:
         vars(of)["per_record"] = given
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Measurement:
     """One measured number with what is needed to read it.
 
@@ -54,8 +57,14 @@ class Measurement:
 
     Examples
     --------
-    >>> print(Measurement("marketer_risk", 0.25, baseline=1.0))
+    >>> risk = Measurement("marketer_risk", 0.25, baseline=1.0)
+    >>> print(risk)
     marketer_risk = 0.25 (baseline 1, lower is better)
+
+    It can be used as a number; its value is what counts.
+
+    >>> risk < 0.3, float(risk), f"{risk:.0%}"
+    (True, 0.25, '25%')
     """
 
     name: str
@@ -74,6 +83,30 @@ class Measurement:
             constant = np.broadcast_to(np.float64(records[0]), records.shape)
             object.__setattr__(self, "per_record", constant)
 
+    def __float__(self) -> float:
+        return float(self.value)
+
+    def __format__(self, spec: str) -> str:
+        return format(self.value, spec) if spec else str(self)
+
+    def __eq__(self, other: object) -> bool:
+        return _compared(eq, self, other)
+
+    def __lt__(self, other: object) -> bool:
+        return _compared(lt, self, other)
+
+    def __le__(self, other: object) -> bool:
+        return _compared(le, self, other)
+
+    def __gt__(self, other: object) -> bool:
+        return _compared(gt, self, other)
+
+    def __ge__(self, other: object) -> bool:
+        return _compared(ge, self, other)
+
+    def __hash__(self) -> int:
+        return hash(float(self))
+
     def to_dict(self) -> dict[str, Any]:
         """Plain facts for JSON; the per-record values stay behind."""
         return {
@@ -86,6 +119,15 @@ class Measurement:
             "warnings": list(self.warnings),
         }
 
+    def __repr__(self) -> str:
+        return f"Measurement: {self}"
+
+    def _repr_html_(self) -> str:
+        interval = "" if self.interval is None else " to ".join(map(number, self.interval))
+        row = (self.name, self.value, interval, self.baseline, self.direction)
+        head = ("measure", "value", "95 % interval", "baseline", "better is")
+        return view(f"{self.name} = {number(self.value)}", listing(head, [row]), *self.warnings)
+
     def __str__(self) -> str:
         notes = []
         if self.interval is not None:
@@ -94,6 +136,13 @@ class Measurement:
             notes.append(f"baseline {self.baseline:.4g}")
         notes.append(f"{self.direction} is better")
         return f"{self.name} = {self.value:.4g} ({', '.join(notes)})"
+
+
+def _compared(by: Callable[[float, float], bool], one: Measurement, other: object) -> bool:
+    """Two values compared; what is neither a measurement nor a number cannot be."""
+    if isinstance(other, (Measurement, Real)):
+        return by(float(one), float(other))
+    return NotImplemented
 
 
 @dataclass(frozen=True)

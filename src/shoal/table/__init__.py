@@ -12,6 +12,7 @@ from shoal.table._learning import (
     features_of,
     fingerprint,
     frame_of_array,
+    frame_of_columns,
     renamed,
     whole_as_floats,
     with_target,
@@ -51,7 +52,7 @@ from shoal.table._released_column import (
     usual_partners,
 )
 from shoal.table._released_file import ReleasedFile, read_records, records_as_parquet
-from shoal.table._roles import Roles, as_roles
+from shoal.table._roles import Roles, as_roles, role_word
 from shoal.table._table import Missing, Table, check_reading
 from shoal.table.columns._column import Column, Numbers, in_one_code
 from shoal.table.columns._domain import (
@@ -119,6 +120,7 @@ __all__ = [
     "fingerprint",
     "form_classes",
     "frame_of_array",
+    "frame_of_columns",
     "identifying_columns",
     "in_one_code",
     "interval_meanings",
@@ -133,6 +135,7 @@ __all__ = [
     "released_column",
     "released_text",
     "renamed",
+    "role_word",
     "scale_name",
     "shared_codes",
     "shared_crowds",

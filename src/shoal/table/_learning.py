@@ -33,6 +33,12 @@ def frame_of_array(values: npt.NDArray[Any], names: Sequence[str]) -> pl.DataFra
     )
 
 
+def frame_of_columns(**columns: Sequence[Any]) -> pl.DataFrame:
+    """A frame of plain facts; a column of numbers may have gaps only."""
+    types = {"value": pl.Float64, "low": pl.Float64, "high": pl.Float64, "baseline": pl.Float64}
+    return pl.DataFrame(columns, schema_overrides={n: t for n, t in types.items() if n in columns})
+
+
 def with_target(table: Table, name: str, values: Any) -> Table:
     """The table with one more column: a list, an array or a series of any library.
 

@@ -10,6 +10,7 @@ from typing import Any, Self
 import polars as pl
 
 from shoal.errors import RolesError, did_you_mean, quoted
+from shoal.notebook import listing, view
 from shoal.table.columns._column import Column
 from shoal.table.columns._frames import kind_of
 
@@ -21,7 +22,7 @@ _OWNERS = ("unit", "household")
 ROW = "row"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Roles:
     """The parts that the columns of a table play.
 
@@ -123,6 +124,17 @@ class Roles:
         pairs += [("unit", name) for name in self.unit_columns]
         return pairs + [("household", name) for name in self.household]
 
+    def __repr__(self) -> str:
+        given = ", ".join(f"{role}={names!r}" for role, names in self.to_dict().items())
+        return f"Roles({given})"
+
+    def _repr_html_(self) -> str:
+        rows = (
+            (role_word(role), names if isinstance(names, str) else ", ".join(names))
+            for role, names in self.to_dict().items()
+        )
+        return view("Roles", listing(("role", "columns"), rows))
+
     def of(self, column: str) -> str | None:
         """The role of a column, or None."""
         return self._role_of.get(column)
@@ -181,6 +193,13 @@ class Roles:
             if role not in known:
                 raise RolesError(f"There is no role '{role}'. {did_you_mean(role, known)}")
         return cls(**given)
+
+
+def role_word(role: str | None) -> str:
+    """A role of one column as people say it; nothing for none."""
+    return {None: "", "quasi_identifiers": "quasi-identifier", "identifiers": "identifier"}.get(
+        role, str(role)
+    )
 
 
 def as_roles(given: Roles | Mapping[str, Any] | None) -> Roles:

@@ -6,7 +6,7 @@ import contextlib
 import os
 import uuid
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from shoal.errors import InputError, did_you_mean, quoted
+from shoal.errors import InputError, UnknownName, did_you_mean, quoted
 from shoal.kernels.arrays import Flags, Floats, Integers
+from shoal.notebook import listing, view
 from shoal.table._classes import (
     Agreement,
     Classes,
@@ -30,7 +31,7 @@ from shoal.table._classes import (
 )
 from shoal.table._pair import Pair, counted_in
 from shoal.table._provenance import Course, Exchange, Owners, Provenance, Sampling, pseudonyms
-from shoal.table._roles import Roles, check_roles
+from shoal.table._roles import Roles, check_roles, role_word
 from shoal.table.columns._column import Column, Numbers, keys_of
 from shoal.table.columns._domain import ROOT, Domain
 from shoal.table.columns._encode import Codes
@@ -83,6 +84,8 @@ class Table:
     Table: 3 rows, 2 columns (2 quasi-identifiers)
     >>> table.classes.k
     1
+    >>> table.shape, "age" in table, table["age"].to_list()
+    ((3, 2), True, [31, 31, 40])
     """
 
     _columns: dict[str, Column]
@@ -152,8 +155,34 @@ class Table:
         """The names of the columns."""
         return Names(self._columns)
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of rows and of columns."""
+        return len(self), len(self.columns)
+
     def __len__(self) -> int:
         return len(self._past.row_key)
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the columns, as frames of pandas give them."""
+        return iter(self.columns)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.columns
+
+    def __getitem__(self, name: str | list[str]) -> Any:
+        """A column as a series, or some columns as a frame, of the library that came in."""
+        if isinstance(name, list):
+            return self._given_back(name, len(self))
+        return self._given_back([name], len(self))[name]
+
+    def head(self, rows: int = 5) -> Any:
+        """The first rows, in the frame type that came in."""
+        return self._given_back(self.columns, rows)
+
+    def _given_back(self, names: Sequence[str], rows: int) -> Any:
+        series = [self.column(name).series.head(rows) for name in names]
+        return self._origin.restore(pl.DataFrame(series))
 
     @property
     def times(self) -> Integers | None:
@@ -185,11 +214,21 @@ class Table:
         size = f"Table: {len(self)} rows, {len(self.columns)} columns"
         return f"{size} ({said or 'no roles'})"
 
+    def _repr_html_(self) -> str:
+        """The columns with their types and roles; no cell, which :meth:`head` shows."""
+        rows = (
+            (name, c.kind, role_word(self.roles.of(name)), c.distinct, c.missing_count)
+            for name, c in self._columns.items()
+        )
+        head = ("column", "type", "role", "different values", "missing")
+        cells = "table.head() shows the first rows."
+        return view(repr(self), listing(head, rows, of="columns"), quiet=cells)
+
     def column(self, name: str) -> Column:
         """A column, with its codes and numbers once they are asked for."""
         found = self._columns.get(name) if isinstance(name, str) else None
         if found is None:
-            raise InputError(
+            raise UnknownName(
                 f"The table has no column '{name}'. {did_you_mean(name, self.columns)}"
             )
         return found

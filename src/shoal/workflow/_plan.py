@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import os
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,14 +14,17 @@ from typing import Any
 from shoal.errors import PlanError, RolesError, did_you_mean, quoted
 from shoal.masking import Masker, Progress, Secrets, discover_maskers
 from shoal.models import PrivacyModel
+from shoal.notebook import listing, view
 from shoal.parameters import parameters_of
-from shoal.table import Roles, Table
+from shoal.table import Roles, Table, role_word
 from shoal.workflow._require import (
     Limit,
     Requirement,
+    key_of,
     plain,
     requirements_from_dict,
     requirements_to_dict,
+    value_of,
 )
 from shoal.workflow.release._crowds import crowded_percent
 
@@ -221,6 +225,23 @@ class Plan:
         required = ", ".join(f"{k} = {v}" for k, v in requirements_to_dict(self.require).items())
         return f"Plan: {steps}; requires {required or 'nothing'}"
 
+    def _repr_html_(self) -> str:
+        steps = [
+            (place, step.method, _in_words(step.changed_params(public=True)))
+            for place, step in enumerate(self.steps, start=1)
+        ]
+        required = [(key_of(one), _in_words(value_of(one, public=True))) for one in self.require]
+        roles = (
+            (role_word(role), name) for role, name in (self.roles.items() if self.roles else ())
+        )
+        parts = [
+            listing(("step", "method", "parameters"), steps, of="steps"),
+            listing(("requires", ""), required),
+            listing(("role", "column"), roles),
+        ]
+        told = (bool(steps), bool(required), self.roles is not None)
+        return view(repr(self), *itertools.compress(parts, told))
+
     # -- applying
 
     def roles_for(self, table: Table) -> Roles:
@@ -350,6 +371,14 @@ def _parsed(text: str, called: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as cause:
         raise PlanError(f"The {called} is not valid TOML: {cause}.") from None
+
+
+def _in_words(value: Any) -> str:
+    """A parameter, or several, as a person reads them."""
+    told = plain(value, public=True)
+    if not isinstance(told, Mapping):
+        return str(told)
+    return ", ".join(f"{name} = {one}" for name, one in told.items())
 
 
 def in_released_domain(records: Iterable[StepRecord], people: Table) -> Table:

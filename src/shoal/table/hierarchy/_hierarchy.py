@@ -12,6 +12,7 @@ import polars as pl
 
 from shoal.errors import InputError, PlanError, did_you_mean
 from shoal.kernels.arrays import Integers
+from shoal.notebook import listing, view
 from shoal.table.columns._domain import ROOT
 from shoal.table.hierarchy._codes import HierarchyCodes, codes_of
 from shoal.table.hierarchy._intervals import between, exact_number, grid, quantile_edges
@@ -259,6 +260,25 @@ class Hierarchy:
     def __repr__(self) -> str:
         return f"Hierarchy: {self.levels} levels, {self._rule.describe()}"
 
+    def _repr_html_(self) -> str:
+        levels = enumerate([*self._levels_in_words(), f"nothing: {ROOT}"])
+        return view(repr(self), listing(("level", "what is left"), levels, of="levels"))
+
+    def _levels_in_words(self) -> list[str]:
+        """Each level below the root; of a list only counts, since its values are a table's."""
+        inner = range(1, self.levels - 1)
+        if isinstance(self._rule, Listed):
+            rows = self._rule.rows
+            counts = [f"{len({row[level] for row in rows}):,} labels" for level in inner]
+            return [f"{len(rows):,} values", *counts]
+        kind, given = next(iter(self._rule.to_plan().items()))
+        steps = given if isinstance(given, list) and len(given) == len(inner) else [given]
+        words = [
+            f"{len(step) + 1:,} intervals" if kind == "edges" else _LEVELS[kind].format(step)
+            for step in steps[: len(inner)]
+        ]
+        return ["the value itself", *words]
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Hierarchy) and self._rule == other._rule
 
@@ -395,6 +415,14 @@ class Hierarchy:
                 f"{type(value[kinds[0]]).__name__}; see the page on hierarchies."
             ) from None
 
+
+#: What is left at a level of each kind of function.
+_LEVELS: Final[dict[str, str]] = {
+    "intervals": "an interval of {}",
+    "rounding": "a multiple of {}",
+    "prefixes": "the first {} characters",
+    "dates": "the {}",
+}
 
 #: What each kind is made by, and the options that may stand beside it.
 _KINDS: Final[dict[str, tuple[Callable[..., Hierarchy], tuple[str, ...]]]] = {

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from shoal.errors import ShoalError, VerificationFailed
+from shoal.notebook import listing, view
 
 Status = Literal["passed", "failed", "skipped"]
 CLAIM = "claim "
@@ -25,7 +27,7 @@ class Check:
     detail: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Verification:
     """All checks of a release.
 
@@ -77,6 +79,15 @@ class Verification:
             "signed_by": self.signed_by,
             "checks": [vars(check) for check in self.checks],
         }
+
+    def __repr__(self) -> str:
+        counts = Counter(check.status for check in self.checks)
+        told = ", ".join(f"{count} {status}" for status, count in counts.items())
+        return f"Verification: {'holds' if self.holds else 'does not hold'}; {told}"
+
+    def _repr_html_(self) -> str:
+        rows = ((check.status, check.name, check.detail) for check in self.checks)
+        return view(repr(self), listing(("status", "check", "detail"), rows, of="checks"))
 
     def __str__(self) -> str:
         marks = {"passed": "ok  ", "failed": "FAIL", "skipped": "--  "}
