@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from shoal.discovery import members_of
 from shoal.errors import InputError, ParameterError, did_you_mean
+from shoal.hints import Helpful, instead
 from shoal.notebook import listing, number, view
 from shoal.parameters import Parameter, checked, parameters_of
 
@@ -33,7 +34,7 @@ class _PerRecord:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Measurement:
+class Measurement(Helpful):
     """One measured number with what is needed to read it.
 
     Parameters
@@ -66,6 +67,14 @@ class Measurement:
     >>> risk < 0.3, float(risk), f"{risk:.0%}"
     (True, 0.25, '25%')
     """
+
+    _instead = instead(
+        {
+            "measurement.interval": "ci confidence_interval",
+            "measurement.value": "score result",
+            "measurement.per_record": "records by_record",
+        }
+    )
 
     name: str
     value: float

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self, TypeVar, cast, get_args, get_type_hints
 
 from shoal.errors import ParameterError, did_you_mean
+from shoal.hints import Helpful, refuse_misfit
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -44,6 +45,10 @@ class Constraint(ABC):
 
     def describe(self) -> str:
         return self.words
+
+    def shown(self, value: Any) -> str:
+        """What was given, for an error; a private value may be a password, so only its type."""
+        return type(value).__name__ if self.private else _shown(value)
 
     def relocate(self, value: Any, folder: Any) -> Any:
         """A value as a plan holds it, with paths relative to the plan's folder made good."""
@@ -240,11 +245,9 @@ class Parameter:
         """Raise ParameterError for a value outside the declared range; ``of`` says whose it is."""
         if (value is None and self.optional) or self.constraint.accepts(value):
             return
-        # a private value stays out of errors too: it may be a password
-        shown = type(value).__name__ if self.private else _shown(value)
         raise ParameterError(
             f"The '{self.name}' parameter of {of} must be {self.constraint.describe()}. Got "
-            f"{shown} instead."
+            f"{self.constraint.shown(value)} instead."
         )
 
     def read(self, value: Any) -> Any:
@@ -288,12 +291,16 @@ def checked(function: F) -> F:
         for option in parameters_of(function):
             if option.name in options:
                 option.check(options[option.name], function.__name__)
-        return function(*given, **options)
+        try:
+            return function(*given, **options)
+        except TypeError:
+            refuse_misfit(function, given, options)
+            raise
 
     return cast(F, call)
 
 
-class Parametrized:
+class Parametrized(Helpful):
     """Base of every method and model: a dataclass that checks its declared parameters.
 
     ``called`` is what errors call it, where that is not the name of the class.

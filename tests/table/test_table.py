@@ -360,3 +360,27 @@ def test_undeclared_identifiers_are_those_without_a_role():
     for role in ("identifiers", "sensitive", "insensitive"):
         roles = Roles(quasi_identifiers=["age"], **{role: ["contact"]})
         assert Table(frame, roles).undeclared_identifiers() == {}
+
+
+class TestAsAFrame:
+    """What users of frames type first."""
+
+    def test_size_and_names(self, table):
+        assert table.shape == (5, 4)
+        assert list(table) == FRAME.columns
+        assert "age" in table
+        assert "wage" not in table
+        assert 0 not in table
+
+    def test_columns_and_first_rows_in_the_type_that_came_in(self, frame):
+        table = Table(frame(FRAME.to_dict(as_series=False)))
+        assert list(table["city"]) == list(table.frame["city"])
+        assert type(table[["age", "city"]]) is type(table.head(2)) is frame.type
+        assert list(frame.columns(table[["city", "age"]])) == ["city", "age"]
+        assert frame.columns(table.head(2))["name"] == ["Ann", "Bo"]
+        assert len(table.head()) == 5
+
+    @pytest.mark.parametrize("name", ["agee", 0, ["agee"]])
+    def test_a_column_that_is_not_there(self, table, name):
+        with pytest.raises(KeyError, match=r"no column '(agee|0)'"):
+            table[name]

@@ -18,6 +18,7 @@ from typing import Any, Literal
 from shoal.engines._engine import Engine, in_one_sentence, roles_on
 from shoal.engines._protect import LargeRelease, LargeTable
 from shoal.errors import InputError, PlanError, ReleaseError, RolesError, quoted
+from shoal.hints import helpful
 from shoal.masking import Masker, Progress
 from shoal.table import Roles, Table, as_roles, available_memory, read
 from shoal.workflow import Assessment, EngineSettings, Plan, Release, Verification
@@ -49,6 +50,7 @@ ENGINES = ("auto", "memory", "local", "duckdb", "spark")
 _GROWTH = {".parquet": 8, ".pq": 8, ".csv": 3, ".tsv": 3, ".gz": 15, ".duckdb": 6, ".ddb": 6}
 
 
+@helpful
 def protect(
     table: Any,
     plan: Plan | str | os.PathLike[str] | Sequence[Masker] | None = None,
@@ -232,6 +234,7 @@ def assess_source(
         return replace(found, columns=len(rows.columns))
 
 
+@helpful
 def verify(
     folder: str | os.PathLike[str],
     *,

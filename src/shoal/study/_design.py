@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from shoal.errors import PlanError, did_you_mean
+from shoal.hints import Helpful
 from shoal.notebook import listing, view
 from shoal.parameters import Anything, Constraint, Fits, Flag, Integer, Parametrized, Text
 from shoal.study._measures import study_measures
@@ -135,7 +136,7 @@ class Cell:
 
 
 @dataclass(frozen=True, repr=False)
-class Study:
+class Study(Helpful):
     """An experiment: every variant on every table under every seed, measured alike.
 
     Parameters

@@ -10,6 +10,7 @@ from typing import Any, Self
 import polars as pl
 
 from shoal.errors import RolesError, did_you_mean, quoted
+from shoal.hints import Helpful
 from shoal.notebook import listing, view
 from shoal.table.columns._column import Column
 from shoal.table.columns._frames import kind_of
@@ -23,7 +24,7 @@ ROW = "row"
 
 
 @dataclass(frozen=True, repr=False)
-class Roles:
+class Roles(Helpful):
     """The parts that the columns of a table play.
 
     Parameters

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import polars as pl
 
 from shoal.errors import InputError, UnknownName, did_you_mean, quoted
+from shoal.hints import Helpful, instead
 from shoal.kernels.arrays import Flags, Floats, Integers
 from shoal.notebook import listing, view
 from shoal.table._classes import (
@@ -61,7 +62,7 @@ def check_reading(missing: Missing) -> None:
         raise InputError(f"missing must be 'own' or 'wildcard'; got '{missing}'.")
 
 
-class Table:
+class Table(Helpful):
     """A frame about people with the roles of its columns; frozen.
 
     Every row carries a private key from reading on: its position in the input. Samples are
@@ -87,6 +88,21 @@ class Table:
     >>> table.shape, "age" in table, table["age"].to_list()
     ((3, 2), True, [31, 31, 40])
     """
+
+    _instead = instead(
+        {
+            "table.frame": "data df to_pandas to_polars to_frame",
+            "table.frame, which is the frame that came in": "iloc loc rows",
+            "table.frame.tail()": "tail",
+            "table.write(path, format='csv')": "to_csv to_parquet save",
+            "table.schema": "dtypes",
+            "table.classes.k": "k",
+            "table.with_roles(roles)": "set_roles",
+            "table.roles.quasi_identifiers": "quasi_identifiers",
+            "sh.assess(table)": "describe assess",
+            "sh.protect(table, k=5)": "protect anonymize",
+        }
+    )
 
     _columns: dict[str, Column]
     _origin: Origin

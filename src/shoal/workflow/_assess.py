@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from shoal.errors import DoesNotApply, InputError, RolesError, ShoalError, did_you_mean, quoted
+from shoal.hints import helpful
 from shoal.masking import Progress
 from shoal.measurement import MeasureInfo, Measurement
 from shoal.parameters import Real
@@ -29,6 +30,7 @@ _POPULATION_MEASURES = ("journalist_risk", "population_uniqueness")
 _MANY = 1_000_000  # records from which on only what was asked for takes memory
 
 
+@helpful
 def assess(
     table: Table,
     *,
@@ -161,7 +163,8 @@ def check_assessable(
     if not table.roles.quasi_identifiers and not declared.roles.quasi_identifiers:
         raise RolesError(
             "No quasi-identifiers are declared, so nothing can be said about risk; name the "
-            "columns that an intruder may know (shoal roles suggests some)."
+            "columns that an intruder may know, as sh.Roles(quasi_identifiers=[...]); 'shoal roles' "
+            "suggests some."
         )
 
 

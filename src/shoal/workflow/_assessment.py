@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import UnknownName, did_you_mean
+from shoal.hints import Helpful, instead
 from shoal.measurement import MeasureInfo, Measurement
 from shoal.risk import intersection
 from shoal.table import Missing, Table, counted_values, exact_total, frame_of_columns
@@ -189,7 +190,7 @@ class ClassFacts:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Assessment(Mapping[str, Measurement]):
+class Assessment(Helpful, Mapping[str, Measurement]):
     """What was found out about a table. It prints, and it has a JSON and an HTML form.
 
     It is a mapping: ``assessment["marketer_risk"]`` is one Measurement, ``list(assessment)`` are
@@ -202,6 +203,15 @@ class Assessment(Mapping[str, Measurement]):
     No value of a cell is in it, but counts of the original are: it is made for the steward, not
     for the public.
     """
+
+    _instead = instead(
+        {
+            "assessment.to_frame(), or print it": "risk utility measures",
+            "assessment.classes.uniques": "uniques unique",
+            "assessment.to_frame().write_csv(path)": "to_csv",
+            "assessment.to_json() or assessment.to_html(), and write the text": "save",
+        }
+    )
 
     rows: int
     columns: int

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import itertools
 import os
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,19 +11,18 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import PlanError, RolesError, did_you_mean, quoted
+from shoal.hints import Helpful, instead
 from shoal.masking import Masker, Progress, Secrets, discover_maskers
 from shoal.models import PrivacyModel
-from shoal.notebook import listing, view
 from shoal.parameters import parameters_of
-from shoal.table import Roles, Table, role_word
+from shoal.table import Roles, Table
+from shoal.workflow._plan_words import as_requirement, as_step, called, plan_view
 from shoal.workflow._require import (
     Limit,
     Requirement,
-    key_of,
     plain,
     requirements_from_dict,
     requirements_to_dict,
-    value_of,
 )
 from shoal.workflow.release._crowds import crowded_percent
 
@@ -90,7 +88,7 @@ class EngineSettings:
         return {name: value for name, value in vars(self).items() if value is not None}
 
 
-class Plan:
+class Plan(Helpful):
     """What is done to a table, and what must hold afterwards.
 
     Parameters
@@ -130,6 +128,15 @@ class Plan:
     True
     """
 
+    _instead = instead(
+        {
+            "sh.protect(table, plan)": "fit fit_transform transform run protect",
+            "plan.require": "requirements models",
+            "sh.Plan([*plan.steps, step])": "add append add_step",
+            "plan.to_dict() or plan.to_toml()": "to_json",
+        }
+    )
+
     def __init__(
         self,
         steps: Iterable[Masker] = (),
@@ -141,11 +148,10 @@ class Plan:
         pseudonyms: bool = False,
         engine: EngineSettings | None = None,
     ) -> None:
-        for called, given in (("steps", steps), ("require", require)):
+        for part, given in (("steps", steps), ("require", require)):
             if isinstance(given, str) or not isinstance(given, Iterable):
                 raise PlanError(
-                    f"The '{called}' of a plan are a list; got {type(given).__name__}. "
-                    f"Write {called}=[...]."
+                    f"The '{part}' of a plan are a list; got {called(given)}. Write {part}=[...]."
                 )
         self.steps = tuple(steps)
         self.require = tuple(require)
@@ -188,14 +194,13 @@ class Plan:
         for step in self.steps:
             if not isinstance(step, Masker):
                 raise PlanError(
-                    f"A step of a plan is a masking method; got {type(step).__name__}. "
-                    "Write for example sh.Round(base=5)."
+                    f"A step of a plan is a masking method; got {called(step)}. {as_step(step)}"
                 )
         for requirement in self.require:
             if not isinstance(requirement, (PrivacyModel, Limit)):
                 raise PlanError(
                     "A requirement of a plan is a privacy model or a limit; got "
-                    f"{type(requirement).__name__}. Write for example sh.KAnonymity(5)."
+                    f"{called(requirement)}. {as_requirement(requirement)}"
                 )
             held = [n for n, v in vars(requirement).items() if isinstance(v, Table)]
             if held:
@@ -226,21 +231,7 @@ class Plan:
         return f"Plan: {steps}; requires {required or 'nothing'}"
 
     def _repr_html_(self) -> str:
-        steps = [
-            (place, step.method, _in_words(step.changed_params(public=True)))
-            for place, step in enumerate(self.steps, start=1)
-        ]
-        required = [(key_of(one), _in_words(value_of(one, public=True))) for one in self.require]
-        roles = (
-            (role_word(role), name) for role, name in (self.roles.items() if self.roles else ())
-        )
-        parts = [
-            listing(("step", "method", "parameters"), steps, of="steps"),
-            listing(("requires", ""), required),
-            listing(("role", "column"), roles),
-        ]
-        told = (bool(steps), bool(required), self.roles is not None)
-        return view(repr(self), *itertools.compress(parts, told))
+        return plan_view(self)
 
     # -- applying
 
@@ -371,14 +362,6 @@ def _parsed(text: str, called: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as cause:
         raise PlanError(f"The {called} is not valid TOML: {cause}.") from None
-
-
-def _in_words(value: Any) -> str:
-    """A parameter, or several, as a person reads them."""
-    told = plain(value, public=True)
-    if not isinstance(told, Mapping):
-        return str(told)
-    return ", ".join(f"{name} = {one}" for name, one in told.items())
 
 
 def in_released_domain(records: Iterable[StepRecord], people: Table) -> Table:

@@ -17,6 +17,7 @@ from shoal.errors import (
     UnprotectedColumnWarning,
     quoted,
 )
+from shoal.hints import Helpful, helpful, instead
 from shoal.masking import Progress, Secrets
 from shoal.models import PrivacyModel
 from shoal.notebook import listing, view
@@ -49,13 +50,24 @@ _MOST_NAMED = 12
 
 
 @dataclass(frozen=True, eq=False)
-class Release:
+class Release(Helpful):
     """A masked table that satisfies its plan, ready to be written.
 
     ``masked`` is the table, its rows shuffled; ``claims`` are the requirements with what was
     measured; ``before`` and ``after`` are assessments by what is quick on any table, where
     ``sh.assess`` measures everything; ``save`` writes the release folder.
     """
+
+    _instead = instead(
+        {
+            "release.masked.frame": "frame data df table to_pandas to_polars to_frame head",
+            "release.save(folder, format='csv')": "to_csv to_parquet to_excel write export",
+            "release.after": "k assessment risk measurements",
+            "release.to_html()": "report html show",
+            "sh.verify(folder) after release.save(folder)": "verify",
+            "release.claims, which all hold where there is a release": "holds",
+        }
+    )
 
     masked: Table
     plan: Plan
@@ -69,6 +81,7 @@ class Release:
     rows_before: int
     audit: Mapping[str, Any]
 
+    @helpful
     def save(
         self,
         out: str | os.PathLike[str],

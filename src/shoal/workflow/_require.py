@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 from shoal.errors import InputError, ParameterError, PlanError, did_you_mean
+from shoal.hints import Helpful
 from shoal.measurement import MeasureInfo, Measurement
 from shoal.models import PopulationModel, PrivacyModel, discover_models
 from shoal.parameters import Real, parameters_of
@@ -31,7 +32,7 @@ def discover_all_measures() -> dict[str, MeasureInfo]:
 
 
 @dataclass(frozen=True)
-class Limit:
+class Limit(Helpful):
     """A measure must stay at or below, or at or above, a value.
 
     In a plan it is written ``max_<measure> = value`` or ``min_<measure> = value``.

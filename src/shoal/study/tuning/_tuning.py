@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shoal.errors import InputError, MissingExtra
+from shoal.hints import Helpful, instead
 from shoal.measurement import Measurement
 from shoal.notebook import listing, picture, view
 from shoal.study.figures import Figure, Point, risk_utility
@@ -102,8 +103,10 @@ class Tried:
 
 
 @dataclass(frozen=True, repr=False)
-class Tuning:
+class Tuning(Helpful):
     """What tuning found: a plan to protect with, the front it lies on, and why it was chosen."""
+
+    _instead = instead({"tuning.plan": "best best_plan best_plan_ best_params_"})
 
     plan: Plan
     chosen: Tried

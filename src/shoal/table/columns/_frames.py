@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from shoal.table.columns._column import Column
 
 _OTHER_PLAIN = (pl.Boolean, pl.String, pl.Categorical, pl.Enum, pl.Null)
+
+_WRITE = "Write sh.Table(pl.DataFrame(...), roles), with a name for each column"
 
 # 0001-01-01 and 9999-12-31, in days since 1970
 _CALENDAR = (-719_162, 2_932_896)
@@ -105,9 +108,10 @@ def to_polars(frame: Any) -> tuple[pl.DataFrame, Origin]:
     try:
         native = nw.from_native(frame, eager_only=True)
     except TypeError:
+        cure = "sh.read(path) reads a file" if isinstance(frame, (str, os.PathLike)) else _WRITE
         raise InputError(
             "A table is made from a polars, pandas or pyarrow frame; "
-            f"got {type(frame).__module__}.{type(frame).__name__}."
+            f"got {type(frame).__module__}.{type(frame).__name__}. {cure}."
         ) from None
     except nw.exceptions.DuplicateError:
         raise InputError(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from shoal.errors import InputError, PlanError, did_you_mean
+from shoal.hints import Helpful
 from shoal.kernels.arrays import Integers
 from shoal.notebook import listing, view
 from shoal.table.columns._domain import ROOT
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Hierarchy:
+class Hierarchy(Helpful):
     """How the values of a column become coarser, level by level; frozen.
 
     Level 0 is the value itself, the last level is ``*``, which says nothing, and each value of a

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import polars as pl
 
 from shoal.errors import ReadError, quoted
+from shoal.hints import helpful
 from shoal.table._roles import Roles
 from shoal.table.columns._column import Column
 from shoal.table.columns._frames import to_polars
@@ -51,6 +52,7 @@ def read_frame(source: str | os.PathLike[str], **options: Any) -> pl.DataFrame:
     return pl.DataFrame([column.series for column in found])
 
 
+@helpful
 def read(
     source: str | os.PathLike[str],
     *,

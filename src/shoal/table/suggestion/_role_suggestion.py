@@ -7,6 +7,7 @@ import itertools
 from dataclasses import dataclass
 from typing import Any
 
+from shoal.hints import Helpful, instead
 from shoal.notebook import listing, view
 from shoal.table._roles import Roles
 from shoal.table.columns._frames import Kind
@@ -59,7 +60,7 @@ class ColumnFacts:
 
 
 @dataclass(frozen=True, repr=False)
-class RoleSuggestion:
+class RoleSuggestion(Helpful):
     """Suggested roles with the evidence for them.
 
     Parameters
@@ -76,6 +77,8 @@ class RoleSuggestion:
     notes : tuple of str
         What was left out, and other limits of the search.
     """
+
+    _instead = instead({"suggestion.roles": "identifiers quasi_identifiers sensitive unit"})
 
     rows: int
     roles: Roles

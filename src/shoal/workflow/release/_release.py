@@ -85,6 +85,13 @@ def check_target(target: Path, *, force: bool) -> None:
 
     Also a place that no folder can be renamed to, since that would be found only after the work.
     """
+    ending = target.suffix.lower().removeprefix(".")
+    if ending in FORMATS and not target.exists():
+        raise ReleaseError(
+            f"A release is a folder, and '{target.name}' looks like a file; write "
+            f"release.save('{target.stem}', format='{ending}'), or --out {target.stem} --format "
+            f"{ending}."
+        )
     if target.is_symlink():
         raise ReleaseError(f"'{target}' is a link; give the folder that it leads to.")
     above = next((path for path in target.parents if os.path.lexists(path)), None)

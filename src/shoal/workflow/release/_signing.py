@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from shoal.errors import InputError, ReleaseError
+from shoal.hints import helpful
 from shoal.masking import Progress
 from shoal.workflow.release._release_files import Place, read_plain
 from shoal.workflow.release._signature import (
@@ -45,6 +46,7 @@ class Signer:
     name: str
 
 
+@helpful
 def sign(
     folder: str | os.PathLike[str],
     *,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from shoal.errors import ShoalError, VerificationFailed
+from shoal.hints import Helpful, instead
 from shoal.notebook import listing, view
 
 Status = Literal["passed", "failed", "skipped"]
@@ -28,12 +29,14 @@ class Check:
 
 
 @dataclass(frozen=True, repr=False)
-class Verification:
+class Verification(Helpful):
     """All checks of a release.
 
     ``signed_by`` is the fingerprint of the key that signed it. It says who released it only where
     the check of the signature passed, which takes a signer to compare with.
     """
+
+    _instead = instead({"verification.holds": "ok passed valid success verified is_valid"})
 
     checks: tuple[Check, ...]
     signed_by: str | None = None
