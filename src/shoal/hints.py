@@ -102,8 +102,28 @@ class _Called(ABCMeta):
 
         @property
         def __signature__(cls):
-            parameters = [*inspect.signature(cls.__init__).parameters.values()]
-            return inspect.Signature(parameters[1:])
+            parameters = [*inspect.signature(cls.__init__).parameters.values()][1:]
+            return inspect.Signature([_bare(one) for one in parameters])
+
+
+def _bare(parameter: inspect.Parameter) -> inspect.Parameter:
+    """A parameter with the type that it is declared with, and without its range.
+
+    Examples
+    --------
+    >>> def f(k: Annotated[dict[str, int] | None, Integer(2)]): ...
+    >>> str(_bare(inspect.signature(f).parameters["k"]))
+    "k: 'dict[str, int] | None'"
+    """
+    kind, depth = parameter.annotation, 0
+    if not isinstance(kind, str) or not kind.startswith("Annotated["):
+        return parameter
+    kind = kind.removeprefix("Annotated[")
+    for place, character in enumerate(kind):
+        depth += {"[": 1, "]": -1}.get(character, 0)
+        if character == "," and depth == 0:
+            return parameter.replace(annotation=kind[:place])
+    return parameter
 
 
 class Helpful(metaclass=_Called):

@@ -24,6 +24,7 @@ from typing import Any, ClassVar, Self, TypeVar, cast, get_args, get_type_hints
 
 from shoal.errors import ParameterError, did_you_mean
 from shoal.hints import Helpful, refuse_misfit
+from shoal.notebook import listing, view
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -317,13 +318,26 @@ class Parametrized(Helpful):
         self.check_parameters()
 
     def __repr__(self) -> str:
-        """The parameters but for private ones: a seed undoes a release, a condition quotes."""
+        """The parameters that were given; of private ones, a seed for example, not the value."""
+        private = {p.name for p in parameters_of(type(self)) if p.private}
         shown = (
-            f"{p.name}={'<private>' if p.private and value is not None else repr(value)}"
-            for p in parameters_of(type(self))
-            for value in [getattr(self, p.name)]
+            f"{name}={'<private>' if name in private else repr(value)}"
+            for name, value in self.changed_params().items()
         )
         return f"{type(self).__name__}({', '.join(shown)})"
+
+    def _repr_html_(self) -> str:
+        """Each parameter with its value and what it may be."""
+        given = self.changed_params()
+        rows = (
+            (
+                p.name,
+                "<private>" if p.private and p.name in given else repr(getattr(self, p.name)),
+                p.constraint.describe(),
+            )
+            for p in parameters_of(type(self))
+        )
+        return view(repr(self), listing(("parameter", "value", "may be"), rows))
 
     def check_parameters(self) -> None:
         """Raise ParameterError for the first parameter outside its declared range."""

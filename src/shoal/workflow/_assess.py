@@ -163,8 +163,8 @@ def check_assessable(
     if not table.roles.quasi_identifiers and not declared.roles.quasi_identifiers:
         raise RolesError(
             "No quasi-identifiers are declared, so nothing can be said about risk; name the "
-            "columns that an intruder may know, as sh.Roles(quasi_identifiers=[...]); 'shoal roles' "
-            "suggests some."
+            "columns that an intruder may know, as sh.Roles(quasi_identifiers=[...]). 'shoal "
+            "roles' and sh.suggest_roles suggest some."
         )
 
 
