@@ -136,7 +136,7 @@ class Helpful(metaclass=_Called):
 
         def __getattr__(self, name):
             if name.startswith("_"):
-                raise AttributeError(name)
+                raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
             if hasattr(type(self), name):  # it is there, and cannot be worked out
                 return object.__getattribute__(self, name)
             raise UnknownAttribute(

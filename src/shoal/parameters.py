@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self, TypeVar, cast, get_args, get_type_hints
 
 from shoal.errors import ParameterError, did_you_mean
-from shoal.hints import Helpful, refuse_misfit
+from shoal.hints import Helpful, helpful
 from shoal.notebook import listing, view
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -286,17 +286,14 @@ def _declared(declaring: Any) -> tuple[Parameter, ...]:
 
 def checked(function: F) -> F:
     """Check the declared options of a function before each call."""
+    helped = helpful(function)
 
     @functools.wraps(function)
     def call(*given: Any, **options: Any) -> Any:
         for option in parameters_of(function):
             if option.name in options:
                 option.check(options[option.name], function.__name__)
-        try:
-            return function(*given, **options)
-        except TypeError:
-            refuse_misfit(function, given, options)
-            raise
+        return helped(*given, **options)
 
     return cast(F, call)
 

@@ -72,7 +72,9 @@ MISTAKES = [
     ("table.iloc", lambda w: w.table.iloc[0], UnknownAttribute, "table.frame"),
     ("table.role", lambda w: w.table.role, UnknownAttribute, "'roles'"),
     ("table['agee']", lambda w: w.table["agee"], UnknownName, "'age'"),
-    ("table[0]", lambda w: w.table[0], UnknownName, "'age'"),
+    ("table[0]", lambda w: w.table[0], UnknownName, "table.frame"),
+    ("a mask of rows", lambda w: w.table[w.table["age"] > 30], UnknownName, "table.frame"),
+    ("a column by its place", lambda w: w.table.column(0), UnknownName, "text"),
     ("plan.fit", lambda w: w.plan.fit(w.table), UnknownAttribute, "sh.protect"),
     ("plan.requirements", lambda w: w.plan.requirements, UnknownAttribute, "plan.require"),
     ("assessment['risk']", lambda w: w.release.after["risk"], UnknownName, "marketer_risk"),
@@ -155,6 +157,7 @@ MISTAKES = [
     ("an option of no measure", lambda w: sh.risk.suda(w.table, sice=2), CallError, "'size'"),
     # scikit-learn
     ("Protector of an array", lambda w: sh.Protector(w.plan, roles=w.roles).fit(np.zeros((9, 2))), InputError, "names=["),
+    ("Protector(seed=...)", lambda w: sh.Protector(w.plan, seed=1), CallError, "'encode'"),
     ("Protector(encode=...)", lambda w: sh.Protector(w.plan, encode="onehot").fit(w.frame), InputError, "one-hot"),
 ]  # fmt: skip
 
@@ -170,6 +173,13 @@ def test_one_sentence_with_the_cure(w, make, error, cure):
     assert len(said) < 500
     assert "\n" not in said
     assert raised.value.__cause__ is None, "one sentence, and no second traceback"
+
+
+def test_an_index_of_pandas_is_no_column(w):
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    frame = pandas.DataFrame({"age": [1, 2]}, index=pandas.Index(["a", "b"], name="id"))
+    with pytest.raises(RolesError, match="reset_index"):
+        sh.Table(frame, sh.Roles(identifiers=["id"], quasi_identifiers=["age"]))
 
 
 def test_there_are_many():

@@ -329,7 +329,8 @@ def test_other_roles(table):
     assert other.class_sizes().tolist() == [2, 1, 2, 2, 2]
     assert table.roles == ROLES
     with pytest.raises(RolesError, match=r"The roles must be a shoal\.Roles"):
-        table.with_roles({"sensitive": ["share"]})
+        table.with_roles(["share"])
+    assert table.with_roles({"sensitive": ["share"]}).roles == Roles(sensitive=["share"])
     with pytest.raises(RolesError, match="'zip', which the table does not have"):
         table.with_roles(Roles(sensitive=["zip"]))
     blank = table.blank({"age": np.ones(5, dtype=bool)})
@@ -382,5 +383,5 @@ class TestAsAFrame:
 
     @pytest.mark.parametrize("name", ["agee", 0, ["agee"]])
     def test_a_column_that_is_not_there(self, table, name):
-        with pytest.raises(KeyError, match=r"no column '(agee|0)'"):
+        with pytest.raises(KeyError, match="column"):
             table[name]

@@ -235,8 +235,6 @@ def check_roles(
     columns: Mapping[str, Column], rows: int, roles: Roles, *, released: bool = False
 ) -> None:
     """Raise RolesError where the roles do not fit; a released column may be empty."""
-    if not isinstance(roles, Roles):
-        raise RolesError("The roles must be a shoal.Roles; write sh.Roles(identifiers=[...]).")
     roles.check(list(columns))
     if roles.unit == ROW and ROW in columns:
         raise RolesError(

@@ -32,7 +32,7 @@ from shoal.table._classes import (
 )
 from shoal.table._pair import Pair, counted_in
 from shoal.table._provenance import Course, Exchange, Owners, Provenance, Sampling, pseudonyms
-from shoal.table._roles import Roles, check_roles, role_word
+from shoal.table._roles import Roles, as_roles, check_roles, role_word
 from shoal.table.columns._column import Column, Numbers, keys_of
 from shoal.table.columns._domain import ROOT, Domain
 from shoal.table.columns._encode import Codes
@@ -42,6 +42,7 @@ from shoal.table.columns._frames import (
     Origin,
     check_names,
     refuse_beyond_calendar,
+    refuse_index_names,
     to_polars,
 )
 from shoal.table.storage._formulas import Formulas, may_run, running
@@ -73,7 +74,7 @@ class Table(Helpful):
     ----------
     frame : polars, pandas or pyarrow frame
         The data. ``table.frame`` gives the same type back. An index is not kept.
-    roles : Roles, optional
+    roles : Roles or dict, optional
         Which column plays which part.
 
     Examples
@@ -111,12 +112,14 @@ class Table(Helpful):
     #: Groupings by the columns they are of; tables with the same rows share them.
     _kept: dict[tuple[Any, ...], Any]
 
-    def __init__(self, frame: Any, roles: Roles | None = None) -> None:
+    def __init__(self, frame: Any, roles: Roles | Mapping[str, Any] | None = None) -> None:
         if isinstance(frame, Table):
             raise InputError("This is a Table already; use table.with_roles(...) for other roles.")
         data, origin = to_polars(frame)
         columns = {series.name: Column(series) for series in data}
-        self._begin(columns, data.height, origin, Roles() if roles is None else roles)
+        given = as_roles(roles)
+        refuse_index_names([name for _, name in given.items() if name not in columns], frame)
+        self._begin(columns, data.height, origin, given)
 
     def _begin(self, columns: dict[str, Column], rows: int, origin: Origin, roles: Roles) -> None:
         check_roles(columns, rows, roles)
@@ -135,7 +138,7 @@ class Table(Helpful):
         named = {column.name: column for column in columns}
         origin = Origin("polars", {column.name: column.dtype for column in columns})
         rows = len(columns[0]) if columns else 0
-        table._begin(named, rows, origin, Roles() if roles is None else roles)
+        table._begin(named, rows, origin, as_roles(roles))
         return table
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -190,6 +193,11 @@ class Table(Helpful):
         """A column as a series, or some columns as a frame, of the library that came in."""
         if isinstance(name, list):
             return self._given_back(name, len(self))
+        if not isinstance(name, str):  # a mask or a slice, whose text may quote cells
+            raise UnknownName(
+                f"A table is read by the names of its columns; got {type(name).__name__}. For rows "
+                "take table.head(), or table.frame."
+            )
         return self._given_back([name], len(self))[name]
 
     def head(self, rows: int = 5) -> Any:
@@ -242,7 +250,9 @@ class Table(Helpful):
 
     def column(self, name: str) -> Column:
         """A column, with its codes and numbers once they are asked for."""
-        found = self._columns.get(name) if isinstance(name, str) else None
+        if not isinstance(name, str):
+            raise UnknownName(f"A column is named by a text; got {type(name).__name__}.")
+        found = self._columns.get(name)
         if found is None:
             raise UnknownName(
                 f"The table has no column '{name}'. {did_you_mean(name, self.columns)}"
@@ -748,11 +758,12 @@ class Table(Helpful):
         table._once(lambda: Classes(rows, sizes, self.times), "crowds", names, owners)  # type: ignore[arg-type]
         return table
 
-    def with_roles(self, roles: Roles, *, released: bool = False) -> Table:
+    def with_roles(self, roles: Roles | Mapping[str, Any], *, released: bool = False) -> Table:
         """The same data under other roles; a released column may be empty after masking.
 
         Whose row it is stays known where the roles do not say: ``unit="row"`` forgets it.
         """
+        roles = as_roles(roles)
         check_roles(self._columns, len(self), roles, released=released)
         owners = self._past.owners.under(roles, self)
         return self._derive(roles=roles, past=replace(self._past, owners=owners))

@@ -15,7 +15,7 @@ from shoal.hints import Helpful, instead
 from shoal.masking import Masker, Progress, Secrets, discover_maskers
 from shoal.models import PrivacyModel
 from shoal.parameters import parameters_of
-from shoal.table import Roles, Table
+from shoal.table import Roles, Table, as_roles
 from shoal.workflow._plan_words import as_requirement, as_step, called, plan_view
 from shoal.workflow._require import (
     Limit,
@@ -97,7 +97,7 @@ class Plan(Helpful):
         Applied one after the other, for example ``[sh.Round(base=5)]``.
     require : list of models or limits
         What the masked table must satisfy, or nothing is released.
-    roles : Roles, optional
+    roles : Roles or dict, optional
         The roles of the columns, where the plan is a file of its own.
     keep_order : bool
         Leave the rows in the order of the input. Rows are shuffled otherwise, since their order
@@ -142,7 +142,7 @@ class Plan(Helpful):
         steps: Iterable[Masker] = (),
         *,
         require: Iterable[Requirement] = (),
-        roles: Roles | None = None,
+        roles: Roles | Mapping[str, Any] | None = None,
         keep_order: bool = False,
         accept_seed: bool = False,
         pseudonyms: bool = False,
@@ -155,7 +155,7 @@ class Plan(Helpful):
                 )
         self.steps = tuple(steps)
         self.require = tuple(require)
-        self.roles = roles
+        self.roles = None if roles is None else as_roles(roles)
         self.keep_order = keep_order
         self.accept_seed = accept_seed
         self.pseudonyms = pseudonyms
@@ -214,8 +214,6 @@ class Plan(Helpful):
                 f"'engine' must be a shoal.workflow.EngineSettings; got "
                 f"{type(self.engine).__name__}."
             )
-        if self.roles is not None and not isinstance(self.roles, Roles):
-            raise PlanError(f"The roles of a plan are a Roles; got {type(self.roles).__name__}.")
         for switch in _SWITCHES:
             if not isinstance(getattr(self, switch), bool):
                 raise PlanError(f"'{switch}' of a plan is true or false.")

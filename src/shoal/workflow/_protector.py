@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names, check_is_fitted, validate_data
 
 from shoal.errors import InputError, quoted
+from shoal.hints import Helpful
 from shoal.masking import Scale
 from shoal.table import Roles, Table, as_roles, features_of, frame_of_array, with_target
 from shoal.workflow._crowd_size import models_of_plan, shortest_plan, with_k
@@ -20,7 +21,7 @@ from shoal.workflow._protect import refuse_unknown_owners, refuse_unless_all_hol
 from shoal.workflow._require import make_claim
 
 
-class Protector(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class Protector(Helpful, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Mask training rows by a plan, and map raw rows into the released domain later.
 
     ``fit_transform`` masks the training rows; ``transform`` maps new rows to the levels,

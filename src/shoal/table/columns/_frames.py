@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
 
@@ -12,7 +12,7 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from shoal.errors import InputError, quoted
+from shoal.errors import InputError, RolesError, quoted
 
 if TYPE_CHECKING:
     from shoal.table.columns._column import Column
@@ -133,6 +133,17 @@ def to_polars(frame: Any) -> tuple[pl.DataFrame, Origin]:
             "(numbers, text, booleans or dates)."
         )
     return _normalise(data), Origin(library, _original_types(frame, library))
+
+
+def refuse_index_names(absent: Sequence[str], frame: Any) -> None:
+    """Raise RolesError where roles name an index of pandas, which a table does not keep."""
+    index = getattr(getattr(frame, "index", None), "names", None) or ()
+    lost = [name for name in absent if name in index]
+    if lost:
+        raise RolesError(
+            f"{quoted(lost)} is the index of the frame, which a table does not keep; write "
+            "frame.reset_index() to make it a column."
+        )
 
 
 def _converted(native: Any) -> pl.DataFrame | None:
