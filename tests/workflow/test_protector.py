@@ -150,12 +150,14 @@ def test_cross_validation_on_adult_with_text(adult, algorithm, encode):
 def test_every_column_is_a_number_masked_or_not(step, encode):
     frame, _ = people()
     born = [date(1960, 1, 1) + timedelta(days=int(n)) for n in frame["wage"]]
-    frame = frame.with_columns(born=pl.Series(born), member=frame["club"] == "a")
+    exact = frame["wage"].cast(pl.Decimal(10, 2)).alias("exact")
+    frame = frame.with_columns(exact, born=pl.Series(born), member=frame["club"] == "a")
     protector = Protector(Plan([step]), roles=ROLES, encode=encode)
     fitted = protector.fit_transform(frame)
     served = protector.transform(frame[:3].with_columns(city=pl.lit("Bonn")))
     assert served.columns == fitted.columns == protector.get_feature_names_out().tolist()
     assert all(dtype.is_numeric() for dtype in (*fitted.dtypes, *served.dtypes))
+    assert fitted.to_numpy().dtype == np.float64
     assert fitted["born"][0] == (born[0] - date(1970, 1, 1)).days
     assert fitted["member"].to_list() == frame["member"].cast(pl.Float64).to_list()
 

@@ -49,7 +49,10 @@ def _encoder(encoding: str, masked: Table, name: str, scale: Scale | None) -> En
 
 @dataclass(frozen=True)
 class NumberEncoder:
-    """A column of numbers stays as it is; yes and no are 1 and 0, dates count in days."""
+    """A column of numbers stays as it is; yes and no are 1 and 0, dates count in days.
+
+    Decimals become floats, since models do not take them.
+    """
 
     measured: str
 
@@ -59,7 +62,8 @@ class NumberEncoder:
 
     def columns(self, column: str, table: Table, scale: Scale | None) -> dict[str, Floats] | None:
         """The column as numbers; None where it is numbers already."""
-        if table.kind(column) in NUMBERS and self.measured == "numbers":
+        plain = table.kind(column) in NUMBERS and not table.column(column).dtype.is_decimal()
+        if plain and self.measured == "numbers":
             return None
         coded = table.codes(column)
         if self.measured == "boolean" and table.kind(column) == "boolean":
