@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 from abc import ABCMeta
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
-from shoal.errors import CallError, UnknownAttribute, did_you_mean, nearest_name
+from shoal.errors import CallError, InputError, UnknownAttribute, did_you_mean, nearest_name
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -52,15 +53,15 @@ def _misfit(
     signature: inspect.Signature, given: tuple[Any, ...], named: Mapping[str, Any], called: str
 ) -> str:
     by_place = [p for p in signature.parameters.values() if p.kind <= p.POSITIONAL_OR_KEYWORD]
-    known = [name for name in signature.parameters if name != "self"]
+    known = [name for name in signature.parameters if name not in ("self", "cls")]
     stray = [name for name in named if name not in known]
     if stray:
         return f"{called} has no parameter '{stray[0]}'. {did_you_mean(stray[0], known)}"
     if len(given) > len(by_place):
-        others = known[len(by_place) :]
+        others = [n for n, p in signature.parameters.items() if p.kind is p.KEYWORD_ONLY]
         if not others:
             return f"{called} takes {len(by_place)} values at most; got {len(given)}."
-        which = "the others" if by_place else "its parameters"
+        which = "the others" if {*known} - {*others} else "its parameters"
         return f"{called} takes {which} by name; write {called}({others[0]}=...)."
     twice = [p.name for p in by_place[: len(given)] if p.name in named]
     if twice:
@@ -68,6 +69,12 @@ def _misfit(
     required = [p.name for p in signature.parameters.values() if p.default is p.empty]
     lacking = [name for name in required[len(given) :] if name not in named]
     return f"{called} needs a value for '{lacking[0]}': {called}({lacking[0]}=...)."
+
+
+def check_path(given: object, taker: str, cure: str) -> None:
+    """Raise InputError for what is neither a text nor a path."""
+    if not isinstance(given, (str, os.PathLike)):
+        raise InputError(f"{taker} takes a path; got {type(given).__name__}. {cure}")
 
 
 def instead(words: Mapping[str, str]) -> dict[str, str]:

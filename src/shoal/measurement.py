@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from numbers import Real
 from operator import eq, ge, gt, le, lt
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -97,6 +98,33 @@ class Measurement(Helpful):
 
     def __format__(self, spec: str) -> str:
         return format(self.value, spec) if spec else str(self)
+
+    def __add__(self, other: float | Measurement) -> float:
+        return float(self) + float(other)
+
+    def __radd__(self, other: float) -> float:
+        return other + float(self)
+
+    def __sub__(self, other: float | Measurement) -> float:
+        return float(self) - float(other)
+
+    def __rsub__(self, other: float) -> float:
+        return other - float(self)
+
+    def __mul__(self, other: float | Measurement) -> float:
+        return float(self) * float(other)
+
+    def __rmul__(self, other: float) -> float:
+        return other * float(self)
+
+    def __truediv__(self, other: float | Measurement) -> float:
+        return float(self) / float(other)
+
+    def __rtruediv__(self, other: float) -> float:
+        return other / float(self)
+
+    def __round__(self, digits: int = 0) -> float:
+        return round(float(self), digits)
 
     def __eq__(self, other: object) -> bool:
         return _compared(eq, self, other)
@@ -237,7 +265,7 @@ def measure(
     """
 
     def mark(function: F) -> F:
-        measured = checked(function)
+        measured = checked(_of_tables(function))
         info = MeasureInfo(
             function.__name__,
             title,
@@ -254,6 +282,22 @@ def measure(
         return measured
 
     return mark
+
+
+def _of_tables(function: F) -> F:
+    """A measure that says of a frame how to make a table of it."""
+
+    @functools.wraps(function)
+    def call(*tables: Any, **options: Any) -> Any:
+        for given in tables:
+            if not hasattr(type(given), "with_roles"):
+                raise InputError(
+                    f"The measure '{function.__name__}' needs a shoal.Table; got "
+                    f"{type(given).__name__}. Write sh.Table(frame, roles)."
+                )
+        return function(*tables, **options)
+
+    return cast(F, call)
 
 
 def discover_measures(package_name: str) -> dict[str, MeasureInfo]:

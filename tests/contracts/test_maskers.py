@@ -256,7 +256,7 @@ def test_an_identifier(example):
 
 @each_example
 def test_what_is_not_a_table(example):
-    with pytest.raises(InputError, match=r"masks a shoal\.Table"):
+    with pytest.raises(InputError, match=r"needs a shoal\.Table"):
         example.make(people()).fit_transform(people().frame)
 
 

@@ -145,7 +145,7 @@ def test_no_form_tells_a_cell():
 @pytest.mark.parametrize(
     ("table", "error", "said"),
     [
-        (None, InputError, "A shoal.Table is needed; got NoneType"),
+        (None, InputError, "needs a shoal.Table; got NoneType"),
         (pl.DataFrame(COLUMNS), InputError, "got DataFrame"),
         (people().keep(np.zeros(24, dtype=bool)), InputError, "no records"),
         (people().with_roles(Roles()), RolesError, "No quasi-identifiers are declared"),
@@ -159,7 +159,7 @@ def test_what_is_refused(table, error, said):
 
 @pytest.mark.parametrize("which", ["original", "population"])
 def test_frames_where_tables_belong(which):
-    with pytest.raises(InputError, match=r"A shoal\.Table is needed; got DataFrame"):
+    with pytest.raises(InputError, match=r"needs a shoal\.Table; got DataFrame"):
         assess(people(), **{which: pl.DataFrame(COLUMNS)})
 
 
@@ -300,5 +300,7 @@ class TestAMapping:
         assert (float(one), f"{one:.1%}", hash(one)) == (0.25, "25.0%", hash(0.25))
         assert np.asarray([one, other], float).tolist() == [0.25, 0.5]
         assert not Measurement("a", float("nan")) > 0
+        assert (1 - one, one - other, one + 1, 1 + one) == (0.75, -0.25, 1.25, 1.25)
+        assert (2 * one, one * 2, one / other, 1 / other, round(one, 1)) == (0.5, 0.5, 0.5, 2, 0.2)
         with pytest.raises(TypeError):
             one < "0.3"  # noqa: B015 - the comparison is what fails

@@ -18,7 +18,7 @@ from typing import Any, Literal
 from shoal.engines._engine import Engine, in_one_sentence, roles_on
 from shoal.engines._protect import LargeRelease, LargeTable
 from shoal.errors import InputError, PlanError, ReleaseError, RolesError, quoted
-from shoal.hints import helpful
+from shoal.hints import check_path, helpful
 from shoal.masking import Masker, Progress
 from shoal.table import Roles, Table, as_roles, available_memory, read
 from shoal.workflow import Assessment, EngineSettings, Plan, Release, Verification
@@ -105,6 +105,7 @@ def protect(
     2
     """
     table, plan = _asked(table, plan, roles, k)
+    check_engine(engine)
     if isinstance(table, Table):
         return protect_in_memory(table, plan, progress=progress)
     chosen, _ = chosen_engine(table, engine, plan.engine)
@@ -253,6 +254,7 @@ def verify(
     from shoal.engines._verify import verify_in_parts
     from shoal.workflow.release._verify import with_signature
 
+    check_path(folder, "sh.verify", "Save a release first: sh.verify(release.save(folder)).")
     if not is_in_parts(folder):
         return verify_in_memory(folder, original=original, source=source, signer=signer)
     chosen, _ = verifying_engine(folder, engine)
@@ -265,8 +267,7 @@ def verify(
 
 def verifying_engine(folder: str | os.PathLike[str], engine: str) -> tuple[str, str]:
     """The engine that counts a release again, and why."""
-    if engine not in ENGINES:
-        raise InputError(f"There is no engine '{engine}'; known are {', '.join(ENGINES)}.")
+    check_engine(engine)
     if not is_in_parts(folder):
         return "memory", "the release is one file"
     if engine in ("auto", "memory", "local"):
@@ -281,13 +282,18 @@ def is_in_parts(folder: str | os.PathLike[str]) -> bool:
     return any(path.is_dir() and not path.is_symlink() for path in found)
 
 
+def check_engine(engine: str) -> None:
+    """Raise InputError for an engine that there is not."""
+    if engine not in ENGINES:
+        raise InputError(f"There is no engine '{engine}'; known are {', '.join(ENGINES)}.")
+
+
 def chosen_engine(source: Any, engine: str, settings: EngineSettings) -> tuple[str, str]:
     """The engine for a source, and why; its size is looked at, and nothing is read."""
     from shoal.engines._duckdb import is_duckdb_file
     from shoal.engines._files import is_text, parquet_files
 
-    if engine not in ENGINES:
-        raise InputError(f"There is no engine '{engine}'; known are {', '.join(ENGINES)}.")
+    check_engine(engine)
     if engine in ("memory", "local"):
         return "memory", "it was asked for"
     if engine != "auto":

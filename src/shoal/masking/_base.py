@@ -18,7 +18,7 @@ from shoal.discovery import concrete_subclasses
 from shoal.errors import InputError, ParameterError, UnprotectedColumnWarning, quoted
 from shoal.parameters import Parametrized, parameters_of
 from shoal.randomness import SecretStream
-from shoal.table import OTHER, Course, Kind, Numbers, Table, fingerprint
+from shoal.table import OTHER, Course, Kind, Numbers, Table, check_table, fingerprint
 
 Progress = Callable[[str, float], None]
 
@@ -109,11 +109,7 @@ class Masker(Parametrized, ABC):
         gives each chunk of a table its own ``stream``.
         """
         self.check_parameters()
-        if not isinstance(table, Table):
-            raise InputError(
-                f"{type(self).__name__} masks a shoal.Table; got {type(table).__name__}. "
-                "Write sh.Table(frame, roles)."
-            )
+        check_table(table, type(self).__name__)
         if len(table) == 0:
             raise InputError(f"{type(self).__name__} got a table without records.")
         if table.times is not None and not self.by_counts:

@@ -53,7 +53,7 @@ from shoal.table._released_column import (
 )
 from shoal.table._released_file import ReleasedFile, read_records, records_as_parquet
 from shoal.table._roles import Roles, as_roles, role_word
-from shoal.table._table import Missing, Table, check_reading
+from shoal.table._table import Missing, Table, check_reading, check_table
 from shoal.table.columns._column import Column, Numbers, in_one_code
 from shoal.table.columns._domain import (
     ROOT,
@@ -111,6 +111,7 @@ __all__ = [
     "available_memory",
     "check_file_size",
     "check_reading",
+    "check_table",
     "counted_values",
     "empty_cells",
     "empty_codes",

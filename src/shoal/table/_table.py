@@ -9,13 +9,20 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from shoal.errors import InputError, UnknownName, did_you_mean, quoted
+from shoal.errors import (
+    CallError,
+    InputError,
+    UnknownAttribute,
+    UnknownName,
+    did_you_mean,
+    quoted,
+)
 from shoal.hints import Helpful, instead
 from shoal.kernels.arrays import Flags, Floats, Integers
 from shoal.notebook import listing, view
@@ -45,6 +52,7 @@ from shoal.table.columns._frames import (
     refuse_index_names,
     to_polars,
 )
+from shoal.table.storage._formats import format_of
 from shoal.table.storage._formulas import Formulas, may_run, running
 from shoal.table.storage._write import schema_of, write_columns
 from shoal.table.suggestion._owners import repeating_owners, undeclared_identifiers
@@ -53,6 +61,7 @@ if TYPE_CHECKING:
     from shoal.randomness import SecretStream
 
 Missing = Literal["own", "wildcard"]
+_ANEW = "Change the frame, and make a new one: sh.Table(frame, roles)."
 Scalar = TypeVar("Scalar", bound=np.generic)
 T = TypeVar("T")
 
@@ -61,6 +70,15 @@ def check_reading(missing: Missing) -> None:
     """Raise InputError unless it is one of the two readings of a missing value."""
     if missing not in ("own", "wildcard"):
         raise InputError(f"missing must be 'own' or 'wildcard'; got '{missing}'.")
+
+
+def check_table(given: object, taker: str) -> None:
+    """Raise InputError for what is no table."""
+    if not isinstance(given, Table):
+        raise InputError(
+            f"{taker} needs a shoal.Table; got {type(given).__name__}. Write sh.Table(frame, "
+            "roles)."
+        )
 
 
 class Table(Helpful):
@@ -95,7 +113,7 @@ class Table(Helpful):
             "table.frame": "data df to_pandas to_polars to_frame",
             "table.frame, which is the frame that came in": "iloc loc rows",
             "table.frame.tail()": "tail",
-            "table.write(path, format='csv')": "to_csv to_parquet save",
+            "table.write('table.csv')": "to_csv to_parquet save",
             "table.schema": "dtypes",
             "table.classes.k": "k",
             "table.with_roles(roles)": "set_roles",
@@ -142,10 +160,16 @@ class Table(Helpful):
         return table
 
     def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError("A Table is frozen; a step returns a new one.")
+        raise UnknownAttribute(f"'{name}' cannot be set: a table is frozen. {_ANEW}")
+
+    def __setitem__(self, name: object, value: object) -> NoReturn:
+        raise CallError(f"Cells cannot be set: a table is frozen. {_ANEW}")
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_kept": {}}
+
+    def _meant(self, name: str) -> str:
+        return f"Write table['{name}']." if name in self._columns else super()._meant(name)
 
     # -- what it is
 
@@ -512,13 +536,19 @@ class Table(Helpful):
         return schema_of({name: column.dtype for name, column in self._columns.items()})
 
     def write(
-        self, path: str | os.PathLike[str], *, format: str, formulas: Formulas = "neutralise"
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: str | None = None,
+        formulas: Formulas = "neutralise",
     ) -> None:
         """Write the data, without roles, row keys or any metadata.
 
+        Without a ``format`` the name of the file tells it.
         In CSV and TSV an apostrophe keeps spreadsheets from running a text or a column name as a
         formula, unless ``formulas`` is ``"keep"``.
         """
+        format = format_of(path) if format is None else format
         write_columns(list(self._columns.values()), path, format=format, formulas=formulas)
 
     def running_cells(self) -> dict[str, int]:
@@ -792,7 +822,8 @@ class Table(Helpful):
 
     def drop(self, columns: Iterable[str]) -> Table:
         """Without some columns, and without their roles."""
-        gone = {self.column(name).name for name in columns}
+        names = [columns] if isinstance(columns, str) else columns
+        gone = {self.column(name).name for name in names}
         left = {name: column for name, column in self._columns.items() if name not in gone}
         return self._derive(columns=left, roles=self._roles.without(gone))
 

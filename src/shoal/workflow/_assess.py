@@ -12,7 +12,7 @@ from shoal.masking import Progress
 from shoal.measurement import MeasureInfo, Measurement
 from shoal.parameters import Real
 from shoal.risk import KNOWN_WORDS, counted_once, intersection, journalist_risk_before_sampling
-from shoal.table import Missing, Roles, Table
+from shoal.table import Missing, Roles, Table, check_table
 from shoal.workflow._assessment import Assessment, class_facts
 from shoal.workflow._leaks import linking_columns, swapping_of
 from shoal.workflow._require import discover_all_measures
@@ -151,11 +151,8 @@ def check_assessable(
     A masked table may have lost its quasi-identifiers to suppression: then its original has them.
     """
     for given in (table, original, population, control):
-        if not isinstance(given, Table) and (given is not None or given is table):
-            raise InputError(
-                f"A shoal.Table is needed; got {type(given).__name__}. "
-                "Write sh.Table(frame, roles)."
-            )
+        if given is not None or given is table:
+            check_table(given, "This")
     for given, called in ((table, "table"), (original, "original"), (control, "control table")):
         if given is not None and len(given) == 0:
             raise InputError(f"The {called} has no records.")

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import PlanError, RolesError, did_you_mean, quoted
-from shoal.hints import Helpful, instead
+from shoal.hints import Helpful, check_path, instead
 from shoal.masking import Masker, Progress, Secrets, discover_maskers
 from shoal.models import PrivacyModel
 from shoal.parameters import parameters_of
-from shoal.table import Roles, Table, as_roles
+from shoal.table import Roles, Table, as_roles, check_table
 from shoal.workflow._plan_words import as_requirement, as_step, called, plan_view
 from shoal.workflow._require import (
     Limit,
@@ -250,6 +250,7 @@ class Plan(Helpful):
 
         What the steps learned is in the records, of which :func:`in_released_domain` makes use.
         """
+        check_table(table, "A plan")
         records: list[StepRecord] = []
         given = table.roles.quasi_identifiers
         for number, step in enumerate(self.steps):
@@ -331,6 +332,11 @@ class Plan(Helpful):
     @classmethod
     def from_toml(cls, text: str, *, folder: Path | None = None) -> Plan:
         """A plan from the text of a TOML file; paths in it are relative to ``folder``."""
+        if not isinstance(text, str):
+            raise PlanError(
+                f"Plan.from_toml takes the text of a plan; got {type(text).__name__}. Plan.load "
+                "takes the path of a file, and Plan.from_dict plain data."
+            )
         return cls.from_dict(_parsed(text, "plan"), folder=folder)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -340,6 +346,7 @@ class Plan(Helpful):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Plan:
         """Read a plan from a TOML file."""
+        check_path(path, "Plan.load", "Plan.from_dict and Plan.from_toml take what a file holds.")
         given = read_toml(path, "plan", "; 'shoal init DATA' writes a first one")
         return cls.from_dict(given, folder=Path(path).parent)
 

@@ -17,7 +17,7 @@ from shoal.study.data._tables import drawn_whole
 from shoal.study.running._store import Store
 from shoal.study.tuning._judge import Judge, Judged
 from shoal.study.tuning._tuning import Goal, Tried, Tuning
-from shoal.table import Table
+from shoal.table import Table, check_table
 from shoal.workflow import Limit, Plan, discover_all_measures
 
 _SWAP_KS = (2, 3, 5, 10, 20, 30, 50)
@@ -243,6 +243,7 @@ def tune(
     preserving micro-data publishing and analysis, section 6 (the two thresholds). Akiba, Sano,
     Yanase, Ohta, Koyama (2019), Optuna: a next-generation hyperparameter optimization framework.
     """
+    check_table(table, "Tuning")
     goal = Goal(max_risk, min_utility)
     plan = None if plan is None else Plan.of(plan)
     _check(table, risk, utility)

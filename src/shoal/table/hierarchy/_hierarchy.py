@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from shoal.errors import InputError, PlanError, did_you_mean
-from shoal.hints import Helpful
+from shoal.hints import Helpful, helpful
 from shoal.kernels.arrays import Integers
 from shoal.notebook import listing, view
+from shoal.parameters import Integer
 from shoal.table.columns._domain import ROOT
 from shoal.table.hierarchy._codes import HierarchyCodes, codes_of
 from shoal.table.hierarchy._intervals import between, exact_number, grid, quantile_edges
@@ -64,9 +65,16 @@ class Hierarchy(Helpful):
     ['[20, 40)', '[20, 40)', '[40, 60)']
     """
 
-    _rule: Rule
+    _rule: Rule = field(default=None)  # type: ignore[assignment]
     #: The file that it was read from, as it was named.
     source: str | None = field(default=None)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self._rule, Rule):
+            raise InputError(
+                "A hierarchy is made by naming its kind: Hierarchy.intervals([5, 10]), prefixes, "
+                "dates, ordered, tree or from_csv; Hierarchy.propose(table, column) offers one."
+            )
 
     # -- kinds
 
@@ -93,6 +101,7 @@ class Hierarchy(Helpful):
         return cls(listed(rows))
 
     @classmethod
+    @helpful
     def intervals(
         cls,
         width: float | Sequence[float] | None = None,
@@ -236,7 +245,10 @@ class Hierarchy(Helpful):
         1, 2 and 5 times powers of ten), quantiles, rounding, dates, prefixes, ordered (by value),
         frequency (rare values joined) or suppression.
         """
+        from shoal.table._table import check_table
         from shoal.table.hierarchy._propose import proposed
+
+        check_table(table, "Hierarchy.propose")
 
         return cls(proposed(table, column, kind))
 
@@ -310,7 +322,7 @@ class Hierarchy(Helpful):
         self, table: Table, column: str, level: int, *, unseen: Unseen = "refuse"
     ) -> Table:
         """The table with the column at one level: text, unless the level is 0."""
-        if isinstance(level, bool) or not 0 <= level < self.levels:
+        if not Integer(minimum=0).accepts(level) or not 0 <= level < self.levels:
             raise InputError(
                 f"The hierarchy of column '{column}' has levels 0 to {self.levels - 1}; "
                 f"got {level}."

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import InputError, ReleaseError
+from shoal.hints import check_path
 from shoal.masking import Progress
 from shoal.models import PrivacyModel
 from shoal.table import (
@@ -61,6 +62,7 @@ def save_release(
     """Write a release folder, verify it from its files, and put it in place in one step."""
     from shoal.workflow.release._verify import verify
 
+    check_path(out, "release.save", "Give the folder to make, as release.save('release').")
     target = Path(os.path.abspath(out))
     check_target(target, force=force)
     if source is not None and not Path(source).is_file():

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from shoal.errors import InputError, ReleaseError
-from shoal.hints import helpful
+from shoal.hints import check_path, helpful
 from shoal.masking import Progress
 from shoal.workflow.release._release_files import Place, read_plain
 from shoal.workflow.release._signature import (
@@ -85,6 +85,7 @@ def sign(
     """
     from shoal.workflow.release._verify import check_release
 
+    check_path(folder, "sh.sign", "Save a release first, and give its folder.")
     place = Place.of(Path(folder))
     private_key = read_private_key(key, passphrase)
     with contextlib.suppress(ReleaseError):  # which the check says
