@@ -9,6 +9,7 @@ import pytest
 
 import shoal as sh
 from shoal.errors import ShoalWarning
+from shoal.hints import Helpful
 from shoal.notebook import CLASS, listing, number, picture, view
 from shoal.study.tuning import Tried, Tuning
 from shoal.workflow import Check, Verification
@@ -91,6 +92,24 @@ def test_an_object_shows_itself_and_no_cell(objects, name):
     assert "\u202e" not in source
     assert len(repr(objects[name])) < 300
     assert "\n" not in repr(objects[name])
+
+
+@pytest.mark.parametrize("name", [n for n in sh.__all__ if isinstance(getattr(sh, n), type)])
+def test_every_public_class_shows_itself_and_helps(name):
+    cls = getattr(sh, name)
+    assert hasattr(cls, "_repr_html_")
+    assert issubclass(cls, Helpful)
+
+
+def test_steps_models_and_limits():
+    for one, said in (
+        (sh.AddNoise(epsilon=2, random_state=918273), "a number > 0"),
+        (sh.LDiversity(2, column="ill"), "'ill'"),
+        (sh.Limit("records_at_risk", at_most=0.1, options={"threshold": 0.2}), "at most 0.1"),
+    ):
+        source = one._repr_html_()
+        assert said in Page(source).said
+        assert "918273" not in source + repr(one)
 
 
 @pytest.mark.parametrize("kind", HIERARCHIES)
