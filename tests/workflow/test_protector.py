@@ -30,6 +30,7 @@ from shoal import (
     Sample,
     Suppress,
     Swap,
+    Table,
     TopBottomCode,
 )
 from shoal.errors import InputError, RequirementNotMet, RolesError, ShoalWarning
@@ -284,6 +285,14 @@ class TestTheTarget:
         with pytest.raises(RequirementNotMet, match="diversity"):
             Protector(plan, roles=roles).fit(frame, pl.Series("ill", ill))
 
+    def test_a_target_that_is_named_is_sensitive_too(self):
+        frame, ill = self.rows()
+        plan = Plan([Generalize("mondrian", k=2, models=LDiversity(2))])
+        roles = Roles(quasi_identifiers=["age"], target="ill")
+        y = ill[::2] + ill[1::2]
+        out = Protector(plan, roles=roles, target="ill", encode="text").fit_transform(frame, y)
+        assert self.diversity(out, y) == 2
+
     def test_another_y_is_left_alone(self):
         frame, ill = self.rows()
         plan = Plan([Generalize("mondrian", k=2)], require=[KAnonymity(2)])
@@ -335,6 +344,12 @@ def test_a_quasi_identifier_that_is_not_there_is_refused():
     frame, _ = people()
     with pytest.raises(RolesError, match="Did you mean 'wage'"):
         Protector(Plan([Round(base=5)]), roles=Roles(quasi_identifiers=["wages"])).fit(frame)
+
+
+def test_a_table_brings_its_roles():
+    frame, _ = people()
+    by_table = Protector([Round(base=5)]).fit_transform(Table(frame, ROLES))
+    assert by_table.equals(Protector([Round(base=5)], roles=ROLES).fit_transform(frame))
 
 
 def test_a_list_of_steps_or_a_path_is_a_plan(tmp_path):

@@ -37,9 +37,9 @@ class Protector(Helpful, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     plan : Plan, list of steps, or path, optional
         The steps; what the plan requires is verified when it is fitted. Without a plan, ``k``
         alone asks for the shortest one: boxes of Mondrian, verified.
-    roles : Roles, optional
-        The roles of the columns, where the plan has none. Without either, every column is a
-        quasi-identifier. Columns that a later table lacks (a target, say) may be missing there.
+    roles : Roles or dict, optional
+        The roles of the columns, where the plan has none; those of ``X`` where that is a Table.
+        Without any, every column is a quasi-identifier.
     encode : {"codes", "midpoints", "one-hot", "text"}
         How columns reach a model. Every column that is not a number becomes one, whether it was
         masked or not: as ordered codes, as the middle of its interval where it has one, or as one
@@ -195,13 +195,15 @@ class Protector(Helpful, TransformerMixin, BaseEstimator):  # type: ignore[misc]
         table = self._read(X, fitting=True)
         names = list(table.columns)
         given = plan.roles if self.roles is None else as_roles(self.roles)
+        if given is None and isinstance(X, Table) and X.roles != Roles():
+            given = X.roles
         roles = Roles(quasi_identifiers=names) if given is None else given
         if not _is_frame(X) and self.names is None:
             _refuse_names_for_an_array(plan, roles, names)
         target = self._target(y, names, plan, roles)
         if target is not None:
             table = with_target(table, target, _without_frame(y))
-            if roles.of(target) is None:
+            if roles.of(target) is None or (self.target and roles.of(target) == "target"):
                 roles = roles.replacing(sensitive=(*roles.sensitive, target))
         Roles(quasi_identifiers=roles.quasi_identifiers).check(names)
         self._roles_ = _present(roles, names)
@@ -223,7 +225,7 @@ class Protector(Helpful, TransformerMixin, BaseEstimator):  # type: ignore[misc]
                     f"give y that name, or write target='{column}'."
                 )
         takes_part = name in about or name in [n for _, n in roles.items()] or self.target
-        return name if takes_part and name not in names else None
+        return name if takes_part and name not in (*names, *roles.withheld) else None
 
     def _read(self, X: Any, *, fitting: bool) -> Table:
         """The columns that were given, without roles."""
