@@ -47,7 +47,7 @@ def main() -> None:
         roles=sh.Roles(quasi_identifiers=QUASI_IDENTIFIERS, insensitive=OTHERS),
     )
     protected = make_pipeline(
-        sh.Protector(plan, encode="midpoints"), categories(), HistGradientBoostingClassifier()
+        sh.Protector(plan, encode="midpoints"), HistGradientBoostingClassifier()
     )
     raw = make_pipeline(categories(), HistGradientBoostingClassifier())
 

@@ -8,9 +8,11 @@ from fractions import Fraction
 from typing import Annotated
 
 import numpy as np
+import polars as pl
 import pytest
 
-from shoal.errors import ParameterError
+from shoal import Table
+from shoal.errors import InputError, ParameterError
 from shoal.measurement import Measurement, measure
 from shoal.parameters import (
     ColumnNames,
@@ -180,9 +182,12 @@ def test_a_measure_declares_its_options_in_the_same_way():
     def invented(table, *, k: Annotated[int, Integer(2)] = 5, free=None):
         return Measurement("invented", 1 / k)
 
-    assert invented("a table", k=2).value == 0.5
+    table = Table(pl.DataFrame({"age": [31]}))
+    assert invented(table, k=2).value == 0.5
+    with pytest.raises(InputError, match=r"needs a shoal\.Table; got str"):
+        invented("a table", k=2)
     with pytest.raises(ParameterError, match="'k' parameter of invented must be an integer ≥ 2"):
-        invented("a table", k=1)
+        invented(table, k=1)
     assert list(invented.info.options) == ["k", "free"]
     assert not invented.info.needs_original
     with pytest.raises(ParameterError, match="'invented' has no option 'l'"):

@@ -152,7 +152,9 @@ def __getattr__(name: str) -> Any:
             thing = getattr(importlib.import_module(room), name)
             globals()[name] = thing
             return thing
-    raise AttributeError(f"module 'shoal' has no attribute '{name}'")
+    from shoal.hints import unknown_in
+
+    raise unknown_in("shoal", name, __all__)
 
 
 def __dir__() -> list[str]:

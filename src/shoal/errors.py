@@ -7,7 +7,7 @@ the value of a cell: logs travel further than data.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 
@@ -43,6 +43,20 @@ class ParameterError(InputError):
 
 class PlanError(InputError):
     """A plan cannot be understood."""
+
+
+class UnknownName(InputError, KeyError):
+    """A table has no such column, or an assessment no such measure."""
+
+    __str__ = Exception.__str__  # KeyError would quote the sentence
+
+
+class UnknownAttribute(ShoalError, AttributeError):
+    """An object has no such attribute; the text says what has what was looked for."""
+
+
+class CallError(ParameterError, TypeError):
+    """A class or a function was called with arguments that it does not take."""
 
 
 class ReleaseError(ShoalError):
@@ -120,8 +134,40 @@ def quoted(names: Iterable[object], limit: int = 12) -> str:
     return shown if len(listed) <= limit else f"{shown} and {len(listed) - limit} more"
 
 
-def did_you_mean(given: str, known: Iterable[str]) -> str:
+def did_you_mean(given: object, known: Iterable[str]) -> str:
     """A hint with the nearest known name, or all of them when none is near."""
     names = list(known)
-    near = difflib.get_close_matches(given, names, n=1, cutoff=0.6)
-    return f"Did you mean '{near[0]}'?" if near else f"Known are {quoted(names, limit=40)}."
+    near = nearest_name(given, names)
+    return f"Known are {quoted(names, limit=40)}." if near is None else f"Did you mean '{near}'?"
+
+
+def nearest_name(given: object, names: Sequence[str]) -> str | None:
+    """What somebody means who gives a name that is not known: another word, a part, a slip."""
+    wanted = str(given)
+    meant = [name for name in _OTHER_WORDS.get(wanted.lower(), ()) if name in names]
+    longer = [name for name in names if len(wanted) > 2 and name.startswith(wanted)]
+    near = difflib.get_close_matches(wanted, names, n=1, cutoff=0.6)
+    return next(iter((*meant, *near, *longer[:1])), None)
+
+
+#: Words of other libraries, and what they are called here, where it is there.
+_OTHER_WORDS = {
+    **dict.fromkeys(["qi", "qid", "qids", "qis", "quasi"], ("quasi_identifiers",)),
+    **dict.fromkeys(["id", "ids", "direct", "direct_identifiers"], ("identifiers",)),
+    **dict.fromkeys(["sa", "secret", "confidential"], ("sensitive",)),
+    **dict.fromkeys(["person", "person_id", "entity", "patient"], ("unit",)),
+    **dict.fromkeys(["seed", "rng", "random_seed"], ("random_state",)),
+    **dict.fromkeys(["eps", "budget"], ("epsilon",)),
+    **dict.fromkeys(["cols", "column", "features", "attributes"], ("columns",)),
+    **dict.fromkeys(["hierarchy", "generalization"], ("hierarchies",)),
+    **dict.fromkeys(["requirements", "requires", "privacy_models"], ("require", "models")),
+    **dict.fromkeys(["n", "k_anonymity", "min_k", "size"], ("k",)),
+    **dict.fromkeys(["n_jobs", "workers"], ("jobs",)),
+    **dict.fromkeys(["overwrite", "exist_ok"], ("force",)),
+    **dict.fromkeys(["fmt", "type", "file_format"], ("format",)),
+    **dict.fromkeys(["sep"], ("delimiter", "separator")),
+    **dict.fromkeys(["max", "limit", "below", "less_than"], ("at_most",)),
+    **dict.fromkeys(["min", "above", "more_than"], ("at_least",)),
+    **dict.fromkeys(["steps_", "methods", "maskers"], ("steps",)),
+    **dict.fromkeys(["mask", "anonymize", "anonymise", "apply"], ("fit_transform", "protect")),
+}

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from numbers import Real
+from operator import eq, ge, gt, le, lt
+from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.discovery import members_of
 from shoal.errors import InputError, ParameterError, did_you_mean
+from shoal.hints import Helpful, instead
+from shoal.notebook import listing, number, view
 from shoal.parameters import Parameter, checked, parameters_of
 
 Direction = Literal["lower", "higher"]
@@ -29,8 +34,8 @@ class _PerRecord:
         vars(of)["per_record"] = given
 
 
-@dataclass(frozen=True, eq=False)
-class Measurement:
+@dataclass(frozen=True, eq=False, repr=False)
+class Measurement(Helpful):
     """One measured number with what is needed to read it.
 
     Parameters
@@ -54,9 +59,23 @@ class Measurement:
 
     Examples
     --------
-    >>> print(Measurement("marketer_risk", 0.25, baseline=1.0))
+    >>> risk = Measurement("marketer_risk", 0.25, baseline=1.0)
+    >>> print(risk)
     marketer_risk = 0.25 (baseline 1, lower is better)
+
+    It can be used as a number; its value is what counts.
+
+    >>> risk < 0.3, float(risk), f"{risk:.0%}"
+    (True, 0.25, '25%')
     """
+
+    _instead = instead(
+        {
+            "measurement.interval": "ci confidence_interval",
+            "measurement.value": "score result",
+            "measurement.per_record": "records by_record",
+        }
+    )
 
     name: str
     value: float
@@ -74,6 +93,57 @@ class Measurement:
             constant = np.broadcast_to(np.float64(records[0]), records.shape)
             object.__setattr__(self, "per_record", constant)
 
+    def __float__(self) -> float:
+        return float(self.value)
+
+    def __format__(self, spec: str) -> str:
+        return format(self.value, spec) if spec else str(self)
+
+    def __add__(self, other: float | Measurement) -> float:
+        return float(self) + float(other)
+
+    def __radd__(self, other: float) -> float:
+        return other + float(self)
+
+    def __sub__(self, other: float | Measurement) -> float:
+        return float(self) - float(other)
+
+    def __rsub__(self, other: float) -> float:
+        return other - float(self)
+
+    def __mul__(self, other: float | Measurement) -> float:
+        return float(self) * float(other)
+
+    def __rmul__(self, other: float) -> float:
+        return other * float(self)
+
+    def __truediv__(self, other: float | Measurement) -> float:
+        return float(self) / float(other)
+
+    def __rtruediv__(self, other: float) -> float:
+        return other / float(self)
+
+    def __round__(self, digits: int = 0) -> float:
+        return round(float(self), digits)
+
+    def __eq__(self, other: object) -> bool:
+        return _compared(eq, self, other)
+
+    def __lt__(self, other: object) -> bool:
+        return _compared(lt, self, other)
+
+    def __le__(self, other: object) -> bool:
+        return _compared(le, self, other)
+
+    def __gt__(self, other: object) -> bool:
+        return _compared(gt, self, other)
+
+    def __ge__(self, other: object) -> bool:
+        return _compared(ge, self, other)
+
+    def __hash__(self) -> int:
+        return hash(float(self))
+
     def to_dict(self) -> dict[str, Any]:
         """Plain facts for JSON; the per-record values stay behind."""
         return {
@@ -86,6 +156,15 @@ class Measurement:
             "warnings": list(self.warnings),
         }
 
+    def __repr__(self) -> str:
+        return f"Measurement: {self}"
+
+    def _repr_html_(self) -> str:
+        interval = "" if self.interval is None else " to ".join(map(number, self.interval))
+        row = (self.name, self.value, interval, self.baseline, self.direction)
+        head = ("measure", "value", "95 % interval", "baseline", "better is")
+        return view(f"{self.name} = {number(self.value)}", listing(head, [row]), *self.warnings)
+
     def __str__(self) -> str:
         notes = []
         if self.interval is not None:
@@ -94,6 +173,13 @@ class Measurement:
             notes.append(f"baseline {self.baseline:.4g}")
         notes.append(f"{self.direction} is better")
         return f"{self.name} = {self.value:.4g} ({', '.join(notes)})"
+
+
+def _compared(by: Callable[[float, float], bool], one: Measurement, other: object) -> bool:
+    """Two values compared; what is neither a measurement nor a number cannot be."""
+    if isinstance(other, (Measurement, Real)):
+        return by(float(one), float(other))
+    return NotImplemented
 
 
 @dataclass(frozen=True)
@@ -179,7 +265,7 @@ def measure(
     """
 
     def mark(function: F) -> F:
-        measured = checked(function)
+        measured = checked(_of_tables(function))
         info = MeasureInfo(
             function.__name__,
             title,
@@ -196,6 +282,22 @@ def measure(
         return measured
 
     return mark
+
+
+def _of_tables(function: F) -> F:
+    """A measure that says of a frame how to make a table of it."""
+
+    @functools.wraps(function)
+    def call(*tables: Any, **options: Any) -> Any:
+        for given in tables:
+            if not hasattr(type(given), "with_roles"):
+                raise InputError(
+                    f"The measure '{function.__name__}' needs a shoal.Table; got "
+                    f"{type(given).__name__}. Write sh.Table(frame, roles)."
+                )
+        return function(*tables, **options)
+
+    return cast(F, call)
 
 
 def discover_measures(package_name: str) -> dict[str, MeasureInfo]:

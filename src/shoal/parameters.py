@@ -23,6 +23,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self, TypeVar, cast, get_args, get_type_hints
 
 from shoal.errors import ParameterError, did_you_mean
+from shoal.hints import Helpful, helpful
+from shoal.notebook import listing, view
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -44,6 +46,10 @@ class Constraint(ABC):
 
     def describe(self) -> str:
         return self.words
+
+    def shown(self, value: Any) -> str:
+        """What was given, for an error; a private value may be a password, so only its type."""
+        return type(value).__name__ if self.private else _shown(value)
 
     def relocate(self, value: Any, folder: Any) -> Any:
         """A value as a plan holds it, with paths relative to the plan's folder made good."""
@@ -247,11 +253,9 @@ class Parameter:
         """Raise ParameterError for a value outside the declared range; ``of`` says whose it is."""
         if (value is None and self.optional) or self.constraint.accepts(value):
             return
-        # a private value stays out of errors too: it may be a password
-        shown = type(value).__name__ if self.private else _shown(value)
         raise ParameterError(
             f"The '{self.name}' parameter of {of} must be {self.constraint.describe()}. Got "
-            f"{shown} instead."
+            f"{self.constraint.shown(value)} instead."
         )
 
     def read(self, value: Any) -> Any:
@@ -289,18 +293,19 @@ def _declared(declaring: Any) -> tuple[Parameter, ...]:
 
 def checked(function: F) -> F:
     """Check the declared options of a function before each call."""
+    helped = helpful(function)
 
     @functools.wraps(function)
     def call(*given: Any, **options: Any) -> Any:
         for option in parameters_of(function):
             if option.name in options:
                 option.check(options[option.name], function.__name__)
-        return function(*given, **options)
+        return helped(*given, **options)
 
     return cast(F, call)
 
 
-class Parametrized:
+class Parametrized(Helpful):
     """Base of every method and model: a dataclass that checks its declared parameters.
 
     ``called`` is what errors call it, where that is not the name of the class.
@@ -317,13 +322,26 @@ class Parametrized:
         self.check_parameters()
 
     def __repr__(self) -> str:
-        """The parameters but for private ones: a seed undoes a release, a condition quotes."""
+        """The parameters that were given; of private ones, a seed for example, not the value."""
+        private = {p.name for p in parameters_of(type(self)) if p.private}
         shown = (
-            f"{p.name}={'<private>' if p.private and value is not None else repr(value)}"
-            for p in parameters_of(type(self))
-            for value in [getattr(self, p.name)]
+            f"{name}={'<private>' if name in private else repr(value)}"
+            for name, value in self.changed_params().items()
         )
         return f"{type(self).__name__}({', '.join(shown)})"
+
+    def _repr_html_(self) -> str:
+        """Each parameter with its value and what it may be."""
+        given = self.changed_params()
+        rows = (
+            (
+                p.name,
+                "<private>" if p.private and p.name in given else repr(getattr(self, p.name)),
+                p.constraint.describe(),
+            )
+            for p in parameters_of(type(self))
+        )
+        return view(repr(self), listing(("parameter", "value", "may be"), rows))
 
     def check_parameters(self) -> None:
         """Raise ParameterError for the first parameter outside its declared range."""

@@ -111,7 +111,7 @@ def test_scikit_learn_can_clone_it(example):
 @each_class
 def test_options_are_keyword_only(cls):
     first = FIRST_BY_PLACE.get(cls.method)
-    with pytest.raises(TypeError, match="positional argument"):
+    with pytest.raises(TypeError, match="by name"):
         cls(first or 2, *([] if first is None else [2]))
     if first is not None:
         needed = {"k": 2} if cls.method == "generalize" else {}

@@ -13,6 +13,7 @@ from shoal import Roles, Table
 from shoal.errors import (
     InputError,
     ShoalError,
+    ShoalWarning,
     UnprotectedColumnWarning,
 )
 
@@ -67,6 +68,19 @@ def differs(before, after):
 
 
 # -- the result
+
+
+@each_example
+def test_fit_learns_what_fit_transform_learns(example):
+    table = people()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ShoalWarning)
+        fitted = example.make(table).fit(table)
+    whole = example.make(table)
+    masked_by(whole, table)
+    if not whole.is_random:
+        assert fitted.touched_ == whole.touched_
+    assert fitted.transform(table).frame.equals(whole.transform(table).frame)
 
 
 @pytest.mark.parametrize(("example", "name"), TRIED)
@@ -242,7 +256,7 @@ def test_an_identifier(example):
 
 @each_example
 def test_what_is_not_a_table(example):
-    with pytest.raises(InputError, match=r"masks a shoal\.Table"):
+    with pytest.raises(InputError, match=r"needs a shoal\.Table"):
         example.make(people()).fit_transform(people().frame)
 
 

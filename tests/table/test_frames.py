@@ -285,6 +285,17 @@ def test_a_name_that_polars_reads_as_a_pattern_is_refused():
         Table(pl.DataFrame({"^a$": [1, 2]}))
 
 
+@pytest.mark.parametrize("dtype", ["datetime64[s]", "datetime64[ns]", "timedelta64[s]"])
+def test_units_of_time_of_pandas_come_back(pandas, dtype):
+    frame = pandas.DataFrame({"x": np.array([86_400, 0]).astype(dtype)})
+    assert Table(frame).frame["x"].dtype == frame["x"].dtype
+
+
+def test_a_column_of_nothing_comes_back_as_such():
+    frame = pl.DataFrame({"x": [None, None]})
+    assert Table(frame).frame["x"].dtype == pl.Null
+
+
 @pytest.mark.parametrize(
     "dtype", [pl.Int8(), pl.UInt32(), pl.Float32(), pl.Categorical(), pl.Enum(["a", "b", "c"])]
 )

@@ -329,7 +329,8 @@ def test_other_roles(table):
     assert other.class_sizes().tolist() == [2, 1, 2, 2, 2]
     assert table.roles == ROLES
     with pytest.raises(RolesError, match=r"The roles must be a shoal\.Roles"):
-        table.with_roles({"sensitive": ["share"]})
+        table.with_roles(["share"])
+    assert table.with_roles({"sensitive": ["share"]}).roles == Roles(sensitive=["share"])
     with pytest.raises(RolesError, match="'zip', which the table does not have"):
         table.with_roles(Roles(sensitive=["zip"]))
     blank = table.blank({"age": np.ones(5, dtype=bool)})
@@ -360,3 +361,27 @@ def test_undeclared_identifiers_are_those_without_a_role():
     for role in ("identifiers", "sensitive", "insensitive"):
         roles = Roles(quasi_identifiers=["age"], **{role: ["contact"]})
         assert Table(frame, roles).undeclared_identifiers() == {}
+
+
+class TestAsAFrame:
+    """What users of frames type first."""
+
+    def test_size_and_names(self, table):
+        assert table.shape == (5, 4)
+        assert list(table) == FRAME.columns
+        assert "age" in table
+        assert "wage" not in table
+        assert 0 not in table
+
+    def test_columns_and_first_rows_in_the_type_that_came_in(self, frame):
+        table = Table(frame(FRAME.to_dict(as_series=False)))
+        assert list(table["city"]) == list(table.frame["city"])
+        assert type(table[["age", "city"]]) is type(table.head(2)) is frame.type
+        assert list(frame.columns(table[["city", "age"]])) == ["city", "age"]
+        assert frame.columns(table.head(2))["name"] == ["Ann", "Bo"]
+        assert len(table.head()) == 5
+
+    @pytest.mark.parametrize("name", ["agee", 0, ["agee"]])
+    def test_a_column_that_is_not_there(self, table, name):
+        with pytest.raises(KeyError, match="column"):
+            table[name]

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shoal import Roles, Round, Table, assess
+from shoal import Measurement, Roles, Round, Table, assess
 from shoal.errors import InputError, RolesError
 from shoal.workflow import discover_all_measures
 
@@ -145,7 +145,7 @@ def test_no_form_tells_a_cell():
 @pytest.mark.parametrize(
     ("table", "error", "said"),
     [
-        (None, InputError, "A shoal.Table is needed; got NoneType"),
+        (None, InputError, "needs a shoal.Table; got NoneType"),
         (pl.DataFrame(COLUMNS), InputError, "got DataFrame"),
         (people().keep(np.zeros(24, dtype=bool)), InputError, "no records"),
         (people().with_roles(Roles()), RolesError, "No quasi-identifiers are declared"),
@@ -159,7 +159,7 @@ def test_what_is_refused(table, error, said):
 
 @pytest.mark.parametrize("which", ["original", "population"])
 def test_frames_where_tables_belong(which):
-    with pytest.raises(InputError, match=r"A shoal\.Table is needed; got DataFrame"):
+    with pytest.raises(InputError, match=r"needs a shoal\.Table; got DataFrame"):
         assess(people(), **{which: pl.DataFrame(COLUMNS)})
 
 
@@ -257,3 +257,50 @@ def test_a_sampling_fraction_reaches_every_measure_that_asks():
     assert found["population_uniqueness"].details["sampling_fraction"] == 0.5
     assert found["individual_risk"].value == pytest.approx(np.log(2))  # all are unique
     assert "mean_dis" in found["suda"].details
+
+
+class TestAMapping:
+    """An assessment holds its measurements by name, and a measurement is a number."""
+
+    def test_names_and_measurements(self):
+        found = assess(people())
+        assert "marketer_risk" in found
+        assert list(found) == list(found.keys()) == list(found.measurements)
+        assert len(found) == len(found.values()) > 3
+        assert dict(found)["uniqueness"] is found["uniqueness"]
+        assert found
+        assert found != assess(people())
+
+    def test_what_is_not_there(self):
+        found = assess(people())
+        assert found.get("marketer_rsk") is None
+        assert 0 not in found
+        with pytest.raises(InputError, match="Did you mean 'marketer_risk'") as raised:
+            found["marketer_rsk"]
+        assert str(raised.value).startswith("The assessment has no measure")
+        with pytest.raises(KeyError, match="'0'"):
+            found[0]
+
+    def test_a_frame(self):
+        found = assess(people(), original=people())
+        frame = found.to_frame()
+        assert sorted(frame["measure"]) == sorted(found)
+        for row in frame.iter_rows(named=True):
+            one = found[row["measure"]]
+            assert row["value"] == one.value or np.isnan(one.value)
+            assert (row["low"], row["high"]) == (one.interval or (None, None))
+
+    def test_a_number(self):
+        one, other = Measurement("a", 0.25), Measurement("b", 0.5)
+        assert one < 0.3 < other
+        assert one <= 0.25 <= one
+        assert other > one >= np.float64(0.25)
+        assert one == 0.25 != other
+        assert max(one, other) is other
+        assert (float(one), f"{one:.1%}", hash(one)) == (0.25, "25.0%", hash(0.25))
+        assert np.asarray([one, other], float).tolist() == [0.25, 0.5]
+        assert not Measurement("a", float("nan")) > 0
+        assert (1 - one, one - other, one + 1, 1 + one) == (0.75, -0.25, 1.25, 1.25)
+        assert (2 * one, one * 2, one / other, 1 / other, round(one, 1)) == (0.5, 0.5, 0.5, 2, 0.2)
+        with pytest.raises(TypeError):
+            one < "0.3"  # noqa: B015 - the comparison is what fails

@@ -127,7 +127,7 @@ def test_a_word_for_what_is_known_is_left_to_the_attacks(invented):
         ({"known": "age"}, "or one of the words 'quasi-identifiers', 'left-in-place'"),
         ({"known": []}, "must be a list of column names"),
         ({"known": [1]}, "must be a list of column names"),
-        ({"control": pl.DataFrame({"age": [1]})}, "A shoal.Table is needed; got DataFrame"),
+        ({"control": pl.DataFrame({"age": [1]})}, "needs a shoal.Table; got DataFrame"),
         ({"control": people().keep(np.zeros(24, bool))}, "The control table has no records"),
         ({"original": people().keep(np.zeros(24, bool))}, "The original has no records"),
         ({"measures": ["certainty"]}, "Nothing could be measured. certainty: it compares with"),

@@ -178,7 +178,7 @@ def test_tuples_of_columns_are_lists_in_the_file():
         ({"steps": [KAnonymity(2)]}, "got KAnonymity"),
         ({"require": [5]}, "a privacy model or a limit; got int"),
         ({"require": [Round(base=5)]}, "got Round"),
-        ({"roles": {"identifiers": ["a"]}}, "The roles of a plan are a Roles; got dict"),
+        ({"engine": 5}, "EngineSettings"),
         ({"keep_order": None}, "true or false"),
     ],
 )

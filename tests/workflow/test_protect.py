@@ -23,6 +23,7 @@ from shoal import (
 )
 from shoal.errors import (
     InputError,
+    PlanError,
     RequirementNotMet,
     RolesError,
     UnprotectedColumnWarning,
@@ -115,15 +116,61 @@ def test_k_larger_than_the_table():
         protect(people(), plan(k=25))
 
 
-@pytest.mark.parametrize("what", [None, COLUMNS, pl.DataFrame(COLUMNS)])
+@pytest.mark.parametrize("what", [None, COLUMNS, np.zeros((3, 2))])
 def test_what_is_not_a_table(what):
-    with pytest.raises(InputError, match=r"A shoal\.Table is needed"):
+    with pytest.raises(InputError, match="frame"):
         protect(what, plan())
 
 
-def test_what_is_not_a_plan():
-    with pytest.raises(InputError, match=r"A shoal\.Plan is needed; got list"):
-        protect(people(), [Round(base=5)])
+@pytest.mark.parametrize("what", [5, {"k": 5}, KAnonymity(5)])
+def test_what_is_not_a_plan(what):
+    with pytest.raises(PlanError, match=r"sh\.Plan\("):
+        protect(people(), what)
+
+
+class TestTheShortWays:
+    """A frame for a table, a list or a path for a plan, k for both."""
+
+    def test_a_list_of_steps_and_a_path(self, tmp_path):
+        steps = [Round(base=20), Suppress(min_class_size=2)]
+        Plan(steps).save(tmp_path / "plan.toml")
+        for given in (steps, tuple(steps), tmp_path / "plan.toml", str(tmp_path / "plan.toml")):
+            assert protect(people(), given).plan == Plan(steps)
+        assert protect(people(), Round(base=20)).plan == Plan([Round(base=20)])
+
+    @pytest.mark.parametrize("roles", [ROLES, ROLES.to_dict()])
+    def test_a_frame_with_roles_and_k(self, frame, roles):
+        release = protect(frame(COLUMNS), roles=roles, k=3)
+        assert type(release.masked.frame) is frame.type
+        assert [claim.key for claim in release.claims] == ["k_anonymity", "l_diversity"]
+        assert release.after.k >= 3
+        assert all(claim.holds for claim in release.claims)
+
+    def test_without_a_sensitive_column_only_the_crowd_counts(self):
+        roles = Roles(identifiers=["name"], quasi_identifiers=["age", "city"])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnprotectedColumnWarning)
+            release = protect(pl.DataFrame(COLUMNS), roles=roles, k=4)
+        assert [claim.key for claim in release.claims] == ["k_anonymity"]
+
+    def test_k_takes_the_place_of_that_of_a_plan(self):
+        with pytest.raises(RequirementNotMet, match="k = 9"):
+            protect(people(), plan(k=5), k=9)
+
+    def test_a_file(self, tmp_path):
+        people().frame.write_parquet(tmp_path / "people.parquet")
+        release = protect(tmp_path / "people.parquet", roles=ROLES, k=3)
+        assert release.after.k >= 3
+
+    def test_neither_a_plan_nor_k(self):
+        with pytest.raises(PlanError, match="k=5"):
+            protect(people())
+
+    def test_roles_are_given_once(self):
+        with pytest.raises(RolesError, match="already"):
+            protect(people(), plan(), roles=Roles(quasi_identifiers=["age"]))
+        with pytest.raises(RolesError, match="dict"):
+            protect(people().frame, k=3, roles=["age"])
 
 
 def test_no_records_and_no_quasi_identifiers():

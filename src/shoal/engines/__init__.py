@@ -10,20 +10,22 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 from shoal.engines._engine import Engine, in_one_sentence, roles_on
 from shoal.engines._protect import LargeRelease, LargeTable
-from shoal.errors import InputError, ReleaseError, RolesError, quoted
-from shoal.masking import Progress
-from shoal.table import Roles, Table, available_memory, read
+from shoal.errors import InputError, PlanError, ReleaseError, RolesError, quoted
+from shoal.hints import check_path, helpful
+from shoal.masking import Masker, Progress
+from shoal.table import Roles, Table, as_roles, available_memory, read
 from shoal.workflow import Assessment, EngineSettings, Plan, Release, Verification
 from shoal.workflow import assess as assess_in_memory
 from shoal.workflow import protect as protect_in_memory
 from shoal.workflow import verify as verify_in_memory
+from shoal.workflow._crowd_size import shortest_plan, with_k
 
 __all__ = [
     "ENGINES",
@@ -48,10 +50,13 @@ ENGINES = ("auto", "memory", "local", "duckdb", "spark")
 _GROWTH = {".parquet": 8, ".pq": 8, ".csv": 3, ".tsv": 3, ".gz": 15, ".duckdb": 6, ".ddb": 6}
 
 
+@helpful
 def protect(
     table: Any,
-    plan: Plan,
+    plan: Plan | str | os.PathLike[str] | Sequence[Masker] | None = None,
     *,
+    roles: Roles | Mapping[str, Any] | None = None,
+    k: int | None = None,
     engine: EngineName = "auto",
     progress: Progress | None = None,
 ) -> Release:
@@ -62,11 +67,16 @@ def protect(
 
     Parameters
     ----------
-    table : Table, path, duckdb relation, polars LazyFrame or Spark DataFrame
-        The original. A Table has its roles, or the plan has them; anything else is not read into
-        memory: the plan names the roles, and an engine does the work.
-    plan : Plan
-        Steps and requirements.
+    table : Table, frame, path, duckdb relation, polars LazyFrame or Spark DataFrame
+        The original. What is neither a Table nor a frame is not read into memory: an engine does
+        the work.
+    plan : Plan, list of steps, or path of a plan, optional
+        Steps and requirements. Without it, ``k`` alone asks for the shortest plan: boxes of
+        Mondrian with at least k persons and, where a column is sensitive, two of its values.
+    roles : Roles or dict, optional
+        The roles of the columns, where neither the Table nor the plan has them.
+    k : int, optional
+        With a plan, what takes the place of the k of its steps, models and requirements.
     engine : {"auto", "memory", "duckdb", "spark"}
         Where the plan runs. ``"auto"`` takes memory for a Table, Spark for its frames, and DuckDB
         for everything else that does not fit memory.
@@ -87,13 +97,45 @@ def protect(
     >>> release = protect(table, Plan([Round(base=20)], require=[KAnonymity(2)]))
     >>> sorted(release.masked.frame["age"])
     [40, 40, 60, 60]
+
+    The shortest way, verified like any other:
+
+    >>> release = protect(frame, roles={"identifiers": ["name"], "quasi_identifiers": ["age"]}, k=2)
+    >>> release.after.k
+    2
     """
-    if not _is_elsewhere(table) or not isinstance(plan, Plan):
+    table, plan = _asked(table, plan, roles, k)
+    check_engine(engine)
+    if isinstance(table, Table):
         return protect_in_memory(table, plan, progress=progress)
     chosen, _ = chosen_engine(table, engine, plan.engine)
     if chosen == "memory":
         return protect_in_memory(_in_memory(table), plan, progress=progress)
     return protect_source(table, plan, chosen, progress=progress)
+
+
+def _asked(table: Any, plan: Any, roles: Any, k: int | None) -> tuple[Any, Plan]:
+    """The table, under its roles where it is in memory, and the plan that is asked for."""
+    plan = None if plan is None else Plan.of(plan)
+    if plan is None and k is None:
+        raise PlanError(
+            "What is to be done is not said; give a plan, or k alone for the shortest one: "
+            "sh.protect(table, roles=..., k=5)."
+        )
+    if not _is_elsewhere(table):
+        table = table if isinstance(table, Table) else Table(table)
+        if roles is not None and table.roles not in (Roles(), as_roles(roles)):
+            raise RolesError("The table has other roles already; leave 'roles' out.")
+        table = table if roles is None else table.with_roles(as_roles(roles))
+        known = table.roles if plan is None else plan.roles_for(table)
+    else:
+        known = as_roles(roles) if plan is None or plan.roles is None else plan.roles
+        if roles is not None and known != as_roles(roles):
+            raise RolesError("The plan has other roles already; leave 'roles' out.")
+    if plan is None or k is not None:
+        assert k is not None
+        plan = shortest_plan(known, k) if plan is None else with_k(plan, k)
+    return table, plan if isinstance(table, Table) or roles is None else plan.replacing(roles=known)
 
 
 def protect_source(
@@ -193,6 +235,7 @@ def assess_source(
         return replace(found, columns=len(rows.columns))
 
 
+@helpful
 def verify(
     folder: str | os.PathLike[str],
     *,
@@ -211,6 +254,7 @@ def verify(
     from shoal.engines._verify import verify_in_parts
     from shoal.workflow.release._verify import with_signature
 
+    check_path(folder, "sh.verify", "Save a release first: sh.verify(release.save(folder)).")
     if not is_in_parts(folder):
         return verify_in_memory(folder, original=original, source=source, signer=signer)
     chosen, _ = verifying_engine(folder, engine)
@@ -223,8 +267,7 @@ def verify(
 
 def verifying_engine(folder: str | os.PathLike[str], engine: str) -> tuple[str, str]:
     """The engine that counts a release again, and why."""
-    if engine not in ENGINES:
-        raise InputError(f"There is no engine '{engine}'; known are {', '.join(ENGINES)}.")
+    check_engine(engine)
     if not is_in_parts(folder):
         return "memory", "the release is one file"
     if engine in ("auto", "memory", "local"):
@@ -239,13 +282,18 @@ def is_in_parts(folder: str | os.PathLike[str]) -> bool:
     return any(path.is_dir() and not path.is_symlink() for path in found)
 
 
+def check_engine(engine: str) -> None:
+    """Raise InputError for an engine that there is not."""
+    if engine not in ENGINES:
+        raise InputError(f"There is no engine '{engine}'; known are {', '.join(ENGINES)}.")
+
+
 def chosen_engine(source: Any, engine: str, settings: EngineSettings) -> tuple[str, str]:
     """The engine for a source, and why; its size is looked at, and nothing is read."""
     from shoal.engines._duckdb import is_duckdb_file
     from shoal.engines._files import is_text, parquet_files
 
-    if engine not in ENGINES:
-        raise InputError(f"There is no engine '{engine}'; known are {', '.join(ENGINES)}.")
+    check_engine(engine)
     if engine in ("memory", "local"):
         return "memory", "it was asked for"
     if engine != "auto":

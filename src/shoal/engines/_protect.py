@@ -40,8 +40,9 @@ from shoal.errors import (
 from shoal.masking import Progress, Secrets
 from shoal.masking.grouping._groups_satisfy import models_of
 from shoal.models import DifferentialPrivacy, PopulationModel, PrivacyModel
+from shoal.notebook import listing, view
 from shoal.randomness import SecretStream
-from shoal.table import OTHER, Roles, Table
+from shoal.table import OTHER, Roles, Table, role_word
 from shoal.workflow import Claim, Limit, Plan, Release
 from shoal.workflow._protect import (
     refuse_nameless,
@@ -99,6 +100,10 @@ class LargeTable:
 
     def __repr__(self) -> str:
         return f"LargeTable: {self.rows} rows, {len(self.kinds)} columns, on {self.engine.name}"
+
+    def _repr_html_(self) -> str:
+        rows = ((name, kind, role_word(self.roles.of(name))) for name, kind in self.schema.items())
+        return view(repr(self), listing(("column", "type", "role"), rows, of="columns"))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -9,7 +9,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from shoal.discovery import concrete_subclasses
 from shoal.errors import InputError, ParameterError, UnprotectedColumnWarning, quoted
 from shoal.parameters import Parametrized, parameters_of
 from shoal.randomness import SecretStream
-from shoal.table import OTHER, Course, Kind, Numbers, Table, fingerprint
+from shoal.table import OTHER, Course, Kind, Numbers, Table, check_table, fingerprint
 
 Progress = Callable[[str, float], None]
 
@@ -109,11 +109,7 @@ class Masker(Parametrized, ABC):
         gives each chunk of a table its own ``stream``.
         """
         self.check_parameters()
-        if not isinstance(table, Table):
-            raise InputError(
-                f"{type(self).__name__} masks a shoal.Table; got {type(table).__name__}. "
-                "Write sh.Table(frame, roles)."
-            )
+        check_table(table, type(self).__name__)
         if len(table) == 0:
             raise InputError(f"{type(self).__name__} got a table without records.")
         if table.times is not None and not self.by_counts:
@@ -148,6 +144,21 @@ class Masker(Parametrized, ABC):
             self._warn_about_named(log.skipped)
         return masked
 
+    def fit(self, table: Table, *, progress: Progress | None = None) -> Self:
+        """Learn from a table what :meth:`transform` applies to rows that come later.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> from shoal import Roles, TopBottomCode
+        >>> ages = pl.DataFrame({"age": [30, 31, 32, 33, 34, 99]})
+        >>> step = TopBottomCode(fence=1.5).fit(Table(ages, Roles(quasi_identifiers=["age"])))
+        >>> step.touched_
+        ('age',)
+        """
+        self.fit_transform(table, progress=progress)
+        return self
+
     def transform(self, table: Table) -> Table:
         """Map raw rows that come later into the released domain; nothing new is learned.
 
@@ -169,7 +180,7 @@ class Masker(Parametrized, ABC):
     def _check_served(self, table: Table) -> None:
         if not hasattr(self, "touched_"):
             raise InputError(
-                f"{type(self).__name__} has not been fitted; call fit_transform first."
+                f"{type(self).__name__} has not been fitted; call fit or fit_transform first."
             )
         table.chosen(self.serves)  # a column that the table lacks is named here
 

@@ -154,6 +154,11 @@ class Generalize(Masker):
 
     def check_parameters(self) -> None:
         """Also: something to satisfy, and no option that the algorithm ignores."""
+        if isinstance(self.algorithm, int) and not isinstance(self.algorithm, bool):
+            raise ParameterError(
+                "The first parameter of Generalize is the algorithm; write Generalize(k="
+                f"{self.algorithm})."
+            )
         super().check_parameters()
         if self.k is None and self.models is None:
             raise ParameterError("Generalize needs 'k' or 'models': what every class satisfies.")

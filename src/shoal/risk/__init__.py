@@ -1,5 +1,8 @@
 """Disclosure risk: one function per measure or attack, returning a Measurement."""
 
+from typing import TYPE_CHECKING
+
+from shoal.hints import unknown_in
 from shoal.measurement import MeasureInfo, discover_measures
 from shoal.risk._certainty import certainty, counted_once, journalist_risk_before_sampling
 from shoal.risk._classes import (
@@ -69,3 +72,9 @@ __all__ = [
 def discover_risks() -> dict[str, MeasureInfo]:
     """Every risk measure by its name in plans."""
     return discover_measures("shoal.risk")
+
+
+if not TYPE_CHECKING:  # a reader of types sees the names above
+
+    def __getattr__(name):
+        raise unknown_in(__name__, name, __all__)

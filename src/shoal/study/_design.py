@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from shoal.errors import PlanError, did_you_mean
+from shoal.hints import Helpful
+from shoal.notebook import listing, view
 from shoal.parameters import Anything, Constraint, Fits, Flag, Integer, Parametrized, Text
 from shoal.study._measures import study_measures
 from shoal.study.data._tables import NAMES, TableSource, sources_of
@@ -133,8 +135,8 @@ class Cell:
     measures: tuple[MeasureSpec, ...]
 
 
-@dataclass(frozen=True)
-class Study:
+@dataclass(frozen=True, repr=False)
+class Study(Helpful):
     """An experiment: every variant on every table under every seed, measured alike.
 
     Parameters
@@ -218,6 +220,21 @@ class Study:
         given = read_toml(path, "study")
         given.setdefault("name", Path(path).stem)
         return cls.from_dict(given, folder=Path(path).parent)
+
+    def __repr__(self) -> str:
+        sizes = ("tables", "variants", "measures", "seeds")
+        counted = ", ".join(f"{len(getattr(self, part))} {part}" for part in sizes)
+        return f"Study: {self.name}; {counted}"
+
+    def _repr_html_(self) -> str:
+        parts = (
+            ("tables", [table.name for table in self.tables]),
+            ("variants", [variant.name for variant in self.variants]),
+            ("measures", [measure.name for measure in self.measures]),
+            ("seeds", map(str, self.seeds)),
+        )
+        rows = ((part, ", ".join(names)) for part, names in parts)
+        return view(self.title or repr(self), listing(("part", "what"), rows))
 
     @cached_property
     def _trials(self) -> Mapping[str, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 import os
 import time
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from shoal.errors import InputError, quoted
+from shoal.notebook import listing, picture, view
 from shoal.parameters import OneOf, checked
 from shoal.study import _declared
 from shoal.study._conclusion import Conclusion
@@ -28,7 +30,7 @@ from shoal.workflow.report._render import render
 _VERDICT = "verdict.json"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Outcome:
     """What came of a study."""
 
@@ -38,6 +40,25 @@ class Outcome:
     conclusion: Conclusion
     reference: str = ""
     missing: str = ""
+
+    def __repr__(self) -> str:
+        return f"Outcome of {self.study.name}: {self.to_dict()['sentence']}"
+
+    def _repr_html_(self) -> str:
+        """The verdict, the numbers and claims behind it, the means, and the figures."""
+        found = self.conclusion
+        numbers = (
+            (one.name, one.published, one.measured, one.within_tolerance) for one in found.findings
+        )
+        claims = ((one.text, one.holds, one.evidence) for one in found.claims)
+        parts = [
+            listing(("number", "published", "measured", "within tolerance"), numbers),
+            listing(("claim", "holds", "evidence"), claims, of="claims"),
+        ]
+        drawn = (picture(figure.to_svg(), name) for name, figure in found.figures.items())
+        told = itertools.compress(parts, (bool(found.findings), bool(found.claims)))
+        title = self.study.title or self.study.name
+        return view(title, self.to_dict()["sentence"], *told, self.results.means, *drawn)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain facts for JSON."""

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.notebook import Html, listing, view
 from shoal.study._design import Study
 from shoal.study.figures._style import write_rows
 from shoal.study.running._store import Status, Store, keys_of
@@ -45,7 +46,7 @@ class Row:
 _PLAIN = [part.name for part in fields(Row) if part.name not in ("parameters", "facts")]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Results:
     """The rows of a study, in the order of its tasks.
 
@@ -75,6 +76,24 @@ class Results:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def __repr__(self) -> str:
+        failed = sum(row.status == "failed" for row in self.rows)
+        return f"Results: {len(self)} tasks, {failed} failed, {self.missing} not done"
+
+    @property
+    def means(self) -> Html:
+        """A table of means over tables and seeds: a row for each variant, a column per measure."""
+        variants, measures = (
+            list(dict.fromkeys(getattr(row, part) for row in self.rows))
+            for part in ("variant", "measure")
+        )
+        cells = self.matrix(variants, measures, by=("variant", "measure")).tolist()
+        rows = ([variant, *row] for variant, row in zip(variants, cells, strict=True))
+        return listing(("variant", *measures), rows, title="Means", of="variants")
+
+    def _repr_html_(self) -> str:
+        return view(repr(self), self.means)
 
     def where(self, **wanted: Any) -> Results:
         """The rows whose fields, or parameters, have these values; a tuple is one of several."""

@@ -8,7 +8,15 @@ from shoal.table._classes import (
     owned_pairs,
     weights_by_class,
 )
-from shoal.table._learning import features_of, fingerprint, frame_of_array, renamed, whole_as_floats
+from shoal.table._learning import (
+    features_of,
+    fingerprint,
+    frame_of_array,
+    frame_of_columns,
+    renamed,
+    whole_as_floats,
+    with_target,
+)
 from shoal.table._pair import (
     Listed,
     Outcomes,
@@ -44,8 +52,8 @@ from shoal.table._released_column import (
     usual_partners,
 )
 from shoal.table._released_file import ReleasedFile, read_records, records_as_parquet
-from shoal.table._roles import Roles
-from shoal.table._table import Missing, Table, check_reading
+from shoal.table._roles import Roles, as_roles, role_word
+from shoal.table._table import Missing, Table, check_reading, check_table
 from shoal.table.columns._column import Column, Numbers, in_one_code
 from shoal.table.columns._domain import (
     ROOT,
@@ -103,9 +111,11 @@ __all__ = [
     "Sampling",
     "Table",
     "Unseen",
+    "as_roles",
     "available_memory",
     "check_file_size",
     "check_reading",
+    "check_table",
     "counted_values",
     "empty_cells",
     "empty_codes",
@@ -115,6 +125,7 @@ __all__ = [
     "fingerprint",
     "form_classes",
     "frame_of_array",
+    "frame_of_columns",
     "identifying_columns",
     "in_one_code",
     "interval_meanings",
@@ -130,6 +141,7 @@ __all__ = [
     "released_column",
     "released_text",
     "renamed",
+    "role_word",
     "scale_name",
     "shared_codes",
     "shared_crowds",
@@ -150,4 +162,5 @@ __all__ = [
     "value_meanings",
     "weights_by_class",
     "whole_as_floats",
+    "with_target",
 ]

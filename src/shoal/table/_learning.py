@@ -7,13 +7,15 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from shoal.errors import InputError
 from shoal.kernels.arrays import Floats
 from shoal.table.columns._column import Column
-from shoal.table.columns._frames import kind_of
+from shoal.table.columns._frames import kind_of, to_polars
 
 if TYPE_CHECKING:
     from shoal.table._table import Table
@@ -29,6 +31,33 @@ def frame_of_array(values: npt.NDArray[Any], names: Sequence[str]) -> pl.DataFra
     return pl.DataFrame(
         {name: pl.Series(values[:, i].tolist(), strict=False) for i, name in enumerate(names)}
     )
+
+
+def frame_of_columns(**columns: Sequence[Any]) -> pl.DataFrame:
+    """A frame of plain facts; a column of numbers may have gaps only."""
+    types = {"value": pl.Float64, "low": pl.Float64, "high": pl.Float64, "baseline": pl.Float64}
+    return pl.DataFrame(columns, schema_overrides={n: t for n, t in types.items() if n in columns})
+
+
+def with_target(table: Table, name: str, values: Any) -> Table:
+    """The table with one more column: a list, an array or a series of any library.
+
+    Examples
+    --------
+    >>> from shoal import Table
+    >>> with_target(Table(pl.DataFrame({"age": [31, 40]})), "ill", ["no", "yes"]).columns
+    ['age', 'ill']
+    """
+    if isinstance(values, pl.Series):
+        column = values.alias(name)
+    elif hasattr(values, "dtype") and not isinstance(values, np.ndarray):
+        column = nw.from_native(values, series_only=True).to_polars().alias(name)
+    else:
+        column = frame_of_array(np.asarray(values).reshape(-1, 1), [name]).to_series()
+    if len(column) != len(table):
+        raise InputError(f"The target has {len(column):,} values for {len(table):,} rows.")
+    data, _ = to_polars(column.to_frame())
+    return table._with_columns([Column(data.to_series())])
 
 
 def features_of(table: Table, replaced: Columns, like: Any) -> Any:

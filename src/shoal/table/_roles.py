@@ -10,6 +10,8 @@ from typing import Any, Self
 import polars as pl
 
 from shoal.errors import RolesError, did_you_mean, quoted
+from shoal.hints import Helpful
+from shoal.notebook import listing, view
 from shoal.table.columns._column import Column
 from shoal.table.columns._frames import kind_of
 
@@ -21,8 +23,8 @@ _OWNERS = ("unit", "household")
 ROW = "row"
 
 
-@dataclass(frozen=True)
-class Roles:
+@dataclass(frozen=True, repr=False)
+class Roles(Helpful):
     """The parts that the columns of a table play.
 
     Parameters
@@ -123,6 +125,17 @@ class Roles:
         pairs += [("unit", name) for name in self.unit_columns]
         return pairs + [("household", name) for name in self.household]
 
+    def __repr__(self) -> str:
+        given = ", ".join(f"{role}={names!r}" for role, names in self.to_dict().items())
+        return f"Roles({given})"
+
+    def _repr_html_(self) -> str:
+        rows = (
+            (role_word(role), names if isinstance(names, str) else ", ".join(names))
+            for role, names in self.to_dict().items()
+        )
+        return view("Roles", listing(("role", "columns"), rows))
+
     def of(self, column: str) -> str | None:
         """The role of a column, or None."""
         return self._role_of.get(column)
@@ -183,6 +196,25 @@ class Roles:
         return cls(**given)
 
 
+def role_word(role: str | None) -> str:
+    """A role of one column as people say it; nothing for none."""
+    return {None: "", "quasi_identifiers": "quasi-identifier", "identifiers": "identifier"}.get(
+        role, str(role)
+    )
+
+
+def as_roles(given: Roles | Mapping[str, Any] | None) -> Roles:
+    """Roles from whatever stands for them: themselves, a dict as in a plan, or nothing."""
+    if isinstance(given, Roles):
+        return given
+    if given is not None and not isinstance(given, Mapping):
+        raise RolesError(
+            f"The roles must be a shoal.Roles or a dict; got {type(given).__name__}. Write "
+            "sh.Roles(quasi_identifiers=[...])."
+        )
+    return Roles.from_dict(given or {})
+
+
 def _name_tuple(role: str, names: Iterable[str]) -> tuple[str, ...]:
     if isinstance(names, str):
         raise RolesError(
@@ -203,8 +235,6 @@ def check_roles(
     columns: Mapping[str, Column], rows: int, roles: Roles, *, released: bool = False
 ) -> None:
     """Raise RolesError where the roles do not fit; a released column may be empty."""
-    if not isinstance(roles, Roles):
-        raise RolesError("The roles must be a shoal.Roles; write sh.Roles(identifiers=[...]).")
     roles.check(list(columns))
     if roles.unit == ROW and ROW in columns:
         raise RolesError(

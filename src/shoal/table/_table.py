@@ -6,17 +6,26 @@ import contextlib
 import os
 import uuid
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from shoal.errors import InputError, did_you_mean, quoted
+from shoal.errors import (
+    CallError,
+    InputError,
+    UnknownAttribute,
+    UnknownName,
+    did_you_mean,
+    quoted,
+)
+from shoal.hints import Helpful, instead
 from shoal.kernels.arrays import Flags, Floats, Integers
+from shoal.notebook import listing, view
 from shoal.table._classes import (
     Agreement,
     Classes,
@@ -30,7 +39,7 @@ from shoal.table._classes import (
 )
 from shoal.table._pair import Pair, counted_in
 from shoal.table._provenance import Course, Exchange, Owners, Provenance, Sampling, pseudonyms
-from shoal.table._roles import Roles, check_roles
+from shoal.table._roles import Roles, as_roles, check_roles, role_word
 from shoal.table.columns._column import Column, Numbers, keys_of
 from shoal.table.columns._domain import ROOT, Domain
 from shoal.table.columns._encode import Codes
@@ -40,8 +49,10 @@ from shoal.table.columns._frames import (
     Origin,
     check_names,
     refuse_beyond_calendar,
+    refuse_index_names,
     to_polars,
 )
+from shoal.table.storage._formats import format_of
 from shoal.table.storage._formulas import Formulas, may_run, running
 from shoal.table.storage._reading import Manner
 from shoal.table.storage._write import schema_of, write_columns
@@ -51,6 +62,7 @@ if TYPE_CHECKING:
     from shoal.randomness import SecretStream
 
 Missing = Literal["own", "wildcard"]
+_ANEW = "Change the frame, and make a new one: sh.Table(frame, roles)."
 Scalar = TypeVar("Scalar", bound=np.generic)
 T = TypeVar("T")
 
@@ -61,7 +73,16 @@ def check_reading(missing: Missing) -> None:
         raise InputError(f"missing must be 'own' or 'wildcard'; got '{missing}'.")
 
 
-class Table:
+def check_table(given: object, taker: str) -> None:
+    """Raise InputError for what is no table."""
+    if not isinstance(given, Table):
+        raise InputError(
+            f"{taker} needs a shoal.Table; got {type(given).__name__}. Write sh.Table(frame, "
+            "roles)."
+        )
+
+
+class Table(Helpful):
     """A frame about people with the roles of its columns; frozen.
 
     Every row carries a private key from reading on: its position in the input. Samples are
@@ -72,7 +93,7 @@ class Table:
     ----------
     frame : polars, pandas or pyarrow frame
         The data. ``table.frame`` gives the same type back. An index is not kept.
-    roles : Roles, optional
+    roles : Roles or dict, optional
         Which column plays which part.
 
     Examples
@@ -84,7 +105,24 @@ class Table:
     Table: 3 rows, 2 columns (2 quasi-identifiers)
     >>> table.classes.k
     1
+    >>> table.shape, "age" in table, table["age"].to_list()
+    ((3, 2), True, [31, 31, 40])
     """
+
+    _instead = instead(
+        {
+            "table.frame": "data df to_pandas to_polars to_frame",
+            "table.frame, which is the frame that came in": "iloc loc rows",
+            "table.frame.tail()": "tail",
+            "table.write('table.csv')": "to_csv to_parquet save",
+            "table.schema": "dtypes",
+            "table.classes.k": "k",
+            "table.with_roles(roles)": "set_roles",
+            "table.roles.quasi_identifiers": "quasi_identifiers",
+            "sh.assess(table)": "describe assess",
+            "sh.protect(table, k=5)": "protect anonymize",
+        }
+    )
 
     _columns: dict[str, Column]
     _origin: Origin
@@ -94,12 +132,14 @@ class Table:
     _kept: dict[tuple[Any, ...], Any]
     _manner: Manner | None
 
-    def __init__(self, frame: Any, roles: Roles | None = None) -> None:
+    def __init__(self, frame: Any, roles: Roles | Mapping[str, Any] | None = None) -> None:
         if isinstance(frame, Table):
             raise InputError("This is a Table already; use table.with_roles(...) for other roles.")
         data, origin = to_polars(frame)
         columns = {series.name: Column(series) for series in data}
-        self._begin(columns, data.height, origin, Roles() if roles is None else roles)
+        given = as_roles(roles)
+        refuse_index_names([name for _, name in given.items() if name not in columns], frame)
+        self._begin(columns, data.height, origin, given)
 
     def _begin(self, columns: dict[str, Column], rows: int, origin: Origin, roles: Roles) -> None:
         check_roles(columns, rows, roles)
@@ -119,14 +159,20 @@ class Table:
         named = {column.name: column for column in columns}
         origin = Origin("polars", {column.name: column.dtype for column in columns})
         rows = len(columns[0]) if columns else 0
-        table._begin(named, rows, origin, Roles() if roles is None else roles)
+        table._begin(named, rows, origin, as_roles(roles))
         return table
 
     def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError("A Table is frozen; a step returns a new one.")
+        raise UnknownAttribute(f"'{name}' cannot be set: a table is frozen. {_ANEW}")
+
+    def __setitem__(self, name: object, value: object) -> NoReturn:
+        raise CallError(f"Cells cannot be set: a table is frozen. {_ANEW}")
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_kept": {}}
+
+    def _meant(self, name: str) -> str:
+        return f"Write table['{name}']." if name in self._columns else super()._meant(name)
 
     # -- what it is
 
@@ -160,8 +206,39 @@ class Table:
         """The names of the columns."""
         return Names(self._columns)
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of rows and of columns."""
+        return len(self), len(self.columns)
+
     def __len__(self) -> int:
         return len(self._past.row_key)
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the columns, as frames of pandas give them."""
+        return iter(self.columns)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.columns
+
+    def __getitem__(self, name: str | list[str]) -> Any:
+        """A column as a series, or some columns as a frame, of the library that came in."""
+        if isinstance(name, list):
+            return self._given_back(name, len(self))
+        if not isinstance(name, str):  # a mask or a slice, whose text may quote cells
+            raise UnknownName(
+                f"A table is read by the names of its columns; got {type(name).__name__}. For rows "
+                "take table.head(), or table.frame."
+            )
+        return self._given_back([name], len(self))[name]
+
+    def head(self, rows: int = 5) -> Any:
+        """The first rows, in the frame type that came in."""
+        return self._given_back(self.columns, rows)
+
+    def _given_back(self, names: Sequence[str], rows: int) -> Any:
+        series = [self.column(name).series.head(rows) for name in names]
+        return self._origin.restore(pl.DataFrame(series))
 
     @property
     def times(self) -> Integers | None:
@@ -193,11 +270,23 @@ class Table:
         size = f"Table: {len(self)} rows, {len(self.columns)} columns"
         return f"{size} ({said or 'no roles'})"
 
+    def _repr_html_(self) -> str:
+        """The columns with their types and roles; no cell, which :meth:`head` shows."""
+        rows = (
+            (name, c.kind, role_word(self.roles.of(name)), c.distinct, c.missing_count)
+            for name, c in self._columns.items()
+        )
+        head = ("column", "type", "role", "different values", "missing")
+        cells = "table.head() shows the first rows."
+        return view(repr(self), listing(head, rows, of="columns"), quiet=cells)
+
     def column(self, name: str) -> Column:
         """A column, with its codes and numbers once they are asked for."""
-        found = self._columns.get(name) if isinstance(name, str) else None
+        if not isinstance(name, str):
+            raise UnknownName(f"A column is named by a text; got {type(name).__name__}.")
+        found = self._columns.get(name)
         if found is None:
-            raise InputError(
+            raise UnknownName(
                 f"The table has no column '{name}'. {did_you_mean(name, self.columns)}"
             )
         return found
@@ -455,13 +544,19 @@ class Table:
         return schema_of({name: column.dtype for name, column in self._columns.items()})
 
     def write(
-        self, path: str | os.PathLike[str], *, format: str, formulas: Formulas = "neutralise"
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: str | None = None,
+        formulas: Formulas = "neutralise",
     ) -> None:
         """Write the data, without roles, row keys or any metadata.
 
+        Without a ``format`` the name of the file tells it.
         In CSV and TSV an apostrophe keeps spreadsheets from running a text or a column name as a
         formula, unless ``formulas`` is ``"keep"``.
         """
+        format = format_of(path) if format is None else format
         write_columns(list(self._columns.values()), path, format=format, formulas=formulas)
 
     def running_cells(self) -> dict[str, int]:
@@ -705,11 +800,12 @@ class Table:
         """The same table on record as read in some manner."""
         return self._derive(manner=manner)
 
-    def with_roles(self, roles: Roles, *, released: bool = False) -> Table:
+    def with_roles(self, roles: Roles | Mapping[str, Any], *, released: bool = False) -> Table:
         """The same data under other roles; a released column may be empty after masking.
 
         Whose row it is stays known where the roles do not say: ``unit="row"`` forgets it.
         """
+        roles = as_roles(roles)
         check_roles(self._columns, len(self), roles, released=released)
         owners = self._past.owners.under(roles, self)
         return self._derive(roles=roles, past=replace(self._past, owners=owners))
@@ -738,7 +834,8 @@ class Table:
 
     def drop(self, columns: Iterable[str]) -> Table:
         """Without some columns, and without their roles."""
-        gone = {self.column(name).name for name in columns}
+        names = [columns] if isinstance(columns, str) else columns
+        gone = {self.column(name).name for name in names}
         left = {name: column for name, column in self._columns.items() if name not in gone}
         return self._derive(columns=left, roles=self._roles.without(gone))
 

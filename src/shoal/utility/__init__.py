@@ -1,5 +1,8 @@
 """Utility: one function per measure, returning a Measurement."""
 
+from typing import TYPE_CHECKING
+
+from shoal.hints import unknown_in
 from shoal.measurement import MeasureInfo, discover_measures
 from shoal.utility._classes import (
     average_class_size,
@@ -41,3 +44,9 @@ __all__ = [
 def discover_utilities() -> dict[str, MeasureInfo]:
     """Every utility measure by its name in plans."""
     return discover_measures("shoal.utility")
+
+
+if not TYPE_CHECKING:  # a reader of types sees the names above
+
+    def __getattr__(name):
+        raise unknown_in(__name__, name, __all__)

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from shoal.errors import DoesNotApply, InputError, RolesError, ShoalError, did_you_mean, quoted
+from shoal.hints import helpful
 from shoal.masking import Progress
 from shoal.measurement import MeasureInfo, Measurement
 from shoal.parameters import Real
 from shoal.risk import KNOWN_WORDS, counted_once, intersection, journalist_risk_before_sampling
-from shoal.table import Missing, Roles, Table
+from shoal.table import Missing, Roles, Table, check_table
 from shoal.workflow._assessment import Assessment, class_facts
 from shoal.workflow._leaks import linking_columns, swapping_of
 from shoal.workflow._require import discover_all_measures
@@ -29,6 +30,7 @@ _POPULATION_MEASURES = ("journalist_risk", "population_uniqueness")
 _MANY = 1_000_000  # records from which on only what was asked for takes memory
 
 
+@helpful
 def assess(
     table: Table,
     *,
@@ -149,11 +151,8 @@ def check_assessable(
     A masked table may have lost its quasi-identifiers to suppression: then its original has them.
     """
     for given in (table, original, population, control):
-        if not isinstance(given, Table) and (given is not None or given is table):
-            raise InputError(
-                f"A shoal.Table is needed; got {type(given).__name__}. "
-                "Write sh.Table(frame, roles)."
-            )
+        if given is not None or given is table:
+            check_table(given, "This")
     for given, called in ((table, "table"), (original, "original"), (control, "control table")):
         if given is not None and len(given) == 0:
             raise InputError(f"The {called} has no records.")
@@ -161,7 +160,8 @@ def check_assessable(
     if not table.roles.quasi_identifiers and not declared.roles.quasi_identifiers:
         raise RolesError(
             "No quasi-identifiers are declared, so nothing can be said about risk; name the "
-            "columns that an intruder may know (shoal roles suggests some)."
+            "columns that an intruder may know, as sh.Roles(quasi_identifiers=[...]). 'shoal "
+            "roles' and sh.suggest_roles suggest some."
         )
 
 

@@ -14,10 +14,11 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import did_you_mean
+from shoal.errors import UnknownName, did_you_mean
+from shoal.hints import Helpful, instead
 from shoal.measurement import MeasureInfo, Measurement
 from shoal.risk import intersection
-from shoal.table import Missing, Table, counted_values, exact_total
+from shoal.table import Missing, Table, counted_values, exact_total, frame_of_columns
 from shoal.workflow._leaks import Swapping
 from shoal.workflow._require import discover_all_measures
 from shoal.workflow.release._profile import SIZE_LIMITS
@@ -202,11 +203,12 @@ class ClassFacts:
         ]
 
 
-@dataclass(frozen=True, eq=False)
-class Assessment:
+@dataclass(frozen=True, eq=False, repr=False)
+class Assessment(Helpful, Mapping[str, Measurement]):
     """What was found out about a table. It prints, and it has a JSON and an HTML form.
 
-    ``assessment["marketer_risk"]`` is one Measurement; ``classes`` are the numbers of the classes;
+    It is a mapping: ``assessment["marketer_risk"]`` is one Measurement, ``list(assessment)`` are
+    the measures that were taken. ``classes`` are the numbers of the classes;
     ``notes`` say what has to be known to read the numbers; ``swapping`` is what a swap protects,
     and what gets around it, measured by attack. ``left_out`` says of each measure that was not
     taken why, and how to ask for it; ``failed`` of each that was tried in vain what stood in its
@@ -215,6 +217,15 @@ class Assessment:
     No value of a cell is in it, but counts of the original are: it is made for the steward, not
     for the public.
     """
+
+    _instead = instead(
+        {
+            "assessment.to_frame(), or print it": "risk utility measures",
+            "assessment.classes.uniques": "uniques unique",
+            "assessment.to_frame().write_csv(path)": "to_csv",
+            "assessment.to_json() or assessment.to_html(), and write the text": "save",
+        }
+    )
 
     rows: int
     columns: int
@@ -233,10 +244,22 @@ class Assessment:
     #: How many records each measured one stands for, where combinations were measured.
     times: npt.NDArray[np.int64] | None = field(default=None, repr=False)
 
+    __eq__ = object.__eq__  # not that of mappings: two assessments are two
+    __hash__ = object.__hash__
+
     @property
     def k(self) -> int:
         """The size of the smallest class."""
         return self.classes.k
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.measurements)
+
+    def __len__(self) -> int:
+        return len(self.measurements)
+
+    def __bool__(self) -> bool:
+        return True
 
     @cached_property
     def distributions(self) -> tuple[RiskDistribution, ...]:
@@ -270,11 +293,44 @@ class Assessment:
             reason = f"It was left out: {self.left_out[name].rstrip('.')}."
         else:
             reason = did_you_mean(name, self.measurements)
-        raise KeyError(f"The assessment has no measure '{name}'. {reason}")
+        raise UnknownName(f"The assessment has no measure '{name}'. {reason}")
 
     def warnings_of(self, name: str) -> tuple[str, ...]:
         """The warnings of a measure that the notes do not say already."""
         return tuple(said for said in self.measurements[name].warnings if said not in self.notes)
+
+    def to_frame(self) -> Any:
+        """The measurements as a polars frame, a row for each.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> from shoal import Roles, assess
+        >>> table = Table(pl.DataFrame({"age": [31, 31, 40]}), Roles(quasi_identifiers=["age"]))
+        >>> found = assess(table, measures=["uniqueness", "marketer_risk"]).to_frame()
+        >>> found.select("measure", "about", "direction").rows()
+        [('marketer_risk', 'risk', 'lower'), ('uniqueness', 'risk', 'lower')]
+        """
+        infos = discover_all_measures()
+        taken = [
+            (group.side, infos[name].title, self.measurements[name])
+            for group in grouped_measures(self.measurements)
+            for name in group.names
+        ]
+        low, high = (
+            [None if one.interval is None else one.interval[end] for _, _, one in taken]
+            for end in (0, 1)
+        )
+        return frame_of_columns(
+            measure=[one.name for _, _, one in taken],
+            title=[title for _, title, _ in taken],
+            about=[side for side, _, _ in taken],
+            value=[float(one) for _, _, one in taken],
+            low=low,
+            high=high,
+            baseline=[one.baseline for _, _, one in taken],
+            direction=[one.direction for _, _, one in taken],
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """All facts as plain data."""
@@ -321,6 +377,12 @@ class Assessment:
         from shoal.workflow.report import assessment_page
 
         return assessment_page(self)
+
+    def __repr__(self) -> str:
+        return (
+            f"Assessment: {self.rows:,} records, {self.columns} columns; k = {self.k}; "
+            f"{len(self)} measures"
+        )
 
     def _repr_html_(self) -> str:
         from shoal.workflow.report import assessment_fragment

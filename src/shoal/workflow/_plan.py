@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import InputError, PlanError, RolesError, ShoalError, did_you_mean, quoted
+from shoal.hints import Helpful, check_path, instead
 from shoal.masking import Masker, Progress, Secrets, discover_maskers
 from shoal.models import PrivacyModel
 from shoal.parameters import parameters_of
-from shoal.table import Roles, Table
+from shoal.table import Roles, Table, as_roles, check_table
+from shoal.workflow._plan_words import as_requirement, as_step, called, plan_view
 from shoal.workflow._require import (
     Limit,
     Requirement,
@@ -102,7 +104,7 @@ class EngineSettings:
         return {name: value for name, value in vars(self).items() if value is not None}
 
 
-class Plan:
+class Plan(Helpful):
     """What is done to a table, and what must hold afterwards.
 
     Parameters
@@ -111,7 +113,7 @@ class Plan:
         Applied one after the other, for example ``[sh.Round(base=5)]``.
     require : list of models or limits
         What the masked table must satisfy, or nothing is released.
-    roles : Roles, optional
+    roles : Roles or dict, optional
         The roles of the columns, where the plan is a file of its own.
     keep_order : bool
         Leave the rows in the order of the input. Rows are shuffled otherwise, since their order
@@ -142,44 +144,79 @@ class Plan:
     True
     """
 
+    _instead = instead(
+        {
+            "sh.protect(table, plan)": "fit fit_transform transform run protect",
+            "plan.require": "requirements models",
+            "sh.Plan([*plan.steps, step])": "add append add_step",
+            "plan.to_dict() or plan.to_toml()": "to_json",
+        }
+    )
+
     def __init__(
         self,
         steps: Iterable[Masker] = (),
         *,
         require: Iterable[Requirement] = (),
-        roles: Roles | None = None,
+        roles: Roles | Mapping[str, Any] | None = None,
         keep_order: bool = False,
         accept_seed: bool = False,
         pseudonyms: bool = False,
         engine: EngineSettings | None = None,
     ) -> None:
-        for called, given in (("steps", steps), ("require", require)):
+        for part, given in (("steps", steps), ("require", require)):
             if isinstance(given, str) or not isinstance(given, Iterable):
                 raise PlanError(
-                    f"The '{called}' of a plan are a list; got {type(given).__name__}. "
-                    f"Write {called}=[...]."
+                    f"The '{part}' of a plan are a list; got {called(given)}. Write {part}=[...]."
                 )
         self.steps = tuple(steps)
         self.require = tuple(require)
-        self.roles = roles
+        self.roles = None if roles is None else as_roles(roles)
         self.keep_order = keep_order
         self.accept_seed = accept_seed
         self.pseudonyms = pseudonyms
         self.engine = EngineSettings() if engine is None else engine
         self._check()
 
+    @classmethod
+    def of(cls, given: Any) -> Plan:
+        """A plan from whatever stands for one: itself, a list of steps, or the path of a file.
+
+        Examples
+        --------
+        >>> from shoal import Round
+        >>> Plan.of([Round(base=5)])
+        Plan: round; requires nothing
+        """
+        if isinstance(given, Plan):
+            return given
+        if isinstance(given, (str, os.PathLike)):
+            return cls.load(given)
+        if isinstance(given, (list, tuple)):
+            return cls(given)
+        if isinstance(given, Masker):
+            return cls([given])
+        raise PlanError(
+            f"A plan is needed; got {type(given).__name__}. Write sh.Plan([...]) with the steps, "
+            "or give a list of steps or the path of a plan's file."
+        )
+
+    def replacing(self, **changes: Any) -> Plan:
+        """The same plan with some of its parts given anew."""
+        parts = ("steps", "require", "roles", *_SWITCHES, "engine")
+        return Plan(**{part: getattr(self, part) for part in parts} | changes)
+
     def _check(self) -> None:
         for step in self.steps:
             if not isinstance(step, Masker):
                 raise PlanError(
-                    f"A step of a plan is a masking method; got {type(step).__name__}. "
-                    "Write for example sh.Round(base=5)."
+                    f"A step of a plan is a masking method; got {called(step)}. {as_step(step)}"
                 )
         for requirement in self.require:
             if not isinstance(requirement, (PrivacyModel, Limit)):
                 raise PlanError(
                     "A requirement of a plan is a privacy model or a limit; got "
-                    f"{type(requirement).__name__}. Write for example sh.KAnonymity(5)."
+                    f"{called(requirement)}. {as_requirement(requirement)}"
                 )
             held = [n for n, v in vars(requirement).items() if isinstance(v, Table)]
             if held:
@@ -193,8 +230,6 @@ class Plan:
                 f"'engine' must be a shoal.workflow.EngineSettings; got "
                 f"{type(self.engine).__name__}."
             )
-        if self.roles is not None and not isinstance(self.roles, Roles):
-            raise PlanError(f"The roles of a plan are a Roles; got {type(self.roles).__name__}.")
         for switch in _SWITCHES:
             if not isinstance(getattr(self, switch), bool):
                 raise PlanError(f"'{switch}' of a plan is true or false.")
@@ -216,6 +251,9 @@ class Plan:
         made._check()
         return made
 
+    def _repr_html_(self) -> str:
+        return plan_view(self)
+
     # -- applying
 
     def roles_for(self, table: Table) -> Roles:
@@ -235,6 +273,7 @@ class Plan:
 
         What the steps learned is in the records, of which :func:`in_released_domain` makes use.
         """
+        check_table(table, "A plan")
         records: list[StepRecord] = []
         given = table.roles.quasi_identifiers
         for number, step in enumerate(self.steps):
@@ -321,6 +360,11 @@ class Plan:
     @classmethod
     def from_toml(cls, text: str, *, folder: Path | None = None) -> Plan:
         """A plan from the text of a TOML file; paths in it are relative to ``folder``."""
+        if not isinstance(text, str):
+            raise PlanError(
+                f"Plan.from_toml takes the text of a plan; got {type(text).__name__}. Plan.load "
+                "takes the path of a file, and Plan.from_dict plain data."
+            )
         given = _parsed(text, "plan")
         try:
             return cls.from_dict(given, folder=folder)
@@ -337,6 +381,7 @@ class Plan:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Plan:
         """Read a plan from a TOML file."""
+        check_path(path, "Plan.load", "Plan.from_dict and Plan.from_toml take what a file holds.")
         text = read_text(path, "plan", "; 'shoal init DATA' writes a first one")
         return cls.from_toml(text, folder=Path(path).parent)
 

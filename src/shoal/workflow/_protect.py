@@ -12,38 +12,64 @@ from typing import Any, NoReturn
 
 from shoal.errors import (
     DisclosureWarning,
-    InputError,
     RequirementNotMet,
     RolesError,
     UnprotectedColumnWarning,
     quoted,
 )
+from shoal.hints import Helpful, helpful, instead
 from shoal.masking import Progress, Secrets
 from shoal.models import PrivacyModel
+from shoal.notebook import listing, view
 from shoal.randomness import SecretStream
-from shoal.table import Formulas, Roles, Table
+from shoal.table import Formulas, Roles, Table, role_word
 from shoal.workflow._advice import Advice, advise, reached
 from shoal.workflow._assess import assess_release, check_assessable
 from shoal.workflow._assessment import Assessment
 from shoal.workflow._leaks import Swapping, refutes
 from shoal.workflow._left import what_is_left
 from shoal.workflow._plan import Plan, StepRecord, in_released_domain
-from shoal.workflow._require import Claim, make_claim, told_claims, value_on_record
+from shoal.workflow._require import (
+    Claim,
+    discover_all_measures,
+    make_claim,
+    told_claims,
+    value_on_record,
+)
 from shoal.workflow.release._crowds import crowded_total
 from shoal.workflow.release._profile import Bar, ColumnProfile, class_size_profile, column_profiles
 
+#: What a notebook shows before and after.
+_SHOWN_MEASURES = (
+    "uniqueness",
+    "marketer_risk",
+    "homogeneity",
+    "normalized_certainty_penalty",
+    "suppressed_cells",
+)
 #: So many columns are named with a reason; a table may have thousands.
 _MOST_NAMED = 12
 
 
 @dataclass(frozen=True, eq=False)
-class Release:
+class Release(Helpful):
     """A masked table that satisfies its plan, ready to be written.
 
     ``masked`` is the table, its rows shuffled; ``claims`` are the requirements with what was
     measured; ``before`` and ``after`` are assessments by what is quick on any table, where
     ``sh.assess`` measures everything; ``save`` writes the release folder.
     """
+
+    _instead = instead(
+        {
+            "release.masked.frame": "frame data df table to_pandas to_polars to_frame head",
+            "release.save(folder, format='csv')": "to_csv to_parquet to_excel write export",
+            "release.after": "k assessment risk measurements",
+            "release.to_html()": "report html show",
+            "sh.verify(folder) after release.save(folder)": "verify",
+            "release.claims, which all hold where there is a release": "holds",
+        }
+    )
 
     masked: Table
     plan: Plan
@@ -59,6 +85,7 @@ class Release:
     #: What is left of each column, in words; for the steward, not for the public.
     left: Mapping[str, str] = field(default_factory=dict)
 
+    @helpful
     def save(
         self,
         out: str | os.PathLike[str],
@@ -100,6 +127,17 @@ class Release:
             progress=progress,
         )
 
+    def to_html(self) -> str:
+        """The report as one HTML page that loads nothing, without saving anything.
+
+        It is the page that :meth:`save` writes, but for the checksum of the data.
+        """
+        from shoal.workflow.release._release import public_facts
+        from shoal.workflow.report import release_page
+
+        unsaved = dict.fromkeys(("file", "format", "sha256", "formulas"))
+        return release_page(self, public_facts(self, unsaved))
+
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError(
             "A Release is neither pickled nor copied, since it holds the keys that undo it and who "
@@ -109,6 +147,28 @@ class Release:
     def __repr__(self) -> str:
         held = ", ".join(f"{claim.key}: {claim.measured:g}" for claim in self.claims)
         return f"Release: {len(self.masked)} rows; {held or 'nothing was required'}"
+
+    def _repr_html_(self) -> str:
+        """What was required and measured, the risk before and after, and what became of columns."""
+        infos = discover_all_measures()
+        claims = ((c.key, c.requirement.threshold, c.measured, c.holds) for c in self.claims)
+        measured = [("k", self.before.k, self.after.k)] + [
+            (infos[name].title, self.before[name].value, self.after[name].value)
+            for name in _SHOWN_MEASURES
+            if name in self.before and name in self.after
+        ]
+        columns = (
+            (c.name, role_word(c.role), "left out" if c.status == "removed" else c.status)
+            for c in self.columns
+        )
+        more = "release.masked.head() shows rows, release.to_html() is the report"
+        return view(
+            repr(self),
+            listing(("required", "limit", "measured", "holds"), claims),
+            listing(("measure", "before", "after"), measured),
+            listing(("column", "role", "in the release"), columns, of="columns"),
+            quiet=f"{more}, release.save(folder) writes it.",
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +186,7 @@ class Masking:
 
 def mask_by(table: Table, plan: Plan, progress: Progress | None = None) -> Masking:
     """Mask a table by a plan and measure what is required, whether it holds or not."""
+    plan = Plan.of(plan)
     table = _checked(table, plan)
     masked, records = plan.apply(table.drop(table.roles.withheld), progress=progress)
     if len(masked) == 0 or not masked.columns:
@@ -148,6 +209,7 @@ def mask_by(table: Table, plan: Plan, progress: Progress | None = None) -> Maski
 
 def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Release:
     """Mask a table in memory by a plan and verify it; :func:`shoal.protect` says more."""
+    plan = Plan.of(plan)
     made = mask_by(table, plan, progress)
     table, masked, records = made.table, made.masked, made.records
     if not all(claim.holds for claim in made.claims):
@@ -238,8 +300,6 @@ def _refuse_if_links_refute(claims: tuple[Claim, ...], swapping: Swapping | None
 
 
 def _checked(table: Table, plan: Plan) -> Table:
-    if not isinstance(plan, Plan):
-        raise InputError(f"A shoal.Plan is needed; got {type(plan).__name__}.")
     if isinstance(table, Table) and plan.roles_for(table) != table.roles:
         table = table.with_roles(plan.roles_for(table))
     check_assessable(table)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,19 +10,18 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names, check_is_fitted, validate_data
 
-from shoal.errors import InputError
-from shoal.masking import TOP, Scale
-from shoal.table import Roles, Table, features_of, frame_of_array
+from shoal.errors import InputError, quoted
+from shoal.hints import Helpful
+from shoal.masking import Scale
+from shoal.table import Roles, Table, as_roles, features_of, frame_of_array, with_target
+from shoal.workflow._crowd_size import models_of_plan, shortest_plan, with_k
+from shoal.workflow._features import ENCODINGS, encoders_of
 from shoal.workflow._plan import Plan
 from shoal.workflow._protect import refuse_unknown_owners, refuse_unless_all_hold
 from shoal.workflow._require import make_claim
 
-Floats = npt.NDArray[np.float64]
 
-_ENCODINGS = ("codes", "midpoints", "one-hot", "text")
-
-
-class Protector(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class Protector(Helpful, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Mask training rows by a plan, and map raw rows into the released domain later.
 
     ``fit_transform`` masks the training rows; ``transform`` maps new rows to the levels,
@@ -36,14 +34,27 @@ class Protector(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    plan : Plan
-        The steps; what the plan requires is verified when it is fitted.
-    roles : Roles, optional
-        The roles of the columns, where the plan has none. Without either, every column is a
-        quasi-identifier. Columns that a later table lacks (a target, say) may be missing there.
+    plan : Plan, list of steps, or path, optional
+        The steps; what the plan requires is verified when it is fitted. Without a plan, ``k``
+        alone asks for the shortest one: boxes of Mondrian, verified.
+    roles : Roles or dict, optional
+        The roles of the columns, where the plan has none; those of ``X`` where that is a Table.
+        Without any, every column is a quasi-identifier.
     encode : {"codes", "midpoints", "one-hot", "text"}
-        How generalized columns reach a model: as ordered codes (``*`` is -1), as the middle of
-        their interval where it has one, as one column per text, or as they are.
+        How columns reach a model. Every column that is not a number becomes one, whether it was
+        masked or not: as ordered codes, as the middle of its interval where it has one, or as one
+        column per text. ``*``, and a text that the training rows lack or one person alone has, is
+        -1 among codes and 0 in every column per text. A missing value stays missing. Dates count
+        in days. ``"text"`` leaves the columns as they are.
+    k : int, optional
+        Takes the place of the k of every step, model and requirement of the plan that has one, so
+        that ``GridSearchCV`` can search ``protector__k``.
+    target : str, optional
+        The name of ``y``, where that is an array without one. Under this name ``y`` takes part as
+        a sensitive column: models of the plan can be about it. It is no column of the output.
+        Without it ``y`` takes part if it has a name that the roles or a model of the plan name.
+    names : list of str, optional
+        The names of the columns, where ``X`` is an array; they are x0, x1, ... without it.
 
     Examples
     --------
@@ -56,14 +67,32 @@ class Protector(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     [25.0, 25.0, 35.0, 35.0]
     >>> protector.transform(pl.DataFrame({"age": [28, 97]}))["age"].to_list()
     [25.0, 95.0]
+
+    The target as a sensitive column: each box has two values of it.
+
+    >>> from shoal import LDiversity
+    >>> plan = Plan([Generalize("mondrian", k=2, models=LDiversity(2, column="ill"))])
+    >>> protector = Protector(plan, target="ill")
+    >>> protector.fit_transform(ages, ["no", "yes", "no", "yes"])["age"].to_list()
+    [0.0, 0.0, 1.0, 1.0]
     """
 
     def __init__(
-        self, plan: Plan | None = None, *, roles: Roles | None = None, encode: str = "codes"
+        self,
+        plan: Any = None,
+        *,
+        roles: Roles | Mapping[str, Any] | None = None,
+        encode: str = "codes",
+        k: int | None = None,
+        target: str | None = None,
+        names: Sequence[str] | None = None,
     ) -> None:
         self.plan = plan
         self.roles = roles
         self.encode = encode
+        self.k = k
+        self.target = target
+        self.names = names
 
     def fit(self, X: Any, y: Any = None) -> Protector:
         """Learn levels, boxes, caps and ranges from training rows."""
@@ -72,22 +101,20 @@ class Protector(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """The training rows masked by the plan; RequirementNotMet where it does not hold."""
-        table = self._table(X, fitting=True)
-        masked = self._mask(table)
+        plan = self._plan()
+        table, target = self._training(X, y, plan)
+        masked = self._mask(table, plan, target)
         scales = self._scales(table)
-        self._columns_ = {
-            # of the texts that left only: others are those of suppressed records alone
-            name: feature_encoder(self.encode, scale, {*masked.codes(name).texts})
-            for name, scale in scales.items()
-            if name in masked.columns
-        }
+        self._columns_ = encoders_of(self.encode, masked, scales)
         return self._encoded(masked, scales, X)
 
     def transform(self, X: Any) -> Any:
         """Raw rows in the released domain."""
         check_is_fitted(self, "steps_")
-        table = self._table(X, fitting=False)
-        served = table
+        table = self._read(X, fitting=False)
+        # a column without any value is a mistake in training rows, not in a few that come later
+        table = table.with_roles(_present(self._roles_, table.columns), released=True)
+        served = table = table.drop(table.roles.withheld)
         for step in self.steps_:
             served = step.transform(served)
         return self._encoded(served, self._scales(table), X)
@@ -111,17 +138,21 @@ class Protector(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     # -- masking
 
     def _plan(self) -> Plan:
-        plan = Plan() if self.plan is None else self.plan
-        if not isinstance(plan, Plan):
-            raise InputError(f"A Protector takes a shoal.Plan; got {type(plan).__name__}.")
-        if self.encode not in _ENCODINGS:
+        """The plan in force, under k where that is given."""
+        if self.encode not in ENCODINGS:
             raise InputError(
-                f"'encode' is one of {', '.join(map(repr, _ENCODINGS))}; got {self.encode!r}."
+                f"'encode' is one of {', '.join(map(repr, ENCODINGS))}; got {self.encode!r}."
             )
-        return plan
+        if self.plan is None and self.k is not None:
+            roles = as_roles(self.roles)
+            sensitive = roles.sensitive if self.target is None else (self.target,)
+            return shortest_plan(Roles(sensitive=sensitive), self.k)
+        plan = Plan() if self.plan is None else Plan.of(self.plan)
+        if plan.pseudonyms:
+            raise InputError("A Protector gives out no pseudonyms; leave them out of its plan.")
+        return plan if self.k is None else with_k(plan, self.k)
 
-    def _mask(self, table: Table) -> Table:
-        plan = self._plan()
+    def _mask(self, table: Table, plan: Plan, target: str | None) -> Table:
         masked, records = plan.apply(table)
         if len(masked) != len(table):
             raise InputError(
@@ -129,6 +160,13 @@ class Protector(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 "pipeline cannot follow; keep suppressed records (suppressed='kept') or protect "
                 "the table before the pipeline."
             )
+        for record in records:
+            if target in record.touched:
+                raise InputError(
+                    f"The step '{record.method}' changes '{target}', which is y, and a pipeline "
+                    "hands y to the model as it is. Leave it out of the columns of the step, or "
+                    "write keep_sensitive=True where suppressed records are kept."
+                )
         refuse_unless_all_hold(
             tuple(
                 make_claim(requirement, masked, table, accept_seed=plan.accept_seed)
@@ -137,123 +175,135 @@ class Protector(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         )
         fitted = (record.fitted for record in records)
         self.steps_ = tuple(step.without_records() for step in fitted if step is not None)
+        masked = masked if target is None else masked.drop([target])
         self._names_ = list(masked.columns)
         return masked
 
-    def _scales(self, table: Table) -> dict[str, Any]:
+    def _scales(self, table: Table) -> dict[str, Scale]:
         """The texts of generalized columns as numbers, as far as this table has them."""
-        found: dict[str, Any] = {}
+        found: dict[str, Scale] = {}
         served = table
         for step in self.steps_:
             found |= step.scales(served)
             served = step.transform(served)
-        return {} if self.encode == "text" else found
+        return found
 
-    def _table(self, X: Any, *, fitting: bool) -> Table:
-        if not isinstance(X, Table) and not hasattr(X, "columns") and not hasattr(X, "schema"):
-            X = validate_data(
-                self,
-                X,
-                reset=fitting,
-                dtype=None,
-                ensure_all_finite="allow-nan",
-                ensure_min_samples=2 if fitting else 1,  # nobody hides in a crowd of one
-            )
-            names = [f"x{place}" for place in range(X.shape[1])]
-            X = frame_of_array(X, names)
-        else:
+    # -- what comes in
+
+    def _training(self, X: Any, y: Any, plan: Plan) -> tuple[Table, str | None]:
+        """The rows to mask, under their roles, and the name of y where it takes part."""
+        table = self._read(X, fitting=True)
+        names = list(table.columns)
+        given = plan.roles if self.roles is None else as_roles(self.roles)
+        if given is None and isinstance(X, Table) and X.roles != Roles():
+            given = X.roles
+        roles = Roles(quasi_identifiers=names) if given is None else given
+        if not _is_frame(X) and self.names is None:
+            _refuse_names_for_an_array(plan, roles, names)
+        target = self._target(y, names, plan, roles)
+        if target is not None:
+            table = with_target(table, target, _without_frame(y))
+            if roles.of(target) is None or (self.target and roles.of(target) == "target"):
+                roles = roles.replacing(sensitive=(*roles.sensitive, target))
+        Roles(quasi_identifiers=roles.quasi_identifiers).check(names)
+        self._roles_ = _present(roles, names)
+        table = table.with_roles(_present(roles, table.columns))
+        refuse_unknown_owners(table)
+        return table.drop(table.roles.withheld), target
+
+    def _target(self, y: Any, names: Sequence[str], plan: Plan, roles: Roles) -> str | None:
+        """The name under which y takes part; None where it does not."""
+        about = {column: None for column in _about(plan) if column not in names}
+        name = _name_of(y) if self.target is None else self.target
+        if self.target is not None and (y is None or name in names):
+            reason = "y is not given" if y is None else "X has a column of that name"
+            raise InputError(f"target = '{name}' is the name of y, and {reason}.")
+        for column in about:
+            if y is None or column != name:
+                raise InputError(
+                    f"A model of the plan is about '{column}', which X does not have; if it is y, "
+                    f"give y that name, or write target='{column}'."
+                )
+        takes_part = name in about or name in [n for _, n in roles.items()] or self.target
+        return name if takes_part and name not in (*names, *roles.withheld) else None
+
+    def _read(self, X: Any, *, fitting: bool) -> Table:
+        """The columns that were given, without roles."""
+        X = X.frame if isinstance(X, Table) else X
+        if _is_frame(X):
             _check_feature_names(self, X, reset=fitting)
             if fitting:
                 self.n_features_in_ = len(X.columns)
-        table = Table(X)
-        if fitting and self._plan().pseudonyms:
-            raise InputError("A Protector gives out no pseudonyms; leave them out of its plan.")
-        # a column without any value is a mistake in training rows, not in a few that come later
-        table = table.with_roles(self._roles(table.columns), released=not fitting)
-        if fitting:
-            refuse_unknown_owners(table)
-        return table.drop(name for name in table.roles.withheld if name in table.columns)
+            return Table(X)
+        X = validate_data(
+            self,
+            X,
+            reset=fitting,
+            dtype=None,
+            ensure_all_finite="allow-nan",
+            ensure_min_samples=2 if fitting else 1,  # nobody hides in a crowd of one
+        )
+        names = [f"x{place}" for place in range(X.shape[1])] if self.names is None else self.names
+        if len(names) != X.shape[1]:
+            raise InputError(
+                f"'names' has {len(names)} names for {X.shape[1]} columns; give one for each."
+            )
+        return Table(frame_of_array(X, names))
 
-    def _roles(self, names: list[str]) -> Roles:
-        """The roles of the columns that are there; a served row has no target, say."""
-        roles = self.roles if self.roles is not None else self._plan().roles
-        if roles is None:
-            return Roles(quasi_identifiers=names)
-        return roles.without([name for _, name in roles.items() if name not in names])
-
-    # -- encoding
+    # -- what goes out
 
     def _columns_out(self, name: str) -> list[str]:
         encoder = self._columns_.get(name)
         return [name] if encoder is None else encoder.names(name)
 
-    def _encoded(self, masked: Table, scales: Mapping[str, Any], X: Any) -> Any:
-        replaced = {
-            name: encoder.columns(name, masked, scales[name])
+    def _encoded(self, masked: Table, scales: Mapping[str, Scale], X: Any) -> Any:
+        made = {
+            name: encoder.columns(name, masked, scales.get(name))
             for name, encoder in self._columns_.items()
-            if name in scales
+            if name in masked.columns
         }
-        return features_of(masked, replaced, X)
+        return features_of(masked, {name: new for name, new in made.items() if new is not None}, X)
 
 
-@dataclass(frozen=True, eq=False)
-class FeatureEncoder:
-    """The texts of one released column, in their order, with a number for each."""
+def _is_frame(X: Any) -> bool:
+    return hasattr(X, "columns") or hasattr(X, "schema")
 
-    encoding: str
-    texts: tuple[str, ...]
-    numbers: Floats
-    numeric: bool
 
-    def names(self, column: str) -> list[str]:
-        """The columns that come out."""
-        if self.encoding != "one-hot":
-            return [column]
-        return [f"{column}={text}" for text in self.texts]
+def _present(roles: Roles, names: Sequence[str]) -> Roles:
+    """The roles of the columns that are there; a served row has no target, say."""
+    return roles.without([name for _, name in roles.items() if name not in names])
 
-    def columns(self, column: str, table: Table, scale: Scale) -> dict[str, Floats]:
-        """The column of a table as numbers; ``scale`` has the texts that it can hold."""
-        coded = table.codes(column)
-        if self.encoding == "one-hot":
-            ranks = np.array(
-                [*self._ranks(coded.texts, None), *([-1] * (coded.missing is not None))]
-            )
-            hot = ranks[coded.codes][:, None] == np.arange(len(self.texts))
-            return dict(zip(self.names(column), hot.T.astype(np.float64), strict=True))
-        if self.encoding == "midpoints" and self.numeric:
-            values = self._middles(coded.texts, scale)
-        else:
-            values = self._ranks(coded.texts, scale)
-        known = [*values, *([np.nan] * (coded.missing is not None))]
-        return {column: np.array(known, np.float64)[coded.codes]}
 
-    def _ranks(self, texts: list[str], scale: Scale | None) -> list[float]:
-        """The place of each text; of one that is new, that of its number, or -1."""
-        place = {text: float(rank) for rank, text in enumerate(self.texts)}
-        if scale is not None and self.numeric:
-            for text, number in zip(scale.texts, scale.numbers, strict=True):
-                if text is not None and not np.isnan(number):
-                    place.setdefault(text, float(np.searchsorted(self.numbers, number)))
-        return [-1.0 if text == TOP else place.get(text, -1.0) for text in texts]
+def _about(plan: Plan) -> list[str]:
+    """The columns that models of a plan name."""
+    columns = (getattr(model, "column", None) for model in models_of_plan(plan))
+    return [column for column in columns if column is not None]
 
-    def _middles(self, texts: list[str], scale: Scale) -> list[float]:
-        numbers = dict(zip(scale.texts, scale.numbers, strict=True))
-        numbers |= dict(zip(self.texts, self.numbers, strict=True))
-        middle = float(self.numbers.mean()) if len(self.numbers) else 0.0
-        return [
-            middle if np.isnan(found := float(numbers.get(text, np.nan))) else found
-            for text in texts
+
+def _refuse_names_for_an_array(plan: Plan, roles: Roles, names: Sequence[str]) -> None:
+    """Raise InputError where a plan speaks of columns by names that an array does not have."""
+    said = [name for _, name in roles.items()] + _about(plan)
+    for step in plan.steps:
+        said += [
+            *(getattr(step, "columns", None) or ()),
+            *(getattr(step, "hierarchies", None) or ()),
         ]
+    absent = [name for name in dict.fromkeys(said) if name not in names]
+    if absent:
+        raise InputError(
+            f"X is an array, whose columns have no names, and the plan speaks of {quoted(absent)}; "
+            "pass a frame, or name the columns: Protector(..., names=[...])."
+        )
 
 
-def feature_encoder(encoding: str, scale: Scale, released: Container[str]) -> FeatureEncoder:
-    """The encoder of a column as it was released: each text once, in ascending order."""
-    numbers = {
-        text: float(number)
-        for text, number in zip(scale.texts, scale.numbers, strict=True)
-        if text is not None and text in released and text != TOP and not np.isnan(number)
-    }
-    ordered = sorted(numbers, key=lambda text: (numbers[text], text))
-    return FeatureEncoder(
-        encoding, tuple(ordered), np.array([numbers[text] for text in ordered]), scale.numeric
-    )
+def _name_of(y: Any) -> str | None:
+    """The name of a series, or of the only column of a frame."""
+    if _is_frame(y) and len(y.columns) == 1:
+        return str(y.columns[0])
+    name = getattr(y, "name", None)
+    return name if isinstance(name, str) and name else None
+
+
+def _without_frame(y: Any) -> Any:
+    """The only column of a frame, or what else y is."""
+    return y[y.columns[0]] if _is_frame(y) and len(y.columns) == 1 else y

@@ -9,8 +9,10 @@ from functools import cache
 from typing import Any
 
 from shoal.errors import InputError, ParameterError, PlanError, did_you_mean
+from shoal.hints import Helpful, instead
 from shoal.measurement import MeasureInfo, Measurement
 from shoal.models import PopulationModel, PrivacyModel, discover_models
+from shoal.notebook import listing, view
 from shoal.parameters import Real, parameters_of
 from shoal.risk import discover_risks
 from shoal.table import Hierarchy, Roles, Table
@@ -31,7 +33,7 @@ def discover_all_measures() -> dict[str, MeasureInfo]:
 
 
 @dataclass(frozen=True)
-class Limit:
+class Limit(Helpful):
     """A measure must stay at or below, or at or above, a value.
 
     In a plan it is written ``max_<measure> = value`` or ``min_<measure> = value``.
@@ -52,6 +54,8 @@ class Limit:
     >>> Limit("marketer_risk", at_most=0.05).key
     'max_marketer_risk'
     """
+
+    _instead = instead({"limit.threshold": "value limit bound"})
 
     measure: str
     at_most: float | None = None
@@ -99,6 +103,12 @@ class Limit:
         bound = self.at_most if self.at_most is not None else self.at_least
         assert bound is not None
         return float(bound)
+
+    def _repr_html_(self) -> str:
+        bound = "at most" if self.at_most is not None else "at least"
+        shown = {n: v for n, v in self.options.items() if n not in _PRIVATE_OPTIONS}
+        row = (self.info.title, f"{bound} {self.threshold:g}", *shown.values())
+        return view(self.key, listing(("measure", "limit", *shown), [row]))
 
     def accepts(self, value: float) -> bool:
         """Whether a measured value is within the limit."""

@@ -81,7 +81,7 @@ def test_edges_and_widths_can_be_written_by_hand():
         ({"prefix": [2]}, "Did you mean 'prefixes'"),
         ({"prefixes": [2], "dates": ["year"]}, "names 2"),
         ({"prefixes": [2], "pat": 5}, "no option 'pat'. Did you mean 'pad'"),
-        ({"prefixes": 2}, "cannot be made of int"),
+        ({"prefixes": None}, "cannot be made of NoneType"),
         ({"rows": 5}, "cannot be made of int"),
     ],
 )

@@ -129,13 +129,13 @@ class TestAssessment:
     def test_a_fragment_disturbs_no_notebook(self, masked: Any) -> None:
         fragment = assessment_fragment(masked)
         page = Page(fragment)
-        assert fragment.startswith('<div class="shoal-assessment">')
+        assert fragment.startswith('<div class="shoal-view">')
         assert not [attrs for _, attrs, _ in page.tags if "id" in attrs]
         assert page.code["script"] == []
         selectors = re.findall(r"^(\S.*?) \{", "".join(page.code["style"]), flags=re.M)
         assert selectors
         for selector in ",".join(selectors).split(","):
-            assert selector.strip().startswith(".shoal-assessment")
+            assert selector.strip().startswith(".shoal-view")
 
     def test_the_wildcard_reading_is_told(self) -> None:
         found = assess(Table(people(), ROLES), missing="wildcard")

@@ -17,7 +17,10 @@ from shoal.table import QUANTITIES, Hierarchy, HierarchyCodes, Table
 class Hierarchies(Constraint):
     """A hierarchy for some columns: a Hierarchy, the path of a file, or the kind of one."""
 
-    words = "a table of columns with their hierarchies"
+    words = (
+        "a table (in Python a dict) of columns with their hierarchies, as "
+        "{'age': Hierarchy.intervals([5, 10])}"
+    )
     #: A path names folders of a machine, and a list of values may name people.
     private = True
 
@@ -29,6 +32,13 @@ class Hierarchies(Constraint):
                 isinstance(one, (Hierarchy, str, os.PathLike, Mapping)) for one in value.values()
             )
         )
+
+    def shown(self, value: Any) -> str:
+        """Of a table the first column whose hierarchy is none; of others the type."""
+        for name, one in value.items() if isinstance(value, Mapping) else ():
+            if not self.accepts({name: one}):
+                return f"{type(one).__name__} for '{name}'"
+        return super().shown(value)
 
     def read(self, value: Any) -> Any:
         """Hierarchies from plain data."""

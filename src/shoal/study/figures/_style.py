@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import MissingExtra
+from shoal.notebook import picture, view
 
 #: Colours that the colour-blind tell apart (Okabe and Ito), dark enough for lines on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -56,21 +58,31 @@ class Figure:
         width, height = self.drawing.get_size_inches()
         return bool(width > 2 * height)
 
+    def to_svg(self) -> bytes:
+        """The picture as SVG."""
+        stream = io.BytesIO()
+        self._draw(stream, "svg")
+        return stream.getvalue()
+
     def save(self, folder: str | Path, name: str) -> list[Path]:
         """Write the picture as SVG, PNG and PDF, and its numbers as CSV."""
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        paths = []
+        paths = [folder / f"{name}.{ending}" for ending in FORMATS]
+        for path, ending in zip(paths, FORMATS, strict=True):
+            self._draw(path, ending)
+        write_rows(folder / f"{name}.csv", self.columns, self.rows)
+        return [*paths, folder / f"{name}.csv"]
+
+    def _draw(self, place: Any, ending: str) -> None:
+        meta = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(ending, {})
         _take_names_as_they_are(self.drawing)
         with styled(), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Glyph .* missing from font")  # a box stands for it
-            for ending in FORMATS:
-                path = folder / f"{name}.{ending}"
-                meta = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(ending, {})
-                self.drawing.savefig(path, metadata=meta, dpi=160)
-                paths.append(path)
-        write_rows(folder / f"{name}.csv", self.columns, self.rows)
-        return [*paths, folder / f"{name}.csv"]
+            self.drawing.savefig(place, format=ending, metadata=meta, dpi=160)
+
+    def _repr_html_(self) -> str:
+        return view("", picture(self.to_svg(), ", ".join(self.columns)))
 
 
 def write_rows(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

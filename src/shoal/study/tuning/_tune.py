@@ -17,7 +17,7 @@ from shoal.study.data._tables import drawn_whole
 from shoal.study.running._store import Store
 from shoal.study.tuning._judge import Judge, Judged
 from shoal.study.tuning._tuning import Goal, Tried, Tuning
-from shoal.table import Table
+from shoal.table import Table, check_table
 from shoal.workflow import Limit, Plan, discover_all_measures
 
 _SWAP_KS = (2, 3, 5, 10, 20, 30, 50)
@@ -174,7 +174,7 @@ def tune(
     risk_options: Mapping[str, Any] | None = None,
     utility_options: Mapping[str, Any] | None = None,
     space: Sequence[Family] | None = None,
-    plan: Plan | None = None,
+    plan: Any = None,
     trials: Annotated[int, Integer(1)] = 100,
     held_out: Annotated[float, Real(above=0, below=1)] = 0.25,
     search_rows: Annotated[int, Integer(1)] = 5_000,
@@ -213,7 +213,7 @@ def tune(
         Options of the two measures.
     space : list of Family, optional
         What to choose from; what suits the table without it.
-    plan : Plan, optional
+    plan : Plan, list of steps, or path of a plan, optional
         A plan that is tried besides; what it requires is required of every plan.
     trials : int
         So many plans are tried at most; a smaller space is tried as a whole.
@@ -245,7 +245,9 @@ def tune(
     preserving micro-data publishing and analysis, section 6 (the two thresholds). Akiba, Sano,
     Yanase, Ohta, Koyama (2019), Optuna: a next-generation hyperparameter optimization framework.
     """
+    check_table(table, "Tuning")
     goal = Goal(max_risk, min_utility)
+    plan = None if plan is None else Plan.of(plan)
     _check(table, risk, utility)
     seen, unseen = searched_and_held_out(table, held_out)
     asked: dict[str, Any] = {

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from shoal.errors import InputError
+from shoal.errors import InputError, MissingExtra
+from shoal.hints import Helpful, instead
 from shoal.measurement import Measurement
+from shoal.notebook import listing, picture, view
 from shoal.study.figures import Figure, Point, risk_utility
 from shoal.workflow import Plan, discover_all_measures
 
@@ -111,9 +114,11 @@ class Tried:
         }
 
 
-@dataclass(frozen=True)
-class Tuning:
+@dataclass(frozen=True, repr=False)
+class Tuning(Helpful):
     """What tuning found: a plan to protect with, the front it lies on, and why it was chosen."""
+
+    _instead = instead({"tuning.plan": "best best_plan best_plan_ best_params_"})
 
     plan: Plan
     chosen: Tried
@@ -153,6 +158,22 @@ class Tuning:
             limit=self.limit,
             chosen=self.chosen.label,
         )
+
+    def __repr__(self) -> str:
+        return (
+            f"Tuning: {self.chosen.label}; risk {self.risk:.4g}, utility {self.utility:.4g}; "
+            f"{len(self.tried)} plans tried"
+        )
+
+    def _repr_html_(self) -> str:
+        """The plans by risk and utility, where pictures can be drawn, and those on the front."""
+        drawn = []
+        with contextlib.suppress(MissingExtra):
+            drawn = [picture(self.figure().to_svg(), "plans by risk and utility")]
+        front = sorted((one for one in self.tried if one.on_front), key=lambda one: one.risk)
+        rows = ((one.label, one.risk, one.utility, one.label == self.chosen.label) for one in front)
+        head = ("best plans", *self.measures, "chosen")
+        return view(repr(self), *drawn, listing(head, rows, of="plans"), self.reason)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain facts for JSON."""

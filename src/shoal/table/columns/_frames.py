@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
 
@@ -11,12 +12,14 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from shoal.errors import InputError, quoted
+from shoal.errors import InputError, RolesError, quoted
 
 if TYPE_CHECKING:
     from shoal.table.columns._column import Column
 
 _OTHER_PLAIN = (pl.Boolean, pl.String, pl.Categorical, pl.Enum, pl.Null)
+
+_WRITE = "Write sh.Table(pl.DataFrame(...), roles), with a name for each column"
 
 # 0001-01-01 and 9999-12-31, in days since 1970
 _CALENDAR = (-719_162, 2_932_896)
@@ -105,9 +108,10 @@ def to_polars(frame: Any) -> tuple[pl.DataFrame, Origin]:
     try:
         native = nw.from_native(frame, eager_only=True)
     except TypeError:
+        cure = "sh.read(path) reads a file" if isinstance(frame, (str, os.PathLike)) else _WRITE
         raise InputError(
             "A table is made from a polars, pandas or pyarrow frame; "
-            f"got {type(frame).__module__}.{type(frame).__name__}."
+            f"got {type(frame).__module__}.{type(frame).__name__}. {cure}."
         ) from None
     except nw.exceptions.DuplicateError:
         raise InputError(
@@ -129,6 +133,17 @@ def to_polars(frame: Any) -> tuple[pl.DataFrame, Origin]:
             "(numbers, text, booleans or dates)."
         )
     return _normalise(data), Origin(library, _original_types(frame, library))
+
+
+def refuse_index_names(absent: Sequence[str], frame: Any) -> None:
+    """Raise RolesError where roles name an index of pandas, which a table does not keep."""
+    index = getattr(getattr(frame, "index", None), "names", None) or ()
+    lost = [name for name in absent if name in index]
+    if lost:
+        raise RolesError(
+            f"{quoted(lost)} is the index of the frame, which a table does not keep; write "
+            "frame.reset_index() to make it a column."
+        )
 
 
 def _converted(native: Any) -> pl.DataFrame | None:
@@ -298,6 +313,8 @@ def _to_own_polars(data: pl.DataFrame, types: Mapping[str, Any]) -> pl.DataFrame
             changes.append(data[name].cast(pl.Categorical))
         elif first == pl.Float32 and dtype == pl.Float64:
             changes.append(data[name].cast(pl.Float32))
+        elif first == pl.Null and data[name].null_count() == data.height:
+            changes.append(data[name].cast(pl.Null))
     return data.with_columns(changes) if changes else data
 
 
@@ -333,8 +350,10 @@ def _to_pandas(data: pl.DataFrame, types: Mapping[str, Any]) -> Any:
             out[name] = out[name].astype(object).where(there, None)
         elif first == np.dtype(object) and dtype == pl.Date:
             out[name] = pd.Series(data[name].to_list(), dtype=object)  # dates, as they came
-        elif pd.api.types.is_extension_array_dtype(first) or (
-            first.kind in "fiu" and dtype.is_numeric() and name not in nullable
+        elif (
+            pd.api.types.is_extension_array_dtype(first)
+            or (first.kind in "fiu" and dtype.is_numeric() and name not in nullable)
+            or (first.kind in "mM" and dtype.is_temporal())  # in the unit that it came in
         ):
             out[name] = _cast_if_lossless(out[name], first)
     return out

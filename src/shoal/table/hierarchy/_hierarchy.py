@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from shoal.errors import InputError, PlanError, did_you_mean
+from shoal.hints import Helpful, helpful
 from shoal.kernels.arrays import Integers
+from shoal.notebook import listing, view
+from shoal.parameters import Integer
 from shoal.table.columns._domain import ROOT
 from shoal.table.hierarchy._codes import HierarchyCodes, codes_of
 from shoal.table.hierarchy._intervals import between, exact_number, grid, quantile_edges
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Hierarchy:
+class Hierarchy(Helpful):
     """How the values of a column become coarser, level by level; frozen.
 
     Level 0 is the value itself, the last level is ``*``, which says nothing, and each value of a
@@ -62,9 +65,16 @@ class Hierarchy:
     ['[20, 40)', '[20, 40)', '[40, 60)']
     """
 
-    _rule: Rule
+    _rule: Rule = field(default=None)  # type: ignore[assignment]
     #: The file that it was read from, as it was named.
     source: str | None = field(default=None)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self._rule, Rule):
+            raise InputError(
+                "A hierarchy is made by naming its kind: Hierarchy.intervals([5, 10]), prefixes, "
+                "dates, ordered, tree or from_csv; Hierarchy.propose(table, column) offers one."
+            )
 
     # -- kinds
 
@@ -91,6 +101,7 @@ class Hierarchy:
         return cls(listed(rows))
 
     @classmethod
+    @helpful
     def intervals(
         cls,
         width: float | Sequence[float] | None = None,
@@ -234,7 +245,10 @@ class Hierarchy:
         1, 2 and 5 times powers of ten), quantiles, rounding, dates, prefixes, ordered (by value),
         frequency (rare values joined) or suppression.
         """
+        from shoal.table._table import check_table
         from shoal.table.hierarchy._propose import proposed
+
+        check_table(table, "Hierarchy.propose")
 
         return cls(proposed(table, column, kind))
 
@@ -258,6 +272,25 @@ class Hierarchy:
 
     def __repr__(self) -> str:
         return f"Hierarchy: {self.levels} levels, {self._rule.describe()}"
+
+    def _repr_html_(self) -> str:
+        levels = enumerate([*self._levels_in_words(), f"nothing: {ROOT}"])
+        return view(repr(self), listing(("level", "what is left"), levels, of="levels"))
+
+    def _levels_in_words(self) -> list[str]:
+        """Each level below the root; of a list only counts, since its values are a table's."""
+        inner = range(1, self.levels - 1)
+        if isinstance(self._rule, Listed):
+            rows = self._rule.rows
+            counts = [f"{len({row[level] for row in rows}):,} labels" for level in inner]
+            return [f"{len(rows):,} values", *counts]
+        kind, given = next(iter(self._rule.to_plan().items()))
+        steps = given if isinstance(given, list) and len(given) == len(inner) else [given]
+        words = [
+            f"{len(step) + 1:,} intervals" if kind == "edges" else _LEVELS[kind].format(step)
+            for step in steps[: len(inner)]
+        ]
+        return ["the value itself", *words]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Hierarchy) and self._rule == other._rule
@@ -289,7 +322,7 @@ class Hierarchy:
         self, table: Table, column: str, level: int, *, unseen: Unseen = "refuse"
     ) -> Table:
         """The table with the column at one level: text, unless the level is 0."""
-        if isinstance(level, bool) or not 0 <= level < self.levels:
+        if not Integer(minimum=0).accepts(level) or not 0 <= level < self.levels:
             raise InputError(
                 f"The hierarchy of column '{column}' has levels 0 to {self.levels - 1}; "
                 f"got {level}."
@@ -395,6 +428,14 @@ class Hierarchy:
                 f"{type(value[kinds[0]]).__name__}; see the page on hierarchies."
             ) from None
 
+
+#: What is left at a level of each kind of function.
+_LEVELS: Final[dict[str, str]] = {
+    "intervals": "an interval of {}",
+    "rounding": "a multiple of {}",
+    "prefixes": "the first {} characters",
+    "dates": "the {}",
+}
 
 #: What each kind is made by, and the options that may stand beside it.
 _KINDS: Final[dict[str, tuple[Callable[..., Hierarchy], tuple[str, ...]]]] = {

@@ -152,6 +152,7 @@ class Prefixes(Rule):
 
 def prefixes(lengths: Sequence[int], *, pad: int | None = None) -> Prefixes:
     """Prefixes whose lengths are checked: from long to short."""
+    lengths = [lengths] if isinstance(lengths, int) else lengths
     whole = all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) for n in lengths)
     if not lengths or not whole or list(lengths) != sorted({*lengths}, reverse=True):
         raise InputError(

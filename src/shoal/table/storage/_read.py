@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import polars as pl
 
 from shoal.errors import ReadError, quoted
+from shoal.hints import check_path, helpful
 from shoal.table._roles import Roles
 from shoal.table.columns._column import Column
 from shoal.table.columns._frames import to_polars
@@ -43,6 +44,7 @@ def read_frame(source: str | os.PathLike[str], **options: Any) -> pl.DataFrame:
     return pl.DataFrame([column.series for column in found])
 
 
+@helpful
 def read(
     source: str | os.PathLike[str],
     *,
@@ -104,6 +106,7 @@ def read(
     """
     from shoal.table._table import Table
 
+    check_path(source, "sh.read", "A frame becomes a table by sh.Table(frame, roles).")
     options = {
         "query": query,
         "format": format,

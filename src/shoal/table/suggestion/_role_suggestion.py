@@ -7,6 +7,8 @@ import itertools
 from dataclasses import dataclass
 from typing import Any
 
+from shoal.hints import Helpful, instead
+from shoal.notebook import listing, view
 from shoal.table._roles import Roles
 from shoal.table.columns._frames import Kind
 from shoal.table.suggestion._column_sets import ColumnSet
@@ -57,8 +59,8 @@ class ColumnFacts:
         return dataclasses.asdict(self)
 
 
-@dataclass(frozen=True)
-class RoleSuggestion:
+@dataclass(frozen=True, repr=False)
+class RoleSuggestion(Helpful):
     """Suggested roles with the evidence for them.
 
     Parameters
@@ -75,6 +77,8 @@ class RoleSuggestion:
     notes : tuple of str
         What was left out, and other limits of the search.
     """
+
+    _instead = instead({"suggestion.roles": "identifiers quasi_identifiers sensitive unit"})
 
     rows: int
     roles: Roles
@@ -96,16 +100,33 @@ class RoleSuggestion:
             "notes": list(self.notes),
         }
 
+    @property
+    def _title(self) -> str:
+        return f"Suggested roles ({self.rows:,} records, {len(self.columns)} columns)"
+
+    def __repr__(self) -> str:
+        return f"{self._title}: {'; '.join(line.strip() for line in _role_lines(self.roles))}"
+
+    def _repr_html_(self) -> str:
+        columns = listing(_HEAD, map(_cells, self.columns), of="columns")
+        sets = listing(("columns that tell records apart best",), ([str(s)] for s in self._best))
+        notes = (f"Note: {note}" for note in self.notes)
+        return view(self._title, columns, *([sets] if self.sets else []), *notes)
+
+    @property
+    def _best(self) -> list[ColumnSet]:
+        by_size = itertools.groupby(self.sets, key=lambda found: len(found.columns))
+        return [one for _, some in by_size for one in itertools.islice(some, _SHOWN_SETS)]
+
     def __str__(self) -> str:
         parts = [
-            f"Suggested roles ({self.rows:,} records, {len(self.columns)} columns)",
+            self._title,
             *_role_lines(self.roles),
             "",
             *_column_lines(self.columns),
         ]
-        by_size = itertools.groupby(self.sets, key=lambda found: len(found.columns))
-        best = [f"  {one}" for _, some in by_size for one in itertools.islice(some, _SHOWN_SETS)]
         if self.sets:
+            best = (f"  {one}" for one in self._best)
             parts += ["", "Columns that tell records apart best", *best]
         if self.notes:
             parts += ["", *(f"Note: {note}" for note in self.notes)]
@@ -122,29 +143,32 @@ def _role_lines(roles: Roles) -> list[str]:
     ]
 
 
+_HEAD = ("column", "kind", "values", "missing", "distinction", "separation", "role", "because")
+
+
+def _cells(facts: ColumnFacts) -> tuple[str, ...]:
+    return (
+        facts.name if len(facts.name) <= _WIDEST_NAME else f"{facts.name[: _WIDEST_NAME - 1]}…",
+        facts.kind,
+        f"{facts.distinct:,}",
+        _percent(facts.missing),
+        _percent(facts.distinction),
+        _percent(facts.separation),
+        (facts.role or "-").replace("_", "-"),
+        facts.reason,
+    )
+
+
 def _column_lines(columns: tuple[ColumnFacts, ...]) -> list[str]:
-    rows = [
-        (
-            facts.name if len(facts.name) <= _WIDEST_NAME else f"{facts.name[: _WIDEST_NAME - 1]}…",
-            facts.kind,
-            f"{facts.distinct:,}",
-            _percent(facts.missing),
-            _percent(facts.distinction),
-            _percent(facts.separation),
-            (facts.role or "-").replace("_", "-"),
-            facts.reason,
-        )
-        for facts in columns
-    ]
-    head = ("column", "kind", "values", "missing", "distinction", "separation", "role", "because")
-    widths = [max(map(len, cells)) for cells in zip(head, *rows, strict=True)]
+    rows = [_cells(facts) for facts in columns]
+    widths = [max(map(len, cells)) for cells in zip(_HEAD, *rows, strict=True)]
     numeric = range(2, 6)
     return [
         "  ".join(
             cell.rjust(width) if at in numeric else cell.ljust(width)
             for at, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
-        for row in [head, *rows]
+        for row in [_HEAD, *rows]
     ]
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from shoal.errors import ParameterError, quoted
+from shoal.hints import helpful
 from shoal.table._roles import Roles
 from shoal.table._table import Table
 from shoal.table.columns._column import Column
@@ -45,6 +46,7 @@ _TELLING = frozenset({"age", "birth", "sex", "location"})
 _LARGEST_SET_SIZE = 5
 
 
+@helpful
 def suggest_roles(table: Any, *, max_set_size: int = 3) -> RoleSuggestion:
     """Suggest which columns are identifiers, quasi-identifiers and sensitive.
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import InputError, ReleaseError
+from shoal.hints import check_path
 from shoal.masking import Progress
 from shoal.models import PrivacyModel
 from shoal.table import (
@@ -61,6 +62,7 @@ def save_release(
     """Write a release folder, verify it from its files, and put it in place in one step."""
     from shoal.workflow.release._verify import verify
 
+    check_path(out, "release.save", "Give the folder to make, as release.save('release').")
     target = Path(os.path.abspath(out))
     check_target(target, force=force)
     if source is not None and not Path(source).is_file():
@@ -85,6 +87,13 @@ def check_target(target: Path, *, force: bool) -> None:
 
     Also a place that no folder can be renamed to, since that would be found only after the work.
     """
+    ending = target.suffix.lower().removeprefix(".")
+    if ending in FORMATS and not target.exists():
+        raise ReleaseError(
+            f"A release is a folder, and '{target.name}' looks like a file; write "
+            f"release.save('{target.stem}', format='{ending}'), or --out {target.stem} --format "
+            f"{ending}."
+        )
     if target.is_symlink():
         raise ReleaseError(f"'{target}' is a link; give the folder that it leads to.")
     above = next((path for path in target.parents if os.path.lexists(path)), None)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from shoal.errors import InputError, ReleaseError
+from shoal.hints import check_path, helpful
 from shoal.masking import Progress
 from shoal.workflow.release._release_files import Place, read_plain
 from shoal.workflow.release._signature import (
@@ -45,6 +46,7 @@ class Signer:
     name: str
 
 
+@helpful
 def sign(
     folder: str | os.PathLike[str],
     *,
@@ -83,6 +85,7 @@ def sign(
     """
     from shoal.workflow.release._verify import check_release
 
+    check_path(folder, "sh.sign", "Save a release first, and give its folder.")
     place = Place.of(Path(folder))
     private_key = read_private_key(key, passphrase)
     with contextlib.suppress(ReleaseError):  # which the check says

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from shoal.errors import ShoalError, VerificationFailed
+from shoal.hints import Helpful, instead
+from shoal.notebook import listing, view
 
 Status = Literal["passed", "failed", "skipped"]
 CLAIM = "claim "
@@ -25,13 +28,15 @@ class Check:
     detail: str
 
 
-@dataclass(frozen=True)
-class Verification:
+@dataclass(frozen=True, repr=False)
+class Verification(Helpful):
     """All checks of a release.
 
     ``signed_by`` is the fingerprint of the key that signed it. It says who released it only where
     the check of the signature passed, which takes a signer to compare with.
     """
+
+    _instead = instead({"verification.holds": "ok passed valid success verified is_valid"})
 
     checks: tuple[Check, ...]
     signed_by: str | None = None
@@ -77,6 +82,15 @@ class Verification:
             "signed_by": self.signed_by,
             "checks": [vars(check) for check in self.checks],
         }
+
+    def __repr__(self) -> str:
+        counts = Counter(check.status for check in self.checks)
+        told = ", ".join(f"{count} {status}" for status, count in counts.items())
+        return f"Verification: {'holds' if self.holds else 'does not hold'}; {told}"
+
+    def _repr_html_(self) -> str:
+        rows = ((check.status, check.name, check.detail) for check in self.checks)
+        return view(repr(self), listing(("status", "check", "detail"), rows, of="checks"))
 
     def __str__(self) -> str:
         marks = {"passed": "ok  ", "failed": "FAIL", "skipped": "--  "}

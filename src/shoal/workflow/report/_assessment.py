@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from shoal.measurement import MeasureInfo, Measurement
+from shoal.notebook import CLASS, STYLE, clean
 from shoal.workflow._assessment import ATTACKS, bound_of, by_reason, grouped_measures
 from shoal.workflow._require import discover_all_measures
 from shoal.workflow.release._profile import Bar
 from shoal.workflow.report import _figures, _words
-from shoal.workflow.report._render import clean, render
+from shoal.workflow.report._render import render
 from shoal.workflow.report._scales import marks_of, violin
 
 if TYPE_CHECKING:
@@ -29,7 +30,10 @@ def plans_page(points: Sequence[CostOfK], chosen: CostOfK) -> str:
 
 def assessment_fragment(assessment: Assessment) -> str:
     """The assessment for notebooks: one ``div`` whose style reaches nothing outside, no script."""
-    return render("fragment.html.j2", **_facts(assessment)).strip()
+    from markupsafe import Markup
+
+    style = {"name": CLASS, "style": Markup(STYLE)}
+    return render("fragment.html.j2", **style, **_facts(assessment)).strip()
 
 
 def _facts(assessment: Assessment) -> dict[str, Any]:

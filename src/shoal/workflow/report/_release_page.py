@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from shoal.notebook import clean
 from shoal.workflow._require import Claim, Limit
 from shoal.workflow.release._crowds import share_step
 from shoal.workflow.release._profile import Bar, ColumnProfile
 from shoal.workflow.report import _figures, _words
-from shoal.workflow.report._render import clean, render
+from shoal.workflow.report._render import render
 
 if TYPE_CHECKING:
     from shoal.workflow._protect import Release

@@ -5,12 +5,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import sys
-import unicodedata
 from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shoal.notebook import clean, short
 from shoal.workflow._plan import minimality_in_words
 from shoal.workflow.report import _words
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from jinja2.bccache import Bucket
 
 _COMPILED = Path(__file__).with_name("__pycache__")
-_LONGEST_NAME = 80
 _ROLES = {"quasi_identifiers": "quasi-identifier"}
 
 
@@ -74,21 +73,3 @@ def environment(*packages: str) -> Environment:
         "minimality": partial(minimality_in_words, named=False),
     }
     return environment
-
-
-def clean(text: str) -> str:
-    """A text without what a page cannot hold or what would turn its direction of writing."""
-    return "".join("\ufffd" if _is_unfit(character) else character for character in str(text))
-
-
-def _is_unfit(character: str) -> bool:
-    turning = "\u202a" <= character <= "\u202e" or "\u2066" <= character <= "\u2069"
-    return turning or unicodedata.category(character) in ("Cc", "Cs")
-
-
-def short(text: str) -> str:
-    """A name that fits a page: the middle of a very long one is left out."""
-    whole = clean(text)
-    if len(whole) <= _LONGEST_NAME:
-        return whole
-    return f"{whole[: _LONGEST_NAME - 20]}…{whole[-19:]}"

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from shoal.notebook import number as number
+
 SPACE = "\u00a0"  # keeps a number and its unit on one line
 WORDS = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
-
-
-def number(value: float) -> str:
-    """A number for people: thousands apart, and no more digits than one reads."""
-    if not math.isfinite(value):
-        return "none" if math.isnan(value) else "endless" if value > 0 else "-endless"
-    if float(value).is_integer() and abs(value) < 1e15:
-        return f"{int(value):,}"
-    if 1e-9 <= abs(value) < 1e-4:  # in full, since one reads the noughts and not an exponent
-        return f"{value:.{1 - math.floor(math.log10(abs(value)))}f}".rstrip("0")
-    return f"{value:,.1f}" if 1000 <= abs(value) < 1e15 else f"{value:.4g}"
 
 
 def counted(count: int | str, noun: str) -> str:

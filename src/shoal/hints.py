@@ -1,0 +1,159 @@
+"""Calls and attributes that are not there: what was meant, said in one place for all classes."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+from abc import ABCMeta
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
+
+from shoal.errors import CallError, InputError, UnknownAttribute, did_you_mean, nearest_name
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def helpful(function: F) -> F:
+    """Say of arguments that a function does not take which ones it does.
+
+    Examples
+    --------
+    >>> @helpful
+    ... def save(folder, *, format="csv"):
+    ...     return folder
+    >>> save("out", fmt="csv")
+    Traceback (most recent call last):
+    shoal.errors.CallError: save has no parameter 'fmt'. Did you mean 'format'?
+    """
+
+    @functools.wraps(function)
+    def call(*given: Any, **named: Any) -> Any:
+        try:
+            return function(*given, **named)
+        except TypeError:
+            refuse_misfit(function, given, named)
+            raise
+
+    return cast(F, call)
+
+
+def refuse_misfit(
+    function: Callable[..., Any], given: tuple[Any, ...], named: Mapping[str, Any], called: str = ""
+) -> None:
+    """Raise CallError where a function does not take the arguments; ``called`` names it."""
+    signature, called = inspect.signature(function), called or function.__name__
+    try:
+        signature.bind(*given, **named)
+    except TypeError:
+        raise CallError(_misfit(signature, given, named, called)) from None
+
+
+def _misfit(
+    signature: inspect.Signature, given: tuple[Any, ...], named: Mapping[str, Any], called: str
+) -> str:
+    by_place = [p for p in signature.parameters.values() if p.kind <= p.POSITIONAL_OR_KEYWORD]
+    known = [name for name in signature.parameters if name not in ("self", "cls")]
+    stray = [name for name in named if name not in known]
+    if stray:
+        return f"{called} has no parameter '{stray[0]}'. {did_you_mean(stray[0], known)}"
+    if len(given) > len(by_place):
+        others = [n for n, p in signature.parameters.items() if p.kind is p.KEYWORD_ONLY]
+        if not others:
+            return f"{called} takes {len(by_place)} values at most; got {len(given)}."
+        which = "the others" if {*known} - {*others} else "its parameters"
+        return f"{called} takes {which} by name; write {called}({others[0]}=...)."
+    twice = [p.name for p in by_place[: len(given)] if p.name in named]
+    if twice:
+        return f"{called} got '{twice[0]}' twice, by its place and by its name; give it once."
+    required = [p.name for p in signature.parameters.values() if p.default is p.empty]
+    lacking = [name for name in required[len(given) :] if name not in named]
+    return f"{called} needs a value for '{lacking[0]}': {called}({lacking[0]}=...)."
+
+
+def check_path(given: object, taker: str, cure: str) -> None:
+    """Raise InputError for what is neither a text nor a path."""
+    if not isinstance(given, (str, os.PathLike)):
+        raise InputError(f"{taker} takes a path; got {type(given).__name__}. {cure}")
+
+
+def instead(words: Mapping[str, str]) -> dict[str, str]:
+    """What to write, by each of the words that people try.
+
+    Examples
+    --------
+    >>> instead({"table.frame": "data df"})
+    {'data': 'table.frame', 'df': 'table.frame'}
+    """
+    return {word: right for right, tried in words.items() for word in tried.split()}
+
+
+def unknown_in(module: str, name: str, known: Iterable[str]) -> UnknownAttribute:
+    """The error of a name that a module does not have."""
+    near = nearest_name(name, list(known))
+    hint = "" if near is None or name.startswith("_") else f". Did you mean '{near}'?"
+    return UnknownAttribute(f"module '{module}' has no attribute '{name}'{hint}")
+
+
+class _Called(ABCMeta):
+    """Calls of a class are helped as those of functions are."""
+
+    if not TYPE_CHECKING:  # a reader of types sees the parameters of each class
+
+        def __call__(cls, *given, **named):
+            try:
+                return super().__call__(*given, **named)
+            except TypeError:
+                refuse_misfit(cls, given, named, cls.__name__)
+                raise
+
+        @property
+        def __signature__(cls):
+            parameters = [*inspect.signature(cls.__init__).parameters.values()][1:]
+            return inspect.Signature([_bare(one) for one in parameters])
+
+
+def _bare(parameter: inspect.Parameter) -> inspect.Parameter:
+    """A parameter with the type that it is declared with, and without its range.
+
+    Examples
+    --------
+    >>> def f(k: Annotated[dict[str, int] | None, Integer(2)]): ...
+    >>> str(_bare(inspect.signature(f).parameters["k"]))
+    "k: 'dict[str, int] | None'"
+    """
+    kind, depth = parameter.annotation, 0
+    if not isinstance(kind, str) or not kind.startswith("Annotated["):
+        return parameter
+    kind = kind.removeprefix("Annotated[")
+    for place, character in enumerate(kind):
+        depth += {"[": 1, "]": -1}.get(character, 0)
+        if character == "," and depth == 0:
+            return parameter.replace(annotation=kind[:place])
+    return parameter
+
+
+class Helpful(metaclass=_Called):
+    """Base of what people hold: it says what was meant by a parameter or attribute it lacks."""
+
+    #: What to write instead, by attributes that people look for.
+    _instead: ClassVar[Mapping[str, str]] = {}
+
+    if not TYPE_CHECKING:  # a reader of types sees the attributes of each class
+
+        def __getattr__(self, name):
+            if name.startswith("_"):
+                raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+            if hasattr(type(self), name):  # it is there, and cannot be worked out
+                return object.__getattribute__(self, name)
+            raise UnknownAttribute(
+                f"A {type(self).__name__} has no attribute '{name}'. {self._meant(name)}".rstrip()
+            )
+
+    def _meant(self, name: str) -> str:
+        if name in self._instead:
+            return f"Write {self._instead[name]}."
+        if name.endswith("_") and hasattr(type(self), "fit"):
+            return "What a step has learned is there after fit or fit_transform."
+        near = nearest_name(name, [one for one in dir(self) if not one.startswith("_")])
+        return "" if near is None else f"Did you mean '{near}'?"

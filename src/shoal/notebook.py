@@ -1,0 +1,157 @@
+"""How objects show themselves in a notebook: small tables and pictures, all in one style.
+
+Whatever is put into a view is escaped. Its style reaches nothing outside, takes the colours of the
+paper that it is on, light or dark, and no script runs.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import math
+import unicodedata
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+CLASS = "shoal-view"
+_RULES = """
+{ max-width: 100rem; line-height: 1.5; --after: #1b86a0; --before: none; --before-edge: #a36a0b; }
+p { margin: .3rem 0; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; margin: .5rem 0; }
+th, td { text-align: left; padding: .15rem 1rem .15rem 0; font-weight: 400; background: none; \
+vertical-align: middle; }
+thead th, caption { text-align: left; font-weight: 600; }
+td.value, th.value { text-align: right; }
+.quiet { opacity: .75; }
+.sides { display: flex; flex-wrap: wrap; gap: .5rem 3rem; align-items: flex-start; }
+tbody th[colspan] { padding-top: .5rem; font-style: italic; opacity: .75; }
+td[colspan] div { width: 0; min-width: 100%; }
+details { margin: .3rem 0; }
+summary { cursor: pointer; }
+svg { display: block; width: 14rem; height: 12px; }
+rect { fill: var(--after); }
+img { max-width: 100%; background: #fff; }
+"""
+
+
+def _scoped(rules: str) -> str:
+    """Rules that apply inside of a view only."""
+    lines = []
+    for rule in rules.strip().splitlines():
+        selectors, _, declarations = rule.partition("{")
+        inside = (f".{CLASS} {one.strip()}".strip() for one in selectors.split(","))
+        lines.append(f"{', '.join(inside)} {{{declarations}")
+    return "\n".join(lines)
+
+
+STYLE = f"<style>\n{_scoped(_RULES)}\n</style>"
+_MOST_ROWS = 60
+_LONGEST = 80
+
+
+class Html(str):
+    """A text that is HTML already."""
+
+
+def view(title: str, *parts: Html | str, quiet: str = "") -> str:
+    """One ``div`` with a title and what is below it: tables, pictures, and sentences.
+
+    Examples
+    --------
+    >>> print(view("Two <columns>", "Of 3 rows.").replace(STYLE, "..."))
+    <div class="shoal-view">
+    ...
+    <p><strong>Two &lt;columns&gt;</strong></p>
+    <p>Of 3 rows.</p>
+    </div>
+    """
+    said = [part if isinstance(part, Html) else Html(f"<p>{_cell(part)}</p>") for part in parts]
+    head = f"<p><strong>{_cell(title)}</strong></p>"
+    below = [f'<p class="quiet">{_cell(quiet)}</p>'] if quiet else []
+    return "\n".join([f'<div class="{CLASS}">', STYLE, head, *said, *below, "</div>"])
+
+
+def listing(
+    head: Sequence[str], rows: Iterable[Sequence[Any]], *, title: str = "", of: str = "rows"
+) -> Html:
+    """A table; numbers stand on the right, and of very many rows the first are shown.
+
+    Examples
+    --------
+    >>> "<td class=\\"value\\">1,000</td>" in listing(["column", "values"], [("age", 1000)])
+    True
+    """
+    listed = list(rows)
+    shown, more = listed[:_MOST_ROWS], max(0, len(listed) - _MOST_ROWS)
+    numeric = [
+        any(_is_number(row[place]) for row in shown)
+        and all(_is_number(row[place]) or row[place] in (None, "") for row in shown)
+        for place in range(len(head))
+    ]
+    right = [' class="value"' if number else "" for number in numeric]
+    caption = f"<caption>{_cell(title)}</caption>" if title else ""
+    names = "".join(
+        f'<th scope="col"{side}>{_cell(n)}</th>' for n, side in zip(head, right, strict=True)
+    )
+    body = [
+        "".join(f"<td{side}>{_cell(value)}</td>" for value, side in zip(row, right, strict=True))
+        for row in shown
+    ]
+    if more:
+        body.append(f'<td colspan="{len(head)}" class="quiet">and {more:,} more {_cell(of)}</td>')
+    lines = "\n".join(f"<tr>{row}</tr>" for row in body)
+    return Html(
+        f"<table>{caption}<thead><tr>{names}</tr></thead>\n<tbody>\n{lines}\n</tbody></table>"
+    )
+
+
+def picture(svg: bytes, about: str) -> Html:
+    """A drawing that brings its own paper."""
+    data = base64.b64encode(svg).decode()
+    said = html.escape(clean(about), quote=True)
+    return Html(f'<p><img alt="{said}" src="data:image/svg+xml;base64,{data}"></p>')
+
+
+def number(value: float) -> str:
+    """A number for people: thousands apart, and no more digits than one reads."""
+    if not math.isfinite(value):
+        return "none" if math.isnan(value) else "endless" if value > 0 else "-endless"
+    if float(value).is_integer() and abs(value) < 1e15:
+        return f"{int(value):,}"
+    if 1e-9 <= abs(value) < 1e-4:  # in full, since one reads the noughts and not an exponent
+        return f"{value:.{1 - math.floor(math.log10(abs(value)))}f}".rstrip("0")
+    return f"{value:,.1f}" if 1000 <= abs(value) < 1e15 else f"{value:.4g}"
+
+
+def clean(text: str) -> str:
+    """A text without what a page cannot hold or what would turn its direction of writing."""
+    return "".join("\ufffd" if _is_unfit(character) else character for character in str(text))
+
+
+def short(text: str) -> str:
+    """A name that fits a page: the middle of a very long one is left out."""
+    whole = clean(text)
+    if len(whole) <= _LONGEST:
+        return whole
+    return f"{whole[: _LONGEST - 20]}…{whole[-19:]}"
+
+
+def _is_unfit(character: str) -> bool:
+    turning = "\u202a" <= character <= "\u202e" or "\u2066" <= character <= "\u2069"
+    return turning or unicodedata.category(character) in ("Cc", "Cs")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, Html):
+        return value
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if _is_number(value):
+        return number(value)
+    return html.escape(clean(value))

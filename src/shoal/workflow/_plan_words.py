@@ -1,0 +1,62 @@
+"""A plan in words: how a notebook shows it, and what was meant by what it does not take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import compress
+from typing import TYPE_CHECKING, Any
+
+from shoal.masking import Masker, discover_maskers
+from shoal.models import PrivacyModel
+from shoal.notebook import listing, view
+from shoal.table import role_word
+from shoal.workflow._require import Limit, key_of, plain, value_of
+
+if TYPE_CHECKING:
+    from shoal.workflow._plan import Plan
+
+
+def plan_view(plan: Plan) -> str:
+    """The steps, what is required and the roles, as far as there are any."""
+    steps = [
+        (place, step.method, _in_words(step.changed_params(public=True)))
+        for place, step in enumerate(plan.steps, start=1)
+    ]
+    required = [(key_of(one), _in_words(value_of(one, public=True))) for one in plan.require]
+    roles = [] if plan.roles is None else plan.roles.items()
+    parts = [
+        listing(("step", "method", "parameters"), steps, of="steps"),
+        listing(("requires", ""), required),
+        listing(("role", "column"), ((role_word(role), name) for role, name in roles)),
+    ]
+    return view(repr(plan), *compress(parts, map(bool, (steps, required, roles))))
+
+
+def _in_words(value: Any) -> str:
+    """A parameter, or several, as a person reads them."""
+    told = plain(value, public=True)
+    if not isinstance(told, Mapping):
+        return str(told)
+    return ", ".join(f"{name} = {one}" for name, one in told.items())
+
+
+def called(given: Any) -> str:
+    """The class that was given, or that of which something was."""
+    return given.__name__ if isinstance(given, type) else type(given).__name__
+
+
+def as_step(given: Any) -> str:
+    """How to write what was given in place of a step."""
+    if isinstance(given, (PrivacyModel, Limit)):
+        return f"It is what must hold: write require=[sh.{called(given)}(...)]."
+    made = discover_maskers().get(given) if isinstance(given, str) else given
+    if isinstance(made, type) and issubclass(made, Masker):
+        return f"Write sh.{called(made)}(...)."
+    return "Write for example sh.Round(base=5)."
+
+
+def as_requirement(given: Any) -> str:
+    """How to write what was given in place of a requirement."""
+    if isinstance(given, Masker):
+        return f"It is something to do: write it among the steps, [sh.{called(given)}(...)]."
+    return "Write for example sh.KAnonymity(5)."
