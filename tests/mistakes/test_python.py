@@ -156,7 +156,7 @@ MISTAKES = [
     ("neither plan nor k", lambda w: sh.protect(w.table), PlanError, "k=5"),
     ("protect(seed=...)", lambda w: sh.protect(w.table, w.plan, seed=1), CallError, "'progress'"),
     ("no roles", lambda w: sh.protect(w.frame, k=3), RolesError, "quasi_identifiers"),
-    ("nothing is masked", lambda w: sh.protect(w.table, sh.Plan([], require=[sh.KAnonymity(3)])), RequirementNotMet, "a step"),
+    ("nothing is masked", lambda w: sh.protect(w.table, sh.Plan([], require=[sh.KAnonymity(3)])), RequirementNotMet, "a last step"),
     ("k beyond the table", lambda w: sh.protect(w.table, k=100), UnreachableLevel, "24"),
     ("save('x.csv')", lambda w: w.release.save(w.folder / "x.csv"), ReleaseError, "format='csv'"),
     ("save(fmt=...)", lambda w: w.release.save(w.folder / "x", fmt="csv"), CallError, "'format'"),

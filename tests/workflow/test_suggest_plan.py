@@ -75,7 +75,7 @@ def test_the_curve_of_k():
     assert [point.k for point in points] == [2, 5, 20]  # no crowd of 1000
     assert all(a.risk > b.risk for a, b in itertools.pairwise(points))
     assert all(a.loss < b.loss for a, b in itertools.pairwise(points))
-    with pytest.raises(InputError, match="no step with a k"):
+    with pytest.raises(InputError, match="has a k"):
         sh.k_curve(people(), sh.Plan([sh.Round(base=5, columns=["age"])]))
 
 

@@ -26,6 +26,7 @@ from shoal.workflow import assess as assess_in_memory
 from shoal.workflow import protect as protect_in_memory
 from shoal.workflow import verify as verify_in_memory
 from shoal.workflow._crowd_size import shortest_plan, with_k
+from shoal.workflow._suggest_plan import suggest_plan
 
 __all__ = [
     "ENGINES",
@@ -134,7 +135,12 @@ def _asked(table: Any, plan: Any, roles: Any, k: int | None) -> tuple[Any, Plan]
             raise RolesError("The plan has other roles already; leave 'roles' out.")
     if plan is None or k is not None:
         assert k is not None
-        plan = shortest_plan(known, k) if plan is None else with_k(plan, k)
+        if plan is not None:
+            plan = with_k(plan, k)
+        elif isinstance(table, Table) and known.quasi_identifiers:
+            plan = suggest_plan(table, k=k).plan
+        else:
+            plan = shortest_plan(known, k)
     return table, plan if isinstance(table, Table) or roles is None else plan.replacing(roles=known)
 
 

@@ -79,7 +79,7 @@ def advise(made: Masking, plan: Plan, progress: Progress | None = None) -> list[
         warnings.simplefilter("ignore")
         now = made if sampled is None else _tried(table, plan)
         for _, (change, steps) in zip(range(_MOST_TRIES), _changes(plan, broken), strict=False):
-            changed = plan.with_steps(steps)
+            changed = plan.replacing(steps=steps)
             try:
                 tried = mask_by(table, changed)
             except ShoalError:

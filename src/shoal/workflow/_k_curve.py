@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
 from collections.abc import Sequence
 from typing import Final
 
-from shoal.errors import InputError, ShoalError
-from shoal.masking import Masker, Progress
+from shoal.errors import ShoalError
+from shoal.masking import Progress
 from shoal.risk import marketer_risk
 from shoal.table import Table
 from shoal.utility import normalized_certainty_penalty
 from shoal.workflow._advice import some_persons
 from shoal.workflow._assessment import CostOfK
+from shoal.workflow._crowd_size import with_k
 from shoal.workflow._plan import Plan
 from shoal.workflow._suggest_plan import suggest_plan
 
@@ -52,11 +52,7 @@ def k_curve(
     [(2, 0.03), (4, 0.06), (8, 0.12)]
     """
     plan = suggest_plan(table).plan if plan is None else plan
-    if not any(hasattr(step, "k") for step in plan.steps):
-        raise InputError(
-            "The plan has no step with a k to vary; leave the plan out, or take one that has a "
-            "step 'generalize', 'microaggregate' or 'swap'."
-        )
+    with_k(plan, 2)  # or there is no k to vary
     table, _ = some_persons(table.with_roles(plan.roles_for(table)))
     bare = table.drop(table.roles.withheld)
     found, reason = [], None
@@ -66,8 +62,7 @@ def k_curve(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                varied = plan.with_steps(_with_k(step, k) for step in plan.steps)
-                masked, _ = varied.apply(bare)
+                masked, _ = with_k(plan, k).apply(bare)
                 risk = marketer_risk(masked).value
                 loss = normalized_certainty_penalty(table, masked).value
             except ShoalError as cause:  # the table is too small for it
@@ -77,8 +72,3 @@ def k_curve(
     if reason is not None and not found:
         raise reason
     return tuple(found)
-
-
-def _with_k(step: Masker, k: int) -> Masker:
-    """A step with another k; what it asks besides of its groups stays."""
-    return copy.copy(step).set_params(k=k) if hasattr(step, "k") else step

@@ -244,13 +244,6 @@ class Plan(Helpful):
         required = ", ".join(f"{k} = {v}" for k, v in requirements_to_dict(self.require).items())
         return f"Plan: {steps}; requires {required or 'nothing'}"
 
-    def with_steps(self, steps: Iterable[Masker]) -> Plan:
-        """The same plan with other steps."""
-        made = copy.copy(self)
-        made.steps = tuple(steps)
-        made._check()
-        return made
-
     def _repr_html_(self) -> str:
         return plan_view(self)
 
