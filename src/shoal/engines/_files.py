@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import IO, Any
 from urllib.parse import unquote
 
-from shoal.errors import ReadError
-from shoal.table import read
+from shoal.errors import ReadError, quoted
+from shoal.table import ReadOptions, read
 from shoal.table.storage.inference._missing import DEFAULT_MISSING
 
 ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
@@ -34,6 +34,9 @@ PATTERNS = {
     "DATE": "^ *[0-9]{4}-[0-9]{2}-[0-9]{2} *$",
     "TIMESTAMP": "^ *[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}"
     "(:[0-9]{2}([.][0-9]{1,6})?)?Z? *$",
+    # numbers with marks between thousands, and dates that are not in ISO form
+    "STRING": "^ *(-?(0|[1-9][0-9]{0,2}([., ][0-9]{3})+|[1-9][0-9]*)([.,][0-9]+)?"
+    "|[0-9]{1,2}[./-][0-9]{1,2}[./-][0-9]{4}.*) *$",
 }
 #: An integer among numbers that a float would change.
 LONG = "^ *-?[0-9]{16,} *$"
@@ -43,8 +46,12 @@ _LADDERS = {
     "boolean": ("BOOLEAN",),
     "date": ("DATE", "TIMESTAMP"),
     "datetime": ("TIMESTAMP",),
-    "empty": tuple(PATTERNS),
+    "empty": tuple(kind for kind in PATTERNS if kind != "STRING"),
 }
+#: What an engine does not do when it reads text; encodings and marks are compared.
+_BY_MEMORY = (
+    *("thousands", "missing_values", "only_missing_values", "header", "skip_lines", "date_formats"),
+)
 
 
 @dataclass(frozen=True)
@@ -57,7 +64,10 @@ class TextColumn:
 
     def kind(self, misfits: Callable[[str], int]) -> str | None:
         """The first type that all texts have, by how many do not; None for text."""
-        return next((kind for kind in self.ladder if misfits(kind) == 0), None)
+        found = next((kind for kind in self.ladder if misfits(kind) == 0), None)
+        if found is None and self.ladder and misfits("STRING") == 0:
+            raise _spelled_otherwise([self.name])
+        return found
 
 
 @dataclass(frozen=True)
@@ -159,6 +169,14 @@ def text_files(path: Path, scratch: Path) -> TextFiles:
         raise ReadError(str(error).replace(str(head), files[0].name)) from None
     finally:
         head.unlink()
+    manner = table.manner
+    if manner is not None and (manner.options.thousands or manner.options.date_formats):
+        raise _spelled_otherwise(list(manner.options.date_formats or ()))
+    if len(table.columns) != len(rows[0]) or (manner is not None and manner.options.skip_lines):
+        raise ReadError(
+            f"'{files[0].name}' has lines above the names of its columns, or columns without a "
+            "name, which an engine does not leave out; use the engine 'memory', or mend the file."
+        )
     columns = []
     for place, name in enumerate(table.columns):
         kind = str(table.kind(name))
@@ -167,6 +185,26 @@ def text_files(path: Path, scratch: Path) -> TextFiles:
         comma = kind == "float" and any("," in row[place] for row in rows[1:] if len(row) > place)
         columns.append(TextColumn(name, _LADDERS.get(kind, ()), comma))
     return TextFiles(tuple(files), delimiter, tuple(columns))
+
+
+def _spelled_otherwise(names: Sequence[str]) -> ReadError:
+    where = f" of {quoted(names)}" if names else ""
+    return ReadError(
+        f"Numbers or dates{where} are written as an engine does not read them, such as 1.234,5 or "
+        "31.12.1999; use the engine 'memory', or copy the table to Parquet."
+    )
+
+
+def other_reading(path: Path, known: ReadOptions) -> list[str]:
+    """What a plan says about reading that an engine does not do, or finds out otherwise."""
+    said = known.to_dict()
+    odd = [name for name in _BY_MEMORY if name in said]
+    if known.encoding not in (None, "utf-8", "ascii"):
+        odd.append("encoding")
+    files = _found(path, ENDINGS) if path.is_dir() else [path]
+    if not odd and known.delimiter not in (None, _first_records(files[0], 1)[1]):
+        odd.append("delimiter")
+    return odd
 
 
 def check_records(path: Path, delimiter: str, width: int) -> int:

@@ -21,12 +21,13 @@ from shoal.errors import (
 from shoal.masking import Progress, Secrets
 from shoal.models import PrivacyModel
 from shoal.randomness import SecretStream
-from shoal.table import Formulas, Table
+from shoal.table import Formulas, Manner, Table
 from shoal.workflow._assess import assess_release, check_assessable
 from shoal.workflow._assessment import Assessment
 from shoal.workflow._leaks import Swapping, refutes
 from shoal.workflow._plan import Plan, StepRecord, in_released_domain
 from shoal.workflow._require import Claim, make_claim, told_claims, value_on_record
+from shoal.workflow._source import as_planned
 from shoal.workflow.release._crowds import crowded_total
 from shoal.workflow.release._profile import Bar, ColumnProfile, class_size_profile, column_profiles
 
@@ -54,6 +55,8 @@ class Release:
     removed_identifiers: tuple[str, ...]
     rows_before: int
     audit: Mapping[str, Any]
+    #: How the source was read; None where the original was a frame.
+    manner: Manner | None = None
 
     def save(
         self,
@@ -62,6 +65,9 @@ class Release:
         format: str = "parquet",
         force: bool = False,
         formulas: Formulas = "neutralise",
+        delimiter: str | None = None,
+        decimal: str | None = None,
+        encoding: str | None = None,
         source: str | os.PathLike[str] | None = None,
         progress: Progress | None = None,
     ) -> Path:
@@ -79,6 +85,8 @@ class Release:
             In csv and tsv: whether texts and column names that a spreadsheet would run as
             formulas get an apostrophe before them, or are written as they are. The release says
             which columns have such texts.
+        delimiter, decimal, encoding : str, optional
+            How csv and tsv are written; as the source was, where it was text too.
         source : path, optional
             The file that the original was read from: its checksum goes into the private audit.
         progress : callable, optional
@@ -92,6 +100,7 @@ class Release:
             format=format,
             force=force,
             formulas=formulas,
+            asked={"delimiter": delimiter, "decimal": decimal, "encoding": encoding},
             source=source,
             progress=progress,
         )
@@ -189,7 +198,9 @@ def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Re
             steps=[dict(record.private) for record in records],
             requirements=[value_on_record(requirement) for requirement in plan.require],
             course=masked.course.to_dict(),
+            **({} if table.manner is None else {"read": table.manner.options.to_dict()}),
         ),
+        manner=table.manner,
     )
 
 
@@ -220,6 +231,8 @@ def _refuse_if_links_refute(claims: tuple[Claim, ...], swapping: Swapping | None
 def _checked(table: Table, plan: Plan) -> Table:
     if not isinstance(plan, Plan):
         raise InputError(f"A shoal.Plan is needed; got {type(plan).__name__}.")
+    if isinstance(table, Table):
+        table = as_planned(table, plan)
     if isinstance(table, Table) and plan.roles_for(table) != table.roles:
         table = table.with_roles(plan.roles_for(table))
     check_assessable(table)

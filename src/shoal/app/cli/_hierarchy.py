@@ -37,7 +37,10 @@ def in_plan(column: str, value: str | Mapping[str, Any]) -> str:
     key = tomlkit.key(column).as_string()
     if isinstance(value, str):
         return f"{key} = {tomlkit.item(value).as_string()}"
-    options = (f"{name} = {tomlkit.item(option).as_string()}" for name, option in value.items())
+    options = (
+        f"{tomlkit.key(name).as_string()} = {tomlkit.item(option).as_string()}"
+        for name, option in value.items()
+    )
     return f"{key} = {{ {', '.join(options)} }}"
 
 

@@ -66,11 +66,11 @@ def init(
         return
     _show(plan, out)
     for note in suggestion.notes:
-        if "unit" in note:
+        if "unit" in note or "--missing-value" in note:
             ui.say(note, style="yellow")
     _show_hierarchies(plan.hierarchies)
     ui.heading("Next: check the roles in the plan, then")
-    source, words = shlex.quote(str(out)), shown_source(data, reading)
+    source, words = shlex.quote(str(out)), shown_source(data, reading, kept=True)
     ui.command_line("shoal assess", *words, "--plan", source)
     ui.command_line("shoal protect", *words, "--plan", source, "--out release")
 
@@ -133,15 +133,27 @@ def first_plan(table: Table, roles: Roles, path: Path, *, k: int = 5) -> FirstPl
         hierarchies=[line for column, line in lines.items() if column not in numbers],
         of_numbers=[lines[column] for column in numbers],
         assignment=_assignment,
+        read=_reading_lines(table),
+        columns={name: table.kind(name) for name in table.columns},
         k=k,
     )
     return FirstPlan(text, roles, k, found)
+
+
+def _reading_lines(table: Table) -> list[str]:
+    """How the table was read, as lines of TOML."""
+    said = {} if table.manner is None else table.manner.options.to_dict()
+    return [
+        in_plan(name, value) if isinstance(value, dict) else _assignment(name, value)
+        for name, value in said.items()
+    ]
 
 
 def _assignment(name: str, value: Any) -> str:
     """A line of TOML; a list that is too long for a line, one item per line."""
     import tomlkit
 
+    name = tomlkit.key(name).as_string()
     if not isinstance(value, list):
         return f"{name} = {tomlkit.item(value).as_string()}"
     items = [tomlkit.item(item).as_string() for item in value]

@@ -213,7 +213,11 @@ def _without_empty(texts: pl.Series) -> pl.Series:
 
 
 def recorded_columns(
-    file: TextFile, fields: Sequence[Fields], dtypes: Mapping[str, pl.DataType], formulas: Formulas
+    file: TextFile,
+    fields: Sequence[Fields],
+    dtypes: Mapping[str, pl.DataType],
+    formulas: Formulas,
+    decimal: str = ".",
 ) -> list[Column]:
     """The columns of a file that :func:`write_frame` wrote, in the types that were recorded."""
     called = f"'{file.path}'"
@@ -229,6 +233,9 @@ def recorded_columns(
         dtype, texts = dtypes[name], column.texts
         if marked and dtype == pl.String:
             texts = restored(texts)
+        if decimal == "," and (dtype.is_float() or dtype.is_decimal()):
+            # a point would be another spelling of the same number
+            texts = texts.str.replace_many([",", "."], [".", ","])
         values = in_recorded_type(texts.alias(name), dtype, called)
         columns.append(column_of(name, values, column.labels))
     return columns

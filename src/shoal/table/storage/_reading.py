@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from shoal.errors import ReadError, did_you_mean, quoted
-from shoal.table.storage._formats import ALIASES, FORMATS, check_format
+from shoal.table.storage._formats import (
+    ALIASES,
+    DELIMITER_OF,
+    DELIMITERS,
+    ENCODINGS,
+    FORMATS,
+    Dialect,
+    check_format,
+)
 from shoal.table.storage.inference._dates import EVERY_COLUMN, check_date_format
 from shoal.table.storage.inference._missing import DEFAULT_MISSING
 from shoal.table.storage.inference._numbers import DECIMALS, THOUSANDS
@@ -216,3 +224,16 @@ class Manner:
     marked: bool = False
     sheets: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+    def dialect(self, format: str) -> Dialect:
+        """How a text file is written like the source, as far as it can be."""
+        said, usual = self.options, Dialect(DELIMITER_OF[format])
+        if said.format not in DELIMITER_OF:
+            return usual
+        alike = said.format == format and said.delimiter in DELIMITERS
+        delimiter = str(said.delimiter) if alike else usual.delimiter
+        decimal = "," if said.decimal == "," and delimiter != "," else "."
+        encoding = "utf-8" if said.encoding == "ascii" else str(said.encoding)
+        if encoding not in ENCODINGS or (encoding == "utf-8" and self.marked):
+            encoding = "utf-8-sig"
+        return Dialect(delimiter, decimal, encoding)

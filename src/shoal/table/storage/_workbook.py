@@ -180,7 +180,7 @@ def _sheet_of_table(path: Path, workbook: Any, notes: list[str]) -> int:
     if tables and tables[0] > 0 and len(tables) > 1:
         raise ReadError(
             f"The first sheet of '{path}' does not look like a table, and several others do: "
-            f"{quoted(names[position] for position in tables)}; name one with sheet= (--sheet)."
+            f"{quoted(names[position] for position in tables)}; name one with sheet=."
         )
     chosen = tables[0] if tables else 0
     others = [name for name in names if name != names[chosen]]

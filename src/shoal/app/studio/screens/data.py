@@ -10,7 +10,7 @@ import tomlkit
 from starlette.requests import Request
 from starlette.responses import Response
 
-from shoal.app.studio._dataset import READING, Loaded
+from shoal.app.studio._dataset import Loaded
 from shoal.app.studio._pages import Form, Mark, Room, Studio, action, page, set_in, show
 from shoal.app.studio._project import DATABASE, NO_DATABASES
 from shoal.errors import InputError, ReadError, ShoalError
@@ -138,7 +138,10 @@ def choose(studio: Studio, source: Path) -> None:
 
     def edit(plan: Any, settings: Any) -> None:
         if settings.get("source", {}).get("path") != named:
+            was_there = "source" in settings
             settings["source"] = {"path": named}
+            if was_there:  # another file is written in another way
+                set_in(plan, ["read"], None)
 
     studio.project.change(f"table chosen: {place.name}", edit)
 
@@ -164,13 +167,11 @@ def _read(studio: Studio, form: Form, request: Request) -> str:
     signs = [line.strip() for line in form.one("missing_values", "").splitlines()]
     given["missing_values"] = list(dict.fromkeys(filter(None, signs))) or None
     given["header"] = True if form.all("header") else None
-    if given["missing_values"]:  # an empty field stays missing
-        given["missing_values"] = ["", *given["missing_values"]]
+    given["columns"] = None  # they may be of other kinds now
 
     def edit(plan: Any, settings: Any) -> None:
-        for name in READING:
-            if name in given:
-                set_in(settings, ["source", name], given[name])
+        for name, value in given.items():
+            set_in(plan, ["read", name], value)
 
     studio.project.change("the way of reading changed", edit)
     return "/data"
