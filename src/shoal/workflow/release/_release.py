@@ -78,7 +78,7 @@ def save_release(
     tell = progress or (lambda label, share: None)
     with complete_or_absent(target, replace=force) as folder:
         tell("Writing the data", 0.0)
-        _write_public(release, folder / "public", format, formulas, dialect, tell)
+        _write_public(release, folder / "public", format, formulas, tell, dialect)
         tell("Writing the private half", 0.6)
         _write_private(release, folder / "private", source, _digest(folder / "public/release.json"))
         tell("Verifying the files", 0.8)
@@ -161,18 +161,29 @@ def _write_public(
     folder: Path,
     format: str,
     formulas: Formulas,
-    dialect: Dialect | None,
     tell: Progress,
+    dialect: Dialect | None = None,
 ) -> None:
     folder.mkdir(mode=0o755)
     data = folder / f"data.{format}"
     release.masked.write(data, format=format, formulas=formulas, dialect=dialect)
     tell("Writing the report", 0.3)
-    told = _formulas(release.masked, formulas) if dialect is not None else None
+    write_facts(release, folder, written_file(release, data, format, formulas, dialect))
+
+
+def written_file(
+    release: Release,
+    data: Path,
+    format: str,
+    formulas: Formulas = "neutralise",
+    dialect: Dialect | None = None,
+) -> dict[str, Any]:
+    """What ``release.json`` says of the file of the data; of its dialect, where it is unusual."""
+    told = _formulas(release.masked, formulas) if format in DELIMITER_OF else None
     written = {"file": data.name, "format": format, "sha256": _digest(data), "formulas": told}
-    if dialect is not None:
-        written["dialect"] = asdict(dialect)
-    write_facts(release, folder, written)
+    if dialect is None or dialect == Dialect(DELIMITER_OF[format]):
+        return written
+    return {**written, "dialect": asdict(dialect)}
 
 
 def write_facts(release: Release, folder: Path, written: Mapping[str, Any]) -> None:
