@@ -20,11 +20,13 @@ from urllib.parse import unquote
 
 from shoal.errors import ReadError, quoted
 from shoal.table import ReadOptions, read
+from shoal.table.storage._records import detected_delimiter, title_lines
+from shoal.table.storage._text import Text
 from shoal.table.storage.inference._missing import DEFAULT_MISSING
 
 ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 _FIRST = 20_000
-_DELIMITERS = ",;\t|"
+_HEAD = 1 << 16
 _DIGITS = "(0|[1-9][0-9]*)"
 #: Each type in SQL, with the pattern that a text of it has.
 PATTERNS = {
@@ -172,11 +174,8 @@ def text_files(path: Path, scratch: Path) -> TextFiles:
     manner = table.manner
     if manner is not None and (manner.options.thousands or manner.options.date_formats):
         raise _spelled_otherwise(list(manner.options.date_formats or ()))
-    if len(table.columns) != len(rows[0]) or (manner is not None and manner.options.skip_lines):
-        raise ReadError(
-            f"'{files[0].name}' has lines above the names of its columns, or columns without a "
-            "name, which an engine does not leave out; use the engine 'memory', or mend the file."
-        )
+    if len(table.columns) != len(rows[0]):
+        raise _around_the_table(files[0])
     columns = []
     for place, name in enumerate(table.columns):
         kind = str(table.kind(name))
@@ -185,6 +184,13 @@ def text_files(path: Path, scratch: Path) -> TextFiles:
         comma = kind == "float" and any("," in row[place] for row in rows[1:] if len(row) > place)
         columns.append(TextColumn(name, _LADDERS.get(kind, ()), comma))
     return TextFiles(tuple(files), delimiter, tuple(columns))
+
+
+def _around_the_table(path: Path) -> ReadError:
+    return ReadError(
+        f"'{path.name}' has lines above the names of its columns, or columns without a name, which "
+        "an engine does not leave out; use the engine 'memory', or mend the file."
+    )
 
 
 def _spelled_otherwise(names: Sequence[str]) -> ReadError:
@@ -232,8 +238,10 @@ def _first_records(path: Path, count: int = _FIRST) -> tuple[list[list[str]], st
         raise ReadError(f"There is no file '{path}'; check its name and the current folder.")
     try:
         with _opened(path) as file:
-            header = file.readline()
-            delimiter = max(_DELIMITERS, key=header.count)
+            head = Text(file.read(_HEAD).encode())
+            delimiter = detected_delimiter(head, "\t" if ".tsv" in path.suffixes else ",")
+            if title_lines(head, None):
+                raise _around_the_table(path)
             file.seek(0)
             lines: Any = csv.reader(file, delimiter=delimiter)
             return list(itertools.islice(lines, count)), delimiter

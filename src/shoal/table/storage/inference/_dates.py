@@ -109,9 +109,9 @@ class _DateReading:
 
 def _read_dates(column: pl.Series, sample: pl.Series) -> _DateReading | None:
     """The dates of a text column; None where a text is none. The sample is of its first texts."""
-    present = sample.drop_nulls().str.strip_chars(" ")
-    spelling = _Spelling.of(present[0]) if len(present) else None
-    if spelling is None or not bool(present.str.contains(spelling.pattern).all()):
+    first = next((text for text in sample if text is not None), None)
+    spelling = None if first is None else _Spelling.of(first.strip(" "))
+    if spelling is None:
         return None
     bare = column.str.strip_chars(" ")
     if not bool(bare.str.contains(spelling.pattern).all()):
