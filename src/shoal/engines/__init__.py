@@ -320,7 +320,7 @@ def refuse_reading(source: Any, known: ReadOptions | None, engine: str) -> None:
 
 def _in_memory(source: Any, known: ReadOptions | None = None, roles: Roles | None = None) -> Table:
     if isinstance(source, (str, os.PathLike)):
-        said = {} if known is None else known.without(["columns"]).to_dict()
+        said = {} if known is None else known.for_file(source).without(["columns"]).to_dict()
         return read(source, roles=roles, **said)
     return Table(source.collect() if hasattr(source, "collect") else source, roles)
 

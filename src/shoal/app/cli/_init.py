@@ -61,6 +61,7 @@ def init(
         write_whole(out, plan.text)
     if as_json:
         facts = {"plan": out, "roles": plan.roles.to_dict(), "k": plan.k}
+        facts |= {"read": {} if loaded.manner is None else loaded.manner.options.to_dict()}
         found = plan.hierarchies
         ui.print_json(facts | {"hierarchies": found.in_plan, "files": found.written})
         return

@@ -206,12 +206,12 @@ class Reading:
 
         return DatabaseTable(source, self.query) if is_duckdb_file(source) else source
 
-    def output_format(self, source: str) -> str:
+    def output_format(self, source: str, known: ReadOptions | None) -> str:
         """The format of a release: that of the data, Parquet for a database."""
         from shoal.table import FORMATS
         from shoal.table.storage._formats import ALIASES
 
-        named = self.input_format or kind_of_source(source) or ""
+        named = self.input_format or kind_of_source(source) or (known and known.format) or ""
         named = ALIASES.get(named, named)
         return named if named in FORMATS else "parquet"
 
@@ -251,11 +251,10 @@ def _read(source: str, given: dict[str, Any], known: ReadOptions | None) -> Tabl
     from shoal.app.cli.output import ui
     from shoal.table import ReadOptions, read
 
-    kind = given.get("format") or kind_of_source(source)
-    if known is not None and kind != "database":
-        both_text = {kind, known.format} <= {"csv", "tsv"} and "format" not in given
-        said = known.fitting(str(known.format if kind is None or both_text else kind))
-        given = ReadOptions.from_dict(given).over(said).without(["columns"]).to_dict()
+    if known is not None and not is_database(source):
+        said = ReadOptions.from_dict(given)
+        base = known.for_file(source) if said.format is None else known.fitting(said.format)
+        given = said.over(base).without(["columns"]).to_dict()
     table = read(source, **given)
     for note in () if table.manner is None else table.manner.notes:
         ui.note(f"Note: {ui.printable(note)}")

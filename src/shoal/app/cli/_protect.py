@@ -74,7 +74,7 @@ def protect(
 
     loaded = Plan.load(plan)
     chosen, why = reading.engine_for(data, engine, loaded.engine, loaded.read)
-    written = check_format(format) if format else reading.output_format(data)
+    written = check_format(format) if format else reading.output_format(data, loaded.read)
     check_place(out, force=force)
     if chosen != "memory" and not as_json:
         ui.note(f"Engine: {chosen}, since {why}.")

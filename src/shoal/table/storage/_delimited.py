@@ -189,10 +189,9 @@ def _notes(
             "are wrong, name its encoding (--encoding)."
         )
     if file.skipped and options.skip_lines is None:
-        lines = f"{file.skipped} lines" if file.skipped > 1 else "line"
         yield (
-            f"The first {lines} of the file stand{'s' * (file.skipped == 1)} above the names of "
-            "the columns and was left out; --skip-lines says how many do."
+            f"Lines above the names of the columns were left out: {file.skipped}; --skip-lines "
+            "says how many there are."
         )
     if dropped:
         yield (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -16,6 +17,7 @@ from shoal.table.storage._formats import (
     FORMATS,
     Dialect,
     check_format,
+    format_of,
 )
 from shoal.table.storage.inference._dates import EVERY_COLUMN, check_date_format
 from shoal.table.storage.inference._missing import DEFAULT_MISSING
@@ -146,8 +148,18 @@ class ReadOptions:
         formats = {**(other.date_formats or {}), **(self.date_formats or {})}
         return ReadOptions(**{**said, **({"date_formats": formats} if formats else {})})
 
+    def for_file(self, source: str | os.PathLike[str]) -> ReadOptions:
+        """As far as it can be said of a file; a plan may be run on a copy in another format."""
+        try:
+            told: str | None = format_of(source)
+        except ReadError:
+            told = self.format
+        if {told, self.format} <= {*DELIMITER_OF}:
+            told = self.format  # a file of either name may be of the other kind
+        return self if told is None else self.fitting(told)
+
     def fitting(self, format: str) -> ReadOptions:
-        """As far as it can be said of a format; a plan may be run on a copy in another one."""
+        """As far as it can be said of a format."""
         known = (*OPTIONS_OF.get(format, ()), "columns")
         said = {name: value for name, value in self.to_dict().items() if name in known}
         return ReadOptions(format=format, **said)

@@ -58,8 +58,8 @@ def read_excel(path: Path, options: ReadOptions) -> tuple[pl.DataFrame, Manner]:
             titles = title_rows(_first_rows(workbook, position))
             if titles:
                 notes.append(
-                    f"The first {titles} rows of the sheet stand above the names of the columns "
-                    "and were left out; --skip-lines says how many do."
+                    f"Rows above the names of the columns were left out: {titles}; --skip-lines "
+                    "says how many there are."
                 )
         names, body = _header_and_body(workbook, position, titles=titles)
     if not names:
