@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     )
     from shoal.study import Study, run_study
     from shoal.study.tuning import tune
-    from shoal.table import Hierarchy, Roles, Table, read, suggest_roles
+    from shoal.table import Hierarchy, ReadOptions, Roles, Table, read, suggest_roles
     from shoal.workflow import Assessment, Limit, Plan, Release, assess, k_curve, sign, suggest_plan
     from shoal.workflow._protector import Protector
 
@@ -68,6 +68,7 @@ __all__ = [
     "ProbabilisticKAnonymity",
     "Protector",
     "RankSwap",
+    "ReadOptions",
     "Recode",
     "Redraw",
     "Release",
@@ -128,7 +129,7 @@ _ROOMS = {
     ),
     "shoal.study": ("Study", "run_study"),
     "shoal.study.tuning": ("tune",),
-    "shoal.table": ("Hierarchy", "Roles", "Table", "read", "suggest_roles"),
+    "shoal.table": ("Hierarchy", "ReadOptions", "Roles", "Table", "read", "suggest_roles"),
     "shoal.engines": ("protect", "verify"),
     "shoal.workflow": (
         "Assessment",

@@ -123,6 +123,14 @@ class UnprotectedColumnWarning(ShoalWarning):
     """A column reaches the release exactly as it came."""
 
 
+class SourceWarning(ShoalWarning):
+    """A source is not quite the one that the plan was made for."""
+
+
+class DialectWarning(ShoalWarning):
+    """A release is written in another way than its source."""
+
+
 class DisclosureWarning(ShoalWarning):
     """An attack that the claim does not cover was tried, and it succeeds."""
 

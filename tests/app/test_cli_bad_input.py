@@ -38,7 +38,7 @@ BAD = {
     "rows of different length": (f"age,zip\n1,{CELL}\n2,{CELL},{CELL}\n", GOOD, "Line 3"),
     "a quasi-identifier entirely missing": (f"age,zip\n,{CELL}\n,{CELL}\n", GOOD, "'age' has no"),
     "unreadable encoding": (
-        f"age,zip\n1,{CELL}é\n".encode("latin-1"),
+        f"age,zip\n1,{CELL}é\n".encode("cp437"),
         GOOD,
         "--encoding cp1252",
     ),

@@ -248,3 +248,16 @@ def test_a_line_of_a_plan_reads_back(column):
         line = in_plan(column, value)
         assert "\n" not in line
         assert tomllib.loads(line) == {column: value}
+
+
+def test_dates_in_doubt_are_asked_for_and_then_have_units(shoal, tmp_path):
+    days = [f"{n % 12 + 1:02}/{n % 11 + 1:02}/{1950 + n % 50}" for n in range(200)]
+    (tmp_path / "people.csv").write_text("born;n\n" + "".join(f"{day};1\n" for day in days))
+    found = shoal("hierarchy", "people.csv", "born", "--json")
+    assert json.loads(found.stdout)["hierarchy"] == {"suppression": True}
+    assert "--date-format 'born=%d/%m/%Y'" in found.stderr
+    asked = shoal("hierarchy", "people.csv", "born", "--kind", "dates")
+    assert asked.exit_code == 2
+    assert "--date-format" in asked.stderr
+    given = shoal("hierarchy", "people.csv", "born", "--json", "--date-format", "born=%d/%m/%Y")
+    assert json.loads(given.stdout)["hierarchy"]["dates"][-2:] == ["year", "decade"]

@@ -51,10 +51,15 @@ def test_a_plan_is_replaced_only_by_force(shoal, tmp_path, people):
     assert (tmp_path / "plan.toml").read_text() != "mine"
 
 
-def test_options_of_reading_are_repeated_in_the_next_command(shoal, people):
+def test_options_of_reading_are_in_the_plan_and_not_in_the_next_command(shoal, people):
     people.write_text(people.read_text().replace(",", ";"))
-    result = shoal("init", people, "--delimiter", ";")
-    assert f"shoal protect {people} --delimiter ';' --plan plan.toml" in result.stdout
+    result = shoal("roles", people, "--delimiter", ";")
+    assert f"shoal init {people} --delimiter ';'" in result.stdout
+    result = shoal("init", people, "--delimiter", ";", "--missing-value", "k. A.")
+    assert f"shoal protect {people} --plan plan.toml" in result.stdout
+    read = Plan.load("plan.toml").read
+    assert read.delimiter == ";"
+    assert read.missing_values == ("k. A.",)
 
 
 def tables():

@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 
 import shoal as sh
 from shoal.app.cli import app
-from shoal.engines import chosen_engine
+from shoal.engines import _files, chosen_engine
 from shoal.engines._duckdb import DatabaseTable, DuckDb
-from shoal.errors import ReadError
+from shoal.errors import InputError, ReadError
 from shoal.workflow import EngineSettings
 
 from .tables import people
@@ -224,3 +224,90 @@ def test_the_command_says_what_it_chose(tmp_path: Path, monkeypatch) -> None:
     assert "Engine: duckdb, since it was asked for" in said.stderr
     said = CliRunner().invoke(app, ["verify", "two", "--json"])
     assert json.loads(said.stdout)["engine"]["why"] == "the release is in parts"
+
+
+# -- never read in another way than memory does
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a;b\n31.12.1999;x\n1.2.1980;y\n",
+        "a;b\n8.074,75;x\n912,5;y\n",
+        "a title\na;b;c\n1;2;x\n3;4;y\n",
+        "a;b;\n1;2;\n3;4;\n",
+    ],
+)
+def test_what_only_memory_reads_is_refused(engine: DuckDb, tmp_path: Path, text: str) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text(text)
+    sh.read(path)
+    with pytest.raises(ReadError, match="engine 'memory'"):
+        engine.source(path)
+
+
+@pytest.mark.parametrize(
+    ("first", "late"),
+    [("912,5", "8.074,75"), ("12", "1,234,567"), ("", "31.12.1999"), ("", "8.074,75")],
+)
+def test_what_only_late_records_show_is_refused(
+    engine: DuckDb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: str, late: str
+) -> None:
+    monkeypatch.setattr(_files._first_records, "__defaults__", (3,))
+    path = tmp_path / "people.csv"
+    path.write_text(f"a;b\n{first};x\n{first};y\n{late};z\n")
+    assert sh.read(path).kind("a") != "text"
+    with pytest.raises(ReadError, match="'a' are written as an engine does not read them"):
+        engine.source(path)
+
+
+def test_codes_among_late_records_are_text_as_in_memory(
+    engine: DuckDb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_files._first_records, "__defaults__", (3,))
+    path = tmp_path / "people.csv"
+    path.write_text("a;b\n10115;x\n20095;y\n01067;z\n")
+    assert kinds(engine, path) == sh.read(path).schema == {"a": "string", "b": "string"}
+
+
+@pytest.mark.parametrize(
+    ("read", "word"),
+    [
+        (sh.ReadOptions(encoding="cp1252"), "encoding"),
+        (sh.ReadOptions(missing_values=("-",)), "missing_values"),
+        (sh.ReadOptions(delimiter="|"), "delimiter"),
+        (sh.ReadOptions(date_formats={"born": "%d.%m.%Y"}), "date_formats"),
+        (sh.ReadOptions(skip_lines=1), "skip_lines"),
+    ],
+)
+def test_a_plan_that_an_engine_cannot_read_by_is_refused(
+    tmp_path: Path, read: sh.ReadOptions, word: str
+) -> None:
+    path = tmp_path / "people.csv"
+    people(60).write_csv(path)
+    plan = sh.Plan([sh.Generalize("mondrian", k=3)], roles=ROLES, read=read)
+    with pytest.raises(InputError, match=f"'{word}', which the engine 'duckdb' does not do"):
+        sh.protect(path, plan, engine="duckdb")
+
+
+def test_a_source_is_compared_with_the_plan_on_an_engine_too(tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    frame = people(300)
+    frame.write_csv(path)
+    here = sh.read(path)
+    known = sh.ReadOptions(
+        format="csv", delimiter=",", columns={name: here.kind(name) for name in here.columns}
+    )
+    roles = ROLES.replacing(insensitive=["born", "wage", "ill", "Wohn ort"])
+    plan = sh.Plan([sh.Generalize("mondrian", k=3)], roles=roles, read=known, unlisted="refuse")
+    sh.protect(path, plan, engine="duckdb").close()
+    frame.with_columns(pl.lit("neg").alias("hiv")).write_csv(path)
+    with pytest.raises(InputError, match="'hiv'"):
+        sh.protect(path, plan, engine="duckdb")
+    plan.unlisted = "drop"
+    release = sh.protect(path, plan, engine="duckdb")
+    assert "hiv" not in release.masked.columns
+    release.close()
+    frame.with_columns(pl.Series("alter", ["x"] * 300)).write_csv(path)
+    with pytest.raises(InputError, match="'alter' is text, and was integer"):
+        sh.protect(path, plan, engine="duckdb")

@@ -20,7 +20,7 @@ from shoal.engines._protect import LargeRelease, LargeTable
 from shoal.errors import InputError, PlanError, ReleaseError, RolesError, quoted
 from shoal.hints import check_path, helpful
 from shoal.masking import Masker, Progress
-from shoal.table import Roles, Table, as_roles, available_memory, read
+from shoal.table import ReadOptions, Roles, Table, as_roles, available_memory, read
 from shoal.workflow import Assessment, EngineSettings, Plan, Release, Verification
 from shoal.workflow import assess as assess_in_memory
 from shoal.workflow import protect as protect_in_memory
@@ -40,6 +40,7 @@ __all__ = [
     "is_in_parts",
     "protect",
     "protect_source",
+    "refuse_reading",
     "verify",
     "verifying_engine",
 ]
@@ -111,7 +112,7 @@ def protect(
         return protect_in_memory(table, plan, progress=progress)
     chosen, _ = chosen_engine(table, engine, plan.engine)
     if chosen == "memory":
-        return protect_in_memory(_in_memory(table), plan, progress=progress)
+        return protect_in_memory(_in_memory(table, plan.read), plan, progress=progress)
     return protect_source(table, plan, chosen, progress=progress)
 
 
@@ -156,6 +157,7 @@ def protect_source(
     from shoal.engines._protect import check_plan, finish, protect_on
 
     check_plan(plan)
+    refuse_reading(source, plan.read, engine)
     place = Path(source).resolve() if isinstance(source, (str, os.PathLike)) else None
     if beside is not None and place is not None and beside.resolve().is_relative_to(place):
         raise ReleaseError(
@@ -190,7 +192,7 @@ def assess(
         return assess_release_in_parts(table, engine=engine, **options)
     chosen, _ = chosen_engine(table, engine, EngineSettings())
     if chosen == "memory":
-        return assess_in_memory(_in_memory(table, roles), **options)
+        return assess_in_memory(_in_memory(table, roles=roles), **options)
     if options:
         raise InputError(
             f"On an engine an assessment takes no {quoted(options)}; use the engine 'memory'."
@@ -355,9 +357,25 @@ def _size(count: int) -> str:
     return f"{count / 1e9:.1f} GB" if count >= 1e8 else f"{max(1, round(count / 1e6))} MB"
 
 
-def _in_memory(source: Any, roles: Roles | None = None) -> Table:
+def refuse_reading(source: Any, known: ReadOptions | None, engine: str) -> None:
+    """InputError where a plan has its source read in a way that an engine does not know."""
+    from shoal.engines._files import is_text, other_reading
+
+    if known is None or not isinstance(source, (str, os.PathLike)):
+        return
+    path = Path(source)
+    odd = other_reading(path, known) if path.exists() and is_text(path) else []
+    if odd:
+        raise InputError(
+            f"The plan reads text with {quoted(odd)}, which the engine '{engine}' does not do; use "
+            "the engine 'memory', or copy the table to Parquet."
+        )
+
+
+def _in_memory(source: Any, known: ReadOptions | None = None, roles: Roles | None = None) -> Table:
     if isinstance(source, (str, os.PathLike)):
-        return read(source, roles=roles)
+        said = {} if known is None else known.for_file(source).without(["columns"]).to_dict()
+        return read(source, roles=roles, **said)
     return Table(source.collect() if hasattr(source, "collect") else source, roles)
 
 

@@ -19,8 +19,10 @@ from pathlib import Path
 from typing import IO, Any
 from urllib.parse import unquote
 
-from shoal.errors import ReadError
-from shoal.table import read
+from shoal.errors import ReadError, quoted
+from shoal.table import ReadOptions, read
+from shoal.table.storage._records import detected_delimiter, title_lines
+from shoal.table.storage._text import Text
 from shoal.table.storage.inference._missing import DEFAULT_MISSING
 
 #: What Hive writes for a missing value, and a number as it is written without need to choose.
@@ -28,7 +30,7 @@ _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _CANONICAL = re.compile(r"0|-?[1-9][0-9]*|-?(0|[1-9][0-9]*)[.][0-9]+")
 ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 _FIRST = 20_000
-_DELIMITERS = ",;\t|"
+_HEAD = 1 << 16
 _DIGITS = "(0|[1-9][0-9]*)"
 #: Each type in SQL, with the pattern that a text of it has.
 PATTERNS = {
@@ -38,6 +40,9 @@ PATTERNS = {
     "DATE": "^ *[0-9]{4}-[0-9]{2}-[0-9]{2} *$",
     "TIMESTAMP": "^ *[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}"
     "(:[0-9]{2}([.][0-9]{1,6})?)?Z? *$",
+    # numbers with marks between thousands, and dates that are not in ISO form
+    "STRING": "^ *(-?(0|[1-9][0-9]{0,2}([., ][0-9]{3})+|[1-9][0-9]*)([.,][0-9]+)?"
+    "|[0-9]{1,2}[./-][0-9]{1,2}[./-][0-9]{4}.*) *$",
 }
 #: An integer among numbers that a float would change.
 LONG = "^ *-?[0-9]{16,} *$"
@@ -47,8 +52,12 @@ _LADDERS = {
     "boolean": ("BOOLEAN",),
     "date": ("DATE", "TIMESTAMP"),
     "datetime": ("TIMESTAMP",),
-    "empty": tuple(PATTERNS),
+    "empty": tuple(kind for kind in PATTERNS if kind != "STRING"),
 }
+#: What an engine does not do when it reads text; encodings and marks are compared.
+_BY_MEMORY = (
+    *("thousands", "missing_values", "only_missing_values", "header", "skip_lines", "date_formats"),
+)
 
 
 @dataclass(frozen=True)
@@ -61,7 +70,10 @@ class TextColumn:
 
     def kind(self, misfits: Callable[[str], int]) -> str | None:
         """The first type that all texts have, by how many do not; None for text."""
-        return next((kind for kind in self.ladder if misfits(kind) == 0), None)
+        found = next((kind for kind in self.ladder if misfits(kind) == 0), None)
+        if found is None and self.ladder and misfits("STRING") == 0:
+            raise _spelled_otherwise([self.name])
+        return found
 
 
 @dataclass(frozen=True)
@@ -180,6 +192,11 @@ def text_files(path: Path, scratch: Path) -> TextFiles:
         raise ReadError(str(error).replace(str(head), files[0].name)) from None
     finally:
         head.unlink()
+    manner = table.manner
+    if manner is not None and (manner.options.thousands or manner.options.date_formats):
+        raise _spelled_otherwise(list(manner.options.date_formats or ()))
+    if len(table.columns) != len(rows[0]):
+        raise _around_the_table(files[0])
     columns = []
     for place, name in enumerate(table.columns):
         kind = str(table.kind(name))
@@ -188,6 +205,33 @@ def text_files(path: Path, scratch: Path) -> TextFiles:
         comma = kind == "float" and any("," in row[place] for row in rows[1:] if len(row) > place)
         columns.append(TextColumn(name, _LADDERS.get(kind, ()), comma))
     return TextFiles(tuple(files), delimiter, tuple(columns))
+
+
+def _around_the_table(path: Path) -> ReadError:
+    return ReadError(
+        f"'{path.name}' has lines above the names of its columns, or columns without a name, which "
+        "an engine does not leave out; use the engine 'memory', or mend the file."
+    )
+
+
+def _spelled_otherwise(names: Sequence[str]) -> ReadError:
+    where = f" of {quoted(names)}" if names else ""
+    return ReadError(
+        f"Numbers or dates{where} are written as an engine does not read them, such as 1.234,5 or "
+        "31.12.1999; use the engine 'memory', or copy the table to Parquet."
+    )
+
+
+def other_reading(path: Path, known: ReadOptions) -> list[str]:
+    """What a plan says about reading that an engine does not do, or finds out otherwise."""
+    said = known.to_dict()
+    odd = [name for name in _BY_MEMORY if name in said]
+    if known.encoding not in (None, "utf-8", "ascii"):
+        odd.append("encoding")
+    files = _found(path, ENDINGS) if path.is_dir() else [path]
+    if not odd and known.delimiter not in (None, _first_records(files[0], 1)[1]):
+        odd.append("delimiter")
+    return odd
 
 
 def check_records(path: Path, delimiter: str, width: int) -> int:
@@ -215,8 +259,10 @@ def _first_records(path: Path, count: int = _FIRST) -> tuple[list[list[str]], st
         raise ReadError(f"There is no file '{path}'; check its name and the current folder.")
     try:
         with _opened(path) as file:
-            header = file.readline()
-            delimiter = max(_DELIMITERS, key=header.count)
+            head = Text(file.read(_HEAD).encode())
+            delimiter = detected_delimiter(head, "\t" if ".tsv" in path.suffixes else ",")
+            if title_lines(head, None):
+                raise _around_the_table(path)
             file.seek(0)
             lines: Any = csv.reader(file, delimiter=delimiter)
             return list(itertools.islice(lines, count)), delimiter

@@ -51,6 +51,7 @@ from shoal.workflow._protect import (
     warn_if_histories_stand_out,
 )
 from shoal.workflow._require import make_claim, told_claims, value_on_record
+from shoal.workflow._source import check_source
 from shoal.workflow.release._crowds import crowded_total
 from shoal.workflow.release._profile import ColumnProfile, class_size_profile, column_profile
 
@@ -141,8 +142,7 @@ def protect_on(
         engine.progress = lambda share: tell(label, low + (high - low) * share)
 
     stage("Looking at the source", 0.0, 0.1)
-    rows = engine.source(source)
-    roles = _checked(rows, plan)
+    rows, roles = _checked(engine.source(source), plan)
     total = rows.count()
     if total == 0:
         raise InputError("The source has no records.")
@@ -226,16 +226,29 @@ def protect_on(
     )
 
 
-def _checked(rows: Rows, plan: Plan) -> Roles:
-    """The roles of the plan, if the source has these columns and the engine these steps."""
+def _checked(rows: Rows, plan: Plan) -> tuple[Rows, Roles]:
+    """The rows and the roles, if the source is as planned and the engine has these steps."""
     roles = check_plan(plan)
+    if plan.unlisted is not None or plan.read is not None:
+        table = Table(pl.DataFrame(schema=dict(rows.schema)))
+        kinds = {name: table.kind(name) for name in rows.columns}
+        rows = rows.drop(check_source(kinds, plan, _empty(rows)))
     absent = [name for _, name in roles.items() if name not in rows.columns]
     if absent:
         raise RolesError(f"The source has no column {quoted(absent)}, which the roles name.")
     empty = Table(pl.DataFrame(schema=dict(rows.schema))).with_roles(roles, released=True)
     for model in _private_models(plan):
         model.check(empty)
-    return roles
+    return rows, roles
+
+
+def _empty(rows: Rows) -> list[str]:
+    """The columns without a value, whose type says nothing."""
+    if not rows.columns:
+        return []
+    counts = (f"count({rows.engine.quote(name)}) AS c{at}" for at, name in enumerate(rows.columns))
+    found = rows.engine.query(f"SELECT {', '.join(counts)} FROM {rows.name}").row(0)
+    return [name for name, count in zip(rows.columns, found, strict=True) if not count]
 
 
 def _private_models(plan: Plan) -> list[DifferentialPrivacy]:

@@ -69,7 +69,7 @@ from shoal.table.hierarchy._codes import HierarchyCodes
 from shoal.table.hierarchy._hierarchy import Hierarchy
 from shoal.table.hierarchy._round_ends import RoundEnds
 from shoal.table.hierarchy._rule import Unseen
-from shoal.table.storage._formats import DELIMITER_OF, FORMATS
+from shoal.table.storage._formats import DELIMITER_OF, DELIMITERS, ENCODINGS, FORMATS, Dialect
 from shoal.table.storage._formulas import Formulas
 from shoal.table.storage._read import read
 from shoal.table.storage._reading import Manner, ReadOptions
@@ -79,7 +79,9 @@ from shoal.table.storage.inference._missing import MixedColumn, mixed_columns, o
 from shoal.table.suggestion._suggest import RoleSuggestion, identifying_columns, suggest_roles
 
 __all__ = [
+    "DELIMITERS",
     "DELIMITER_OF",
+    "ENCODINGS",
     "FORMATS",
     "NUMBERS",
     "OTHER",
@@ -89,6 +91,7 @@ __all__ = [
     "Codes",
     "Column",
     "Course",
+    "Dialect",
     "Domain",
     "Exchange",
     "Formulas",

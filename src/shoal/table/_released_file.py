@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -18,12 +18,15 @@ from shoal.kernels.arrays import Integers
 from shoal.table._roles import Roles
 from shoal.table._table import Table
 from shoal.table.storage._delimited import TextFile, recorded_columns
-from shoal.table.storage._formats import DELIMITER_OF
+from shoal.table.storage._formats import DELIMITER_OF, Dialect
 from shoal.table.storage._formulas import Formulas, may_run, running
 from shoal.table.storage._read import in_recorded_types, read_columnar, read_frame
 from shoal.table.storage._size import check_file_size, check_memory, check_table_size
 from shoal.table.storage._types import Fields, as_text, dtypes_of
 from shoal.table.storage._workbook import read_sheet_texts
+
+#: A file in another encoding is held as it is and as UTF-8, which takes three bytes for some.
+_RECODED: Final = 4
 
 
 class ReleasedFile:
@@ -34,8 +37,11 @@ class ReleasedFile:
     values of other formats where they are written alike.
     """
 
-    def __init__(self, path: str | os.PathLike[str], format: str) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], format: str, dialect: Dialect | None = None
+    ) -> None:
         self.path, self.format = Path(path), format
+        self.dialect = dialect or Dialect(DELIMITER_OF.get(format, ","))
 
     @cached_property
     def sha256(self) -> str:
@@ -53,7 +59,10 @@ class ReleasedFile:
 
     @cached_property
     def _text(self) -> TextFile:
-        return TextFile.open(self.path, "utf-8", DELIMITER_OF[self.format])
+        encoding = self.dialect.encoding
+        if encoding != "utf-8":
+            check_file_size(self.path, copies=_RECODED)
+        return TextFile.open(self.path, encoding, self.dialect.delimiter)
 
     @cached_property
     def _fields(self) -> list[Fields]:
@@ -72,7 +81,9 @@ class ReleasedFile:
     ) -> Table:
         """The data with the types that the release recorded; not if memory cannot hold them."""
         if self.format in DELIMITER_OF:
-            columns = recorded_columns(self._text, self._fields, dtypes_of(schema), formulas)
+            columns = recorded_columns(
+                self._text, self._fields, dtypes_of(schema), formulas, self.dialect.decimal
+            )
         elif self.format == "xlsx":
             check_memory(self.path, self.format)
             frame = read_frame(self.path, format="xlsx", schema=dict(schema))

@@ -52,10 +52,10 @@ from shoal.table.columns._frames import (
     refuse_index_names,
     to_polars,
 )
-from shoal.table.storage._formats import format_of
+from shoal.table.storage._formats import Dialect, format_of
 from shoal.table.storage._formulas import Formulas, may_run, running
 from shoal.table.storage._reading import Manner
-from shoal.table.storage._write import schema_of, write_columns
+from shoal.table.storage._write import schema_of, unwritable_columns, write_columns
 from shoal.table.suggestion._owners import repeating_owners, undeclared_identifiers
 
 if TYPE_CHECKING:
@@ -549,15 +549,21 @@ class Table(Helpful):
         *,
         format: str | None = None,
         formulas: Formulas = "neutralise",
+        dialect: Dialect | None = None,
     ) -> None:
         """Write the data, without roles, row keys or any metadata.
 
         Without a ``format`` the name of the file tells it.
         In CSV and TSV an apostrophe keeps spreadsheets from running a text or a column name as a
-        formula, unless ``formulas`` is ``"keep"``.
+        formula, unless ``formulas`` is ``"keep"``; a ``dialect`` says how text is written.
         """
         format = format_of(path) if format is None else format
-        write_columns(list(self._columns.values()), path, format=format, formulas=formulas)
+        columns = list(self._columns.values())
+        write_columns(columns, path, format=format, formulas=formulas, dialect=dialect)
+
+    def lacking(self, encoding: str) -> list[str]:
+        """The columns with characters that an encoding does not have."""
+        return unwritable_columns(list(self._columns.values()), encoding)
 
     def running_cells(self) -> dict[str, int]:
         """The text columns that have cells a spreadsheet would run as formulas, and how many."""

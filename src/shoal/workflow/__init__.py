@@ -27,7 +27,7 @@ from shoal.workflow._plan import (
 from shoal.workflow._protect import Release, protect
 from shoal.workflow._require import Claim, Limit, discover_all_measures
 from shoal.workflow._suggest_plan import PlanSuggestion, suggest_plan
-from shoal.workflow.release._release_files import read_release
+from shoal.workflow.release._release_files import read_release, recorded_reading
 from shoal.workflow.release._signing import sign
 from shoal.workflow.release._verification import Check, Verification
 from shoal.workflow.release._verify import verify
@@ -63,6 +63,7 @@ __all__ = [
     "minimality_of",
     "protect",
     "read_release",
+    "recorded_reading",
     "sign",
     "suggest_plan",
     "verify",

@@ -10,14 +10,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from shoal.errors import InputError, PlanError, RolesError, ShoalError, did_you_mean, quoted
+from shoal.errors import (
+    InputError,
+    PlanError,
+    ReadError,
+    RolesError,
+    ShoalError,
+    did_you_mean,
+    quoted,
+)
 from shoal.hints import Helpful, check_path, instead
 from shoal.masking import Masker, Progress, Secrets, discover_maskers
 from shoal.models import PrivacyModel
 from shoal.parameters import parameters_of
-from shoal.table import Roles, Table, as_roles, check_table
+from shoal.table import ReadOptions, Roles, Table, as_roles, check_table
 from shoal.workflow._plan_words import as_requirement, as_step, called, plan_view
 from shoal.workflow._require import (
     Limit,
@@ -33,7 +41,10 @@ _SWITCHES = ("keep_order", "accept_seed", "pseudonyms")
 #: How an error begins that arose in a step.
 _STEP = "Step"
 _STEP_HEAD = re.compile(r"\s*\[\[\s*[\"']?steps[\"']?\s*\]\]")
-_PARTS = (*_SWITCHES, "roles", "steps", "require", "engine")
+_PARTS = (*_SWITCHES, "unlisted", "read", "roles", "steps", "require", "engine")
+#: What is done with columns of a source that a plan does not know.
+Unlisted = Literal["refuse", "drop", "keep"]
+_UNLISTED = ("refuse", "drop", "keep")
 
 
 @dataclass(frozen=True)
@@ -124,7 +135,12 @@ class Plan(Helpful):
     pseudonyms : bool
         Release the unit as random names, made for this release only, so that a reader can tell
         which rows are of one person. Without it the unit does not leave.
-
+    unlisted : {"refuse", "drop", "keep"}, optional
+        What is done with a column that the plan does not know, since neither ``read`` nor the
+        roles nor a step names it: the table is refused, the column is left out, or it leaves as it
+        is. Without it, it leaves with a warning.
+    read : ReadOptions, optional
+        How the source is read, and which columns it had when the plan was made.
     engine : EngineSettings, optional
         How an engine runs the plan on a table that does not fit memory.
 
@@ -162,6 +178,8 @@ class Plan(Helpful):
         keep_order: bool = False,
         accept_seed: bool = False,
         pseudonyms: bool = False,
+        unlisted: Unlisted | None = None,
+        read: ReadOptions | None = None,
         engine: EngineSettings | None = None,
     ) -> None:
         for part, given in (("steps", steps), ("require", require)):
@@ -175,6 +193,8 @@ class Plan(Helpful):
         self.keep_order = keep_order
         self.accept_seed = accept_seed
         self.pseudonyms = pseudonyms
+        self.unlisted = unlisted
+        self.read = read
         self.engine = EngineSettings() if engine is None else engine
         self._check()
 
@@ -203,7 +223,7 @@ class Plan(Helpful):
 
     def replacing(self, **changes: Any) -> Plan:
         """The same plan with some of its parts given anew."""
-        parts = ("steps", "require", "roles", *_SWITCHES, "engine")
+        parts = ("steps", "require", "roles", *_SWITCHES, "unlisted", "read", "engine")
         return Plan(**{part: getattr(self, part) for part in parts} | changes)
 
     def _check(self) -> None:
@@ -230,6 +250,12 @@ class Plan(Helpful):
                 f"'engine' must be a shoal.workflow.EngineSettings; got "
                 f"{type(self.engine).__name__}."
             )
+        if self.unlisted is not None and self.unlisted not in _UNLISTED:
+            raise PlanError(
+                f"'unlisted' of a plan is one of {quoted(_UNLISTED)}; got {self.unlisted!r}."
+            )
+        if self.read is not None and not isinstance(self.read, ReadOptions):
+            raise PlanError(f"'read' must be a shoal.ReadOptions; got {type(self.read).__name__}.")
         for switch in _SWITCHES:
             if not isinstance(getattr(self, switch), bool):
                 raise PlanError(f"'{switch}' of a plan is true or false.")
@@ -304,6 +330,10 @@ class Plan(Helpful):
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain data, in the shape of its TOML form."""
         out: dict[str, Any] = {switch: True for switch in _SWITCHES if getattr(self, switch)}
+        if self.unlisted is not None:
+            out["unlisted"] = self.unlisted
+        if self.read is not None:
+            out["read"] = self.read.to_dict()
         if self.roles is not None:
             out["roles"] = self.roles.to_dict()
         if self.steps:
@@ -325,9 +355,9 @@ class Plan(Helpful):
         for part in given:
             if part not in _PARTS:
                 raise PlanError(f"A plan has no part '{part}'. {did_you_mean(part, _PARTS)}")
-        roles, require = given.get("roles"), given.get("require", {})
-        for part, value in (("roles", {} if roles is None else roles), ("require", require)):
-            if not isinstance(value, Mapping):
+        roles, require, read = given.get("roles"), given.get("require", {}), given.get("read")
+        for part, value in (("roles", roles), ("require", require), ("read", read)):
+            if value is not None and not isinstance(value, Mapping):
                 raise PlanError(f"The part '{part}' of a plan is a table: write it under [{part}].")
         steps = given.get("steps", [])
         if not isinstance(steps, list) or not all(isinstance(step, Mapping) for step in steps):
@@ -340,6 +370,8 @@ class Plan(Helpful):
             made,
             require=requirements_from_dict(require),
             roles=None if roles is None else Roles.from_dict(roles),
+            unlisted=given.get("unlisted"),
+            read=None if read is None else _reading_from(read),
             engine=EngineSettings.from_dict(given.get("engine", {})),
             **{switch: given.get(switch, False) for switch in _SWITCHES},
         )
@@ -451,6 +483,13 @@ def _line_of(error: str, text: str) -> int | None:
             if key.match(line):
                 return number
     return first if step is not None else None
+
+
+def _reading_from(given: Mapping[str, Any]) -> ReadOptions:
+    try:
+        return ReadOptions.from_dict(given)
+    except ReadError as cause:
+        raise PlanError(f"[read] of the plan: {cause}") from None
 
 
 def _step_from(entry: Mapping[str, Any], folder: Path | None) -> Masker:

@@ -22,7 +22,7 @@ from shoal.masking import Progress, Secrets
 from shoal.models import PrivacyModel
 from shoal.notebook import listing, view
 from shoal.randomness import SecretStream
-from shoal.table import Formulas, Roles, Table, role_word
+from shoal.table import Formulas, Manner, Roles, Table, role_word
 from shoal.workflow._advice import Advice, advise, reached
 from shoal.workflow._assess import assess_release, check_assessable
 from shoal.workflow._assessment import Assessment
@@ -36,6 +36,7 @@ from shoal.workflow._require import (
     told_claims,
     value_on_record,
 )
+from shoal.workflow._source import as_planned
 from shoal.workflow.release._crowds import crowded_total
 from shoal.workflow.release._profile import Bar, ColumnProfile, class_size_profile, column_profiles
 
@@ -84,6 +85,8 @@ class Release(Helpful):
     audit: Mapping[str, Any]
     #: What is left of each column, in words; for the steward, not for the public.
     left: Mapping[str, str] = field(default_factory=dict)
+    #: How the source was read; None where the original was a frame.
+    manner: Manner | None = None
 
     @helpful
     def save(
@@ -93,6 +96,9 @@ class Release(Helpful):
         format: str = "parquet",
         force: bool = False,
         formulas: Formulas = "neutralise",
+        delimiter: str | None = None,
+        decimal: str | None = None,
+        encoding: str | None = None,
         source: str | os.PathLike[str] | None = None,
         progress: Progress | None = None,
     ) -> Path:
@@ -110,6 +116,8 @@ class Release(Helpful):
             In csv and tsv: whether texts and column names that a spreadsheet would run as
             formulas get an apostrophe before them, or are written as they are. The release says
             which columns have such texts.
+        delimiter, decimal, encoding : str, optional
+            How csv and tsv are written; as the source was, where it was text too.
         source : path, optional
             The file that the original was read from: its checksum goes into the private audit.
         progress : callable, optional
@@ -123,6 +131,7 @@ class Release(Helpful):
             format=format,
             force=force,
             formulas=formulas,
+            asked={"delimiter": delimiter, "decimal": decimal, "encoding": encoding},
             source=source,
             progress=progress,
         )
@@ -256,8 +265,10 @@ def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Re
             steps=[dict(record.private) for record in records],
             requirements=[value_on_record(requirement) for requirement in plan.require],
             course=masked.course.to_dict(),
+            **({} if table.manner is None else {"read": table.manner.options.to_dict()}),
         ),
         left=what_is_left(table, masked),
+        manner=table.manner,
     )
 
 
@@ -300,6 +311,8 @@ def _refuse_if_links_refute(claims: tuple[Claim, ...], swapping: Swapping | None
 
 
 def _checked(table: Table, plan: Plan) -> Table:
+    if isinstance(table, Table):
+        table = as_planned(table, plan)
     if isinstance(table, Table) and plan.roles_for(table) != table.roles:
         table = table.with_roles(plan.roles_for(table))
     check_assessable(table)

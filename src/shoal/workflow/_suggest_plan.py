@@ -31,6 +31,8 @@ class PlanSuggestion:
     _others: tuple[str, ...] = field(repr=False)
     _hierarchies: Mapping[str, Hierarchy] = field(repr=False)
     _quantities: frozenset[str] = field(repr=False)
+    _read: Mapping[str, Any] = field(repr=False)
+    _kinds: Mapping[str, str] = field(repr=False)
 
     @property
     def roles(self) -> Roles:
@@ -72,6 +74,8 @@ class PlanSuggestion:
             comment=_comment,
             reasons=self.reasons,
             models=plain(requirements_to_dict(self.plan.require[1:])),
+            read=[assignment(name, value) for name, value in self._read.items()],
+            columns=self._kinds,
             k=self.k,
         )
 
@@ -143,6 +147,8 @@ def suggest_plan(table: Table, *, k: int | None = None) -> PlanSuggestion:
         tuple(name for name in table.columns if roles.of(name) is None),
         proposed,
         quantities,
+        {} if table.manner is None else table.manner.options.to_dict(),
+        {name: table.kind(name) for name in table.columns},
     )
 
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import html
 import re
-import shlex
 
 import pytest
 
 import shoal
 from shoal.app.studio._code import python_of
 from shoal.app.studio.planning._beginnings import BEGINNINGS
-from shoal.app.studio.releasing._releases import _words
 from shoal.workflow import Plan
 
 from .conftest import ROLES
@@ -46,16 +44,15 @@ def test_the_python_of_a_plan_reads_the_table_in_its_way(people):
     assert len(place["table"]) == 2000
 
 
-def test_the_way_of_reading_is_repeated_on_the_command_line(shoal_reading):
-    options = {"format": "csv", "delimiter": ",", "missing_values": ["-", "k. A."], "header": True}
-    result = shoal_reading(shlex.split(_words(options)))
-    assert result.exit_code == 0, result.stderr
-
-
-@pytest.fixture
-def shoal_reading(people):
+def test_the_command_line_reads_as_the_plan_says(open_studio, people):
     from typer.testing import CliRunner
 
     from shoal.app.cli import app
 
-    return lambda words: CliRunner().invoke(app, ["roles", str(people), *words])
+    browser = open_studio(people, ROLES)
+    browser.post("/data/read", delimiter=";")
+    plan = str(browser.studio.project.folder / "plan.toml")
+    assert CliRunner().invoke(app, ["assess", str(people), "--plan", plan]).exit_code == 2
+    browser.post("/data/read", delimiter=",", missing_values="-\nk. A.", header="on")
+    result = CliRunner().invoke(app, ["assess", str(people), "--plan", plan])
+    assert result.exit_code == 0, result.stderr

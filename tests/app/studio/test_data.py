@@ -36,8 +36,9 @@ def shown(answer):
     return answer.text.replace(SPACE, " ")
 
 
-def settings(browser):
-    return browser.studio.project.settings.get("source", {})
+def reading(browser):
+    """How the plan, which the command line runs too, reads the table."""
+    return browser.studio.project.plan.to_dict().get("read", {})
 
 
 def test_a_messy_file_is_found_out_and_no_cell_is_shown(open_studio, folder):
@@ -62,14 +63,14 @@ def test_what_stands_for_missing_is_said(open_studio, folder):
     browser = open_studio(written(folder, "messy.csv", MESSY))
     assert browser.studio.dataset.loaded(9).table.column("Einkommen").kind == "text"
     browser.post("/data/read", missing_values="k. A.\r\nNA\r\n\r\n")
-    assert settings(browser)["missing_values"] == ["k. A.", "NA"]
+    assert reading(browser) == {"missing_values": ["k. A.", "NA"]}
     table = browser.studio.dataset.loaded(9).table
     assert table.column("Einkommen").kind == "float"
     assert table.column("Einkommen").missing_count == 2
     page = shown(browser.get("/data"))
     assert "k. A.\nNA</textarea>" in page
     browser.post("/data/read", missing_values="")
-    assert "missing_values" not in settings(browser)
+    assert "missing_values" not in reading(browser)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +78,6 @@ def test_what_stands_for_missing_is_said(open_studio, folder):
     [
         ({"delimiter": "ab"}, "delimiter"),
         ({"encoding": "klingon"}, "klingon"),
-        ({"decimal": "x"}, "decimal"),
         ({"delimiter": '"'}, "delimiter"),
         ({"encoding": "utf-16"}, "messy.csv"),
     ],
@@ -93,12 +93,18 @@ def test_a_way_of_reading_that_fails_is_said_and_can_be_changed(
     assert "4 rows" in shown(browser.post("/data/read"))
 
 
+def test_marks_that_cannot_be_are_refused(open_studio, folder):
+    browser = open_studio(written(folder, "messy.csv", MESSY))
+    assert "decimal mark" in browser.post("/data/read", 422, decimal="x").text
+    assert reading(browser) == {}
+
+
 def test_another_encoding(open_studio, folder):
-    source = written(folder, "latin.csv", "name;ort\nÄnne;Köln\nBob;Bonn\n", "cp1252")
+    source = written(folder, "latin.csv", "name;ort\nÄnne;Köln\nBob;Bonn\n", "cp850")
     browser = open_studio(folder=str(source.parent / "p"))
     browser.studio.dataset.roots += (folder,)
     assert "encoding" in shown(browser.post("/data/choose", path=str(source)))
-    assert "2 rows" in shown(browser.post("/data/read", encoding="cp1252"))
+    assert "2 rows" in shown(browser.post("/data/read", encoding="cp850"))
     assert "Änne" in shown(browser.get("/data?show=values"))
 
 
@@ -259,7 +265,11 @@ def test_a_file_in_the_project_is_named_by_its_place_there(open_studio, tmp_path
     browser = open_studio()
     written(browser.studio.project.folder, "in.csv", "a,b\n1,2\n")
     browser.post("/data/choose", path="in.csv")
-    assert settings(browser) == {"path": "in.csv"}
+    assert browser.studio.project.settings["source"] == {"path": "in.csv"}
+    browser.post("/data/read", delimiter=";")
+    written(browser.studio.project.folder, "other.csv", "a,b\n1,2\n")
+    browser.post("/data/choose", path="other.csv")
+    assert reading(browser) == {}
 
 
 @pytest.mark.parametrize(
@@ -327,7 +337,7 @@ def test_texts_that_may_be_missing_are_pointed_out_and_added(open_studio, folder
     assert "zu schwer" not in text  # a cell, until it is asked for
     assert "&lt;b&gt;zu schwer&lt;/b&gt;" in browser.get("/data?texts=0").text
     browser.post("/data/missing", sign=["k. A.", "?"])
-    assert settings(browser)["missing_values"] == ["k. A.", "?"]
+    assert reading(browser)["missing_values"] == ["k. A.", "?"]
     after = browser.get("/data").text
     assert "Are these missing?" in after  # one text is left
     browser.post("/data/missing", sign="<b>zu schwer</b>")

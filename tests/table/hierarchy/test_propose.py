@@ -60,6 +60,14 @@ def test_few_spread_numbers_are_joined_and_not_repeated():
     assert proposed([0, 1, 2, 3]).to_plan() == {"intervals": [2]}
 
 
+@pytest.mark.parametrize("form", ["%d/%m/%Y", "%d.%m.%y", "%Y-%m", "%d.%m.%Y %H:%M", "%d %b %Y"])
+def test_what_looks_like_dates_is_never_cut_by_its_beginning(form):
+    days = [dt.date(1950, 1, 1) + dt.timedelta(40 * n) for n in range(300)]
+    texts = [day.strftime(form) for day in days]
+    for values in (texts, [*texts, "k.A.", "-", "unbekannt"]):
+        assert proposed(values).to_plan() == {"suppression": True}
+
+
 @pytest.mark.parametrize("values", [[], [5, 5], [5, 6, None], ["a"], ["a", "b"], [True, False]])
 def test_two_values_have_only_the_root_above_them(values):
     assert proposed(values, pl.Int64 if not values else None) == Hierarchy.suppression()

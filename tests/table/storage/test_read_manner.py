@@ -177,8 +177,11 @@ def test_a_format_that_does_not_fit_is_told_without_a_cell(read: Read) -> None:
     with pytest.raises(ReadError, match=r"'born' .* has 2 different texts") as caught:
         read(text, date_formats={"born": "%m/%d/%Y"})
     assert "secret" not in str(caught.value)
+    for text, format in (("1.2.80", "%d.%m.%Y"), ("1.2.1980", "%d.%m.%y"), ("2024131", "%Y%m%d")):
+        with pytest.raises(ReadError, match="no date in the format"):
+            read(f"a;b\n{text};x\n", date_formats={"a": format})
     with pytest.raises(ReadError, match="no column 'burn'"):
-        read(text, date_formats={"burn": "%m/%d/%Y"})
+        read("name;born\nAnn;x\n", date_formats={"burn": "%m/%d/%Y"})
 
 
 @pytest.mark.parametrize("format", ["", "%d.%m", "dd.mm.yyyy", "%d.%m.%Y %Z", "%d.%d.%m.%Y", "%x"])

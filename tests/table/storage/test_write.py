@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 import os
 import zipfile
@@ -13,13 +14,14 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from shoal.errors import InputError, ReleaseError
 from shoal.table.columns import _column
 from shoal.table.columns._column import Column, scrubbed_column
-from shoal.table.storage._formats import FORMATS
+from shoal.table.storage._formats import FORMATS, Dialect
+from shoal.table.storage._formulas import Formulas
 from shoal.table.storage._read import read_frame
 from shoal.table.storage._write import schema_of, write_columns, write_frame
 
@@ -99,6 +101,41 @@ def test_what_was_written_comes_back(tmp_path: Path, format: str, frame: pl.Data
     if format == "xlsx":
         assume(not frame.select(pl.all_horizontal(pl.all().is_null()).any()).item())
     assert same(read_back(frame, tmp_path, format), frame)
+
+
+dialects = st.builds(
+    Dialect,
+    st.sampled_from([";", "\t", "|"]),
+    st.sampled_from([".", ","]),
+    st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "cp1252", "iso8859-15"]),
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(frame=frames(), dialect=dialects, formulas=st.sampled_from(["neutralise", "keep"]))
+@example(
+    pl.DataFrame({"ï»¿": ["\ufeff", "€"], "x": [1.5, None]}), Dialect(";", ",", "cp1252"), "keep"
+)
+def test_what_was_written_in_a_dialect_comes_back_or_is_refused(
+    tmp_path: Path, frame: pl.DataFrame, dialect: Dialect, formulas: Formulas
+) -> None:
+    path = tmp_path / "data.csv"
+    path.unlink(missing_ok=True)
+    cells = [*frame.columns, *(text for s in frame if s.dtype == pl.String for text in s)]
+    try:
+        "".join(text or "" for text in cells).encode(dialect.encoding)
+    except UnicodeEncodeError:
+        with pytest.raises(InputError, match="characters that"):
+            write_frame(frame, path, format="csv", formulas=formulas, dialect=dialect)
+        assert not path.exists()
+        return
+    write_frame(frame, path, format="csv", formulas=formulas, dialect=dialect)
+    told = dataclasses.asdict(dialect)
+    schema = schema_of(frame.schema)
+    assert same(read_frame(path, schema=schema, formulas=formulas, **told), frame)
+    first = path.read_bytes()
+    write_frame(frame, path, format="csv", formulas=formulas, dialect=dialect)
+    assert path.read_bytes() == first
 
 
 def test_missing_and_empty_differ_in_text(tmp_path: Path) -> None:

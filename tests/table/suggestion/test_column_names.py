@@ -110,6 +110,14 @@ def test_weights():
     assert hints_of("sampling_weight").weight == "sure"
     assert hints_of("weight").weight == "maybe"
     assert hints_of("height").weight is None
+    for name in ("Hochrechnungsfaktor", "Gewichtungsfaktor", "hochrechnungsfaktor_2024"):
+        assert hints_of(name).weight == "sure", name
+
+
+def test_money_is_a_secret_and_no_trait():
+    for name in ("Kosten €", "cost_eur", "income", "Einkommen", "Behandlungskosten"):
+        hints = hints_of(name)
+        assert (hints.sensitive, hints.quasi) == ("income and wealth", None), name
 
 
 def test_row_numbers_that_a_frame_left_behind():

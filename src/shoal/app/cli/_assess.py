@@ -133,7 +133,7 @@ def assess(
     options = measure_options(option)
     declared = Declared(plan, quasi, sensitive, identifiers, target, unit, household)
     settings = EngineSettings(memory_limit=memory_limit)
-    chosen, why = reading.engine_for(data, engine, settings)
+    chosen, why = reading.engine_for(data, engine, settings, declared.reading)
     if k_curve and (original or chosen != "memory" or is_in_parts(data) or Path(data).is_dir()):
         raise InputError(
             "--k-curve tries a plan on a table before masking, in memory; leave --original out, "
@@ -221,12 +221,14 @@ def read_tables(
     same_order: bool,
 ) -> tuple[Table, Table | None]:
     """The table and its original, each read by itself."""
-    loaded = reading.read(data, original, *others)
+    loaded = reading.read(
+        data, original, *others, known=declared.reading if original is None else None
+    )
     if original is None:
         if same_order:
             raise InputError("--same-order is about two tables; give the other one as --original.")
         return loaded.with_roles(declared.roles(loaded.columns)), None
-    before = reading.read_other(original)
+    before = reading.read_other(original, known=declared.reading)
     before = before.with_roles(declared.roles(before.columns))
     if same_order and len(loaded) != len(before):
         raise InputError(
@@ -241,9 +243,10 @@ def read_released(
     reading: Reading, folder: str, original: str | None, declared: Declared
 ) -> tuple[Table, Table | None]:
     """The table of a release and its original, paired where the private half is there."""
-    from shoal.workflow import read_release
+    from shoal.workflow import read_release, recorded_reading
 
-    given = None if original is None else reading.read_other(original)
+    known = recorded_reading(folder)
+    given = None if original is None else reading.read_other(original, known=known)
     masked, before = read_release(folder, original=given)
     if before is None:
         return masked.with_roles(declared.over(masked.roles, masked), released=True), None

@@ -59,16 +59,17 @@ def init(
         write_whole(out, plan.text)
     if as_json:
         facts = {"plan": out, "roles": plan.roles.to_dict(), "k": plan.k, "require": plan.required}
+        facts |= {"read": {} if loaded.manner is None else loaded.manner.options.to_dict()}
         found = plan.hierarchies
         ui.print_json(facts | {"hierarchies": found.in_plan, "files": found.written})
         return
     _show(plan, out)
     for note in suggestion.notes:
-        if "unit" in note:
+        if "unit" in note or "--missing-value" in note:
             ui.say(note, style="yellow")
     _show_hierarchies(plan.hierarchies)
     ui.heading("Next: check the roles in the plan, then")
-    source, words = shlex.quote(str(out)), shown_source(data, reading)
+    source, words = shlex.quote(str(out)), shown_source(data, reading, kept=True)
     ui.command_line("shoal protect", *words, "--plan", source, "--dry-run")
     ui.command_line("shoal protect", *words, "--plan", source, "--out release")
 

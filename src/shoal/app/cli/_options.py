@@ -18,7 +18,7 @@ import typer
 from shoal.errors import InputError, PlanError, ReadError, RolesError
 
 if TYPE_CHECKING:
-    from shoal.table import Roles, Table
+    from shoal.table import ReadOptions, Roles, Table
     from shoal.workflow import EngineSettings
 
 _SECTION = re.compile(r"^(\S.*)\n-{3,}\n", re.MULTILINE)
@@ -140,9 +140,16 @@ class Reading:
     delimiter CHAR: The character between fields.
     encoding NAME: The encoding of the text, such as cp1252.
     decimal CHAR: The decimal mark: a point or a comma.
-    missing_value TEXT: What stands for a missing value; may be given several times.
+    thousands CHAR: The mark between thousands, such as a point or an apostrophe.
+    missing_value TEXT: What stands for a missing value beside an empty field, NA, NaN and NULL;
+        may be given several times.
+    only_missing_value TEXT: What stands for a missing value instead of these; may be given several
+        times.
+    date_format FORMAT: How dates are written, such as '%d/%m/%Y', in all columns that fit, or in
+        one, as 'birth_date=%d/%m/%Y'; may be given several times.
     sheet SHEET: The sheet of a workbook: its name or number.
     header: The first line holds names, whatever they look like.
+    skip_lines N: So many lines stand above the names.
     """
 
     query: str | None = None
@@ -150,27 +157,38 @@ class Reading:
     delimiter: str | None = None
     encoding: str | None = None
     decimal: str | None = None
+    thousands: str | None = None
     missing_value: Names = None
+    only_missing_value: Names = None
+    date_format: Names = None
     sheet: str | None = None
     header: bool = False
+    skip_lines: int | None = None
 
-    def read(self, source: str, *others: str | None) -> Table:
-        """The table behind DATA; an option that only fits one of the others is left to that."""
-        from shoal.table import read
+    def read(self, source: str, *others: str | None, known: ReadOptions | None = None) -> Table:
+        """The table behind DATA; an option that only fits one of the others is left to that.
 
+        What is not given is read as is known from a plan or a release.
+        """
         elsewhere = {name for other in others if other is not None for name in _fitting(other)}
         left = elsewhere - set(_fitting(source)) if self.input_format is None else set()
-        return read(source, **{n: v for n, v in self._given().items() if n not in left})
+        given = {name: value for name, value in self._given().items() if name not in left}
+        return _read(source, given, known)
 
-    def read_other(self, source: str) -> Table:
+    def read_other(self, source: str, *, known: ReadOptions | None = None) -> Table:
         """A further table of the call, with the options that fit it."""
-        from shoal.table import read
-
         names = _fitting(source)
-        return read(source, **{n: v for n, v in self._given().items() if n in names})
+        given = {name: value for name, value in self._given().items() if name in names}
+        return _read(source, given, known)
 
-    def engine_for(self, source: str, engine: str, settings: EngineSettings) -> tuple[str, str]:
-        """The engine for DATA, and why."""
+    def engine_for(
+        self,
+        source: str,
+        engine: str,
+        settings: EngineSettings,
+        known: ReadOptions | None = None,
+    ) -> tuple[str, str]:
+        """The engine for DATA, and why; not one that reads in another way than is known."""
         from shoal.engines import chosen_engine
 
         chosen, why = chosen_engine(source, engine, settings)
@@ -191,6 +209,9 @@ class Reading:
                 f"The engine '{chosen}' finds out by itself how to read; leave out {given[0]}, or "
                 "give --engine memory."
             )
+        from shoal.engines import refuse_reading
+
+        refuse_reading(source, known, chosen)
         return chosen, why
 
     def engine_source(self, source: str) -> Any:
@@ -199,12 +220,12 @@ class Reading:
 
         return DatabaseTable(source, self.query) if is_duckdb_file(source) else source
 
-    def output_format(self, source: str) -> str:
+    def output_format(self, source: str, known: ReadOptions | None) -> str:
         """The format of a release: that of the data, Parquet for a database."""
         from shoal.table import FORMATS
         from shoal.table.storage._formats import ALIASES
 
-        named = self.input_format or kind_of_source(source) or ""
+        named = self.input_format or kind_of_source(source) or (known and known.format) or ""
         named = ALIASES.get(named, named)
         return named if named in FORMATS else "parquet"
 
@@ -216,9 +237,13 @@ class Reading:
             "delimiter": {"tab": "\t", "\\t": "\t"}.get(self.delimiter or "", self.delimiter),
             "encoding": self.encoding,
             "decimal": self.decimal,
+            "thousands": self.thousands,
             "missing_values": self.missing_value or None,
+            "only_missing_values": self.only_missing_value or None,
+            "date_formats": dict(map(_named_format, self.date_format or ())) or None,
             "sheet": int(sheet) if sheet is not None and sheet.isdecimal() else sheet,
             "header": self.header or None,
+            "skip_lines": self.skip_lines,
         }
         return {name: value for name, value in given.items() if value is not None}
 
@@ -229,17 +254,38 @@ class Reading:
             value, name = getattr(self, spec.name), f"--{spec.name.replace('_', '-')}"
             if value is True:
                 words.append(name)
-                continue
-            for one in value if isinstance(value, list) else [value] if value else []:
-                words += [name, shlex.quote(one)]
+            elif value is not None and value is not False:
+                for one in value if isinstance(value, list) else [value]:
+                    words += [name, shlex.quote(str(one))]
         return words
+
+
+def _read(source: str, given: dict[str, Any], known: ReadOptions | None) -> Table:
+    """A table, and on stderr what was found out about it."""
+    from shoal.app.cli.output import ui
+    from shoal.table import ReadOptions, read
+
+    if known is not None and not is_database(source):
+        said = ReadOptions.from_dict(given)
+        base = known.for_file(source) if said.format is None else known.fitting(said.format)
+        given = said.over(base).without(["columns"]).to_dict()
+    table = read(source, **given)
+    for note in () if table.manner is None else table.manner.notes:
+        ui.note(f"Note: {ui.printable(note)}")
+    return table
+
+
+def _named_format(text: str) -> tuple[str, str]:
+    """A column and the format of its dates; a format alone is for every column that fits."""
+    name, _, format = text.rpartition("=")
+    return name or "*", format
 
 
 def _fitting(source: str) -> tuple[str, ...]:
     """The options that the kind of a source allows."""
-    text = ("delimiter", "encoding", "decimal", "missing_values", "header")
-    fitting = {"database": ("query",), "csv": text, "tsv": text, "xlsx": ("sheet", "header")}
-    return fitting.get(kind_of_source(source) or "", ())
+    from shoal.table.storage._reading import OPTIONS_OF
+
+    return {"database": ("query",), **OPTIONS_OF}.get(kind_of_source(source) or "", ())
 
 
 def is_database(source: str) -> bool:
@@ -259,10 +305,14 @@ def kind_of_source(source: str) -> str | None:
         return None
 
 
-def shown_source(data: str, reading: Reading) -> list[str]:
-    """DATA and the options of reading as words of a command; a password is left out."""
+def shown_source(data: str, reading: Reading, *, kept: bool = False) -> list[str]:
+    """DATA and the options of reading as words of a command; a password is left out.
+
+    A plan or a release has ``kept`` how a file is read, but not the query of a database.
+    """
     secret = re.match(r"[^/]+://[^/@]*:[^/@]*@", data) is not None
-    return ["DATA" if secret else shlex.quote(data), *reading.words()]
+    shown = Reading(query=reading.query) if kept else reading
+    return ["DATA" if secret else shlex.quote(data), *shown.words()]
 
 
 def split_names(given: Sequence[str] | None, columns: Iterable[str]) -> list[str]:
@@ -320,6 +370,13 @@ class Declared:
     @property
     def _names_some(self) -> bool:
         return any((self.quasi, self.sensitive, self.identifiers, self.unit, self.household))
+
+    @property
+    def reading(self) -> ReadOptions | None:
+        """How the plan says that the data is read."""
+        from shoal.workflow import Plan
+
+        return None if self.plan is None else Plan.load(self.plan).read
 
     def _of_plan(self, plan: Path) -> Roles:
         from shoal.workflow import Plan

@@ -20,6 +20,7 @@ from shoal.app.cli._options import (
     shown_source,
 )
 from shoal.app.cli.output import ui
+from shoal.app.cli.output._errors import kept_warnings
 from shoal.app.cli.output._progress import Working
 from shoal.app.cli.output._show_assessment import NOT_BY_CROWDS
 from shoal.errors import InputError
@@ -53,6 +54,9 @@ def protect(
         str | None, typer.Option(show_default="that of DATA; parquet for a database")
     ] = None,
     formulas: Literal["neutralise", "keep"] = "neutralise",
+    out_delimiter: str | None = None,
+    out_decimal: str | None = None,
+    out_encoding: str | None = None,
     force: Force = False,
     engine: Engine = "auto",
     show_all: ShowAll = False,
@@ -70,6 +74,9 @@ def protect(
     format FORMAT: The format of the released data: csv, tsv, parquet, arrow or xlsx.
     formulas: In csv and tsv: put an apostrophe before texts and column names that a spreadsheet
         would run as formulas, or keep them as they are.
+    out_delimiter CHAR: In csv and tsv: the character between fields; that of DATA if not given.
+    out_decimal CHAR: In csv and tsv: the decimal mark; that of DATA if not given.
+    out_encoding NAME: In csv and tsv: the encoding, such as utf-8-sig; that of DATA if not given.
     engine: Where the plan runs: in memory (or local), or on duckdb or spark, which write the
         release in parts. With auto the size of DATA decides.
     """
@@ -78,7 +85,7 @@ def protect(
     from shoal.workflow import Plan, protect
 
     loaded = Plan.load(plan)
-    chosen, why = reading.engine_for(data, engine, loaded.engine)
+    chosen, why = reading.engine_for(data, engine, loaded.engine, loaded.read)
     if dry_run:
         _try(reading, data, loaded, chosen, show_all=show_all, as_json=as_json)
         return
@@ -86,14 +93,16 @@ def protect(
         raise InputError(
             "A release needs a folder; give --out DIR, or --dry-run to see what the plan does."
         )
-    written = check_format(format) if format else reading.output_format(data)
+    written = check_format(format) if format else reading.output_format(data, loaded.read)
     check_place(out, force=force)
     if chosen != "memory" and not as_json:
         ui.note(f"Engine: {chosen}, since {why}.")
     release: Release
-    with Working("Reading the data") as working:
+    dialect = {"delimiter": out_delimiter, "decimal": out_decimal, "encoding": out_encoding}
+    with kept_warnings() as told, Working("Reading the data") as working:
         if chosen == "memory":
-            release = protect(reading.read(data), loaded, progress=working.if_watched)
+            table = reading.read(data, known=loaded.read)
+            release = protect(table, loaded, progress=working.if_watched)
         else:
             from shoal.engines import protect_source
 
@@ -111,18 +120,20 @@ def protect(
             format=written,
             force=force,
             formulas=formulas,
+            **dialect,
             source=None if is_database(data) else data,
             progress=working.if_watched if chosen == "memory" else working.part(0.85, 1.0),
         )
     if as_json:
-        ui.print_json(release_facts(release, folder) | {"engine": {"name": chosen, "why": why}})
+        facts = {"warnings": told, "engine": {"name": chosen, "why": why}}
+        ui.print_json(release_facts(release, folder) | facts)
         return
     show_release(release, show_all=show_all)
     _show_place(release, out)
     if written in DELIMITER_OF:
         _show_formulas(release.masked, formulas)
     ui.heading("Next: check the release again, from its files")
-    against = ("--original", *shown_source(data, reading))
+    against = ("--original", *shown_source(data, reading, kept=True))
     ui.command_line("shoal verify", shlex.quote(str(out)), *against)
     if chosen == "memory":
         ui.note(f"Engine: memory, since {why}.")

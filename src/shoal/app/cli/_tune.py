@@ -81,8 +81,9 @@ def tune(
     if out.exists():
         check_new(out / "plan.toml", force=force)
     with resumable(), Working("Reading the data") as working:
-        loaded = reading.read(data)
-        roles = Declared(plan, target=target).roles(loaded.columns)
+        declared = Declared(plan, target=target)
+        loaded = reading.read(data, known=declared.reading)
+        roles = declared.roles(loaded.columns)
         found = tune(
             loaded.with_roles(roles),
             max_risk=max_risk,

@@ -52,7 +52,7 @@ def verify(
     memory_limit SIZE: What the run is to hold in memory, as 2GB; DuckDB gets a quarter of it.
     """
     from shoal.engines import is_in_parts, verify, verifying_engine
-    from shoal.workflow import EngineSettings
+    from shoal.workflow import EngineSettings, recorded_reading
 
     in_parts = is_in_parts(folder)
     if in_parts and original is not None and reading.words():
@@ -61,7 +61,9 @@ def verify(
             f"how; leave out {reading.words()[0]}."
         )
     with Working("Reading the release") as working:
-        before = None if original is None or in_parts else reading.read(original)
+        before = None
+        if original is not None and not in_parts:
+            before = reading.read(original, known=recorded_reading(folder))
         working("Checking the release", 0.2)
         source = None if original is None or is_database(original) else original
         found = verify(

@@ -31,10 +31,6 @@ from shoal.table import (
     suggest_roles,
 )
 
-#: What may be said about how a source is read, by the name in ``[source]`` of studio.toml.
-READING: Final = (
-    "format", "delimiter", "encoding", "decimal", "missing_values", "sheet", "header"
-)  # fmt: skip
 _MOST_TABLES: Final = 8
 #: A page waits so long for a table that is being read, and shows that it waits after that.
 PATIENCE: Final = 0.8
@@ -117,16 +113,8 @@ class Dataset:
 
     @property
     def options(self) -> dict[str, Any]:
-        """How the source is read, where the project says so."""
-        said = self._said
-        given = {name: said[name] for name in READING if name in said}
-        for name, value in given.items():
-            parts = value if isinstance(value, list) else [value]
-            kind = bool if name == "header" else str
-            listed = isinstance(value, list) == (name == "missing_values")
-            if not listed or not all(isinstance(part, kind) for part in parts):
-                raise ReadError(f"'{name}' under [source] of studio.toml is not what it can be.")
-        return given
+        """How the source is read, where the plan says so under ``[read]``."""
+        return self._project.reading.without(["columns"]).to_dict()
 
     def allowed(self, named: str) -> Path:
         """A path that was typed, if it lies below a folder that the studio was started with.

@@ -1,11 +1,11 @@
 """A project: the folder that is the state of the studio, and the versions of its plan.
 
 ``plan.toml`` is the plan that the command line runs. ``studio.toml`` has what a plan does not say:
-where the table is and how it is read, the reasons for roles, who a release is for. Every change of
-either is a version in ``history/``. A version is on disk before the files are replaced, and
-``history/head`` says from which version to which they go meanwhile: a kill at any moment loses at
-most the click that was under way, and no change is done by half. A file that was edited elsewhere
-becomes a version when it is next looked at.
+where the table is, the reasons for roles, who a release is for. Every change of either is a version
+in ``history/``. A version is on disk before the files are replaced, and ``history/head`` says from
+which version to which they go meanwhile: a kill at any moment loses at most the click that was
+under way, and no change is done by half. A file that was edited elsewhere becomes a version when it
+is next looked at.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,6 +27,7 @@ from tomlkit import TOMLDocument
 from tomlkit.exceptions import ParseError
 
 from shoal.errors import InputError, PlanError, ShoalError
+from shoal.table import ReadOptions
 from shoal.workflow import Plan
 from shoal.workflow.release._folder import complete_files
 
@@ -187,6 +189,11 @@ class Project:
         if self._settings is None or self._settings[0] != text:
             self._settings = text, parsed_toml(text, STUDIO).unwrap()
         return self._settings[1]
+
+    @property
+    def reading(self) -> ReadOptions:
+        """How the plan has its table read; as is found out where the plan is no TOML."""
+        return _reading_of(self.version.plan)
 
     @property
     def notes(self) -> str:
@@ -368,6 +375,15 @@ class Project:
         ends = [self._versions[number] for number in (old, new) if number in self._versions]
         plan, studio = self._texts_if_any()
         return plan in {end.plan for end in ends} and studio in {end.studio for end in ends}
+
+
+@lru_cache(8)
+def _reading_of(text: str) -> ReadOptions:
+    try:
+        said = parsed_toml(text, PLAN).unwrap().get("read")
+    except PlanError:
+        return ReadOptions()
+    return ReadOptions.from_dict(said) if isinstance(said, dict) else ReadOptions()
 
 
 def parsed_toml(text: str, name: str) -> TOMLDocument:

@@ -444,11 +444,18 @@ def _plan_of(one: Tried, judge: Judge, given: Plan | None) -> Plan:
     for step in steps:
         if step.is_random:
             step.set_params(random_state=None)  # who knows the seed undoes the release
-    require = [] if given is None else list(given.require)
+    given = Plan() if given is None else given
+    require = list(given.require)
     if judge.goal.max_risk is not None:
         bound = Limit(judge.risk[0], at_most=judge.goal.max_risk, options=judge.risk[1])
         require = [*(r for r in require if getattr(r, "key", None) != bound.key), bound]
-    return Plan(steps, require=require, roles=judge.people.roles)
+    return Plan(
+        steps,
+        require=require,
+        roles=judge.people.roles,
+        unlisted=given.unlisted,
+        read=given.read,
+    )
 
 
 def _check(table: Table, risk: str, utility: str) -> None:

@@ -22,6 +22,7 @@ from shoal.table.hierarchy._listed import listed, ordered_rows
 from shoal.table.hierarchy._rule import Rule, Rung, Suppression, calendar, prefixes
 from shoal.table.storage._types import as_text
 from shoal.table.suggestion._column_names import known_scales, words_of
+from shoal.table.suggestion._patterns import written_as_date
 
 if TYPE_CHECKING:
     from shoal.table._table import Table
@@ -67,6 +68,8 @@ def _fitting(values: pl.Series, records: Integers) -> Rule:
     if kind in ("date", "datetime", "time"):
         return _date_rule(values)
     postcode = not _POSTCODE_WORDS.isdisjoint(words_of(values.name))
+    if kind == "text" and written_as_date(values):
+        return Suppression()  # the beginning of a date that was not read as one says nothing
     if kind == "text":
         return _text_rule(values, records, code=postcode or _is_code(values))
     if kind == "integer" and postcode and values[0] >= 0:

@@ -204,8 +204,8 @@ class Dates(Rule):
             return [_clock_rung(values, unit) for unit in self.units]
         if kind not in ("date", "datetime"):
             raise InputError(
-                f"Column '{values.name}' is {kind}, not a date; read its dates as dates, or take "
-                "another hierarchy."
+                f"Column '{values.name}' is {kind}, not a date; read its dates as dates "
+                "(date_formats=, --date-format), or take another hierarchy."
             )
         moments = moments_of(values)
         return [_rung(moments, unit) for unit in self.units]

@@ -189,10 +189,9 @@ def _notes(
             "are wrong, name its encoding (--encoding)."
         )
     if file.skipped and options.skip_lines is None:
-        lines = f"{file.skipped} lines" if file.skipped > 1 else "line"
         yield (
-            f"The first {lines} of the file stand{'s' * (file.skipped == 1)} above the names of "
-            "the columns and was left out; --skip-lines says how many do."
+            f"Lines above the names of the columns were left out: {file.skipped}; --skip-lines "
+            "says how many there are."
         )
     if dropped:
         yield (
@@ -213,7 +212,11 @@ def _without_empty(texts: pl.Series) -> pl.Series:
 
 
 def recorded_columns(
-    file: TextFile, fields: Sequence[Fields], dtypes: Mapping[str, pl.DataType], formulas: Formulas
+    file: TextFile,
+    fields: Sequence[Fields],
+    dtypes: Mapping[str, pl.DataType],
+    formulas: Formulas,
+    decimal: str = ".",
 ) -> list[Column]:
     """The columns of a file that :func:`write_frame` wrote, in the types that were recorded."""
     called = f"'{file.path}'"
@@ -229,6 +232,9 @@ def recorded_columns(
         dtype, texts = dtypes[name], column.texts
         if marked and dtype == pl.String:
             texts = restored(texts)
+        if decimal == "," and (dtype.is_float() or dtype.is_decimal()):
+            # a point would be another spelling of the same number
+            texts = texts.str.replace_many([",", "."], [".", ","])
         values = in_recorded_type(texts.alias(name), dtype, called)
         columns.append(column_of(name, values, column.labels))
     return columns

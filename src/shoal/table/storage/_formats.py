@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +20,15 @@ FORMATS: Final[dict[str, tuple[str, ...]]] = {
 
 #: The formats that are text in lines, and what stands between their fields.
 DELIMITER_OF: Final[dict[str, str]] = {"csv": ",", "tsv": "\t"}
+
+#: What may stand between the fields of a text that is written.
+DELIMITERS: Final = (",", ";", "\t", "|")
+
+#: The encodings that text is written in.
+ENCODINGS: Final = (
+    *("utf-8", "utf-8-sig", "utf-16", "cp1250", "cp1251", "cp1252", "cp1253", "cp1254", "cp1257"),
+    *("iso8859-1", "iso8859-2", "iso8859-15"),
+)
 
 #: Endings of compressed text files; what comes before them tells the format.
 COMPRESSIONS: Final[dict[str, str]] = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
@@ -50,3 +60,26 @@ def check_format(name: str) -> str:
     if known not in FORMATS:
         raise InputError(f"There is no format '{name}'. {did_you_mean(name, FORMATS)}")
     return known
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How text is written: between fields, in numbers, and in which encoding."""
+
+    delimiter: str = ","
+    decimal: str = "."
+    encoding: str = "utf-8"
+
+    def __post_init__(self) -> None:
+        for name, known in (("delimiter", DELIMITERS), ("encoding", ENCODINGS)):
+            if getattr(self, name) not in known:
+                raise InputError(
+                    f"A release cannot be written with the {name} {getattr(self, name)!r}; known "
+                    f"are {quoted(map(repr, known), limit=20)}."
+                )
+        if self.decimal not in (".", ",") or self.decimal == self.delimiter:
+            raise InputError(
+                f"A release cannot be written with the decimal mark {self.decimal!r} and with "
+                f"{self.delimiter!r} between fields; take '.' or ',', and something else between "
+                "fields."
+            )

@@ -37,7 +37,7 @@ def check_names(names: Sequence[str | None], called: str) -> None:
         raise ReadError(
             f"{called} has no name for column number {', '.join(empty[:12])} of {len(names)} "
             "(an index that was written along, or a title above the names, perhaps); name every "
-            "column, leave it out, or skip lines above the names with skip_lines= (--skip-lines)."
+            "column, leave it out, or skip lines above the names with skip_lines=."
         )
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:

@@ -170,8 +170,8 @@ def _written_file(path: Path, format: str, options: dict[str, Any]) -> pl.DataFr
     if format in DELIMITER_OF:
         delimiter = options.get("delimiter", DELIMITER_OF[format])
         file = TextFile.open(path, options.get("encoding", "utf-8"), delimiter)
-        formulas = options.get("formulas", "keep")
-        return recorded_columns(file, file.fields(), dtypes, formulas)
+        formulas, decimal = options.get("formulas", "keep"), options.get("decimal", ".")
+        return recorded_columns(file, file.fields(), dtypes, formulas, decimal)
     if format == "xlsx":
         fields = [Fields(column) for column in read_written_sheet(path)]
     else:

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from shoal.errors import ReadError, did_you_mean, quoted
-from shoal.table.storage._formats import ALIASES, FORMATS, check_format
+from shoal.table.storage._formats import (
+    ALIASES,
+    DELIMITER_OF,
+    DELIMITERS,
+    ENCODINGS,
+    FORMATS,
+    Dialect,
+    check_format,
+    format_of,
+)
 from shoal.table.storage.inference._dates import EVERY_COLUMN, check_date_format
 from shoal.table.storage.inference._missing import DEFAULT_MISSING
 from shoal.table.storage.inference._numbers import DECIMALS, THOUSANDS
@@ -138,8 +148,18 @@ class ReadOptions:
         formats = {**(other.date_formats or {}), **(self.date_formats or {})}
         return ReadOptions(**{**said, **({"date_formats": formats} if formats else {})})
 
+    def for_file(self, source: str | os.PathLike[str]) -> ReadOptions:
+        """As far as it can be said of a file; a plan may be run on a copy in another format."""
+        try:
+            told: str | None = format_of(source)
+        except ReadError:
+            told = self.format
+        if {told, self.format} <= {*DELIMITER_OF}:
+            told = self.format  # a file of either name may be of the other kind
+        return self if told is None else self.fitting(told)
+
     def fitting(self, format: str) -> ReadOptions:
-        """As far as it can be said of a format; a plan may be run on a copy in another one."""
+        """As far as it can be said of a format."""
         known = (*OPTIONS_OF.get(format, ()), "columns")
         said = {name: value for name, value in self.to_dict().items() if name in known}
         return ReadOptions(format=format, **said)
@@ -216,3 +236,16 @@ class Manner:
     marked: bool = False
     sheets: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+    def dialect(self, format: str) -> Dialect:
+        """How a text file is written like the source, as far as it can be."""
+        said, usual = self.options, Dialect(DELIMITER_OF[format])
+        if said.format not in DELIMITER_OF:
+            return usual
+        alike = said.format == format and said.delimiter in DELIMITERS
+        delimiter = str(said.delimiter) if alike else usual.delimiter
+        decimal = "," if said.decimal == "," and delimiter != "," else "."
+        encoding = "utf-8" if said.encoding == "ascii" else str(said.encoding)
+        if encoding not in ENCODINGS or (encoding == "utf-8" and self.marked):
+            encoding = "utf-8-sig"
+        return Dialect(delimiter, decimal, encoding)

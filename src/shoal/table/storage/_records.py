@@ -20,10 +20,9 @@ import numpy.typing as npt
 
 from shoal.errors import ReadError
 from shoal.kernels.arrays import Flags, Integers
+from shoal.table.storage._formats import DELIMITERS
 from shoal.table.storage._header import title_rows
 from shoal.table.storage._text import Text
-
-DELIMITERS: Final = (",", ";", "\t", "|")
 
 _CHUNK: Final = 1 << 20  # stays in the cache while it is looked at in several ways
 _SAMPLE: Final = 1 << 16
@@ -264,7 +263,7 @@ class _Scan:
                 f"Line {line} of '{self._text.called}' has {fields} field{'s' * (fields > 1)} "
                 f"where the header has {width}, counted with the delimiter "
                 f"{self._delimiter.decode()!r}; mend the line, give another delimiter=, or say how "
-                "many lines stand above the names with skip_lines= (--skip-lines)."
+                "many lines stand above the names with skip_lines=."
             )
         return ends
 

@@ -47,9 +47,9 @@ def check_table_size(path: Path, rows: int, columns: int) -> None:
     _refuse_beyond_memory(path, _COPIES * held + _ROW * rows)
 
 
-def check_file_size(path: Path) -> None:
-    """ReadError where a file is larger than the memory that is free."""
-    _refuse_beyond_memory(path, path.stat().st_size)
+def check_file_size(path: Path, copies: int = 1) -> None:
+    """ReadError where a file, or several copies of it, is larger than the memory that is free."""
+    _refuse_beyond_memory(path, copies * path.stat().st_size)
 
 
 def _refuse_beyond_memory(path: Path, needed: int) -> None:

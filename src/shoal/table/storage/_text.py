@@ -109,11 +109,11 @@ def load_text(path: Path, encoding: str | None) -> Text:
 #: What Windows writes in Western Europe and America.
 WESTERN: Final = "cp1252"
 _ANY_LETTER: Final = rb"[A-Za-z\xc0-\xd6\xd8-\xf6\xf8-\xff]"
-# of cp1252: no letter, yet between two; a capital or a dash before a small letter, within a word
+# of cp1252: what does not follow a letter, or not within a word, or not before a small letter there
 _NO_LETTER: Final = re.compile(
     _ANY_LETTER
-    + rb"(?:[\x81\x82\x84-\x89\x8b\x8d\x8f\x90\x93-\x95\x98\x99\x9b\x9d\xa1-\xa9\xab\xac\xae-\xb3"
-    + rb"\xb5\xb6\xb8\xb9\xbb-\xbf]"
+    + rb"(?:[\x81\x82\x84\x86-\x89\x8b\x8d\x8f\x90\x9d]"
+    + rb"|[\x85\x93-\x95\x98\x99\x9b\xa1-\xa9\xab\xac\xae-\xb3\xb5\xb6\xb8\xb9\xbb-\xbf]"
     + _ANY_LETTER
     + rb"|[\x8a\x8e\x96\x97\x9f][a-z])"
 )

@@ -58,8 +58,8 @@ def read_excel(path: Path, options: ReadOptions) -> tuple[pl.DataFrame, Manner]:
             titles = title_rows(_first_rows(workbook, position))
             if titles:
                 notes.append(
-                    f"The first {titles} rows of the sheet stand above the names of the columns "
-                    "and were left out; --skip-lines says how many do."
+                    f"Rows above the names of the columns were left out: {titles}; --skip-lines "
+                    "says how many there are."
                 )
         names, body = _header_and_body(workbook, position, titles=titles)
     if not names:
@@ -180,7 +180,7 @@ def _sheet_of_table(path: Path, workbook: Any, notes: list[str]) -> int:
     if tables and tables[0] > 0 and len(tables) > 1:
         raise ReadError(
             f"The first sheet of '{path}' does not look like a table, and several others do: "
-            f"{quoted(names[position] for position in tables)}; name one with sheet= (--sheet)."
+            f"{quoted(names[position] for position in tables)}; name one with sheet=."
         )
     chosen = tables[0] if tables else 0
     others = [name for name in names if name != names[chosen]]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 import os
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,12 +13,11 @@ from typing import Any, BinaryIO, Final
 import numpy as np
 import polars as pl
 
-from shoal.errors import InputError, ReleaseError
+from shoal.errors import InputError, ReleaseError, quoted
 from shoal.table.columns._column import Column, scrubbed_column
 from shoal.table.columns._encode import Codes, decode
-from shoal.table.storage._formats import DELIMITER_OF, check_format
+from shoal.table.storage._formats import DELIMITER_OF, DELIMITERS, Dialect, check_format
 from shoal.table.storage._formulas import Formulas, neutralised
-from shoal.table.storage._records import DELIMITERS
 from shoal.table.storage._types import as_text, schema_of
 from shoal.table.storage._workbook import check_fits, write_excel
 
@@ -33,7 +34,12 @@ _SPECIAL: Final = (*DELIMITERS, '"', "\r", "\n", "\ufeff")
 
 
 def write_frame(
-    frame: pl.DataFrame, path: str | os.PathLike[str], *, format: str, formulas: Formulas = "keep"
+    frame: pl.DataFrame,
+    path: str | os.PathLike[str],
+    *,
+    format: str,
+    formulas: Formulas = "keep",
+    dialect: Dialect | None = None,
 ) -> None:
     """Write a frame so that :func:`read_frame` with its :func:`schema_of` gives it back.
 
@@ -44,7 +50,7 @@ def write_frame(
     categories = (pl.Categorical, pl.Enum)
     plain = (s.cast(pl.String) if s.dtype in categories else s for s in frame)
     columns = [Column(series) for series in plain]
-    write_columns(columns, path, format=format, formulas=formulas)
+    write_columns(columns, path, format=format, formulas=formulas, dialect=dialect)
 
 
 def write_columns(
@@ -53,19 +59,25 @@ def write_columns(
     *,
     format: str,
     formulas: Formulas = "keep",
+    dialect: Dialect | None = None,
 ) -> None:
-    """The same of columns: what is done with texts is done once for each that is different."""
+    """The same of columns: what is done with texts is done once for each that is different.
+
+    A dialect is for text; it says how fields and numbers are written, and in which encoding.
+    """
     format = check_format(format)
     schema_of({column.name: column.dtype for column in columns})
     if format == "xlsx":
         check_fits(_frame(columns))
     if format in DELIMITER_OF:
+        dialect = dialect or Dialect(DELIMITER_OF[format])
         _refuse_null_characters(columns)
+        _refuse_unwritable(columns, dialect.encoding)
     path = Path(path)
     try:
         with path.open("wb") as file:
-            if format in DELIMITER_OF:
-                _write_text(columns, file, DELIMITER_OF[format], formulas)
+            if dialect is not None and format in DELIMITER_OF:
+                _write_text(columns, file, dialect, formulas)
             elif format == "xlsx":
                 write_excel(_frame(columns), file)
             else:
@@ -81,14 +93,50 @@ def _frame(columns: Sequence[Column]) -> pl.DataFrame:
     return pl.DataFrame([column.series for column in columns])
 
 
-def _refuse_null_characters(columns: Sequence[Column]) -> None:
-    """A text file with NUL in it is taken for something else by every reader, ours included."""
-    texts = {
+def _texts(columns: Sequence[Column]) -> dict[str, pl.Series]:
+    """The texts of the text columns, each once where they are coded."""
+    return {
         # without its name: polars reads one such as ^a$ as a pattern
         column.name: (column.codes.levels if column.is_coded else column.series).alias("")
         for column in columns
         if column.dtype == pl.String
     }
+
+
+def unwritable_columns(columns: Sequence[Column], encoding: str) -> list[str]:
+    """The columns that have a character, in their name or in a text, which an encoding lacks."""
+    if encoding.startswith("utf"):
+        return []
+    texts = _texts(columns)
+    return [
+        column.name
+        for column in columns
+        if not _has(pl.Series([column.name]), encoding)
+        or (column.name in texts and not _has(texts[column.name], encoding))
+    ]
+
+
+def _has(texts: pl.Series, encoding: str) -> bool:
+    others = texts.filter(texts.str.contains(r"[^\x00-\x7f]"))
+    try:
+        "".join(others).encode(encoding)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _refuse_unwritable(columns: Sequence[Column], encoding: str) -> None:
+    odd = unwritable_columns(columns, encoding)
+    if odd:
+        raise InputError(
+            f"The columns {quoted(odd)} have characters that {encoding} does not have; write "
+            "utf-8-sig, which spreadsheets know by its mark, or utf-8."
+        )
+
+
+def _refuse_null_characters(columns: Sequence[Column]) -> None:
+    """A text file with NUL in it is taken for something else by every reader, ours included."""
+    texts = _texts(columns)
     if not texts or not _has_null_characters(pl.concat(list(texts.values()), rechunk=False)):
         return
     name = next(name for name, column in texts.items() if _has_null_characters(column))
@@ -103,12 +151,14 @@ def _has_null_characters(texts: pl.Series) -> bool:
 
 
 def _write_text(
-    columns: Sequence[Column], file: BinaryIO, delimiter: str, formulas: Formulas
+    columns: Sequence[Column], file: BinaryIO, dialect: Dialect, formulas: Formulas
 ) -> None:
     names = pl.Series([column.name for column in columns], dtype=pl.String)
     if formulas == "neutralise":
         names = neutralised(names)
-    file.write((delimiter.join(map(_name, names)) + "\n").encode())
+    recoded = None if dialect.encoding == "utf-8" else _Recoded(file, dialect.encoding)
+    target = recoded or file
+    target.write((dialect.delimiter.join(map(_name, names)) + "\n").encode())
     written = [_written(column, str(at), formulas) for at, column in enumerate(columns)]
     rows = len(columns[0]) if columns else 0
     for start in range(0, rows, _ROWS_PER_GROUP):
@@ -118,7 +168,31 @@ def _write_text(
             decode(cells.with_codes(cells.codes[part])) if isinstance(cells, Codes) else cells[part]
             for cells in written
         ]
-        pl.DataFrame(cells).write_csv(file, include_header=False, separator=delimiter)
+        pl.DataFrame(cells).write_csv(
+            file if recoded is None else recoded.buffer,
+            include_header=False,
+            separator=dialect.delimiter,
+            decimal_comma=dialect.decimal == ",",
+        )
+        if recoded is not None:
+            recoded.flush()
+
+
+class _Recoded:
+    """A file that gets text in another encoding than UTF-8, part by part."""
+
+    def __init__(self, file: BinaryIO, encoding: str) -> None:
+        self._file, self._encoder = file, codecs.getincrementalencoder(encoding)()
+        self.buffer = io.BytesIO()
+
+    def write(self, content: bytes) -> None:
+        self._file.write(self._encoder.encode(content.decode()))
+
+    def flush(self) -> None:
+        """Write what is in the buffer, and empty it."""
+        self.write(self.buffer.getvalue())
+        self.buffer.seek(0)
+        self.buffer.truncate()
 
 
 def _written(column: Column, name: str, formulas: Formulas) -> pl.Series | Codes:

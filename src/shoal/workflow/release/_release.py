@@ -6,19 +6,23 @@ import hashlib
 import io
 import json
 import os
+import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import InputError, ReleaseError
+from shoal.errors import DialectWarning, InputError, ReleaseError, quoted
 from shoal.hints import check_path
 from shoal.masking import Progress
 from shoal.models import PrivacyModel
 from shoal.table import (
     DELIMITER_OF,
     FORMATS,
+    Dialect,
     Formulas,
+    Manner,
     Sampling,
     Table,
     records_as_parquet,
@@ -56,6 +60,7 @@ def save_release(
     format: str,
     force: bool,
     formulas: Formulas,
+    asked: Mapping[str, str | None],
     source: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> Path:
@@ -71,10 +76,11 @@ def save_release(
         raise ReleaseError(f"There is no format '{format}'; known are {', '.join(FORMATS)}.")
     if formulas not in ("neutralise", "keep"):
         raise InputError(f"formulas must be 'neutralise' or 'keep'; got {formulas!r}.")
+    dialect = _dialect(release, format, asked)
     tell = progress or (lambda label, share: None)
     with complete_or_absent(target, replace=force) as folder:
         tell("Writing the data", 0.0)
-        _write_public(release, folder / "public", format, formulas, tell)
+        _write_public(release, folder / "public", format, formulas, tell, dialect)
         tell("Writing the private half", 0.6)
         _write_private(release, folder / "private", source, _digest(folder / "public/release.json"))
         tell("Verifying the files", 0.8)
@@ -125,22 +131,68 @@ def _holds_current_folder(target: Path) -> bool:
         return False
 
 
+def _dialect(release: Release, format: str, asked: Mapping[str, str | None]) -> Dialect | None:
+    """How the text of a release is written: as asked, else as its source; None for other formats.
+
+    Where the encoding of the source lacks a character, UTF-8 with a mark is taken instead.
+    """
+    said = {name: value for name, value in asked.items() if value is not None}
+    if format not in DELIMITER_OF:
+        if said:
+            raise InputError(f"A release as {format} has no {quoted(said)}; write csv or tsv.")
+        return None
+    manner = release.manner or Manner()
+    like = manner.dialect(format)
+    if said.get("delimiter") == like.decimal:
+        said = {"decimal": ".", **said}
+    found = replace(like, **said)
+    if "encoding" in said:
+        return found
+    lacking = release.masked.lacking(found.encoding)
+    source = manner.options.encoding
+    if lacking:
+        why = f"{found.encoding} does not have characters of {quoted(lacking)}"
+        found = replace(found, encoding="utf-8-sig")
+    elif found.encoding == "utf-8-sig" and not manner.marked:
+        why = f"text is not written in {source}"
+    else:
+        return found
+    warnings.warn(
+        f"The release is written in UTF-8 with a byte order mark, not as the source: {why}.",
+        DialectWarning,
+        stacklevel=4,
+    )
+    return found
+
+
 def _write_public(
-    release: Release, folder: Path, format: str, formulas: Formulas, tell: Progress
+    release: Release,
+    folder: Path,
+    format: str,
+    formulas: Formulas,
+    tell: Progress,
+    dialect: Dialect | None = None,
 ) -> None:
     folder.mkdir(mode=0o755)
     data = folder / f"data.{format}"
-    release.masked.write(data, format=format, formulas=formulas)
+    release.masked.write(data, format=format, formulas=formulas, dialect=dialect)
     tell("Writing the report", 0.3)
-    write_facts(release, folder, written_file(release, data, format, formulas))
+    write_facts(release, folder, written_file(release, data, format, formulas, dialect))
 
 
 def written_file(
-    release: Release, data: Path, format: str, formulas: Formulas = "neutralise"
+    release: Release,
+    data: Path,
+    format: str,
+    formulas: Formulas = "neutralise",
+    dialect: Dialect | None = None,
 ) -> dict[str, Any]:
-    """What ``release.json`` says of the file of the data."""
+    """What ``release.json`` says of the file of the data; of its dialect, where it is unusual."""
     told = _formulas(release.masked, formulas) if format in DELIMITER_OF else None
-    return {"file": data.name, "format": format, "sha256": _digest(data), "formulas": told}
+    written = {"file": data.name, "format": format, "sha256": _digest(data), "formulas": told}
+    if dialect is None or dialect == Dialect(DELIMITER_OF[format]):
+        return written
+    return {**written, "dialect": asdict(dialect)}
 
 
 def write_facts(release: Release, folder: Path, written: Mapping[str, Any]) -> None:

@@ -18,8 +18,10 @@ import numpy.typing as npt
 from shoal.errors import DisclosureWarning, InputError, ReleaseError, quoted
 from shoal.table import (
     Course,
+    Dialect,
     Exchange,
     Formulas,
+    ReadOptions,
     ReleasedFile,
     Roles,
     Sampling,
@@ -163,6 +165,19 @@ def read_release(
     return masked, original
 
 
+def recorded_reading(folder: str | os.PathLike[str]) -> ReadOptions | None:
+    """How the original of a release was read, as its private half has it; None where it does not.
+
+    What is damaged says nothing: whoever verifies the release tells so.
+    """
+    place = Place.of(Path(folder))
+    try:
+        place.check_plain()
+        return None if place.private is None else Audit.read(place.private).reading
+    except (ReleaseError, InputError, OSError):
+        return None
+
+
 def _checked_data(place: Place, facts: Mapping[str, Any]) -> Table:
     """The data of a release; what was changed or damaged is refused."""
     try:
@@ -203,7 +218,9 @@ def read_json(path: Path, largest: int = _LARGEST_AUDIT) -> Any:
 
 def data_file(place: Place, facts: Mapping[str, Any]) -> ReleasedFile:
     """The file of the data, which is read when something in it is asked for, and once."""
-    return ReleasedFile(file_of(place, facts["data"]), facts["data"]["format"])
+    told = facts["data"]
+    dialect = Dialect(**told["dialect"]) if "dialect" in told else None
+    return ReleasedFile(file_of(place, told), told["format"], dialect)
 
 
 def read_masked(file: ReleasedFile, facts: Mapping[str, Any]) -> Table:
@@ -245,6 +262,12 @@ class Audit:
     def records(self) -> dict[str, npt.NDArray[Any]]:
         """For each released row its row key, class and risk, and what swaps did to it."""
         return read_records(self.folder / "records.parquet")
+
+    @property
+    def reading(self) -> ReadOptions | None:
+        """How the original was read; ReadError where that is not on record as it should be."""
+        read = self.facts.get("read")
+        return None if read is None else ReadOptions.from_dict(read)
 
     def on_record(self, masked: Table) -> Table:
         """The released table with the row keys, swaps and course that the audit has of it."""

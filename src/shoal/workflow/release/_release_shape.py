@@ -14,7 +14,7 @@ from datetime import date
 from typing import Any, Final
 
 from shoal.errors import ReleaseError
-from shoal.table import FORMATS
+from shoal.table import DELIMITERS, ENCODINGS, FORMATS
 from shoal.workflow.release._release import FORMAT_VERSION
 from shoal.workflow.release._verification import clean
 
@@ -218,6 +218,11 @@ FACTS: Final = {
                 "names": [_text],
             }
         ),
+        "dialect?": {
+            "delimiter": _among(*DELIMITERS),
+            "decimal": _among(".", ","),
+            "encoding": _among(*ENCODINGS),
+        },
         "columns": [_COLUMN, MOST_COLUMNS],
     },
     "identifiers_removed": _count,
@@ -260,6 +265,7 @@ AUDIT: Final = {
     "exchanges": [{"columns": [_text], "randomness": _origin, "*": None}],
     "unchanged_records": _maybe(_count),
     "plan": _table,
+    "read?": _table,
     "roles": _table,
     "steps": [_table],
     "requirements": [_anything],

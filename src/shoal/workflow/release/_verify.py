@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import InputError
+from shoal.errors import InputError, quoted
 from shoal.table import DELIMITER_OF, ReleasedFile, Roles, Table
 from shoal.workflow._leaks import swapping_of
 from shoal.workflow._require import discover_all_measures
@@ -325,7 +325,7 @@ def _paired(
         if pair[0].has_persons or masked.has_persons:
             checks.run("whose rows they are", lambda: _same_persons(masked, pair[1]))
         checks.run("records left unmasked", lambda: _same_unchanged(audit, *pair))
-        checks.run("columns left as they were", lambda: _same_untouched(facts, *pair))
+        checks.run("columns left as they were", lambda: _same_untouched(facts, audit, *pair))
         if facts["swapping"] is not None:
             checks.run("attacks on the swap", lambda: _same_attacks(facts["swapping"], *pair))
     return pair
@@ -356,13 +356,28 @@ def _same_unchanged(audit: Audit, original: Table, masked: Table) -> Outcome:
     return same, f"{records} of {masked.person_count}"
 
 
-def _same_untouched(facts: Mapping[str, Any], original: Table, masked: Table) -> Outcome:
+def _same_untouched(
+    facts: Mapping[str, Any], audit: Audit, original: Table, masked: Table
+) -> Outcome:
     """Also tells a wrong original from the right one."""
     left = untouched_columns(facts, masked)
     moved = [name for name in left if masked.changed_count(name, original)]
     if moved:
-        return False, f"{len(moved)} columns differ from the original, though no step touched them"
+        told = f"{len(moved)} columns differ from the original, though no step touched them"
+        return False, f"{told}{_otherwise_read(audit, original)}"
     return True, f"{len(left)} columns that no step touched equal the original"
+
+
+def _otherwise_read(audit: Audit, original: Table) -> str:
+    """That the original was read in another way than it was for the release, if so."""
+    recorded, manner = audit.reading, original.manner
+    if recorded is None or manner is None:
+        return ""
+    before, now = recorded.to_dict(), manner.options.to_dict()
+    other = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+    if not other:
+        return ""
+    return f"; it was read with other options than the release was ({quoted(other)})"
 
 
 def _same_attacks(stated: Any, original: Table, masked: Table) -> Outcome:

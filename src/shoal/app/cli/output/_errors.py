@@ -33,8 +33,17 @@ _SWALLOWED: Final = 1.0  # seconds after which work that still goes on is interr
 
 # The options that reading calls by their Python names, and what they are called here.
 _OPTIONS: Final = {
-    name: f"--{name}" for name in ("delimiter", "encoding", "decimal", "sheet", "query", "header")
-} | {"format": "--input-format", "missing_values": "--missing-value"}
+    name: f"--{name.replace('_', '-')}"
+    for name in (
+        *("delimiter", "encoding", "decimal", "thousands", "sheet", "query", "header"),
+        "skip_lines",
+    )
+} | {
+    "format": "--input-format",
+    "missing_values": "--missing-value",
+    "only_missing_values": "--only-missing-value",
+    "date_formats": "--date-format",
+}
 _PYTHON_OPTION: Final = re.compile(
     rf"\b(?P<named>{'|'.join(_OPTIONS)})=(?:'(?P<value>[^']*)')?"
     rf"|'(?P<quoted>{'|'.join(_OPTIONS)})'"
@@ -247,6 +256,24 @@ def _let_go_of_stdout() -> None:
     """Whoever read the output has left: do not fail again when Python flushes at its end."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@contextmanager
+def kept_warnings() -> Iterator[list[str]]:
+    """What Shoal warns of, in a list as well as wherever it is shown."""
+    told: list[str] = []
+    shown = warnings.showwarning
+
+    def keep(message: Warning | str, category: type[Warning], *more: Any, **named: Any) -> None:
+        if issubclass(category, ShoalWarning) and str(message) not in told:
+            told.append(str(message))
+        shown(message, category, *more, **named)
+
+    warnings.showwarning = keep
+    try:
+        yield told
+    finally:
+        warnings.showwarning = shown
 
 
 @contextmanager

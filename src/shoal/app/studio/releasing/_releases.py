@@ -14,7 +14,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from shoal.app.cli._options import Reading
 from shoal.errors import InputError, ReleaseError, ShoalError
 from shoal.table import Table
 from shoal.workflow import Plan, read_release
@@ -133,23 +132,15 @@ def commands(studio: Studio, release: Kept) -> dict[str, str]:
     """What repeats, checks and signs a release on the command line."""
     source = studio.dataset.source
     data = "DATA" if source is None else shlex.quote(str(source))
-    reading = _words(studio.dataset.options)
     plan, folder = shlex.quote(str(studio.project.folder / "plan.toml")), str(release.folder)
     written = release.job.options.get("format", "csv")
     form = "" if written == "parquet" else f" --format {shlex.quote(str(written))}"
     place = shlex.quote(folder)
     return {
-        "repeat": f"shoal protect {data}{reading} --plan {plan} --out NEW-FOLDER{form}",
-        "verify": f"shoal verify {place} --original {data}{reading}",
+        "repeat": f"shoal protect {data} --plan {plan} --out NEW-FOLDER{form}",
+        "verify": f"shoal verify {place} --original {data}",
         "sign": f"shoal sign {place} --key {KEY}",
     }
-
-
-def _words(options: Mapping[str, Any]) -> str:
-    """The way of reading as options of a command."""
-    called = {"format": "input_format", "missing_values": "missing_value"}
-    reading = Reading(**{called.get(name, name): value for name, value in options.items()})
-    return "".join(f" {word}" for word in reading.words())
 
 
 def read_earlier(

@@ -10,7 +10,7 @@ import tomlkit
 from starlette.requests import Request
 from starlette.responses import Response
 
-from shoal.app.studio._dataset import READING, Loaded
+from shoal.app.studio._dataset import Loaded
 from shoal.app.studio._pages import Form, Mark, Room, Studio, action, page, set_in, show
 from shoal.app.studio._project import DATABASE, NO_DATABASES
 from shoal.errors import InputError, ReadError, ShoalError
@@ -143,7 +143,10 @@ def choose(studio: Studio, source: Path) -> None:
 
     def edit(plan: Any, settings: Any) -> None:
         if settings.get("source", {}).get("path") != named:
+            was_there = "source" in settings
             settings["source"] = {"path": named}
+            if was_there:  # another file is written in another way
+                set_in(plan, ["read"], None)
 
     studio.project.change(f"table chosen: {place.name}", edit)
 
@@ -169,11 +172,11 @@ def _read(studio: Studio, form: Form, request: Request) -> str:
     signs = [line.strip() for line in form.one("missing_values", "").splitlines()]
     given["missing_values"] = list(dict.fromkeys(filter(None, signs))) or None
     given["header"] = True if form.all("header") else None
+    given["columns"] = None  # they may be of other kinds now
 
     def edit(plan: Any, settings: Any) -> None:
-        for name in READING:
-            if name in given:
-                set_in(settings, ["source", name], given[name])
+        for name, value in given.items():
+            set_in(plan, ["read", name], value)
 
     studio.project.change("the way of reading changed", edit)
     return "/data"
@@ -188,8 +191,9 @@ def _missing(studio: Studio, form: Form, request: Request) -> str:
         raise InputError("The table does not have these texts any more; reload the page.")
 
     def edit(plan: Any, settings: Any) -> None:
-        now = settings.get("source", {}).get("missing_values", [])
-        set_in(settings, ["source", "missing_values"], list(dict.fromkeys([*now, *signs])))
+        now = plan.get("read", {}).get("missing_values", [])
+        set_in(plan, ["read", "missing_values"], list(dict.fromkeys([*now, *signs])))
+        set_in(plan, ["read", "columns"], None)  # they may be of other kinds now
 
     studio.project.change("more texts stand for a missing value", edit)
     return "/data"

@@ -26,7 +26,15 @@ _SPELLED: Final = re.compile(
 )
 _DIRECTIVES: Final = re.compile(r"%(\.?[A-Za-z%])")
 _KNOWN: Final = frozenset("d m Y y b B H I M S p .f %".split())
-_ZEROS: Final = r"\b0+([0-9])"
+#: What directives stand for; others are for numbers of two digits.
+_FIELDS: Final = {
+    "Y": "[0-9]{4}",
+    **dict.fromkeys(("y", "M", "S"), "[0-9]{2}"),
+    **dict.fromkeys(("b", "B"), r"\p{L}+\.?"),
+    "p": "[AaPp][Mm]",
+    ".f": r"(?:\.[0-9]{1,9})?",
+    "%": "%",
+}
 
 #: In a table of formats, the column that stands for all that are not named.
 EVERY_COLUMN: Final = "*"
@@ -101,9 +109,9 @@ class _DateReading:
 
 def _read_dates(column: pl.Series, sample: pl.Series) -> _DateReading | None:
     """The dates of a text column; None where a text is none. The sample is of its first texts."""
-    present = sample.drop_nulls().str.strip_chars(" ")
-    spelling = _Spelling.of(present[0]) if len(present) else None
-    if spelling is None or not bool(present.str.contains(spelling.pattern).all()):
+    first = next((text for text in sample if text is not None), None)
+    spelling = None if first is None else _Spelling.of(first.strip(" "))
+    if spelling is None:
         return None
     bare = column.str.strip_chars(" ")
     if not bool(bare.str.contains(spelling.pattern).all()):
@@ -206,18 +214,23 @@ def is_empty(column: pl.Series) -> bool:
 
 
 def _dates_in(column: pl.Series, format: str) -> tuple[pl.Series, int]:
-    """A text column as dates of a format, and how many texts are none.
-
-    A text fits if its date, written again, is the same text, but for zeros in front.
-    """
+    """A text column as dates of a format, and how many texts are none."""
     bare = column.str.strip_chars(" ")
     dates = _parsed(bare, format)
-    again = dates.dt.strftime(format)
-    same = [text.str.replace_all(_ZEROS, "${1}").str.to_lowercase() for text in (bare, again)]
-    if "%.f" in format:
-        same = [text.str.replace(r"\.?0*$", "") for text in same]
-    fits = (same[0] == same[1]).fill_null(False) | column.is_null()
+    fits = (bare.str.contains(_pattern_of(format)) & dates.is_not_null()) | column.is_null()
     return dates, len(column) - int(fits.sum())
+
+
+def _pattern_of(format: str) -> str:
+    """What a text of a format looks like; a zero in front may be left out beside a sign."""
+    parts = _DIRECTIVES.split(format)
+    signs, names = parts[0::2], parts[1::2]
+    pattern = re.escape(signs[0])
+    for at, name in enumerate(names):
+        after, last = signs[at + 1], at == len(names) - 1
+        alone = (signs[at] or at == 0) and (after or last)
+        pattern += _FIELDS.get(name, _FIELD if alone else "[0-9]{2}") + re.escape(after)
+    return f"^{pattern}$"
 
 
 def _parsed(column: pl.Series, format: str) -> pl.Series:

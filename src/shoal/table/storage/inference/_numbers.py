@@ -22,7 +22,8 @@ FLOAT: Final = rf"^-?(?:{DIGITS}(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
 _COMMA_FLOAT: Final = FLOAT.replace(r"\.", ",")
 # more digits than a float keeps, so an integer among decimals that would be changed
 _LONG_INTEGER: Final = r"^-?[0-9]{16,}$"
-_MAY_BE_GROUPED: Final = "^-?[0-9.,][0-9.,'\u2019 \u00a0\u202f]*$"
+_NUMBERLIKE: Final = re.compile(r"[ \u00a0\u202f]*-?[0-9]+(?:[.,'\u2019 \u00a0\u202f][0-9]*)*$")
+_MARK: Final = "[.,'\u2019 \u00a0\u202f]"
 #: Whole numbers that all have so many digits, or more, are codes.
 _CODE_DIGITS: Final = 9
 _SPACES: Final = " \u00a0\u202f"
@@ -90,13 +91,22 @@ def read_numbers(
     column: pl.Series, sample: pl.Series, *, decimal: str | None, thousands: str | None
 ) -> NumberReading | None:
     """The marks that the texts of a column fit; None where they are no numbers."""
+    first = next((text for text in sample if text is not None), None)
+    if first is None or _NUMBERLIKE.match(first) is None:  # of most texts nothing else is asked
+        return None
+    # a column without any mark was read as whole numbers, or is one of codes
+    if not bool(column.str.contains(_MARK).any()):
+        return None
     sample = sample.drop_nulls().str.strip_chars(_SPACES)
-    if not len(sample) or not bool(sample.str.contains(_MAY_BE_GROUPED).all()):
+    candidates = [
+        marks
+        for marks in _candidates(decimal, thousands)
+        if bool(sample.str.contains(marks.pattern).all())
+    ]
+    if not candidates:
         return None
     bare = column.str.strip_chars(_SPACES)
-    if not bool(bare.str.contains(_MAY_BE_GROUPED).all()):
-        return None
-    fitting = tuple(marks for marks in _candidates(decimal, thousands) if marks.fit(bare))
+    fitting = tuple(marks for marks in candidates if marks.fit(bare))
     telling = _any(bare, ".") or _any(bare, ",")
     return NumberReading(bare, fitting, telling) if fitting else None
 
