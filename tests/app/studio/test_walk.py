@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from shoal import verify
 from shoal.app.demo import PEOPLE
 
 from .parts.browser import Person, chromium, messy_table
-from .parts.server import Server
+from .parts.server import PATIENCE, Server
 from .parts.walk import decide, finish, walk
 
 ROOMS = ("data", "roles", "risk", "hierarchies", "plan", "search", "compare", "release")
@@ -141,6 +142,31 @@ def test_an_edit_in_an_editor_shows_up_by_itself(person):
     plan.write_text(plan.read_text() + "\n[require]\nk_anonymity = 3\n")
     person.until(f"document.querySelector('#page').dataset.version != '{before}'")
     assert "k_anonymity = 3" in person.page.input_value("#toml")
+    person.check()
+
+
+def test_a_click_is_not_lost_while_the_page_renews_itself(person):
+    """What the page asks for by itself may come at any moment, before or after the click."""
+    held = []
+    person.open("/data")
+    for path in ("data", "roles"):
+        person.page.route(f"**/{path}", lambda route: held.append(route))
+    plan = person.server.place.with_name("Umfrage 2026-studio") / "plan.toml"
+    plan.write_text(plan.read_text() + "# another thought\n")
+    waiting = time.monotonic() + PATIENCE
+    while not held and time.monotonic() < waiting:
+        person.page.wait_for_timeout(20)
+    person.page.click("#room-roles")
+    while len(held) < 2 and time.monotonic() < waiting:
+        person.page.wait_for_timeout(20)
+    renewing, clicked = held
+    assert (renewing.request.url[-5:], clicked.request.url[-6:]) == ("/data", "/roles")
+    with person.page.expect_response("**/data"):
+        renewing.continue_()
+    person.page.wait_for_timeout(50)  # it is not to be shown
+    clicked.continue_()
+    person.settle("#room-roles[aria-current]")
+    person.page.unroute_all()
     person.check()
 
 

@@ -112,6 +112,9 @@ def _mask(people: Table, name: str) -> None:
     from shoal import Plan, protect
     from shoal.masking import Generalize, discover_maskers
 
+    if name == "generalize":  # the levels as the studio shows them
+        lowest = dict.fromkeys(people.roles.quasi_identifiers, 0)
+        Generalize(k=5).space(people).along("age", lowest)
     if name == "redraw":  # from classes that others are in
         people = Generalize(k=5).fit_transform(people)
     steps = [discover_maskers()[name](**parameters) for parameters in _ways(name)]

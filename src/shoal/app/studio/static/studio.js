@@ -42,11 +42,29 @@ const refreshOrSay = (sentence) => {
 };
 
 const isForPage = (event) => event.detail.requestConfig?.target?.id === "page";
+const isByHand = (event) =>
+  ["click", "submit"].includes(event.detail.requestConfig?.triggeringEvent?.type);
 
+// What a page asks for by itself gives way: it would take away the place of what was clicked.
+const byItself = new Set();
+document.addEventListener("htmx:beforeRequest", (event) => {
+  if (!isForPage(event) || isByHand(event) || !underWay) return;
+  event.preventDefault();
+  missed ||= "There is more to see.";
+});
 document.addEventListener("htmx:beforeSend", (event) => {
-  underWay += isForPage(event);
+  if (!isForPage(event)) return;
+  underWay += 1;
+  if (isByHand(event)) byItself.clear();
+  else byItself.add(event.detail.xhr);
+});
+document.addEventListener("htmx:beforeSwap", (event) => {
+  if (!isForPage(event) || isByHand(event) || byItself.has(event.detail.xhr)) return;
+  event.preventDefault();
+  event.stopImmediatePropagation();
 });
 document.addEventListener("htmx:afterRequest", (event) => {
+  byItself.delete(event.detail.xhr);
   underWay -= isForPage(event);
   if (underWay || !missed) return;
   const sentence = missed;
