@@ -353,7 +353,7 @@ def test_a_table_is_no_frame():
     with pytest.raises(InputError, match="a Table already"):
         Table(Table(pl.DataFrame({"x": [1]})))
     with pytest.raises(InputError, match=r"shoal\.Roles"):
-        Table(pl.DataFrame({"x": [1]}), {"identifiers": ["x"]})
+        Table(pl.DataFrame({"x": [1]}), ["x"])
 
 
 def test_an_empty_frame(frame):
