@@ -90,7 +90,12 @@ def advise(made: Masking, plan: Plan, progress: Progress | None = None) -> list[
                 found.append(Advice(change, changed, *losses, max(0, lost), sampled))
             if len(found) == 2:
                 break
-    return sorted(found, key=lambda one: math.inf if one.loss is None else one.loss)
+    found.sort(key=_cost)
+    return [one for one in found if _cost(one) <= 3 * _cost(found[0]) + 0.05]  # none far worse
+
+
+def _cost(advice: Advice) -> float:
+    return math.inf if advice.loss is None else advice.loss
 
 
 def reached(claims: Sequence[Claim]) -> list[str]:
