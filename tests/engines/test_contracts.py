@@ -482,6 +482,18 @@ def test_rows_of_nobody_are_refused(engine: EngineKind) -> None:
             engine.protect(frame, sh.Plan([sh.Round(base=5)], roles=roles))
 
 
+def test_weights_that_are_none_are_refused(engine: EngineKind) -> None:
+    """Before they are summed: one below 0 would make others of its class seem fewer."""
+    for bad in ([-1.0, 0.0, None, float("inf"), float("nan")], ["1", "2", "3", "4", "5"]):
+        frame = people(200).with_columns(w=pl.Series(bad * 40))
+        roles = sh.Roles(quasi_identifiers=QUASI, weight="w")
+        with pytest.raises(RolesError) as known:
+            sh.Table(frame, roles)
+        with pytest.raises(RolesError) as caught:
+            assess(engine.written(frame) / "00000.parquet", roles=roles, engine=engine.name)
+        assert str(caught.value) == str(known.value)
+
+
 def test_assess(engine: EngineKind) -> None:
     frame = people(1000)
     here = assess(sh.Table(frame, ROLES))
