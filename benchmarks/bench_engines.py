@@ -181,8 +181,8 @@ def lost_in_chunks(source: Path, names: list[str], k: int) -> dict[int, float]:
     """How much more is lost with chunks of 200,000 rows than with all of them at once."""
     import polars as pl
 
+    from shoal.engines.steps._chunked import _lost_in_groups
     from shoal.engines.steps._tree import cuts_of
-    from shoal.engines.steps import _lost_in_groups
 
     some = pl.read_parquet(source / "0000.parquet", n_rows=200_000)
     some = some.select(pl.col(name) / pl.col(name).std() for name in names)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
-import json
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -461,7 +460,7 @@ def test_pseudonyms_are_hashes_under_a_key(engine: EngineKind) -> None:
             course = Course(rows, roles, len(frame))
             assert course.name_persons(SecretStream.from_key_hex(key * 32)) == "person"
             found.append(running.collected(course.rows).sort(ROW)["person"])
-    text = json.dumps(["7", "x"]).encode()
+    text = b'{"patient":"7","p.q":"x"}'
     known = "P" + hashlib.blake2b(text, digest_size=10, key=bytes.fromhex("2a" * 32)).hexdigest()
     assert (found[0] == known).equals(owners == 7)
     assert found[0].n_unique() == found[1].n_unique() == owners.n_unique()
@@ -481,6 +480,18 @@ def test_rows_of_nobody_are_refused(engine: EngineKind) -> None:
     if engine.name == "duckdb":
         with pytest.raises(RolesError, match="50 in 'ward', 1 in 'bed'"):
             engine.protect(frame, sh.Plan([sh.Round(base=5)], roles=roles))
+
+
+def test_weights_that_are_none_are_refused(engine: EngineKind) -> None:
+    """Before they are summed: one below 0 would make others of its class seem fewer."""
+    for bad in ([-1.0, 0.0, None, float("inf"), float("nan")], ["1", "2", "3", "4", "5"]):
+        frame = people(200).with_columns(w=pl.Series(bad * 40))
+        roles = sh.Roles(quasi_identifiers=QUASI, weight="w")
+        with pytest.raises(RolesError) as known:
+            sh.Table(frame, roles)
+        with pytest.raises(RolesError) as caught:
+            assess(engine.written(frame) / "00000.parquet", roles=roles, engine=engine.name)
+        assert str(caught.value) == str(known.value)
 
 
 def test_assess(engine: EngineKind) -> None:

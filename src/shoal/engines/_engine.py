@@ -24,7 +24,7 @@ from shoal.errors import InputError, ReleaseError, quoted
 from shoal.kernels.arrays import Integers
 from shoal.randomness import SecretStream
 from shoal.table import Codes, Column, Roles, Table
-from shoal.table._roles import refuse_unowned
+from shoal.table._roles import refuse_unowned, refuse_weights
 from shoal.table.columns._frames import check_names as check_columns
 
 #: The private key of each row. It never reaches the public half of a release.
@@ -90,6 +90,8 @@ class Rows:
         """
         if not released and roles.unit_columns:
             refuse_unowned(self._gaps(roles.unit_columns), self.count())
+        if not released and weight is not None:
+            refuse_weights(weight, self.schema[weight], lambda: self._bad_weights(weight))
         counted = self.engine.counted(self, columns)
         if weight is not None and columns:
             summed = self.engine.weighed(self, columns, weight, once=bool(roles.unit_columns))
@@ -110,6 +112,15 @@ class Rows:
         )
         found = self.engine.query(f"SELECT {', '.join(asked)} FROM {self.name}")
         return {name: int(found[f"n{place}"][0]) for place, name in enumerate(columns)}
+
+    def _bad_weights(self, name: str) -> int:
+        """How many values of a column are missing, infinite or not above 0."""
+        value = f"CAST({self.engine.quote(name)} AS DOUBLE)"
+        found = self.engine.query(
+            f"SELECT count(*) AS n FROM {self.name} WHERE {value} IS NULL OR {value} <= 0 "
+            f"OR {value} = CAST('Infinity' AS DOUBLE)"
+        )
+        return int(found["n"][0])
 
     def sooner(self, columns: Sequence[str]) -> Rows:
         """The same rows before functions that leave some columns as they are, and every row."""

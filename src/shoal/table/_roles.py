@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Self
@@ -265,11 +265,18 @@ def refuse_unowned(gaps: Mapping[str, int], rows: int) -> None:
 
 
 def _check_weight(weight: pl.Series) -> None:
-    if kind_of(weight.dtype) not in ("integer", "float"):
-        raise RolesError(f"The weight column '{weight.name}' is not numeric.")
-    bad = int((~(weight.is_not_null() & weight.is_finite() & (weight > 0))).sum())
-    if bad:
+    def bad() -> int:
+        return int((~(weight.is_not_null() & weight.is_finite() & (weight > 0))).sum())
+
+    refuse_weights(weight.name, weight.dtype, bad)
+
+
+def refuse_weights(name: str, dtype: pl.DataType, bad: Callable[[], int]) -> None:
+    """Raise RolesError where weights are no numbers, or so many are missing or not above 0."""
+    if kind_of(dtype) not in ("integer", "float"):
+        raise RolesError(f"The weight column '{name}' is not numeric.")
+    if count := bad():
         raise RolesError(
-            f"The weight column '{weight.name}' has {bad} values that are missing, infinite or "
+            f"The weight column '{name}' has {count} values that are missing, infinite or "
             "not above 0; every record needs a positive weight."
         )

@@ -7,7 +7,6 @@ it is a secret of the release: it travels to the workers and is written nowhere.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -337,17 +336,20 @@ class Named:
 
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
         persons = frame.select(self.unit).unique()
-        texts = persons.select(as_text(persons[name]) for name in self.unit)
-        key = bytes.fromhex(self.key)
-        names = [
-            "P" + hashlib.blake2b(json.dumps(one).encode(), digest_size=10, key=key).hexdigest()
-            for one in texts.iter_rows()
-        ]
+        texts = pl.DataFrame([as_text(persons[name]) for name in self.unit])
+        written = texts.to_struct().struct.json_encode()
+        begun = hashlib.blake2b(digest_size=10, key=bytes.fromhex(self.key))
+        names = [_digest(begun.copy(), one.encode()) for one in written.to_list()]
         named = persons.rename(self.hidden).with_columns(pl.Series(self.called, names))
         beside = frame.rename(self.hidden).join(
             named, on=list(self.hidden.values()), how="left", maintain_order="left"
         )
         return beside.select(self.called, *(n for n in beside.columns if n != self.called))
+
+
+def _digest(begun: Any, content: bytes) -> str:
+    begun.update(content)
+    return f"P{begun.hexdigest()}"
 
 
 @dataclass(frozen=True)
