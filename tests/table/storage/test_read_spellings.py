@@ -64,6 +64,8 @@ def test_dates_as_people_write_them(read: Columns, texts: list[str], dates: list
         ["30.02.1980"],
         ["12.31.1999"],  # with dots the day comes first
         ["01.02.1980", "unbekannt"],
+        ["01.01.0000", "01.02.1980"],
+        ["01.02.1980 10:00:00.1234567"],
         ["01.02.1980", "01/02/1980"],
         ["31/12/1999", "12/31/1999"],
         ["01.02.1980", "01.02.1980 13:45"],
@@ -84,6 +86,7 @@ def test_columns_in_the_same_spelling_decide(read: Columns) -> None:
     assert read(us, open_)["c1"] == [DAY(1980, 1, 2)]
     assert read(open_, ["31/12/1999"])["c0"] == [DAY(1980, 2, 1)]
     assert read(open_, german)["c0"] == open_
+    assert read(open_, ["1999/12/31"])["c0"] == open_
     assert read(open_, us, ["31/12/1999"])["c0"] == open_
 
 
