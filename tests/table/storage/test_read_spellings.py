@@ -227,11 +227,22 @@ def test_no_cell_is_shown_but_known_signs() -> None:
     frame = pl.DataFrame({"a": [*map(str, range(98)), "Ann", "k.A."]})
     (found,) = mixed_columns(sh.Table(frame))
     assert "98 % of the values of 'a' are numbers" in found.sentence
-    assert "--missing-value k.A." in found.sentence
+    assert "--missing-value 'k.A.'" in found.sentence
     assert "Ann" not in found.sentence + repr(found)
     (found,) = mixed_columns(sh.Table(frame.head(99)))
     assert (found.signs, found.others) == ((), 1)
     assert "98.9 %" in found.sentence
+
+
+def test_how_to_read_is_said_where_it_can_be(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"a": [*map(str, range(98)), "k.A.", "k.A."], "b": ["x", "y"] * 50})
+    frame.write_csv(tmp_path / "t.csv")
+    frame.write_parquet(tmp_path / "t.parquet")
+    (told,) = (n for n in sh.suggest_roles(sh.read(tmp_path / "t.csv")).notes if "missing" in n)
+    assert told.endswith("Are they missing? Then read with --missing-value 'k.A.'.")
+    for table in (sh.read(tmp_path / "t.parquet"), frame):
+        (told,) = (note for note in sh.suggest_roles(table).notes if "missing" in note)
+        assert told.endswith("Are they missing?")
 
 
 def test_few_numbers_among_texts_are_nothing_to_ask_about() -> None:

@@ -28,7 +28,9 @@ _OF_TEXT: Final = (
     *("delimiter", "encoding", "decimal", "thousands", "missing_values", "only_missing_values"),
     *("header", "skip_lines", "date_formats"),
 )
-_OF_WORKBOOK: Final = ("sheet", "header", "skip_lines", "date_formats")
+_OF_WORKBOOK: Final = (
+    *("sheet", "header", "skip_lines", "missing_values", "only_missing_values", "date_formats"),
+)
 OPTIONS_OF: Final[dict[str, tuple[str, ...]]] = {
     "csv": _OF_TEXT,
     "tsv": _OF_TEXT,
