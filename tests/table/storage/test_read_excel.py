@@ -12,7 +12,7 @@ import pytest
 
 import shoal as sh
 from shoal.errors import MissingExtra, ReadError
-from shoal.table import Manner
+from shoal.table import Manner, mixed_columns
 from shoal.table.storage._read import read_frame
 from shoal.table.storage._write import write_frame
 
@@ -184,3 +184,13 @@ def test_dates_that_a_sheet_has_as_texts(book: Path) -> None:
     assert "--date-format 'born=" in manner(book).notes[0]
     read = read_frame(book, date_formats={"born": "%m/%d/%Y"})
     assert read["born"].to_list() == [dt.date(1980, 1, 2), dt.date(1981, 3, 4)]
+
+
+def test_texts_that_stand_for_missing_values_in_a_sheet(book: Path) -> None:
+    rows = [["kg", "n", "code", "born"], *[[n + 0.5, n, f"0{n}", "1.2.1980"] for n in range(30)]]
+    make(book, [*rows, ["k.A.", "-", "k.A.", "-"]])
+    assert [one.name for one in mixed_columns(sh.read(book))] == ["kg", "n", "born"]
+    read = read_frame(book, missing_values=["k.A.", "-"])
+    assert read.dtypes == [pl.Float64, pl.Int64, pl.String, pl.Date]
+    assert read.null_count().row(0) == (0, 0, 0, 0)  # a row without any value is left out
+    assert read["kg"].to_list() == [n + 0.5 for n in range(30)]

@@ -155,6 +155,8 @@ def test_dates_in_doubt_are_asked_for_by_name(read: Read) -> None:
     assert "'born=%d/%m/%Y'" in notes(table)
     assert "'seen=%d.%m.%y'" in notes(table)
     assert "1980" not in notes(table)
+    other = read("name;born\nAnn;1-2-80\nBo;12-31-81\n")
+    assert "'born=%m-%d-%y'" in notes(other)
     table = read(text, date_formats={"born": "%d/%m/%Y", "seen": "%d.%m.%y"})
     assert table.frame["born"].to_list() == [dt.date(1980, 2, 1), dt.date(1981, 4, 3)]
     assert table.frame["seen"].to_list() == [dt.date(1999, 2, 1), dt.date(1981, 4, 3)]

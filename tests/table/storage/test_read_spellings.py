@@ -64,6 +64,8 @@ def test_dates_as_people_write_them(read: Columns, texts: list[str], dates: list
         ["30.02.1980"],
         ["12.31.1999"],  # with dots the day comes first
         ["01.02.1980", "unbekannt"],
+        ["01.01.0000", "01.02.1980"],
+        ["01.02.1980 10:00:00.1234567"],
         ["01.02.1980", "01/02/1980"],
         ["31/12/1999", "12/31/1999"],
         ["01.02.1980", "01.02.1980 13:45"],
@@ -84,6 +86,7 @@ def test_columns_in_the_same_spelling_decide(read: Columns) -> None:
     assert read(us, open_)["c1"] == [DAY(1980, 1, 2)]
     assert read(open_, ["31/12/1999"])["c0"] == [DAY(1980, 2, 1)]
     assert read(open_, german)["c0"] == open_
+    assert read(open_, ["1999/12/31"])["c0"] == open_
     assert read(open_, us, ["31/12/1999"])["c0"] == open_
 
 
@@ -224,11 +227,22 @@ def test_no_cell_is_shown_but_known_signs() -> None:
     frame = pl.DataFrame({"a": [*map(str, range(98)), "Ann", "k.A."]})
     (found,) = mixed_columns(sh.Table(frame))
     assert "98 % of the values of 'a' are numbers" in found.sentence
-    assert "--missing-value k.A." in found.sentence
+    assert "--missing-value 'k.A.'" in found.sentence
     assert "Ann" not in found.sentence + repr(found)
     (found,) = mixed_columns(sh.Table(frame.head(99)))
     assert (found.signs, found.others) == ((), 1)
     assert "98.9 %" in found.sentence
+
+
+def test_how_to_read_is_said_where_it_can_be(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"a": [*map(str, range(98)), "k.A.", "k.A."], "b": ["x", "y"] * 50})
+    frame.write_csv(tmp_path / "t.csv")
+    frame.write_parquet(tmp_path / "t.parquet")
+    (told,) = (n for n in sh.suggest_roles(sh.read(tmp_path / "t.csv")).notes if "missing" in n)
+    assert told.endswith("Are they missing? Then read with --missing-value 'k.A.'.")
+    for table in (sh.read(tmp_path / "t.parquet"), frame):
+        (told,) = (note for note in sh.suggest_roles(table).notes if "missing" in note)
+        assert told.endswith("Are they missing?")
 
 
 def test_few_numbers_among_texts_are_nothing_to_ask_about() -> None:

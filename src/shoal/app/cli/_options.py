@@ -220,7 +220,7 @@ class Reading:
 
         return DatabaseTable(source, self.query) if is_duckdb_file(source) else source
 
-    def output_format(self, source: str, known: ReadOptions | None) -> str:
+    def output_format(self, source: str, known: ReadOptions | None = None) -> str:
         """The format of a release: that of the data, Parquet for a database."""
         from shoal.table import FORMATS
         from shoal.table.storage._formats import ALIASES

@@ -23,12 +23,14 @@ from shoal.table.storage.inference._dates import EVERY_COLUMN, check_date_format
 from shoal.table.storage.inference._missing import DEFAULT_MISSING
 from shoal.table.storage.inference._numbers import DECIMALS, THOUSANDS
 
-#: What cannot be said of a file of each kind; a database has its query alone.
+#: What can be said of a file of each format; others have nothing to say.
 _OF_TEXT: Final = (
     *("delimiter", "encoding", "decimal", "thousands", "missing_values", "only_missing_values"),
     *("header", "skip_lines", "date_formats"),
 )
-_OF_WORKBOOK: Final = ("sheet", "header", "skip_lines", "date_formats")
+_OF_WORKBOOK: Final = (
+    *("sheet", "header", "skip_lines", "missing_values", "only_missing_values", "date_formats"),
+)
 OPTIONS_OF: Final[dict[str, tuple[str, ...]]] = {
     "csv": _OF_TEXT,
     "tsv": _OF_TEXT,

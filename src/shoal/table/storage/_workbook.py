@@ -33,7 +33,7 @@ from shoal.table.storage.inference._dates import (
     read_said_dates,
     read_spelled_dates,
 )
-from shoal.table.storage.inference._infer import first_texts
+from shoal.table.storage.inference._infer import first_texts, infer_types
 
 #: Whole numbers up to here are exact in a workbook, where every number is a float.
 EXACT_INTEGER: Final = 2**53
@@ -71,6 +71,7 @@ def read_excel(path: Path, options: ReadOptions) -> tuple[pl.DataFrame, Manner]:
         check_header(named, [Column(column) for column in columns], row)
     check_names(named, f"'{path}'")
     texts = [str(name) for name in named]
+    _read_without(columns, options.missing_values or options.only_missing_values or ())
     said = read_said_dates(texts, columns, options.date_formats or {}, f"'{path}'")
     samples = [first_texts(one) if one.dtype == pl.String else one.head(0) for one in columns]
     formats, doubts = read_spelled_dates(columns, samples)
@@ -84,6 +85,18 @@ def read_excel(path: Path, options: ReadOptions) -> tuple[pl.DataFrame, Manner]:
     )
     filled = frame.filter(~pl.all_horizontal(pl.all().is_null()))
     return filled, Manner(found, sheets=sheets, notes=tuple(notes))
+
+
+def _read_without(columns: list[pl.Series], signs: Sequence[str]) -> None:
+    """Make texts that stand for a missing value missing, and read, in place, what is left.
+
+    A column of numbers in which such a text stands comes as text.
+    """
+    for at, column in enumerate(columns):
+        if column.dtype == pl.String and signs and bool(column.is_in(signs).any()):
+            left = [column.set(column.is_in(signs), None)]
+            infer_types(left, [first_texts(left[0])])
+            columns[at] = left[0]
 
 
 def read_written_sheet(path: Path) -> list[pl.Series]:

@@ -14,6 +14,7 @@ from shoal.hints import helpful
 from shoal.table._roles import Roles
 from shoal.table._table import Table
 from shoal.table.columns._column import Column
+from shoal.table.storage._reading import OPTIONS_OF
 from shoal.table.storage.inference._missing import mixed_columns
 from shoal.table.suggestion._column_names import NameHints, hints_of
 from shoal.table.suggestion._column_sets import (
@@ -115,7 +116,7 @@ def suggest_roles(table: Any, *, max_set_size: int = 3) -> RoleSuggestion:
     _by_sets(columns, sets, len(pool), max_set_size)
     _rest(columns, {column.name for column in pool})
     roles = _owners(_roles(columns), columns, table)
-    notes += [*_about_owners(roles, table), *(one.sentence for one in mixed_columns(table))]
+    notes += [*_about_owners(roles, table), *_about_missing(table)]
     return RoleSuggestion(
         rows=len(table),
         roles=roles,
@@ -343,6 +344,13 @@ def _about_owners(roles: Roles, table: Table) -> list[str]:
         'row it is with unit = "..." in the roles, or unit = "row" if each row is a person.'
         for names, distinct in repeating_owners(table._columns, len(table), roles).items()
     ]
+
+
+def _about_missing(table: Table) -> list[str]:
+    """Which columns a few texts keep from being numbers or dates."""
+    manner = table.manner
+    said = manner is not None and manner.options.format in OPTIONS_OF
+    return [one.sentence if said else one.question for one in mixed_columns(table)]
 
 
 def identifying_columns(table: Table, names: Sequence[str]) -> list[str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
 import polars as pl
 
@@ -21,7 +21,7 @@ _FIELD: Final = "[0-9]{1,2}"
 _CLOCK: Final = r"[0-9]{1,2}:[0-9]{2}"
 _SPELLED: Final = re.compile(
     rf"(?P<first>[0-9]{{4}}|{_FIELD})(?P<mark>[./-]){_FIELD}(?P=mark)(?P<last>[0-9]{{4}}|{_FIELD})"
-    rf"(?:(?P<gap>, |[ T]){_CLOCK}(?P<seconds>:[0-9]{{2}}(?P<fraction>\.[0-9]{{1,9}})?)?"
+    rf"(?:(?P<gap>, |[ T]){_CLOCK}(?P<seconds>:[0-9]{{2}}(?P<fraction>\.[0-9]{{1,6}})?)?"
     r"(?P<noon> ?[AaPp][Mm])?)?"
 )
 _DIRECTIVES: Final = re.compile(r"%(\.?[A-Za-z%])")
@@ -32,15 +32,12 @@ _FIELDS: Final = {
     **dict.fromkeys(("y", "M", "S"), "[0-9]{2}"),
     **dict.fromkeys(("b", "B"), r"\p{L}+\.?"),
     "p": "[AaPp][Mm]",
-    ".f": r"(?:\.[0-9]{1,9})?",
+    ".f": r"(?:\.[0-9]{1,6})?",
     "%": "%",
 }
 
 #: In a table of formats, the column that stands for all that are not named.
 EVERY_COLUMN: Final = "*"
-
-#: Why dates are not read: both orders fit, or the century is not told.
-Doubt = Literal["order", "century"]
 
 
 @dataclass(frozen=True)
@@ -74,7 +71,7 @@ class _Spelling:
         if found["seconds"]:
             clock, pattern = f"{clock}:%S", f"{pattern}:[0-9]{{2}}"
         if found["fraction"]:
-            clock, pattern = f"{clock}%.f", rf"{pattern}\.[0-9]{{1,9}}"
+            clock, pattern = f"{clock}%.f", rf"{pattern}\.[0-9]{{1,6}}"
         if found["noon"]:
             gap = " " * found["noon"].startswith(" ")
             clock, pattern = f"{clock}{gap}%p", f"{pattern}{gap}[AaPp][Mm]"
@@ -99,12 +96,10 @@ class _DateReading:
     fitting: Mapping[str, pl.Series]
 
     @property
-    def doubt(self) -> Doubt | None:
-        """What a reader cannot tell from this column alone."""
-        if self.short_year:
-            return "century"
+    def is_ambiguous(self) -> bool:
+        """Whether the texts are other dates in another order of day and month."""
         one, *others = self.fitting.values()
-        return "order" if any(not one.equals(other) for other in others) else None
+        return any(not one.equals(other) for other in others)
 
 
 def _read_dates(column: pl.Series, sample: pl.Series) -> _DateReading | None:
@@ -117,16 +112,22 @@ def _read_dates(column: pl.Series, sample: pl.Series) -> _DateReading | None:
     if not bool(bare.str.contains(spelling.pattern).all()):
         return None
     found = {each: _parsed(bare, each) for each in spelling.formats}
+    gaps = column.null_count()
     fitting = {
-        each: dates for each, dates in found.items() if dates.null_count() == column.null_count()
+        each: dates
+        for each, dates in found.items()
+        if dates.null_count() == gaps and bool((dates.dt.year() > 0).all())  # 0000 is no year
     }
     return _DateReading(spelling.mark, spelling.short_year, fitting) if fitting else None
 
 
 def read_spelled_dates(
     columns: list[pl.Series], samples: Sequence[pl.Series]
-) -> tuple[dict[int, str], dict[int, Doubt]]:
-    """Read text columns that are dates, in place; their formats, and why others are not read."""
+) -> tuple[dict[int, str], dict[int, str]]:
+    """Read text columns that are dates, in place, and give the format of each.
+
+    Of those that are in doubt, which stay text, a format comes back that may be theirs.
+    """
     readings = {
         at: reading
         for at, column in enumerate(columns)
@@ -141,23 +142,20 @@ def read_spelled_dates(
 
 def _settled_formats(
     readings: Mapping[int, _DateReading],
-) -> tuple[dict[int, str], dict[int, Doubt]]:
-    """The formats of columns, and what is in doubt about others; those of one spelling help."""
+) -> tuple[dict[int, str], dict[int, str]]:
+    """The formats of columns, and those in doubt of others; columns of one spelling help."""
     orders: dict[str, set[bool]] = {}
     for reading in readings.values():
-        if reading.doubt is None and len(reading.fitting) == 1:
-            orders.setdefault(reading.mark, set()).add(_is_day_first(next(iter(reading.fitting))))
+        first, *others = reading.fitting
+        if not others and not first.startswith("%Y"):
+            orders.setdefault(reading.mark, set()).add(_is_day_first(first))
     formats: dict[int, str] = {}
-    doubts: dict[int, Doubt] = {}
+    doubts: dict[int, str] = {}
     for at, reading in readings.items():
-        doubt, order = reading.doubt, orders.get(reading.mark, set())
-        if doubt == "order" and len(order) == 1:
-            (day_first,) = order
-            formats[at] = next(f for f in reading.fitting if _is_day_first(f) == day_first)
-        elif doubt is not None:
-            doubts[at] = doubt
-        else:
-            formats[at] = next(iter(reading.fitting))
+        order = orders.get(reading.mark, set())
+        likely = [f for f in reading.fitting if {_is_day_first(f)} == order]
+        sure = not reading.short_year and (likely or not reading.is_ambiguous)
+        (formats if sure else doubts)[at] = [*likely, *reading.fitting][0]
     return formats, doubts
 
 
@@ -239,15 +237,16 @@ def _parsed(column: pl.Series, format: str) -> pl.Series:
     return column.str.to_datetime(format, time_unit="us", strict=False)
 
 
-def doubts_in_words(doubts: Mapping[str, Doubt]) -> Iterator[str]:
-    """What is asked of whoever knows the columns."""
-    for doubt in dict.fromkeys(doubts.values()):
-        names = [name for name, other in doubts.items() if other == doubt]
-        if doubt == "century":
-            why, format = "whose years have two digits, so that the century is open", "%d.%m.%y"
-        else:
-            why, format = "of which the day or the month may come first", "%d/%m/%Y"
+def doubts_in_words(formats: Mapping[str, str]) -> Iterator[str]:
+    """What is asked of whoever knows the columns, which may have these formats."""
+    for short in (False, True):
+        names = [name for name, format in formats.items() if ("%y" in format) == short]
+        if not names:
+            continue
+        why = "of which the day or the month may come first"
+        if short:
+            why = "whose years have two digits, so that the century is open"
         yield (
             f"There are dates in {quoted(names)} {why}: read as text, until their format is given, "
-            f"such as --date-format '{names[0]}={format}' (date_formats=)."
+            f"such as --date-format '{names[0]}={formats[names[0]]}' (date_formats=)."
         )

@@ -15,7 +15,7 @@ from typing import Final
 import polars as pl
 
 from shoal.table.storage._types import parse_datetime
-from shoal.table.storage.inference._dates import Doubt, read_spelled_dates
+from shoal.table.storage.inference._dates import read_spelled_dates
 from shoal.table.storage.inference._numbers import (
     DECIMALS,
     Marks,
@@ -44,8 +44,8 @@ class Spelling:
     decimal: str | None = None
     thousands: str | None = None
     date_formats: Mapping[int, str] = field(default_factory=dict)
-    #: Columns that look like dates, and what keeps them from being read.
-    doubts: Mapping[int, Doubt] = field(default_factory=dict)
+    #: Columns that are dates of which nobody can tell the format, with one that they may have.
+    doubts: Mapping[int, str] = field(default_factory=dict)
     #: Columns of which nobody can tell whether 1,234 is a thousand or a fraction.
     open_numbers: tuple[int, ...] = ()
 

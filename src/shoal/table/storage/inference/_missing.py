@@ -87,19 +87,23 @@ class MixedColumn:
         return dataclasses.asdict(self)
 
     @property
-    def sentence(self) -> str:
+    def question(self) -> str:
         """What to ask whoever knows the data."""
         count = len(self.signs) + self.others
         texts = "one text" if count == 1 else f"{count} different texts"
-        start = (
+        return (
             f"{_percent(self.share)} of the values of '{self.name}' are {self.kind}; the others "
             f"are {texts}. Are they missing?"
         )
-        said = " ".join(f"--missing-value {shlex.quote(sign)}" for sign in self.signs)
+
+    @property
+    def sentence(self) -> str:
+        """The question, and how the source is read if they are."""
+        said = " ".join(f"--missing-value {_quoted(sign)}" for sign in self.signs)
         if not said:
-            return f"{start} Then name them: missing_values=[...], --missing-value."
+            return f"{self.question} Then name them: missing_values=[...], --missing-value."
         hidden = f" ({self.others} of them cannot be shown here)" if self.others else ""
-        return f"{start} Then read with {said}{hidden}."
+        return f"{self.question} Then read with {said}{hidden}."
 
 
 def mixed_columns(table: Table) -> list[MixedColumn]:
@@ -139,6 +143,11 @@ def _reads(levels: pl.Series, fits: Any, kind: str) -> bool:
     if kind == "dates":
         return columns[0].dtype.is_temporal() or bool(spelling.doubts)
     return columns[0].dtype.is_numeric() or bool(spelling.open_numbers)
+
+
+def _quoted(sign: str) -> str:
+    """A sign as a word of a command; with marks around it even where the shell needs none."""
+    return shlex.quote(sign) if "'" in sign else f"'{sign}'"
 
 
 def _percent(share: float) -> str:
