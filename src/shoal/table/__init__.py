@@ -69,6 +69,7 @@ from shoal.table.hierarchy._codes import HierarchyCodes
 from shoal.table.hierarchy._hierarchy import Hierarchy
 from shoal.table.hierarchy._round_ends import RoundEnds
 from shoal.table.hierarchy._rule import Unseen
+from shoal.table.storage._columnar import column_labels
 from shoal.table.storage._formats import DELIMITER_OF, DELIMITERS, ENCODINGS, FORMATS, Dialect
 from shoal.table.storage._formulas import Formulas
 from shoal.table.storage._read import read
@@ -119,6 +120,7 @@ __all__ = [
     "check_file_size",
     "check_reading",
     "check_table",
+    "column_labels",
     "counted_values",
     "empty_cells",
     "empty_codes",

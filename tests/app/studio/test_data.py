@@ -6,6 +6,8 @@ import os
 import re
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from shoal.app.studio import _warming
@@ -359,3 +361,15 @@ def test_no_text_chosen_is_refused(browser):
     assert "Choose the texts" in browser.post("/data/missing", code=422).text
     assert "reload the page" in browser.post("/data/missing", code=422, sign="12").text
     assert browser.get("/data?texts=99&texts=x").status_code == 200
+
+
+def test_what_a_file_says_of_its_columns_is_shown(open_studio, folder):
+    folder.mkdir()
+    fields = [
+        pa.field("q17", pa.int64(), metadata={"label": "Age <in> years"}),
+        pa.field("q18", pa.string()),
+    ]
+    ages = pa.table([list(range(30)), ["a", "b"] * 15], schema=pa.schema(fields))
+    pq.write_table(ages, folder / "people.parquet")
+    page = open_studio(folder / "people.parquet").get("/data").text
+    assert "Age &lt;in&gt; years" in page

@@ -26,6 +26,7 @@ from shoal.table import (
     Roles,
     RoleSuggestion,
     Table,
+    column_labels,
     mixed_columns,
     read,
     suggest_roles,
@@ -48,6 +49,8 @@ class Loaded:
     suggestion: RoleSuggestion
     #: Columns in which a few texts may stand for missing values.
     mixed: tuple[MixedColumn, ...]
+    #: What the file says that its columns mean.
+    labels: Mapping[str, str]
     key: tuple[Any, ...]
 
     @property
@@ -179,7 +182,8 @@ class Dataset:
 def _load(source: Path, options: dict[str, Any], key: tuple[Any, ...]) -> Loaded:
     try:
         table = read(source, **options)
-        return Loaded(table, suggest_roles(table), tuple(mixed_columns(table)), key)
+        labels = column_labels(source) if source.suffix.lower() in (".parquet", ".pq") else {}
+        return Loaded(table, suggest_roles(table), tuple(mixed_columns(table)), labels, key)
     except (ShoalError, MemoryError):
         raise
     except Exception as cause:  # what a library says may quote the data

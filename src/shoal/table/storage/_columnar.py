@@ -17,6 +17,8 @@ from shoal.table.storage._header import check_names
 from shoal.table.storage._types import Fields
 from shoal.table.storage.inference._infer import infer_number
 
+#: Under which names others write what a column means.
+_LABELS: Final = (b"label", b"description", b"comment")
 _UNNAMED_INDEX: Final = re.compile(r"__index_level_\d+__")
 
 
@@ -45,6 +47,23 @@ def read_parquet(path: Path) -> list[Fields]:
     ):
         raise _damaged(path, "Parquet") from None
     return [found[name] for name in names]
+
+
+def column_labels(path: Path) -> dict[str, str]:
+    """What the columns of a Parquet file are said to mean, in the file itself; else nothing."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        schema = pq.read_schema(path)
+    except (pa.ArrowException, OSError, UnicodeError):
+        return {}
+    said = {name: schema.field(at).metadata or {} for at, name in enumerate(schema.names)}
+    found = {
+        name: next((facts[key] for key in _LABELS if key in facts), b"")
+        for name, facts in said.items()
+    }
+    return {name: text.decode(errors="replace") for name, text in found.items() if text}
 
 
 def _in_dictionaries(file: Any) -> list[str]:
