@@ -97,7 +97,12 @@ def _numbered_rows(text: Text, delimiter: str, size: int) -> list[tuple[int, lis
 
 def title_lines(text: Text, delimiter: str | None) -> int:
     """How many lines of the file stand above the names of the columns, where that is clear."""
+    head = text.content[:_SAMPLE]
+    first = head.partition(b"\n")[0]
     for candidate in DELIMITERS if delimiter is None else (delimiter,):
+        parted = len(list(filter(bytes.strip, first.split(candidate.encode())))) > 1
+        if candidate.encode() not in head or (parted and b'"' not in first):
+            continue  # most files have names in their first line
         rows = _numbered_rows(text, candidate, _SAMPLE)
         titles = title_rows([row for _, row in rows])
         if titles:
