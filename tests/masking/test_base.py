@@ -40,7 +40,7 @@ def test_it_is_a_method():
     assert forget.fit_transform(TABLE).columns == ["y"]
     assert (forget.touched_, forget.removed_columns_, forget.removed_) == (("x",), ("x",), 0)
     assert forget.audit_ == {"secret": 5}
-    assert repr(forget) == "Forget(k=2, columns=None)"
+    assert repr(forget) == "Forget(k=2)"
     assert forget.get_params() == {"k": 2, "columns": None}
 
 

@@ -316,7 +316,7 @@ def test_a_recommended_plan_has_no_seed_though_what_was_tried_had_one(table):
 
 
 def test_where_no_plan_is_found_it_says_why_plans_failed(table):
-    with pytest.raises(UnreachableLevel, match=r"1 of 1 that were given up: k = 1000 is larger"):
+    with pytest.raises(UnreachableLevel, match=r"1 of 1 that were given up: .*k = 1000 is larger"):
         tune(table, max_risk=0.3, space=[Family("too large", SWAP.steps, {"0.k": (1000,)})])
 
 

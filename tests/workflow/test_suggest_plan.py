@@ -38,6 +38,7 @@ def test_it_runs_as_it_is_and_from_its_text():
     again = sh.Plan.from_toml(found.to_toml())
     assert again.require == found.plan.require
     assert again.roles == ROLES
+    assert "loses nobody" in found._repr_html_()
     assert all(reason in " ".join(found.to_toml().split("\n# ")) for reason in ["loses nobody"])
 
 

@@ -359,7 +359,7 @@ class Assessment(Helpful, Mapping[str, Measurement]):
                 for name in group.names
             },
             "together": {attack: one.to_dict() for attack, one in self.together.items()},
-            "k_curve": [vars(point) for point in self.k_curve],
+            **({"k_curve": [vars(p) for p in self.k_curve]} if self.k_curve else {}),
             "distributions": {d.measure: d.to_dict() for d in self.distributions},
             "notes": list(self.notes),
             "left_out": dict(self.left_out),

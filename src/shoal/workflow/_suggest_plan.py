@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from shoal.errors import InputError
+from shoal.hints import Helpful
 from shoal.masking import Generalize
 from shoal.models import KAnonymity, LDiversity, PrivacyModel
+from shoal.notebook import listing, view
 from shoal.table import Hierarchy, Roles, Table, suggest_roles
 from shoal.workflow._plan import Plan, in_toml
+from shoal.workflow._plan_words import plan_view
 from shoal.workflow._require import plain, requirements_to_dict
 
 _K: Final = 5
@@ -19,7 +22,7 @@ _WIDEST: Final = 88
 
 
 @dataclass(frozen=True)
-class PlanSuggestion:
+class PlanSuggestion(Helpful):
     """A plan that runs as it is, and why it is as it is.
 
     ``plan`` is the plan; ``reasons`` say why, by what they are about: ``method``, ``k``,
@@ -81,6 +84,11 @@ class PlanSuggestion:
 
     def __repr__(self) -> str:
         return f"PlanSuggestion: {self.plan!r}"
+
+    def _repr_html_(self) -> str:
+        return plan_view(self.plan) + view(
+            "Why", listing(("about", "reason"), self.reasons.items())
+        )
 
 
 def suggest_plan(table: Table, *, k: int | None = None) -> PlanSuggestion:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from shoal.errors import ReadError, did_you_mean, quoted
+from shoal.hints import Helpful
+from shoal.notebook import listing, view
 from shoal.table.storage._formats import (
     ALIASES,
     DELIMITER_OF,
@@ -39,7 +41,7 @@ OPTIONS_OF: Final[dict[str, tuple[str, ...]]] = {
 
 
 @dataclass(frozen=True)
-class ReadOptions:
+class ReadOptions(Helpful):
     """How a source is read: ``[read]`` of a plan. What is not said is found out.
 
     Parameters
@@ -124,6 +126,10 @@ class ReadOptions:
                 known = did_you_mean(str(name), cls.__dataclass_fields__)
                 raise ReadError(f"There is no way of reading '{name}'. {known}")
         return cls(**given)
+
+    def _repr_html_(self) -> str:
+        rows = ((name, str(value)) for name, value in self.to_dict().items())
+        return view("How a source is read", listing(("option", "value"), rows))
 
     def to_dict(self) -> dict[str, Any]:
         """What is said, as plain data."""
