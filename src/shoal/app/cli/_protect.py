@@ -31,11 +31,9 @@ if TYPE_CHECKING:
 
 DryRun = Annotated[
     bool,
-    typer.Option("--dry-run", metavar="", help="Say what the plan would do, and write nothing."),
+    typer.Option("--dry-run", help="Say what the plan would do, and write nothing."),
 ]
-ShowAll = Annotated[
-    bool, typer.Option("--all", metavar="", help="Show every step and every measure.")
-]
+ShowAll = Annotated[bool, typer.Option("--all", help="Show every step and every measure.")]
 
 
 @command("""
@@ -58,6 +56,7 @@ def protect(
     out_decimal: str | None = None,
     out_encoding: str | None = None,
     force: Force = False,
+    strict: bool = False,
     engine: Engine = "auto",
     show_all: ShowAll = False,
     as_json: AsJson = False,
@@ -77,7 +76,8 @@ def protect(
     out_delimiter CHAR: In csv and tsv: the character between fields; that of DATA if not given.
     out_decimal CHAR: In csv and tsv: the decimal mark; that of DATA if not given.
     out_encoding NAME: In csv and tsv: the encoding, such as utf-8-sig; that of DATA if not given.
-    engine: Where the plan runs: in memory (or local), or on duckdb or spark, which write the
+    strict: Refuse the release if there is anything to warn of: exit code 1, and nothing is written.
+    engine ENGINE: Where the plan runs: in memory (or local), or on duckdb or spark, which write the
         release in parts. With auto the size of DATA decides.
     """
     from shoal.table import DELIMITER_OF
@@ -87,7 +87,16 @@ def protect(
     loaded = Plan.load(plan)
     chosen, why = reading.engine_for(data, engine, loaded.engine, loaded.read)
     if dry_run:
-        _try(reading, data, loaded, chosen, show_all=show_all, as_json=as_json)
+        with kept_warnings(strict=strict) as told:
+            release = _tried(reading, data, loaded, chosen)
+            if strict:
+                told.refuse()
+        if as_json:
+            ui.print_json({"dry_run": True, **release_facts(release), "warnings": told})
+            return
+        show_release(release, show_all=show_all)
+        ui.say()
+        ui.say("This was a dry run: nothing was written.")
         return
     if out is None:
         raise InputError(
@@ -97,9 +106,8 @@ def protect(
     check_place(out, force=force)
     if chosen != "memory" and not as_json:
         ui.note(f"Engine: {chosen}, since {why}.")
-    release: Release
     dialect = {"delimiter": out_delimiter, "decimal": out_decimal, "encoding": out_encoding}
-    with kept_warnings() as told, Working("Reading the data") as working:
+    with kept_warnings(strict=strict) as told, Working("Reading the data") as working:
         if chosen == "memory":
             table = reading.read(data, known=loaded.read)
             release = protect(table, loaded, progress=working.if_watched)
@@ -115,6 +123,8 @@ def protect(
                 beside=beside,
                 progress=working.part(0.0, 0.85),
             )
+        if strict:
+            told.refuse()
         folder = release.save(
             out,
             format=written,
@@ -139,10 +149,8 @@ def protect(
         ui.note(f"Engine: memory, since {why}.")
 
 
-def _try(
-    reading: Reading, data: str, plan: Plan, chosen: str, *, show_all: bool, as_json: bool
-) -> None:
-    """Say what a plan would do; nothing is written."""
+def _tried(reading: Reading, data: str, plan: Plan, chosen: str) -> Release:
+    """What a plan would do; nothing is written."""
     from shoal.workflow import protect
 
     if chosen != "memory":
@@ -151,13 +159,7 @@ def _try(
             "memory, or try the plan on a sample of the table."
         )
     with Working("Reading the data") as working:
-        release = protect(reading.read(data), plan, progress=working.if_watched)
-    if as_json:
-        ui.print_json({"dry_run": True, **release_facts(release)})
-        return
-    show_release(release, show_all=show_all)
-    ui.say()
-    ui.say("This was a dry run: nothing was written.")
+        return protect(reading.read(data, known=plan.read), plan, progress=working.if_watched)
 
 
 def check_place(out: Path, *, force: bool) -> None:

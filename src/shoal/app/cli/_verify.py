@@ -48,7 +48,7 @@ def verify(
         half is needed too.
     signer KEY: Who must have signed: a public key file of SSH, a file of allowed signers, or the
         line of a key.
-    engine: What counts a release in parts: duckdb unless spark is named.
+    engine ENGINE: What counts a release in parts: duckdb unless spark is named.
     memory_limit SIZE: What the run is to hold in memory, as 2GB; DuckDB gets a quarter of it.
     """
     from shoal.engines import is_in_parts, verify, verifying_engine
