@@ -13,13 +13,13 @@ from shoal.app.cli import app
 GROUP = typer.main.get_command(app)
 COMMANDS = GROUP.commands
 #: Options of every command.
-EVERYWHERE = {"--help", "-h"}
+EVERYWHERE = {"--help"}
 #: Where the options of a command are told, besides its own section.
 PAGES = {"tune": "tune.md", "study": "studies/index.md"}
 
 
 def options_of(command) -> set[str]:
-    return {name for parameter in command.params for name in parameter.opts if name[0] == "-"}
+    return {name for parameter in command.params for name in parameter.opts if name[:2] == "--"}
 
 
 def pages(repository):

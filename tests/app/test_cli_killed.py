@@ -166,7 +166,7 @@ SWALLOWING = """
 import os, signal, time
 from shoal.app import cli
 
-def app():
+def app(**settings):
     try:
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(60)

@@ -292,7 +292,7 @@ def test_a_parent_that_is_a_file_is_refused_at_once(tmp_path, force):
     (tmp_path / "file").write_text("text")
     for target in (tmp_path / "file" / "out", tmp_path / "file" / "a" / "out"):
         with pytest.raises(ReleaseError, match=r"file' is not a folder"):
-            _release.check_target(target, force=force)
+            _release.check_targets(target, None, force=force)
 
 
 # -- nothing when something fails

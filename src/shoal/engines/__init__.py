@@ -250,6 +250,7 @@ def verify(
     original: Any = None,
     source: Any = None,
     signer: str | os.PathLike[str] | None = None,
+    private: str | os.PathLike[str] | None = None,
     engine: EngineName = "auto",
     settings: EngineSettings | None = None,
 ) -> Verification:
@@ -264,12 +265,14 @@ def verify(
 
     check_path(folder, "sh.verify", "Save a release first: sh.verify(release.save(folder)).")
     if not is_in_parts(folder):
-        return verify_in_memory(folder, original=original, source=source, signer=signer)
+        return verify_in_memory(
+            folder, original=original, source=source, signer=signer, private=private
+        )
     chosen, _ = verifying_engine(folder, engine)
     given = settings or EngineSettings()
     given_source = source if source is not None else original
     with _workshop(given, None) as shop, _started(chosen, given, shop, given_source) as running:
-        found = verify_in_parts(folder, running, given_source)
+        found = verify_in_parts(folder, running, given_source, private)
         return with_signature(Path(folder), found, signer)
 
 

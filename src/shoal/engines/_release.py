@@ -14,7 +14,7 @@ from shoal.engines._parts import Sizes, finish_private
 from shoal.errors import ReleaseError
 from shoal.masking import Progress
 from shoal.workflow.release._folder import complete_or_absent
-from shoal.workflow.release._release import check_target, write_audit, write_facts
+from shoal.workflow.release._release import check_targets, write_audit, write_facts
 from shoal.workflow.release._release_files import digest_of
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ def save_in_parts(
     format: str = "parquet",
     force: bool = False,
     source: Any = None,
+    private_out: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
     **_: Any,
 ) -> Path:
@@ -38,10 +39,9 @@ def save_in_parts(
         raise ReleaseError(
             f"A release in parts is written as Parquet, not as {format}; leave the format out."
         )
-    target = Path(os.path.abspath(out))
-    check_target(target, force=force)
+    target, private = check_targets(out, private_out, force=force)
     tell = progress or (lambda label, share: None)
-    with in_one_sentence(), complete_or_absent(target, replace=force) as folder:
+    with in_one_sentence(), complete_or_absent(target, replace=force, private=private) as folder:
         tell("Writing the private half", 0.0)
         data, records = folder / "public" / "data", folder / "private" / "records"
         for place, mode in ((data, 0o755), (records, 0o700)):

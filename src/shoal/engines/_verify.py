@@ -37,13 +37,16 @@ Outcome = tuple[bool | None, str]
 
 
 def verify_in_parts(
-    folder: str | os.PathLike[str], engine: Engine, source: Any = None
+    folder: str | os.PathLike[str],
+    engine: Engine,
+    source: Any = None,
+    private: str | os.PathLike[str] | None = None,
 ) -> Verification:
     """All checks of a release in parts; whatever is wrong is a check that failed.
 
     With the ``source`` and the private half, claims that compare with the original are checked.
     """
-    place, checks = Place.of(Path(folder)), Checks()
+    place, checks = Place.of(Path(folder), private), Checks()
     checks.read(PLAIN, lambda: _check_plain(place))
     facts = None if checks else checks.read("release.json", lambda: _facts(place))
     if facts is None:
@@ -157,7 +160,8 @@ class PartsAudit:
 
 def _check_plain(place: Place) -> None:
     """ReleaseError where something in the folder is a link, so that what it names is not opened."""
-    for folder, _, names in os.walk(place.root):
+    walked = [each for half in (place.root, place.private) if half for each in os.walk(half)]
+    for folder, _, names in walked:
         for path in (Path(folder), *(Path(folder, name) for name in names)):
             if not is_plain(path, stat.S_ISREG) and not is_plain(path, stat.S_ISDIR):
                 raise ReleaseError(f"'{clean(path.name)}' is a link or something else than a file")

@@ -100,6 +100,7 @@ class Release(Helpful):
         decimal: str | None = None,
         encoding: str | None = None,
         source: str | os.PathLike[str] | None = None,
+        private_out: str | os.PathLike[str] | None = None,
         progress: Progress | None = None,
     ) -> Path:
         """Write the release folder: complete, or not at all.
@@ -120,6 +121,8 @@ class Release(Helpful):
             How csv and tsv are written; as the source was, where it was text too.
         source : path, optional
             The file that the original was read from: its checksum goes into the private audit.
+        private_out : path, optional
+            The folder to make of the private half, apart from the public one.
         progress : callable, optional
             Called with what is being done and the share that is done.
         """
@@ -133,6 +136,7 @@ class Release(Helpful):
             formulas=formulas,
             asked={"delimiter": delimiter, "decimal": decimal, "encoding": encoding},
             source=source,
+            private_out=private_out,
             progress=progress,
         )
 

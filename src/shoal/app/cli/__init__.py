@@ -40,7 +40,6 @@ shoal verify release --original people.csv
 app = typer.Typer(
     name="shoal",
     cls=Group,
-    add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
@@ -70,7 +69,7 @@ def shoal(
         bool,
         typer.Option(
             "--version",
-            metavar="",
+            "-V",
             callback=_print_version,
             is_eager=True,
             help="Show the version.",
@@ -80,7 +79,6 @@ def shoal(
         bool,
         typer.Option(
             "--debug",
-            metavar="",
             envvar="SHOAL_DEBUG",
             help="Show tracebacks and the warnings of libraries, which may hold values of the "
             "data.",
@@ -99,7 +97,7 @@ def main() -> None:
     gc.set_threshold(_OBJECTS)
     STOPPING.listen()
     try:
-        app()
+        app(prog_name="shoal")
     except KeyboardInterrupt:  # before or after the command
         sys.exit(STOPPING.code())
     finally:

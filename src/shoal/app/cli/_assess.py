@@ -99,8 +99,8 @@ def assess(
         statistics offices count.
     k_curve: Try the plan, or a proposed one, with several k: what each costs on this table.
     html FILE: Write the facts as a page, too.
-    engine: Where the table is counted: in memory (or local), or on duckdb or spark, which measure
-        what follows from classes. With auto the size of DATA decides.
+    engine ENGINE: Where the table is counted: in memory (or local), or on duckdb or spark, which
+        measure what follows from classes. With auto the size of DATA decides.
     memory_limit SIZE: What the run is to hold in memory, as 2GB; DuckDB gets a quarter of it.
 
     Roles (a plan, or column names separated by commas)

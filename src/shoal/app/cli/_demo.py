@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from shoal.app.cli._options import AsJson, Force, command, write_whole
-from shoal.app.cli._protect import check_place, release_facts
+from shoal.app.cli._protect import release_facts
 from shoal.app.cli.output import ui
 from shoal.app.cli.output._progress import Working
 
@@ -54,9 +54,10 @@ def demo(
     from shoal import read
     from shoal.app.demo import PATIENTS, PLAN
     from shoal.workflow import Plan, protect, verify
+    from shoal.workflow.release._release import check_targets
 
     out = Path(os.path.abspath(out))
-    check_place(out, force=force)
+    check_targets(out, None, force=force)
     plan = Plan.load(PLAN)
     with Working("Reading the data") as working:
         people = read(PATIENTS, roles=plan.roles)

@@ -73,12 +73,16 @@ shoal methods suppress
 shoal methods k_anonymity
 shoal methods --json
 """)
-def methods(name: str | None = None, as_json: AsJson = False) -> None:
+def methods(name: str | None = None, show_all: bool = False, as_json: AsJson = False) -> None:
     """List every method, privacy model and measure; with a NAME, explain it with an example.
 
     Arguments
     ---------
     name NAME: A method, model or measure to explain.
+
+    Options
+    -------
+    show_all --all: List their parameters and references, too.
     """
     entries = _catalogue()
     if name is not None:
@@ -96,7 +100,7 @@ def methods(name: str | None = None, as_json: AsJson = False) -> None:
             }
         )
     else:
-        _list(entries)
+        _list(entries, show_all=show_all)
 
 
 def _find(name: str, entries: list[Entry]) -> Entry:
@@ -110,13 +114,16 @@ def _find(name: str, entries: list[Entry]) -> Entry:
     )
 
 
-def _list(entries: list[Entry]) -> None:
+def _list(entries: list[Entry], *, show_all: bool) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
     for kind, (_, title) in _KINDS.items():
         ui.heading(title)
-        for entry in (entry for entry in entries if entry.kind == kind):
+        listed = [entry for entry in entries if entry.kind == kind]
+        if not show_all:
+            ui.table(("name", "what it is"), ((entry.name, entry.summary) for entry in listed))
+        for entry in listed if show_all else ():
             ui.show(Padding(Text(entry.name, "cyan"), (0, 0, 0, 2)))
             ui.show(Padding(entry.summary, (0, 0, 0, 4)))
             lines = [

@@ -51,19 +51,39 @@ def _remember_json(ctx: typer.Context, value: bool) -> bool:
     return value
 
 
+def _be_quiet(ctx: typer.Context, value: bool) -> bool:
+    """Until the program ends; a failure is told all the same."""
+    if value:
+        from shoal.app.cli.output import ui
+
+        ctx.find_root().with_resource(ui.quiet())
+    return value
+
+
 AsJson = Annotated[
     bool,
     typer.Option(
         "--json",
-        metavar="",
         help="Print JSON and nothing else on stdout.",
         callback=_remember_json,
     ),
 ]
 Engine = Literal["auto", "memory", "local", "duckdb", "spark"]
-Force = Annotated[
-    bool, typer.Option("--force", metavar="", help="Replace what an earlier run has written.")
-]
+Force = Annotated[bool, typer.Option("--force", help="Replace what an earlier run has written.")]
+_QUIET = inspect.Parameter(
+    "quiet",
+    inspect.Parameter.KEYWORD_ONLY,
+    default=False,
+    annotation=Annotated[
+        bool,
+        typer.Option(
+            "--quiet",
+            "-q",
+            help="Print nothing but failures, and what --json asks for.",
+            callback=_be_quiet,
+        ),
+    ],
+)
 
 
 def command(examples: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -71,7 +91,8 @@ def command(examples: str) -> Callable[[Callable[..., None]], Callable[..., None
 
     A line of a section is ``name METAVAR: help``, or ``name --flag: help``. The section
     ``Arguments`` has what is given without a name; any other but ``Options`` is a panel of the
-    help. A parameter ``reading`` stands for the options of :class:`Reading`.
+    help. A parameter ``reading`` stands for the options of :class:`Reading`. Every command has
+    ``--quiet``.
     """
 
     def make(function: Callable[..., None]) -> Callable[..., None]:
@@ -80,12 +101,12 @@ def command(examples: str) -> Callable[[Callable[..., None]], Callable[..., None
         shared = _described_parameters(Reading) if reads else []
 
         @functools.wraps(function)
-        def run(**given: Any) -> None:
+        def run(quiet: bool, **given: Any) -> None:
             if reads:
                 given["reading"] = Reading(**{each.name: given.pop(each.name) for each in shared})
             function(**given)
 
-        signature = inspect.Signature([*own, *shared])
+        signature = inspect.Signature([*own, _QUIET, *shared])
         text = _SECTION.split(inspect.getdoc(function) or "")[0]
         paragraphs = [" ".join(part.split()) for part in text.strip().split("\n\n")]
         run.__doc__ = "\n\n".join(paragraphs)  # the terminal decides where lines end
@@ -124,7 +145,6 @@ def _annotation(parameter: inspect.Parameter, panel: str, metavar: str, help: st
     info.metavar, info.help = metavar or None, help
     info.rich_help_panel = None if panel == "Options" else panel
     if kind is bool:
-        info.metavar = ""
         info.param_decls = (metavar or f"--{parameter.name.replace('_', '-')}",)
     return Annotated[kind, info]
 

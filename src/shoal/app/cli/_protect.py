@@ -31,11 +31,9 @@ if TYPE_CHECKING:
 
 DryRun = Annotated[
     bool,
-    typer.Option("--dry-run", metavar="", help="Say what the plan would do, and write nothing."),
+    typer.Option("--dry-run", help="Say what the plan would do, and write nothing."),
 ]
-ShowAll = Annotated[
-    bool, typer.Option("--all", metavar="", help="Show every step and every measure.")
-]
+ShowAll = Annotated[bool, typer.Option("--all", help="Show every step and every measure.")]
 
 
 @command("""
@@ -49,6 +47,7 @@ def protect(
     reading: Reading,
     plan: Path,
     out: Path | None = None,
+    private_out: Path | None = None,
     dry_run: DryRun = False,
     format: Annotated[
         str | None, typer.Option(show_default="that of DATA; parquet for a database")
@@ -58,6 +57,7 @@ def protect(
     out_decimal: str | None = None,
     out_encoding: str | None = None,
     force: Force = False,
+    strict: bool = False,
     engine: Engine = "auto",
     show_all: ShowAll = False,
     as_json: AsJson = False,
@@ -71,35 +71,46 @@ def protect(
     -------
     plan FILE: The plan: roles, steps, require.
     out DIR: The folder of the release to make.
+    private_out DIR: The folder of the private half; inside of --out if not given.
     format FORMAT: The format of the released data: csv, tsv, parquet, arrow or xlsx.
     formulas: In csv and tsv: put an apostrophe before texts and column names that a spreadsheet
         would run as formulas, or keep them as they are.
     out_delimiter CHAR: In csv and tsv: the character between fields; that of DATA if not given.
     out_decimal CHAR: In csv and tsv: the decimal mark; that of DATA if not given.
     out_encoding NAME: In csv and tsv: the encoding, such as utf-8-sig; that of DATA if not given.
-    engine: Where the plan runs: in memory (or local), or on duckdb or spark, which write the
+    strict: Refuse the release if there is anything to warn of: exit code 1, and nothing is written.
+    engine ENGINE: Where the plan runs: in memory (or local), or on duckdb or spark, which write the
         release in parts. With auto the size of DATA decides.
     """
     from shoal.table import DELIMITER_OF
     from shoal.table.storage._formats import check_format
     from shoal.workflow import Plan, protect
+    from shoal.workflow.release._release import check_targets
 
     loaded = Plan.load(plan)
     chosen, why = reading.engine_for(data, engine, loaded.engine, loaded.read)
     if dry_run:
-        _try(reading, data, loaded, chosen, show_all=show_all, as_json=as_json)
+        with kept_warnings(strict=strict) as told:
+            release = _tried(reading, data, loaded, chosen)
+            if strict:
+                told.refuse()
+        if as_json:
+            ui.print_json({"dry_run": True, **release_facts(release), "warnings": told})
+            return
+        show_release(release, show_all=show_all)
+        ui.say()
+        ui.say("This was a dry run: nothing was written.")
         return
     if out is None:
         raise InputError(
             "A release needs a folder; give --out DIR, or --dry-run to see what the plan does."
         )
     written = check_format(format) if format else reading.output_format(data, loaded.read)
-    check_place(out, force=force)
+    _, private = check_targets(out, private_out, force=force)  # before the long work
     if chosen != "memory" and not as_json:
         ui.note(f"Engine: {chosen}, since {why}.")
-    release: Release
     dialect = {"delimiter": out_delimiter, "decimal": out_decimal, "encoding": out_encoding}
-    with kept_warnings() as told, Working("Reading the data") as working:
+    with kept_warnings(strict=strict) as told, Working("Reading the data") as working:
         if chosen == "memory":
             table = reading.read(data, known=loaded.read)
             release = protect(table, loaded, progress=working.if_watched)
@@ -115,6 +126,8 @@ def protect(
                 beside=beside,
                 progress=working.part(0.0, 0.85),
             )
+        if strict:
+            told.refuse()
         folder = release.save(
             out,
             format=written,
@@ -122,27 +135,27 @@ def protect(
             formulas=formulas,
             **dialect,
             source=None if is_database(data) else data,
+            private_out=private,
             progress=working.if_watched if chosen == "memory" else working.part(0.85, 1.0),
         )
     if as_json:
         facts = {"warnings": told, "engine": {"name": chosen, "why": why}}
-        ui.print_json(release_facts(release, folder) | facts)
+        ui.print_json(release_facts(release, folder, private) | facts)
         return
     show_release(release, show_all=show_all)
-    _show_place(release, out)
+    _show_place(release, out, private_out)
     if written in DELIMITER_OF:
         _show_formulas(release.masked, formulas)
     ui.heading("Next: check the release again, from its files")
     against = ("--original", *shown_source(data, reading, kept=True))
-    ui.command_line("shoal verify", shlex.quote(str(out)), *against)
+    apart = () if private_out is None else ("--private", shlex.quote(str(private_out)))
+    ui.command_line("shoal verify", shlex.quote(str(out)), *apart, *against)
     if chosen == "memory":
         ui.note(f"Engine: memory, since {why}.")
 
 
-def _try(
-    reading: Reading, data: str, plan: Plan, chosen: str, *, show_all: bool, as_json: bool
-) -> None:
-    """Say what a plan would do; nothing is written."""
+def _tried(reading: Reading, data: str, plan: Plan, chosen: str) -> Release:
+    """What a plan would do; nothing is written."""
     from shoal.workflow import protect
 
     if chosen != "memory":
@@ -151,29 +164,16 @@ def _try(
             "memory, or try the plan on a sample of the table."
         )
     with Working("Reading the data") as working:
-        release = protect(reading.read(data), plan, progress=working.if_watched)
-    if as_json:
-        ui.print_json({"dry_run": True, **release_facts(release)})
-        return
-    show_release(release, show_all=show_all)
-    ui.say()
-    ui.say("This was a dry run: nothing was written.")
+        return protect(reading.read(data, known=plan.read), plan, progress=working.if_watched)
 
 
-def check_place(out: Path, *, force: bool) -> None:
-    """Refuse a place for the release before the long work, not after it."""
-    from shoal.workflow.release._release import check_target
-
-    check_target(Path(os.path.abspath(out)), force=force)
-
-
-def release_facts(release: Release, folder: Path | None = None) -> dict[str, Any]:
+def release_facts(
+    release: Release, folder: Path | None = None, private: Path | None = None
+) -> dict[str, Any]:
     """What was done and where it is, as plain data for the steward."""
-    places = {"public": "public", "private": "private", "report": "public/report.html"}
-    written = {} if folder is None else {name: folder / path for name, path in places.items()}
+    places = {} if folder is None else {"release": folder, **_halves(folder, private)}
     return {
-        **({} if folder is None else {"release": folder}),
-        **written,
+        **places,
         "rows_before": release.rows_before,
         "rows": len(release.masked),
         "claims": [claim.to_dict() for claim in release.claims],
@@ -229,7 +229,14 @@ def _show_steps(release: Release) -> None:
     )
 
 
-def _show_place(release: Release, out: Path) -> None:
+def _halves(folder: Path, private: Path | None) -> dict[str, Path]:
+    """Where the halves of a release are, and its report."""
+    public = folder / "public"
+    kept = folder / "private" if private is None else private
+    return {"public": public, "private": kept, "report": public / "report.html"}
+
+
+def _show_place(release: Release, out: Path, private: Path | None) -> None:
     ui.heading("Written")
     persons = release.after.classes.persons
     whose = "" if persons is None else f", of {ui.count(persons, 'person')},"
@@ -238,8 +245,9 @@ def _show_place(release: Release, out: Path) -> None:
         f"{ui.count(len(release.masked.columns), 'column')}, "
         + ("in their first order." if release.plan.keep_order else "in a new order.")
     )
-    ui.say(f"{ui.printable(out / 'public')}: to give away. Its report.html says what was done.")
-    ui.say(f"{ui.printable(out / 'private')}: to keep. Whoever has it can undo the masking.")
+    halves = _halves(out, private)
+    ui.say(f"{ui.printable(halves['public'])}: to give away. Its report.html says what was done.")
+    ui.say(f"{ui.printable(halves['private'])}: to keep. Whoever has it can undo the masking.")
 
 
 def _show_formulas(masked: Table, formulas: Formulas) -> None:

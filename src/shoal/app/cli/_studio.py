@@ -31,7 +31,7 @@ def studio(
 
     Arguments
     ---------
-    place [FOLDER|DATA]: The folder of a project, or a file of data; this folder without it.
+    place FOLDER|DATA: The folder of a project, or a file of data; this folder without it.
 
     Options
     -------

@@ -25,13 +25,14 @@ _STYLES = {"passed": "green", "failed": "bold red", "skipped": "yellow"}
 shoal verify release
 shoal verify release --original people.csv
 shoal verify release --signer steward.pub
-shoal verify release --json
+shoal verify release --private kept --json
 """)
 def verify(
     folder: ReleaseFolder,
     reading: Reading,
     original: str | None = None,
     signer: str | None = None,
+    private: Path | None = None,
     engine: Engine = "auto",
     memory_limit: str | None = None,
     as_json: AsJson = False,
@@ -48,7 +49,8 @@ def verify(
         half is needed too.
     signer KEY: Who must have signed: a public key file of SSH, a file of allowed signers, or the
         line of a key.
-    engine: What counts a release in parts: duckdb unless spark is named.
+    private DIR: The private half, where --private-out put it apart.
+    engine ENGINE: What counts a release in parts: duckdb unless spark is named.
     memory_limit SIZE: What the run is to hold in memory, as 2GB; DuckDB gets a quarter of it.
     """
     from shoal.engines import is_in_parts, verify, verifying_engine
@@ -63,7 +65,7 @@ def verify(
     with Working("Reading the release") as working:
         before = None
         if original is not None and not in_parts:
-            before = reading.read(original, known=recorded_reading(folder))
+            before = reading.read(original, known=recorded_reading(folder, private))
         working("Checking the release", 0.2)
         source = None if original is None or is_database(original) else original
         found = verify(
@@ -71,6 +73,7 @@ def verify(
             original=before,
             source=source,
             signer=signer,
+            private=private,
             engine=engine,
             settings=EngineSettings(memory_limit=memory_limit),
         )

@@ -35,7 +35,7 @@ def warm(
 
     Arguments
     ---------
-    methods [METHOD]...: Only what these methods need; of all methods and measures without it.
+    methods METHOD: Only what these methods need; of all methods and measures without it.
     """
     from shoal.kernels.compile import Compiling, always_compiled
     from shoal.masking import discover_maskers

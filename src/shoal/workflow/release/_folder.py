@@ -37,24 +37,40 @@ _RENAME_EXCHANGE = 2
 
 
 @contextlib.contextmanager
-def complete_or_absent(target: Path, *, replace: bool) -> Iterator[Path]:
+def complete_or_absent(
+    target: Path, *, replace: bool, private: Path | None = None
+) -> Iterator[Path]:
     """A new folder that is put at ``target`` when the block ends without an error.
 
     Nobody else can enter it while it is being filled. It is flushed to disk, and renamed in one
     step of the file system. From then on everyone may read it, except for its folder ``private``.
+    That one is put at a place of its own where one is given, before the rest appears.
     """
     with contextlib.ExitStack() as stack:
-        try:
-            make_parents(target)
-            partial = stack.enter_context(workshop(target.parent)) / "folder"
-            partial.mkdir(mode=0o700)
-        except OSError as cause:
-            why = cause.strerror or "the system refuses it"
-            raise ReleaseError(f"A folder cannot be made at '{target}': {why}.") from None
+        partial = _begun(target, stack)
+        apart = None if private is None else _begun(private, stack)
         yield partial
-        _seal(partial)
-        _put_in_place(partial, target, replace=replace)
-        _flush(target.parent)
+        if private is None or apart is None:
+            _seal(partial)
+            _put_in_place(partial, target, replace=replace)
+            _flush(target.parent)
+        else:
+            shutil.move(partial / PRIVATE, apart / PRIVATE)
+            _seal(partial)
+            _seal(apart)
+            _put_apart(partial, target, apart / PRIVATE, private, replace=replace)
+
+
+def _begun(target: Path, stack: contextlib.ExitStack) -> Path:
+    """An empty folder in a workshop beside its place."""
+    try:
+        make_parents(target)
+        partial = stack.enter_context(workshop(target.parent)) / "folder"
+        partial.mkdir(mode=0o700)
+    except OSError as cause:
+        why = cause.strerror or "the system refuses it"
+        raise ReleaseError(f"A folder cannot be made at '{target}': {why}.") from None
+    return partial
 
 
 @contextlib.contextmanager
@@ -118,6 +134,43 @@ def _put_in_place(partial: Path, target: Path, *, replace: bool) -> None:
         raise
 
 
+def _put_apart(
+    public: Path, target: Path, private: Path, private_target: Path, *, replace: bool
+) -> None:
+    """Put two halves in place so that at no moment there is a public one without its private one.
+
+    What is replaced goes first, its public half before its private one. An error or an interruption
+    puts everything back.
+    """
+    halves = [(public, target), (private, private_target)]
+
+    def take_back() -> None:
+        if not public.exists():
+            return  # all is in place
+        for new, place in reversed(halves):
+            if not new.exists():
+                os.rename(place, new)
+            if _old(new).exists():
+                os.rename(_old(new), place)
+
+    try:
+        for new, place in halves:
+            if replace and place.exists() and not place.is_symlink():
+                os.rename(place, _old(new))
+                _flush(place.parent)
+        for new, place in reversed(halves):
+            _put_in_place(new, place, replace=False)
+            _flush(place.parent)
+    except BaseException:
+        _to_the_end(take_back)
+        raise
+
+
+def _old(new: Path) -> Path:
+    """Where a folder waits until the new one is in its place; it is removed with the workshop."""
+    return new.with_name(f"{new.name}.old")
+
+
 def _exchange(new: Path, old: Path) -> None:
     """Put the new folder in the place of the old one; in one step where the system can."""
     libc = ctypes.CDLL(None, use_errno=True)
@@ -125,7 +178,7 @@ def _exchange(new: Path, old: Path) -> None:
         names = (os.fsencode(new), os.fsencode(old))
         if libc.renameat2(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _RENAME_EXCHANGE) == 0:
             return
-    aside = new.with_name(new.name + ".old")
+    aside = _old(new)
     os.rename(old, aside)
     try:
         os.rename(new, old)

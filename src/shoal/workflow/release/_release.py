@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 FORMAT_VERSION = 1
 #: Who was there before a sample was drawn, in the private half.
 SAMPLING_FILE = "sampling.parquet"
+_PRIVATE_FILES = {"audit.json", "records", "records.parquet", SAMPLING_FILE}
 #: Measures that anyone can recompute from the released data alone.
 PUBLIC_MEASURES = ("prosecutor_risk", "marketer_risk", "records_at_risk", "uniqueness")
 
@@ -62,14 +63,14 @@ def save_release(
     formulas: Formulas,
     asked: Mapping[str, str | None],
     source: str | os.PathLike[str] | None = None,
+    private_out: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> Path:
     """Write a release folder, verify it from its files, and put it in place in one step."""
     from shoal.workflow.release._verify import verify
 
     check_path(out, "release.save", "Give the folder to make, as release.save('release').")
-    target = Path(os.path.abspath(out))
-    check_target(target, force=force)
+    target, private = check_targets(out, private_out, force=force)
     if source is not None and not Path(source).is_file():
         raise ReleaseError(f"There is no source file '{source}' to take the checksum of.")
     if format not in FORMATS:
@@ -78,7 +79,7 @@ def save_release(
         raise InputError(f"formulas must be 'neutralise' or 'keep'; got {formulas!r}.")
     dialect = _dialect(release, format, asked)
     tell = progress or (lambda label, share: None)
-    with complete_or_absent(target, replace=force) as folder:
+    with complete_or_absent(target, replace=force, private=private) as folder:
         tell("Writing the data", 0.0)
         _write_public(release, folder / "public", format, formulas, tell, dialect)
         tell("Writing the private half", 0.6)
@@ -88,8 +89,27 @@ def save_release(
     return target
 
 
-def check_target(target: Path, *, force: bool) -> None:
-    """Refuse a place that holds something; with ``force``, anything but a release.
+def check_targets(
+    out: str | os.PathLike[str], private_out: str | os.PathLike[str] | None, *, force: bool
+) -> tuple[Path, Path | None]:
+    """The place of a release, and that of its private half where it is another; ReleaseError for
+    one that holds something else."""
+    target = Path(os.path.abspath(out))
+    _check_target(target, force=force)
+    if private_out is None:
+        return target, None
+    private = Path(os.path.abspath(private_out))
+    one, other = target.resolve(), private.resolve()
+    if one.is_relative_to(other) or other.is_relative_to(one):
+        raise ReleaseError(
+            f"'{private}' and '{target}' lie in each other; give the private half a folder apart."
+        )
+    _check_target(private, force=force, half=True)
+    return target, private
+
+
+def _check_target(target: Path, *, force: bool, half: bool = False) -> None:
+    """Refuse a place that holds something; with ``force``, anything but a release or its half.
 
     Also a place that no folder can be renamed to, since that would be found only after the work.
     """
@@ -112,10 +132,11 @@ def check_target(target: Path, *, force: bool) -> None:
     if os.path.ismount(target):
         raise ReleaseError(f"'{target}' is a mount point; give a folder inside it.")
     found = {path.name for path in target.iterdir()}
-    is_release = (target / "public" / "release.json").is_file()
+    known = _PRIVATE_FILES if half else {"public", "private"}
+    is_release = (target / ("audit.json" if half else "public/release.json")).is_file()
     if _holds_current_folder(target) and (not found or is_release):
         raise ReleaseError(f"'{target}' is or holds the current folder; give a folder inside it.")
-    if found and (found - {"public", "private"} or not is_release):
+    if found and (found - known or not is_release):
         raise ReleaseError(f"'{target}' holds other files; give a new folder for the release.")
     if found and not force:
         raise ReleaseError(

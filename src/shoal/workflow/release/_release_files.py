@@ -43,21 +43,29 @@ _MOST_FILES: Final = 1000
 
 @dataclass(frozen=True)
 class Place:
-    """Where a release lies: a folder with its halves, or its public half alone."""
+    """Where a release lies: a folder with its halves, or its public half; the private one may lie
+    elsewhere."""
 
     root: Path
     public: Path
     private: Path | None
 
     @classmethod
-    def of(cls, root: Path) -> Place:
+    def of(cls, root: Path, private: str | os.PathLike[str] | None = None) -> Place:
         if not root.is_dir():
             raise ReleaseError(f"There is no release folder at '{root}'.")
-        public, private = root / "public", root / "private"
+        public, beside = root / "public", root / "private"
+        apart = None if private is None else Path(private)
+        if apart is not None and not apart.is_dir():
+            raise ReleaseError(f"There is no private half at '{apart}'.")
         if os.path.lexists(public / "release.json"):
-            return cls(root, public, private if os.path.lexists(private) else None)
+            if not os.path.lexists(beside):
+                return cls(root, public, apart)
+            if apart is not None:
+                raise ReleaseError(f"'{root}' has a private half; give no other one.")
+            return cls(root, public, beside)
         if os.path.lexists(root / "release.json"):
-            return cls(root, root, None)
+            return cls(root, root, apart)
         raise ReleaseError(
             f"'{root}' is not a release: it has no public/release.json, nor a release.json."
         )
@@ -165,12 +173,14 @@ def read_release(
     return masked, original
 
 
-def recorded_reading(folder: str | os.PathLike[str]) -> ReadOptions | None:
+def recorded_reading(
+    folder: str | os.PathLike[str], private: str | os.PathLike[str] | None = None
+) -> ReadOptions | None:
     """How the original of a release was read, as its private half has it; None where it does not.
 
     What is damaged says nothing: whoever verifies the release tells so.
     """
-    place = Place.of(Path(folder))
+    place = Place.of(Path(folder), private)
     try:
         place.check_plain()
         return None if place.private is None else Audit.read(place.private).reading

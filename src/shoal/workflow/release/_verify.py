@@ -56,6 +56,7 @@ def verify(
     original: Table | None = None,
     source: str | os.PathLike[str] | None = None,
     signer: str | os.PathLike[str] | None = None,
+    private: str | os.PathLike[str] | None = None,
 ) -> Verification:
     """Check a release again from its files.
 
@@ -77,6 +78,8 @@ def verify(
     signer : path or str, optional
         Who must have signed: a public key of SSH (the file or its line), or a file of several
         such as ``allowed_signers``. A release that none of them signed fails.
+    private : path, optional
+        The private half, where it was saved apart from the public one.
 
     Returns
     -------
@@ -86,7 +89,7 @@ def verify(
     _check_call(original, source)
     if signer is not None:
         read_signers(signer)  # what is wrong with it is said before the long work
-    place = Place.of(Path(folder))
+    place = Place.of(Path(folder), private)
     return with_signature(
         place.root, check_release(place, original=original, source=source), signer
     )

@@ -17,7 +17,7 @@ from typing import Any, Final, NoReturn
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from shoal.app.cli.output.ui import console, count, listed, print_json, printable, tell
+from shoal.app.cli.output.ui import console, count, listed, note, print_json, printable, tell
 from shoal.errors import (
     NothingLeftWarning,
     ReadError,
@@ -116,12 +116,27 @@ def resumable() -> Iterator[None]:
         raise
 
 
-class _WithExamples:
-    """Help that ends with examples, line by line as they were written."""
+class _PlainHelp:
+    """Help that says what to type, without types, and ends with examples as they were written."""
 
     def __init__(self, *args: Any, epilog: str | None = None, **settings: Any) -> None:
         super().__init__(*args, **settings)
         self.examples = epilog
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Whatever can be given; the type of a flag and of an argument says nothing to a reader."""
+        params = super().get_params(ctx)  # type: ignore[misc]
+        for param in params:
+            if getattr(param, "is_flag", False):
+                param.metavar = ""
+            elif param.param_type_name == "argument":
+                param.display_type_rich = _no_type
+        return params
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """What follows the name of the command: ``DATA`` where typer writes ``{DATA}``."""
+        pieces = super().collect_usage_pieces(ctx)  # type: ignore[misc]
+        return [piece.strip("{}") for piece in pieces]
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """The help of typer, then the examples."""
@@ -129,11 +144,15 @@ class _WithExamples:
         _print_examples(self.examples)
 
 
-class Command(_WithExamples, TyperCommand):
+def _no_type(ctx: Any) -> None:
+    """What typer shows beside the name of an argument."""
+
+
+class Command(_PlainHelp, TyperCommand):
     """A command."""
 
 
-class Group(_WithExamples, TyperGroup):
+class Group(_PlainHelp, TyperGroup):
     """The commands, with every failure turned into one sentence and an exit code."""
 
     def main(self, *args: Any, **settings: Any) -> NoReturn:
@@ -258,16 +277,39 @@ def _let_go_of_stdout() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+class Warned(list[str]):
+    """What Shoal warned of so far."""
+
+    refuses = False
+
+    def refuse(self) -> None:
+        """RequirementNotMet if there was a warning, and from now on at the first that comes."""
+        self.refuses = True
+        if self:
+            raise RequirementNotMet(
+                f"--strict refuses {count(len(self), 'warning')}, and nothing was written: "
+                + " ".join(self),
+                {"warnings": list(self)},
+            )
+
+
 @contextmanager
-def kept_warnings() -> Iterator[list[str]]:
-    """What Shoal warns of, in a list as well as wherever it is shown."""
-    told: list[str] = []
+def kept_warnings(*, strict: bool = False) -> Iterator[Warned]:
+    """What Shoal warns of, in a list as well as wherever it is shown; in the list alone if strict.
+
+    Whoever is strict has to call ``refuse`` before anything is written.
+    """
+    told = Warned()
     shown = warnings.showwarning
 
     def keep(message: Warning | str, category: type[Warning], *more: Any, **named: Any) -> None:
-        if issubclass(category, ShoalWarning) and str(message) not in told:
+        own = issubclass(category, ShoalWarning)
+        if own and str(message) not in told:
             told.append(str(message))
-        shown(message, category, *more, **named)
+        if told.refuses:
+            told.refuse()
+        if not (own and strict):
+            shown(message, category, *more, **named)
 
     warnings.showwarning = keep
     try:
@@ -300,7 +342,7 @@ def warnings_as_lines(*, debug: bool) -> Iterator[None]:
         if issubclass(category, NothingLeftWarning):
             waiting.append(text)
         elif issubclass(category, ShoalWarning):
-            tell(f"shoal: warning: {printable(text)}", style="yellow")
+            note(f"shoal: warning: {printable(text)}", style="yellow")
         elif debug:
             print(f"{filename}:{lineno}: {category.__name__}: {text}", file=sys.stderr)
 
@@ -316,4 +358,4 @@ def warnings_as_lines(*, debug: bool) -> Iterator[None]:
         finally:
             for text in waiting:
                 if text not in reason:
-                    tell(f"shoal: warning: {printable(text)}", style="yellow")
+                    note(f"shoal: warning: {printable(text)}", style="yellow")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Self
 
-from shoal.app.cli.output.ui import console, live, printable
+from shoal.app.cli.output.ui import console, is_watched, live, note, printable
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -43,7 +43,7 @@ class Working:
         self._shared = ExitStack()
 
     def __enter__(self) -> Self:
-        if console(stderr=True).is_terminal:
+        if is_watched():
             from shoal.kernels.compile import Compiling
 
             self._shared.enter_context(Compiling(_UNNOTICED, _say_once))
@@ -141,4 +141,4 @@ def time_left(share: float, elapsed: float) -> str:
 def _say_once() -> None:
     if not _said:
         _said.append(_FIRST_USE)
-        console(stderr=True).print(_FIRST_USE, style="dim")
+        note(_FIRST_USE)

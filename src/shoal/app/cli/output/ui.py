@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
 _LIVE: list[Console] = []
+_quiet = False
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -21,7 +22,19 @@ def console(*, stderr: bool = False) -> Console:
 
     if stderr and _LIVE:
         return _LIVE[-1]
-    return Console(stderr=stderr, markup=False, highlight=False, emoji=False)
+    silent = _quiet and not stderr
+    return Console(stderr=stderr, quiet=silent, markup=False, highlight=False, emoji=False)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Meanwhile only failures are told, and JSON is printed where it is asked for."""
+    global _quiet
+    _quiet = True
+    try:
+        yield
+    finally:
+        _quiet = False
 
 
 @contextmanager
@@ -61,9 +74,15 @@ def heading(text: str) -> None:
     out.print(text, style="bold")
 
 
-def note(text: str) -> None:
+def note(text: str, *, style: str = "dim") -> None:
     """A remark beside the result: on stderr, so that a pipe gets the result alone."""
-    tell(text, style="dim")
+    if not _quiet:
+        tell(text, style=style)
+
+
+def is_watched() -> bool:
+    """Whether somebody sees how the work goes on: on a terminal, unless it is to be quiet."""
+    return console(stderr=True).is_terminal and not _quiet
 
 
 def tell(text: str, *, style: str | None = None) -> None:
@@ -129,7 +148,7 @@ def roles(roles: Mapping[str, Any]) -> None:
 def show(thing: RenderableType) -> None:
     """Print a table or another rich thing as part of the result."""
     out = console()
-    if out.is_terminal:
+    if out.is_terminal or out.quiet:
         out.print(thing)
         return
     with out.capture() as written:

@@ -1,0 +1,6 @@
+"""``python -m shoal``: the program ``shoal``, where it is not on the path."""
+
+from shoal.app.cli import main
+
+if __name__ == "__main__":
+    main()
