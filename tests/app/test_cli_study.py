@@ -96,13 +96,10 @@ def test_the_same_numbers_are_shown_at_every_width(shoal, study_file, tmp_path, 
     study_file.write_text(FILE + STATISTIC)
     assert shoal("study", study_file, "--out", "out", "--jobs", 1).exit_code == 0
     facts = json.loads((tmp_path / "out" / "verdict.json").read_text())
-    wanted = {
-        ui.number(cell)
-        for statistic in facts["statistics"]
-        for row in statistic["rows"]
-        for cell in row
-        if isinstance(cell, (int, float))
-    }
+    cells = [cell for one in facts["statistics"] for row in one["rows"] for cell in row]
+    means = [mean["mean"] for row in facts["measures"]["rows"] for mean in row["values"]]
+    assert len(means) == 4 * 4
+    wanted = {ui.number(cell) for cell in (*cells, *means) if isinstance(cell, (int, float))}
     shown = {}
     for columns in ("60", "80", "120"):
         monkeypatch.setenv("COLUMNS", columns)

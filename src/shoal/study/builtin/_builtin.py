@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -56,6 +56,7 @@ class BuiltIn:
     paper's grid. ``conclude`` holds the results against what was published. Where later variants
     depend on earlier results there are ``stages``: each returns the study with what was run
     before and what follows from its results. ``elsewhere`` is for tables that are not the paper's.
+    ``verdicts_of_full`` has the claims that a run of the whole grid judged, by their text.
     """
 
     name: str
@@ -65,6 +66,7 @@ class BuiltIn:
     conclude: Callable[[Results], Conclusion]
     stages: tuple[Callable[[Study, Results], Study], ...] = ()
     elsewhere: OnOtherTables | None = None
+    verdicts_of_full: Mapping[str, bool] = field(default_factory=dict)
 
 
 def judge_claims(

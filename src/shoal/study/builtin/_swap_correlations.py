@@ -190,4 +190,5 @@ STUDY = BuiltIn(
     _design,
     _conclude,
     elsewhere=OnOtherTables(_on_tables, _conclude_elsewhere),
+    verdicts_of_full={_PAPER["claims"][n]: held for n, held in _PAPER["verdicts_of_full"].items()},
 )
