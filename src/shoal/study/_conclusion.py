@@ -83,10 +83,9 @@ class Claim:
             return self
         remark = f"with the preset {preset}"
         if with_full is not None:
-            other = (
-                "" if with_full == self.holds else "it holds" if with_full else "it does not hold"
-            )
-            remark += f"; with the preset full {other or 'too'}"
+            other = "it holds" if with_full else "it does not hold"
+            same = with_full == self.holds
+            remark += " and full" if same else f"; with the preset full {other}"
         return replace(self, remark=remark)
 
     def to_dict(self) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from shoal.study.data._tables import TableSource
 from shoal.study.figures._style import write_rows
 
 _FEWEST: Final = 5  # tables or seeds that an interval is drawn from
+_MOST_TABLES: Final = 3  # that are shown one by one
 
 
 class Mean(NamedTuple):
@@ -27,29 +28,43 @@ class Mean(NamedTuple):
     results: int
 
 
+class Line(NamedTuple):
+    """The means of a variant, on one table or (None) over all of them; None without a result."""
+
+    variant: str
+    table: str | None
+    values: tuple[Mean | None, ...]
+
+
 @dataclass(frozen=True)
 class MeasureTable:
-    """Variants by measures: every mean that a study asked for."""
+    """Variants by measures: all means of a study, table by table where they are few."""
 
     measures: tuple[str, ...]
     titles: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[Mean | None, ...]], ...]
+    lines: tuple[Line, ...]
     sentence: str
 
     @classmethod
     def of(cls, study: Study, results: Results) -> MeasureTable:
-        """Means over tables and seeds, of whatever has a result."""
+        """Means of whatever has a result."""
         view, measures = View(study, results), tuple(each.name for each in study.measures)
-        cells: dict[tuple[str, str], list[Row]] = {}
+        is_by_table = 1 < len(study.tables) <= _MOST_TABLES
+        cells: dict[tuple[str, str | None, str], list[Row]] = {}
         for row in results.done:
-            cells.setdefault((row.variant, row.measure), []).append(row)
+            place = (row.variant, row.table if is_by_table else None, row.measure)
+            cells.setdefault(place, []).append(row)
         found = {place: _mean_of_rows(rows) for place, rows in cells.items()}
-        rows = [
-            (variant.name, tuple(found.get((variant.name, name)) for name in measures))
+        tables = [source.name for source in study.tables] if is_by_table else [None]
+        lines = (
+            Line(variant.name, table, tuple(found.get((variant.name, table, m)) for m in measures))
             for variant in study.variants
-        ]
+            for table in tables
+            if not (table and variant.tables) or table in variant.tables
+        )
         titles = tuple(view.title(name) for name in measures)
-        return cls(measures, titles, tuple(rows), _sentence(study))
+        over_tables = len(study.tables) > _MOST_TABLES
+        return cls(measures, titles, tuple(lines), _sentence("tables" if over_tables else "seeds"))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain facts for JSON."""
@@ -58,28 +73,28 @@ class MeasureTable:
             "measures": list(self.measures),
             "titles": list(self.titles),
             "rows": [
-                {"variant": name, "values": [None if m is None else m._asdict() for m in means]}
-                for name, means in self.rows
+                {**line._asdict(), "values": [m if m is None else m._asdict() for m in line.values]}
+                for line in self.lines
             ],
         }
 
     def to_csv(self, path: Path) -> None:
-        """Write a row for each variant and measure that has a result."""
+        """Write a row for each mean."""
         rows = (
-            (variant, measure, *("" if part is None else part for part in mean))
-            for variant, means in self.rows
-            for measure, mean in zip(self.measures, means, strict=True)
+            (line.variant, line.table or "", measure, *("" if p is None else p for p in mean))
+            for line in self.lines
+            for measure, mean in zip(self.measures, line.values, strict=True)
             if mean is not None
         )
-        write_rows(path, ("variant", "measure", *Mean._fields), rows)
+        write_rows(path, ("variant", "table", "measure", *Mean._fields), rows)
 
 
-def _sentence(study: Study) -> str:
-    over = "over the seeds" if len(study.tables) == 1 else "over the tables and seeds"
+def _sentence(over: str) -> str:
+    means = "Means over the tables and seeds" if over == "tables" else "Means over the seeds"
     return (
-        f"Means {over} that a variant has results of. In brackets is the interval of 95 %: the "
-        "measure's own of a single result, a bootstrap interval of "
-        f"{_FEWEST} {'seeds' if len(study.tables) == 1 else 'tables'} or more, else none."
+        f"{means} that there are results of. In brackets are intervals of 95 %: the measure's own "
+        f"of a single result, a bootstrap interval over {_FEWEST} {over} or more; else none is "
+        "known."
     )
 
 

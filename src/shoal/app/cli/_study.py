@@ -216,12 +216,14 @@ def _show_measures(found: dict[str, Any]) -> None:
     """Every measure of every variant, with how many results a mean is of."""
     ui.heading("What was measured")
     ui.say(found["sentence"])
+    by_table = any(one["table"] is not None for one in found["rows"])
     rows = []
     for one in found["rows"]:
         runs = max((mean["results"] for mean in one["values"] if mean is not None), default=0)
-        rows.append((one["variant"], runs, *map(_mean, one["values"])))
-    head = ("variant", "results", *found["titles"])
-    _show_first(head, rows, range(1, len(head)), "measures.csv")
+        place = (one["variant"], one["table"]) if by_table else (one["variant"],)
+        rows.append((*place, runs, *map(_mean, one["values"])))
+    head = ("variant", *(["table"] if by_table else []), "results", *found["titles"])
+    _show_first(head, rows, range(1 + by_table, len(head)), "measures.csv")
 
 
 def _mean(found: dict[str, Any] | None) -> str | None:
