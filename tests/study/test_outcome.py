@@ -19,6 +19,7 @@ from shoal.study import (
     Results,
     Study,
     TableSource,
+    built_in,
     read_verdict,
     run_study,
 )
@@ -144,6 +145,16 @@ def test_a_verdict_of_the_quick_preset_says_so(people_file, tmp_path, monkeypatc
     whole = run_study("quickly", tmp_path / "full", preset="full", jobs=1)
     assert whole.sentence.startswith("With the preset full")
     assert whole.to_dict()["claims"][0]["remark"] == ""
+
+
+def test_a_number_of_the_verdict_is_held_against_that_of_the_results():
+    told = ("MDAV-ID on census k=5", "MDAV-ID", 0, "correlation_difference", "done", 0.0671)
+    results = Results((Row("census", *told, None, 0.0, {"k": 5}),))
+    found = built_in("swap-correlations").conclude(results)
+    assert found.findings[0].measured == pytest.approx(0.0671 * 63 / 76)
+    assert "census, MDAV-ID, k = 5: 0.05562 here, 0.0671 there" in found.relation
+    assert "results.csv" in found.relation
+    assert built_in("swap-correlations").conclude(Results(())).relation.endswith("as large.")
 
 
 def test_the_figures_have_the_numbers_of_the_results(people_file, tmp_path):

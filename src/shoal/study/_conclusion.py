@@ -124,13 +124,19 @@ def _plain(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Conclusion:
-    """The verdict of a study, with its figures."""
+    """The verdict of a study, with its figures.
+
+    ``terms`` spells out the short names of its variants, and ``relation`` says how the numbers of
+    the verdict follow from those of the results.
+    """
 
     findings: Sequence[Finding] = ()
     claims: Sequence[Claim] = ()
     figures: Mapping[str, Figure] = field(default_factory=dict)
     notes: Sequence[str] = ()
     statistics: Sequence[Statistic] = ()
+    terms: Mapping[str, str] = field(default_factory=dict)
+    relation: str = ""
 
     @property
     def sentence(self) -> str:
@@ -158,4 +164,6 @@ class Conclusion:
             "statistics": [statistic.to_dict() for statistic in self.statistics],
             "figures": list(self.figures),
             "notes": list(self.notes),
+            "terms": dict(self.terms),
+            "relation": self.relation,
         }

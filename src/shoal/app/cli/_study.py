@@ -165,6 +165,8 @@ def _report(facts: dict[str, Any], folder: Path, as_json: bool) -> None:
     ui.say(f"{done}, {facts['failed']:,} failed; {facts['computed']:,} computed now.")
     if "date" in facts:  # folders of version 0.1 do not have it
         ui.say(_setting(facts))
+    for term, meaning in facts.get("terms", {}).items():
+        ui.say(f"{term}: {meaning}.")
     if facts["verdict"]:
         ui.table(
             ("number", "published", "measured", "tolerance", "within"),
@@ -174,6 +176,8 @@ def _report(facts: dict[str, Any], folder: Path, as_json: bool) -> None:
             ),
             numeric=(1, 2, 3),
         )
+        if facts.get("relation"):
+            ui.say(facts["relation"])
     for claim in facts["claims"]:
         held = {True: "Holds", False: "Does not hold", None: "Not decided"}[claim["holds"]]
         under = f", {claim['remark']}" if claim.get("remark") else ""

@@ -102,14 +102,25 @@ def _conclude(results: Results) -> Conclusion:
         if (table, method, k) in means
         for tolerance in (_tolerance(table, method, k),)
     ]
-    return Conclusion(findings, _claims(means), _figures(found, published=True), _PAPER["notes"])
+    figures, notes = _figures(found, published=True), _PAPER["notes"]
+    related = _PAPER["relation"] + "".join(f" ({_example(each)})" for each in findings[:1]) + "."
+    return Conclusion(
+        findings, _claims(means), figures, notes, terms=_PAPER["terms"], relation=related
+    )
+
+
+def _example(finding: Finding) -> str:
+    """One number of the verdict as it is in the results."""
+    there = finding.measured / _PAPER["cells"][finding.name.partition(",")[0]]
+    return f"{finding.name}: {finding.measured:.4g} here, {there:.4g} there"
 
 
 def _conclude_elsewhere(results: Results) -> Conclusion:
     """The claims on other tables, with means over the pairs of columns alone."""
     found = results.by("table", "family", "k")
     figures = _figures(found, published=False)
-    return Conclusion((), _claims(_means(found)), figures, _PAPER["notes_elsewhere"])
+    notes = _PAPER["notes_elsewhere"]
+    return Conclusion((), _claims(_means(found)), figures, notes, terms=_PAPER["terms"])
 
 
 def _means(found: Found) -> Means:
