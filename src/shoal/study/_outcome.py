@@ -171,7 +171,13 @@ def run_study(
     own = tables_at(tables) if isinstance(tables, (str, os.PathLike)) else tables
     if own:
         design = _on_tables(design, own, published, preset)
-    design, missing = _with_what_is_there(design, some_will_do=published is not None and not own)
+    try:
+        some = published is not None and not own
+        design, missing = _with_what_is_there(design, some_will_do=some)
+    except InputError as error:
+        if published is None or own or not published.origins:
+            raise
+        raise InputError(f"{error} 'shoal study fetch {design.name}' gets them.") from None
     if published is None:
         _declared.check(design)
     folder = Path(out)

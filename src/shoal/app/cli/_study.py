@@ -27,7 +27,10 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 # the experiments that are built in
 shoal study list
 
-# one of them, in minutes; the paper's whole grid with --preset full
+# the tables of one of them, from where they are kept
+shoal study fetch swap-correlations
+
+# the study itself, in minutes; the paper's whole grid with --preset full
 shoal study swap-correlations --out study/
 
 # what it finds on your table; a folder of tables, or a TOML file with [[tables]], will do too
@@ -62,8 +65,9 @@ def study(
 
     Arguments
     ---------
-    name NAME|FILE: A built-in study, the TOML file of your own, 'list', or 'show' with a folder.
-    folder DIR: For 'show': where a study is.
+    name NAME|FILE: A built-in study, the TOML file of your own, 'list', 'fetch' with a built-in
+        study, or 'show' with a folder.
+    folder DIR: For 'show': where a study is. For 'fetch': the study.
 
     Options
     -------
@@ -94,6 +98,11 @@ def study(
         if folder is None:
             raise InputError("Name the folder of a study: shoal study show DIR.")
         _report(read_verdict(folder), folder, as_json)
+        return
+    if name == "fetch":
+        if folder is None:
+            raise InputError("Name a built-in study: shoal study fetch NAME.")
+        _fetch(str(folder), preset, as_json)
         return
     if folder is not None:
         raise InputError("Name the folder of the results with --out.")
@@ -154,6 +163,19 @@ def _list(as_json: bool) -> None:
     ui.heading("Built-in studies")
     rows = ((each.name, each.title, each.reference) for each in known.values())
     ui.table(("name", "about", "after"), rows)
+
+
+def _fetch(name: str, preset: str, as_json: bool) -> None:
+    from shoal.study import fetch_tables
+
+    with Working("Fetching the tables"):
+        found = fetch_tables(name, preset=preset)
+    if as_json:
+        ui.print_json({"tables": [one.to_dict() for one in found]})
+        return
+    ui.heading(f"The tables of {name} are here")
+    rows = ((one.name, f"{one.rows:,}", one.file, one.origin, one.licence) for one in found)
+    ui.table(("table", "rows", "file", "from", "licence"), rows, numeric=(1,))
 
 
 def _report(facts: dict[str, Any], folder: Path, as_json: bool) -> None:

@@ -12,11 +12,16 @@ from shoal.study._conclusion import Claim, Conclusion, Finding
 from shoal.study._design import Study, variants_of
 from shoal.study._results import Floats, Results
 from shoal.study.builtin._builtin import BuiltIn, OnOtherTables, Verdict, judge_claims, paper
+from shoal.study.data._origins import Origin
 from shoal.study.data._tables import TableSource
 from shoal.study.figures import Figure, against
 from shoal.table import NUMBERS, Roles
 
 _PAPER = paper("swap-correlations")
+_ORIGINS = {
+    f"casc/{name}.parquet": Origin(columns=_PAPER["columns"][name], **given)
+    for name, given in _PAPER["origins"].items()
+}
 _METHODS = ("MDAV-ID", "MDAV-SWAP", "IR-SWAP")
 
 #: Differences of correlations, or their mean, by table, method and k.
@@ -202,4 +207,5 @@ STUDY = BuiltIn(
     _conclude,
     elsewhere=OnOtherTables(_on_tables, _conclude_elsewhere),
     verdicts_of_full={_PAPER["claims"][n]: held for n, held in _PAPER["verdicts_of_full"].items()},
+    origins=_ORIGINS,
 )
