@@ -5,12 +5,14 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 
 import pytest
 
+from shoal.app.cli.output import ui
 from shoal.study import Finding, built_in_studies
 from shoal.study._conclusion import Claim, Conclusion
 from shoal.study.running._store import Store
@@ -72,6 +74,40 @@ def test_a_study_of_ones_own_is_run_and_shown(shoal, study_file, tmp_path):
     assert (facts["tasks"], facts["done"], facts["computed"]) == (TASKS, TASKS, 0)
     assert facts["complete"] is True
     assert facts["verdict"] == []
+
+
+STATISTIC = """
+[[measures]]
+measure = "marketer_risk"
+name = "risk of the marketer who knows every quasi-identifier"
+
+[[measures]]
+measure = "nonuniform_entropy"
+name = "information lost by the entropy of each column"
+
+[[statistics]]
+kind = "front"
+risk = "risk of the marketer who knows every quasi-identifier"
+utility = "information lost by the entropy of each column"
+"""
+
+
+def test_the_same_numbers_are_shown_at_every_width(shoal, study_file, tmp_path, monkeypatch):
+    study_file.write_text(FILE + STATISTIC)
+    assert shoal("study", study_file, "--out", "out", "--jobs", 1).exit_code == 0
+    facts = json.loads((tmp_path / "out" / "verdict.json").read_text())
+    cells = [cell for one in facts["statistics"] for row in one["rows"] for cell in row]
+    means = [mean["mean"] for row in facts["measures"]["rows"] for mean in row["values"]]
+    assert len(means) == 4 * 4
+    wanted = {ui.number(cell) for cell in (*cells, *means) if isinstance(cell, (int, float))}
+    shown = {}
+    for columns in ("60", "80", "120"):
+        monkeypatch.setenv("COLUMNS", columns)
+        text = shoal("study", "show", "out").stdout
+        assert max(map(len, text.splitlines())) <= int(columns)
+        shown[columns] = set(re.findall(r"\d+(?:[.,]\d+)*", text))
+        assert wanted <= shown[columns]
+    assert shown["60"] == shown["80"] == shown["120"]
 
 
 def test_the_verdict_as_json_and_as_a_table(shoal, study_file, tmp_path, monkeypatch):

@@ -19,12 +19,15 @@ from shoal.study import (
     Results,
     Study,
     TableSource,
+    built_in,
     read_verdict,
     run_study,
 )
 from shoal.study._conclusion import Claim
 from shoal.study._declared import View
 from shoal.study._results import Row
+from shoal.study._summary import _mean_of_rows
+from shoal.table import read
 
 
 def design(people_file, **more):
@@ -78,6 +81,80 @@ def test_everything_is_written_down(people_file, tmp_path, every_format):
     assert facts == read_verdict(out)
     assert facts["claims"][0]["evidence"].startswith("Spearman")
     assert not list(out.glob(".*.part"))
+
+
+def test_every_measure_and_how_it_was_made_is_on_the_page(people_file, tmp_path):
+    study = design(people_file, figures=[], measures=["distance_linkage", "predictive_performance"])
+    outcome = run_study(study, tmp_path, jobs=1)
+    facts, page = read_verdict(tmp_path), (tmp_path / "report.html").read_text("utf-8")
+    assert facts["measures"]["measures"] == ["distance_linkage", "predictive_performance"]
+    for row in facts["measures"]["rows"]:
+        for name, found in zip(facts["measures"]["measures"], row["values"], strict=True):
+            mine = outcome.results.where(variant=row["variant"], table=row["table"], measure=name)
+            assert found["mean"] == pytest.approx(mine.values.mean())
+            assert found["results"] == len(mine)
+            assert f"{found['mean']:.4g}" in page
+    with (tmp_path / "measures.csv").open(encoding="utf-8", newline="") as stream:
+        assert len(list(csv.DictReader(stream))) == 2 * 2 * len(study.variants)
+    assert outcome.sentence == "5 variants on 2 tables by 2 measures."
+    rows = {table["name"]: table["rows"] for table in facts["tables"]}
+    assert rows == {"people": len(read(people_file)), "half": 150}
+    assert (facts["seeds"], facts["preset"]) == ([0, 1], None)
+    assert all(part in page for part in ("half", "150\u00a0rows", facts["date"]))
+
+
+def test_an_interval_is_the_measures_own_or_that_of_enough_seeds_or_tables():
+    def rows(count, *, tables=1, interval=None):
+        told = ("v", "f", 0, "m", "done")
+        return [
+            Row(f"t{n % tables}", *told, float(n), None, 0.0, {}, {"interval": interval})
+            for n in range(count)
+        ]
+
+    assert _mean_of_rows(rows(1, interval=[-1.0, 2.0])) == (0.0, -1.0, 2.0, 1)
+    assert _mean_of_rows(rows(4)) == (1.5, None, None, 4)
+    assert _mean_of_rows(rows(8, tables=2)) == (
+        3.5,
+        None,
+        None,
+        8,
+    )  # two tables, however many seeds
+    mean, low, high, count = _mean_of_rows(rows(10))
+    assert (mean, count) == (4.5, 10)
+    assert 0 < low < 4.5 < high < 9
+
+
+def test_a_verdict_of_the_quick_preset_says_so(people_file, tmp_path, monkeypatch):
+    claims = [Claim("It holds.", True, "seen"), Claim("It may.", None, "not seen")]
+    made = BuiltIn(
+        "quickly",
+        "",
+        "",
+        lambda preset: design(people_file, figures=[]),
+        lambda results: Conclusion(claims=claims),
+        verdicts_of_full={"It holds.": False},
+    )
+    monkeypatch.setattr("shoal.study._outcome.built_in", lambda name: made)
+    outcome = run_study("quickly", tmp_path / "quick", jobs=1)
+    assert outcome.sentence.startswith("With the preset quick: of 1 claims")
+    remarks = [claim["remark"] for claim in outcome.to_dict()["claims"]]
+    assert remarks == ["with the preset quick; with the preset full it does not hold", ""]
+    page = (tmp_path / "quick" / "report.html").read_text("utf-8")
+    assert "What holds, and what does not with the preset quick" in page
+    assert remarks[0] in page
+    whole = run_study("quickly", tmp_path / "full", preset="full", jobs=1)
+    assert whole.sentence.startswith("With the preset full")
+    assert whole.to_dict()["claims"][0]["remark"] == ""
+
+
+def test_a_number_of_the_verdict_is_held_against_that_of_the_results():
+    told = ("MDAV-ID on census k=5", "MDAV-ID", 0, "correlation_difference", "done", 0.0671)
+    results = Results((Row("census", *told, None, 0.0, {"k": 5}),))
+    found = built_in("swap-correlations").conclude(results)
+    assert found.findings[0].measured == pytest.approx(0.0671 * 63 / 76)
+    assert "census, MDAV-ID, k = 5: 0.05562 here, 0.0671 there" in found.relation
+    assert "results.csv" in found.relation
+    assert built_in("swap-correlations").conclude(Results(())).relation.endswith("as large.")
 
 
 def test_the_figures_have_the_numbers_of_the_results(people_file, tmp_path):

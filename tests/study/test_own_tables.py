@@ -272,6 +272,8 @@ def test_correlations_of_a_table_of_ones_own(tmp_path, monkeypatch):
     assert found.value == pytest.approx(drawn["MDAV-ID"][3])  # over the pairs, not 76 cells
     columns = next(v for v in outcome.study.variants if v.family == "MDAV-ID").steps[0]["columns"]
     assert columns == ["age", "income", "tax"]
+    page = (tmp_path / "out" / "report.html").read_text("utf-8")
+    assert all(meaning in page for meaning in paper("swap-correlations")["terms"].values())
 
 
 def test_correlations_need_numbers_and_their_roles(people_file):

@@ -2,6 +2,7 @@
 
 from shoal.study._conclusion import Claim, Conclusion, Finding
 from shoal.study._design import Cell, MeasureSpec, Study, Variant
+from shoal.study._fetch import Fetched, fetch_tables
 from shoal.study._outcome import Outcome, read_verdict, run_study
 from shoal.study._results import Results, Row
 from shoal.study._statistics import (
@@ -28,6 +29,7 @@ __all__ = [
     "Cell",
     "Claim",
     "Conclusion",
+    "Fetched",
     "Finding",
     "Friedman",
     "MeasureSpec",
@@ -43,6 +45,7 @@ __all__ = [
     "bootstrap_interval",
     "built_in",
     "built_in_studies",
+    "fetch_tables",
     "friedman",
     "pareto_front",
     "percentage_differences",

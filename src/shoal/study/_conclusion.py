@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -64,15 +64,34 @@ class Finding:
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim in words, whether it holds here, and what speaks for or against it."""
+    """A claim in words, whether it holds here, what speaks for or against it, and a remark."""
 
     text: str
     holds: bool | None
     evidence: str
+    remark: str = ""
+
+    def under_preset(self, preset: str, with_full: bool | None) -> Claim:
+        """The claim with the preset that judged it, and what the paper's whole grid comes to.
+
+        Examples
+        --------
+        >>> Claim("Fish swim.", True, "three did").under_preset("quick", False).remark
+        'with the preset quick; with the preset full it does not hold'
+        """
+        if preset == "full" or self.holds is None:
+            return self
+        remark = f"with the preset {preset}"
+        if with_full is not None:
+            other = "it holds" if with_full else "it does not hold"
+            same = with_full == self.holds
+            remark += " and full" if same else f"; with the preset full {other}"
+        return replace(self, remark=remark)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain facts for JSON."""
-        return {"claim": self.text, "holds": self.holds, "evidence": self.evidence}
+        told = {"claim": self.text, "holds": self.holds, "evidence": self.evidence}
+        return {**told, "remark": self.remark}
 
 
 @dataclass(frozen=True)
@@ -105,13 +124,19 @@ def _plain(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Conclusion:
-    """The verdict of a study, with its figures."""
+    """The verdict of a study, with its figures.
+
+    ``terms`` spells out the short names of its variants, and ``relation`` says how the numbers of
+    the verdict follow from those of the results.
+    """
 
     findings: Sequence[Finding] = ()
     claims: Sequence[Claim] = ()
     figures: Mapping[str, Figure] = field(default_factory=dict)
     notes: Sequence[str] = ()
     statistics: Sequence[Statistic] = ()
+    terms: Mapping[str, str] = field(default_factory=dict)
+    relation: str = ""
 
     @property
     def sentence(self) -> str:
@@ -139,4 +164,6 @@ class Conclusion:
             "statistics": [statistic.to_dict() for statistic in self.statistics],
             "figures": list(self.figures),
             "notes": list(self.notes),
+            "terms": dict(self.terms),
+            "relation": self.relation,
         }

@@ -10,6 +10,8 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,6 +22,7 @@ from shoal.study import _declared
 from shoal.study._conclusion import Conclusion
 from shoal.study._design import Study
 from shoal.study._results import Results
+from shoal.study._summary import MeasureTable, setting_of
 from shoal.study.builtin import PRESETS, BuiltIn, built_in
 from shoal.study.data._fetching import not_found
 from shoal.study.data._tables import TableSource, tables_at
@@ -40,9 +43,20 @@ class Outcome:
     conclusion: Conclusion
     reference: str = ""
     missing: str = ""
+    preset: str | None = None
+
+    @cached_property
+    def measures(self) -> MeasureTable:
+        """Every measure of every variant."""
+        return MeasureTable.of(self.study, self.results)
+
+    @cached_property
+    def _setting(self) -> dict[str, Any]:
+        """What it was made of, and when."""
+        return {**setting_of(self.study), "date": datetime.now(UTC).date().isoformat()}
 
     def __repr__(self) -> str:
-        return f"Outcome of {self.study.name}: {self.to_dict()['sentence']}"
+        return f"Outcome of {self.study.name}: {self.sentence}"
 
     def _repr_html_(self) -> str:
         """The verdict, the numbers and claims behind it, the means, and the figures."""
@@ -58,27 +72,45 @@ class Outcome:
         drawn = (picture(figure.to_svg(), name) for name, figure in found.figures.items())
         told = itertools.compress(parts, (bool(found.findings), bool(found.claims)))
         title = self.study.title or self.study.name
-        return view(title, self.to_dict()["sentence"], *told, self.results.means, *drawn)
+        return view(title, self.sentence, *told, self.results.means, *drawn)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain facts for JSON."""
         failed = (row.reason for row in self.results if row.status == "failed")
         failures = Counter(reason for reason in failed if reason is not None)
         found = self.conclusion.to_dict()
-        if not self.run.complete:
-            lacking = self.run.tasks - self.run.done - self.run.failed
-            part = f"A partial answer, since {lacking:,} of {self.run.tasks:,} tasks are not done"
-            found["sentence"] = f"{part}: {found['sentence']}"
+        found["sentence"] = self.sentence
         counts = ("tasks", "done", "failed", "computed", "complete")
         return {
             **found,
             "study": self.study.name,
             "title": self.study.title,
             "reference": self.reference,
+            "preset": self.preset,
+            **self._setting,
+            "measures": self.measures.to_dict(),
             **{part: getattr(self.run, part) for part in counts},
             "failures": dict(failures),
             "missing": self.missing,
         }
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in plain words, with the preset and with what is missing."""
+        found = self.conclusion
+        said = found.sentence
+        if not found.findings and not found.claims:
+            sizes = ("variant", "table", "measure")
+            counts = [(len(getattr(self.study, f"{part}s")), part) for part in sizes]
+            told = [f"{count:,} {part}{'s' * (count != 1)}" for count, part in counts]
+            said = f"{told[0]} on {told[1]} by {told[2]}."
+        if self.preset is not None:
+            said = f"With the preset {self.preset}: {said[0].lower()}{said[1:]}"
+        if not self.run.complete:
+            lacking = self.run.tasks - self.run.done - self.run.failed
+            part = f"A partial answer, since {lacking:,} of {self.run.tasks:,} tasks are not done"
+            return f"{part}: {said}"
+        return said
 
 
 @checked
@@ -139,7 +171,13 @@ def run_study(
     own = tables_at(tables) if isinstance(tables, (str, os.PathLike)) else tables
     if own:
         design = _on_tables(design, own, published, preset)
-    design, missing = _with_what_is_there(design, some_will_do=published is not None and not own)
+    try:
+        some = published is not None and not own
+        design, missing = _with_what_is_there(design, some_will_do=some)
+    except InputError as error:
+        if published is None or own or not published.origins:
+            raise
+        raise InputError(f"{error} 'shoal study fetch {design.name}' gets them.") from None
     if published is None:
         _declared.check(design)
     folder = Path(out)
@@ -165,8 +203,13 @@ def run_study(
         conclusion = replace(conclusion, notes=[_about(design), *conclusion.notes])
     else:
         conclusion = published.conclude(results)
+    if published is not None:
+        known = {} if own else published.verdicts_of_full
+        claims = [claim.under_preset(preset, known.get(claim.text)) for claim in conclusion.claims]
+        conclusion = replace(conclusion, claims=claims)
     reference = "" if published is None else published.reference
-    outcome = Outcome(design, ended, results, conclusion, reference, missing)
+    used = None if published is None else preset
+    outcome = Outcome(design, ended, results, conclusion, reference, missing, used)
     with complete_files(folder) as aside:
         _write(outcome, aside)
     return outcome
@@ -251,6 +294,7 @@ def _with_what_is_there(design: Study, *, some_will_do: bool) -> tuple[Study, st
 def _write(outcome: Outcome, folder: Path) -> None:
     outcome.results.to_csv(folder / "results.csv")
     outcome.results.to_parquet(folder / "results.parquet")
+    outcome.measures.to_csv(folder / "measures.csv")
     pictures = {}
     for name, figure in outcome.conclusion.figures.items():
         paths = figure.save(folder / "figures", name)

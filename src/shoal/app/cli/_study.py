@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from shoal.study import TableSource
 
 _MOST_SHOWN = 20
+_MOST_TABLES = 6
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -25,7 +27,10 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 # the experiments that are built in
 shoal study list
 
-# one of them, in minutes; the paper's whole grid with --preset full
+# the tables of one of them, from where they are kept
+shoal study fetch swap-correlations
+
+# the study itself, in minutes; the paper's whole grid with --preset full
 shoal study swap-correlations --out study/
 
 # what it finds on your table; a folder of tables, or a TOML file with [[tables]], will do too
@@ -60,8 +65,9 @@ def study(
 
     Arguments
     ---------
-    name NAME|FILE: A built-in study, the TOML file of your own, 'list', or 'show' with a folder.
-    folder DIR: For 'show': where a study is.
+    name NAME|FILE: A built-in study, the TOML file of your own, 'list', 'fetch' with a built-in
+        study, or 'show' with a folder.
+    folder DIR: For 'show': where a study is. For 'fetch': the study.
 
     Options
     -------
@@ -92,6 +98,11 @@ def study(
         if folder is None:
             raise InputError("Name the folder of a study: shoal study show DIR.")
         _report(read_verdict(folder), folder, as_json)
+        return
+    if name == "fetch":
+        if folder is None:
+            raise InputError("Name a built-in study: shoal study fetch NAME.")
+        _fetch(str(folder), preset, as_json)
         return
     if folder is not None:
         raise InputError("Name the folder of the results with --out.")
@@ -154,6 +165,19 @@ def _list(as_json: bool) -> None:
     ui.table(("name", "about", "after"), rows)
 
 
+def _fetch(name: str, preset: str, as_json: bool) -> None:
+    from shoal.study import fetch_tables
+
+    with Working("Fetching the tables"):
+        found = fetch_tables(name, preset=preset)
+    if as_json:
+        ui.print_json({"tables": [one.to_dict() for one in found]})
+        return
+    ui.heading(f"The tables of {name} are here")
+    rows = ((one.name, f"{one.rows:,}", one.file, one.origin, one.licence) for one in found)
+    ui.table(("table", "rows", "file", "from", "licence"), rows, numeric=(1,))
+
+
 def _report(facts: dict[str, Any], folder: Path, as_json: bool) -> None:
     if as_json:
         ui.print_json(facts)
@@ -161,6 +185,10 @@ def _report(facts: dict[str, Any], folder: Path, as_json: bool) -> None:
     ui.heading(facts["title"] or facts["study"])
     done = f"{facts['done']:,} of {ui.count(facts['tasks'], 'task')} done"
     ui.say(f"{done}, {facts['failed']:,} failed; {facts['computed']:,} computed now.")
+    if "date" in facts:  # folders of version 0.1 do not have it
+        ui.say(_setting(facts))
+    for term, meaning in facts.get("terms", {}).items():
+        ui.say(f"{term}: {meaning}.")
     if facts["verdict"]:
         ui.table(
             ("number", "published", "measured", "tolerance", "within"),
@@ -170,15 +198,19 @@ def _report(facts: dict[str, Any], folder: Path, as_json: bool) -> None:
             ),
             numeric=(1, 2, 3),
         )
+        if facts.get("relation"):
+            ui.say(facts["relation"])
     for claim in facts["claims"]:
         held = {True: "Holds", False: "Does not hold", None: "Not decided"}[claim["holds"]]
-        ui.say(f"{held}: {claim['claim']} ({claim['evidence']})")
+        under = f", {claim['remark']}" if claim.get("remark") else ""
+        ui.say(f"{held}{under}: {claim['claim']} ({claim['evidence']})")
+    if "measures" in facts:
+        _show_measures(facts["measures"])
     for one in facts.get("statistics", ()):
         ui.say()
         ui.say(one["sentence"])
-        if one["rows"]:
-            shown, columns = one["rows"][:_MOST_SHOWN], one["columns"]
-            ui.table(columns, shown, numeric=range(1, len(columns)))
+        columns = one["columns"]
+        _show_first(columns, one["rows"], range(1, len(columns)), f"statistics/{one['name']}.csv")
     ui.say()
     ui.say(facts["sentence"], style="bold")
     for reason, times in facts["failures"].items():
@@ -188,6 +220,55 @@ def _report(facts: dict[str, Any], folder: Path, as_json: bool) -> None:
     if not facts["complete"]:
         ui.note("Not all is done: run the same command again to go on.")
     ui.note(f"The report is at {ui.printable(folder / 'report.html')}.")
+
+
+def _setting(facts: dict[str, Any]) -> str:
+    """The preset, the tables, the seeds and the day in one sentence."""
+    sizes = [
+        f"{ui.printable(one['name'])} ({ui.count(one['rows'], 'row')})"
+        if one["rows"] is not None
+        else ui.printable(one["name"])
+        for one in facts["tables"]
+    ]
+    more = len(sizes) - _MOST_TABLES
+    tables = ", ".join(sizes[:_MOST_TABLES]) + (f" and {more:,} more" if more > 0 else "")
+    preset = "" if facts["preset"] is None else f"Preset {facts['preset']}; "
+    seeds = ui.count(len(facts["seeds"]), "seed")
+    said = f"{preset}{'table' if len(sizes) == 1 else 'tables'} {tables}; {seeds}; {facts['date']}."
+    return said[0].upper() + said[1:]
+
+
+def _show_measures(found: dict[str, Any]) -> None:
+    """Every measure of every variant, with how many results a mean is of."""
+    ui.heading("What was measured")
+    ui.say(found["sentence"])
+    by_table = any(one["table"] is not None for one in found["rows"])
+    rows = []
+    for one in found["rows"]:
+        runs = max((mean["results"] for mean in one["values"] if mean is not None), default=0)
+        place = (one["variant"], one["table"]) if by_table else (one["variant"],)
+        rows.append((*place, runs, *map(_mean, one["values"])))
+    head = ("variant", *(["table"] if by_table else []), "results", *found["titles"])
+    _show_first(head, rows, range(1 + by_table, len(head)), "measures.csv")
+
+
+def _mean(found: dict[str, Any] | None) -> str | None:
+    if found is None:
+        return None
+    mean = ui.number(found["mean"])
+    if found["low"] is None:
+        return mean
+    return f"{mean} ({ui.number(found['low'])} to {ui.number(found['high'])})"
+
+
+def _show_first(
+    head: Sequence[str], rows: Sequence[Sequence[Any]], numeric: Sequence[int], file: str
+) -> None:
+    """The first rows of a table, and where the others are."""
+    if rows:
+        ui.table(head, rows[:_MOST_SHOWN], numeric=numeric)
+    if len(rows) > _MOST_SHOWN:
+        ui.say(f"{len(rows) - _MOST_SHOWN:,} more rows are in {ui.printable(file)}.")
 
 
 def _tolerance(row: dict[str, Any]) -> str:

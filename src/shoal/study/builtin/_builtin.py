@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from shoal.errors import InputError
 from shoal.study._conclusion import Claim, Conclusion
 from shoal.study._design import Study
 from shoal.study._results import Results
+from shoal.study.data._origins import Origin
 from shoal.study.data._tables import TableSource
 from shoal.table import Roles
 from shoal.utility.models._columns import MOST_CLASSES, natural_task
@@ -56,6 +57,8 @@ class BuiltIn:
     paper's grid. ``conclude`` holds the results against what was published. Where later variants
     depend on earlier results there are ``stages``: each returns the study with what was run
     before and what follows from its results. ``elsewhere`` is for tables that are not the paper's.
+    ``verdicts_of_full`` has the claims that a run of the whole grid judged, by their text, and
+    ``origins`` where tables come from, by the path under which they are found.
     """
 
     name: str
@@ -65,6 +68,8 @@ class BuiltIn:
     conclude: Callable[[Results], Conclusion]
     stages: tuple[Callable[[Study, Results], Study], ...] = ()
     elsewhere: OnOtherTables | None = None
+    verdicts_of_full: Mapping[str, bool] = field(default_factory=dict)
+    origins: Mapping[str, Origin] = field(default_factory=dict)
 
 
 def judge_claims(

@@ -12,11 +12,16 @@ from shoal.study._conclusion import Claim, Conclusion, Finding
 from shoal.study._design import Study, variants_of
 from shoal.study._results import Floats, Results
 from shoal.study.builtin._builtin import BuiltIn, OnOtherTables, Verdict, judge_claims, paper
+from shoal.study.data._origins import Origin
 from shoal.study.data._tables import TableSource
 from shoal.study.figures import Figure, against
 from shoal.table import NUMBERS, Roles
 
 _PAPER = paper("swap-correlations")
+_ORIGINS = {
+    f"casc/{name}.parquet": Origin(columns=_PAPER["columns"][name], **given)
+    for name, given in _PAPER["origins"].items()
+}
 _METHODS = ("MDAV-ID", "MDAV-SWAP", "IR-SWAP")
 
 #: Differences of correlations, or their mean, by table, method and k.
@@ -102,14 +107,25 @@ def _conclude(results: Results) -> Conclusion:
         if (table, method, k) in means
         for tolerance in (_tolerance(table, method, k),)
     ]
-    return Conclusion(findings, _claims(means), _figures(found, published=True), _PAPER["notes"])
+    figures, notes = _figures(found, published=True), _PAPER["notes"]
+    related = _PAPER["relation"] + "".join(f" ({_example(each)})" for each in findings[:1]) + "."
+    return Conclusion(
+        findings, _claims(means), figures, notes, terms=_PAPER["terms"], relation=related
+    )
+
+
+def _example(finding: Finding) -> str:
+    """One number of the verdict as it is in the results."""
+    there = finding.measured / _PAPER["cells"][finding.name.partition(",")[0]]
+    return f"{finding.name}: {finding.measured:.4g} here, {there:.4g} there"
 
 
 def _conclude_elsewhere(results: Results) -> Conclusion:
     """The claims on other tables, with means over the pairs of columns alone."""
     found = results.by("table", "family", "k")
     figures = _figures(found, published=False)
-    return Conclusion((), _claims(_means(found)), figures, _PAPER["notes_elsewhere"])
+    notes = _PAPER["notes_elsewhere"]
+    return Conclusion((), _claims(_means(found)), figures, notes, terms=_PAPER["terms"])
 
 
 def _means(found: Found) -> Means:
@@ -190,4 +206,6 @@ STUDY = BuiltIn(
     _design,
     _conclude,
     elsewhere=OnOtherTables(_on_tables, _conclude_elsewhere),
+    verdicts_of_full={_PAPER["claims"][n]: held for n, held in _PAPER["verdicts_of_full"].items()},
+    origins=_ORIGINS,
 )

@@ -265,7 +265,8 @@ def conclude(results: Results) -> Conclusion:
     found = seen(results)
     mildest = {place: one for place, one in found.items() if not one.family.endswith(FIRST)}
     claims = _claims(mildest, found)
-    return Conclusion(_findings(found), claims, figures(mildest), _notes(mildest))
+    given = (_findings(found), claims, figures(mildest), _notes(mildest))
+    return Conclusion(*given, terms=_PAPER["terms"])
 
 
 def conclude_elsewhere(results: Results) -> Conclusion:

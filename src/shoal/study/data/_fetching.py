@@ -38,11 +38,16 @@ def data_folder() -> Path | None:
     return Path(data) if data else None
 
 
+def kept_folder() -> Path:
+    """Where what ``shoal study fetch`` makes is kept."""
+    return data_folder() or data_home() / "shoal"
+
+
 def find(
     path: str, folder: Path | None = None, fits: Callable[[Path], bool] = Path.exists
 ) -> Path | None:
-    """A file or folder: as it is, here, beside the study, or where ``SHOAL_DATA`` says."""
-    places = (Path.cwd(), folder, data_folder())
+    """A file or folder: as it is, here, beside the study, where ``SHOAL_DATA`` says, or kept."""
+    places = (Path.cwd(), folder, data_folder(), data_home() / "shoal")
     found = (place / path for place in places if place is not None)  # an absolute path stays so
     return next((place for place in found if fits(place)), None)
 
@@ -195,8 +200,8 @@ def kept_file(wanted: Elsewhere) -> tuple[Path | None, str]:
     if given is not None and (given / wanted.file_name).is_file():
         return given / wanted.file_name, ""
     try:
-        kept = _data_home() / "shoal" / wanted.file_name
-        kept.parent.mkdir(exist_ok=True)
+        kept = data_home() / "shoal" / wanted.file_name
+        kept.parent.mkdir(parents=True, exist_ok=True)
     except OSError:
         return None, f"{wanted.label}, for which scikit-learn's data home cannot be written"
     if kept.is_file():
@@ -230,13 +235,13 @@ def survey_folder() -> Path:
     given = data_folder()
     if given is not None and (given / "folktables").is_dir():
         return given / "folktables"
-    return _data_home() / "folktables"
+    return data_home() / "folktables"
 
 
-def _data_home() -> Path:
-    from sklearn.datasets import get_data_home
-
-    return Path(get_data_home())
+def data_home() -> Path:
+    """scikit-learn's folder of data, by its own rule; it is not made here."""
+    given = os.environ.get("SCIKIT_LEARN_DATA") or "~/scikit_learn_data"
+    return Path(given).expanduser()
 
 
 @contextmanager

@@ -215,6 +215,10 @@ class TableSource(Parametrized):
         roles = self._roles_of(kept)  # a rule sees what is masked, and nothing else
         return kept.with_roles(roles), table.keep(apart).with_roles(roles)
 
+    def row_count(self, folder: Path | None = None) -> int:
+        """How many rows are taken, those that are put aside among them."""
+        return len(self._load(folder))
+
     def _load(self, folder: Path | None) -> Table:
         file = self.file(folder)
         table = _from_scikit_learn(str(self.scikit_learn)) if file is None else read(file)

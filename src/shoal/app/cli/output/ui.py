@@ -7,10 +7,15 @@ import math
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
+    from rich.text import Text
+
+_GAP: Final = 3  # between two columns of a table
+_LONGEST_WORD: Final = 12  # of a head or a text that is not folded
 
 _LIVE: list[Console] = []
 _quiet = False
@@ -103,14 +108,73 @@ def table(
     numeric: Sequence[int] = (),
     whole: Sequence[int] = (0,),
 ) -> None:
-    """A table that folds long cells and loses none; ``whole`` columns are not folded at spaces.
+    """A table that folds long texts and loses nothing; ``whole`` columns are folded last.
 
-    A cell may be a text, a number, names in a list, or None.
+    A cell may be a text, a number, names in a list, or None. Numbers are never folded: where they
+    do not fit beside each other, the table goes on below, with its first column again.
     """
-    from rich import box
-    from rich.table import Table
     from rich.text import Text
 
+    cells = [[each if isinstance(each, Text) else _in_a_cell(each) for each in row] for row in rows]
+    columns = [
+        _Column.of(name, [row[place] for row in cells], place in numeric, place in whole)
+        for place, name in enumerate(head)
+    ]
+    for part, block in enumerate(_blocks(columns, console().width)):
+        if part:
+            say()
+        _show_block(block, console().width)
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column of a table with the width that it would like, and the one it cannot do without."""
+
+    name: str
+    cells: list[str | Text]
+    is_numeric: bool
+    natural: int
+    least: int
+
+    @classmethod
+    def of(cls, name: str, cells: list[str | Text], is_numeric: bool, is_whole: bool) -> _Column:
+        from rich.cells import cell_len
+
+        longest = max((cell_len(str(cell)) for cell in cells), default=0)
+        natural = max(longest, cell_len(name))
+        word = max(map(cell_len, name.split()), default=0)
+        if is_numeric:
+            return cls(name, cells, True, natural, max(longest, min(word, _LONGEST_WORD)))
+        return cls(name, cells, False, natural, min(natural, 20 if is_whole else _LONGEST_WORD))
+
+
+def _blocks(columns: Sequence[_Column], width: int) -> list[list[_Column]]:
+    """The columns that fit beside each other, the first one in every block."""
+    blocks = [list(columns[:1])]
+    for column in columns[1:]:
+        block = [*blocks[-1], column]
+        if len(blocks[-1]) > 1 and sum(each.least for each in block) > _room(block, width):
+            blocks.append([columns[0], column])
+        else:
+            blocks[-1] = block
+    return blocks
+
+
+def _room(block: Sequence[_Column], width: int) -> int:
+    """What is left for text beside the gaps between columns."""
+    return width - _GAP * len(block) + 1
+
+
+def _show_block(block: Sequence[_Column], width: int) -> None:
+    from rich import box
+    from rich.table import Table
+
+    widths = [column.natural for column in block]
+    while sum(widths) > _room(block, width):
+        foldable = [place for place, column in enumerate(block) if widths[place] > column.least]
+        if not foldable:
+            break
+        widths[max(foldable, key=widths.__getitem__)] -= 1
     made = Table(
         box=box.SIMPLE_HEAD,
         pad_edge=False,
@@ -118,17 +182,12 @@ def table(
         show_edge=False,
         header_style="bold",
     )
-    for position, name in enumerate(head):
-        made.add_column(
-            name,
-            justify="right" if position in numeric else "left",
-            overflow="fold",
-            no_wrap=position in numeric,
-            min_width=min(20, 2 + len(name)) if position in whole else None,
-        )
-    for row in rows:
-        made.add_row(*(cell if isinstance(cell, Text) else _in_a_cell(cell) for cell in row))
-    show(made)
+    for column, wide in zip(block, widths, strict=True):
+        justify: Literal["left", "right"] = "right" if column.is_numeric else "left"
+        made.add_column(column.name, justify=justify, overflow="fold", width=wide)
+    for row in zip(*(column.cells for column in block), strict=True):
+        made.add_row(*row)
+    show(made, least=sum(widths) + _GAP * len(block) - 1)
 
 
 def _in_a_cell(value: object) -> str:
@@ -145,9 +204,10 @@ def roles(roles: Mapping[str, Any]) -> None:
     table(("role", "columns"), ((role.replace("_", "-"), names) for role, names in roles.items()))
 
 
-def show(thing: RenderableType) -> None:
-    """Print a table or another rich thing as part of the result."""
+def show(thing: RenderableType, *, least: int = 0) -> None:
+    """Print a table or another rich thing as part of the result, as wide as it must be."""
     out = console()
+    out.width = max(out.width, least)
     if out.is_terminal or out.quiet:
         out.print(thing)
         return

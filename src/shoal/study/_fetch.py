@@ -1,0 +1,68 @@
+"""``shoal study fetch``: the tables of a built-in study, brought here before it is run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from shoal.errors import InputError
+from shoal.parameters import OneOf, checked
+from shoal.study.builtin import PRESETS, BuiltIn, built_in
+from shoal.study.data._fetching import not_found
+from shoal.study.data._origins import NotFetched, fetch
+from shoal.study.data._tables import TableSource
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """A table that is here now, with its file (None where a library has it), and its origin."""
+
+    name: str
+    file: Path | None
+    rows: int
+    origin: str
+    licence: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain facts for JSON."""
+        file = None if self.file is None else str(self.file)
+        return {**vars(self), "file": file}
+
+
+@checked
+def fetch_tables(study: str, *, preset: Annotated[str, OneOf(PRESETS)] = "quick") -> list[Fetched]:
+    """The tables of a built-in study: found, or fetched from where they are kept.
+
+    What is made of a file is checked against the values that the study was made with. Raises
+    InputError with a sentence for each table that could not be had; the others are kept.
+    """
+    published = built_in(study)
+    fetched, lacking, nowhere = [], [], {}
+    for source in published.design(preset).tables:
+        found, missing = source.found()
+        origin = published.origins.get(str(source.path))
+        try:
+            if missing and origin is not None:
+                found = fetch(source.name, str(source.path), origin)
+            elif missing:
+                nowhere[source.name] = missing
+                continue
+        except NotFetched as why:
+            lacking.append(str(why))
+            continue
+        fetched.append(_fetched(source, found, published))
+    if nowhere:
+        lacking.append(not_found(nowhere))
+    if lacking:
+        raise InputError(" ".join(lacking))
+    return fetched
+
+
+def _fetched(source: TableSource, file: Path | None, published: BuiltIn) -> Fetched:
+    origin = published.origins.get(str(source.path))
+    if origin is not None:
+        return Fetched(source.name, file, source.row_count(), origin.url, origin.licence)
+    elsewhere = source.elsewhere
+    label = "comes with scikit-learn" if elsewhere is None else elsewhere.label
+    return Fetched(source.name, file, source.row_count(), label, "as its publisher says")

@@ -1,0 +1,129 @@
+"""Where tables of built-in studies come from that no archive hands out as tables."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+import urllib.error
+import urllib.request
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from shoal.study.data._fetching import DATA_VARIABLE, kept_folder
+from shoal.study.data._r_file import NotReadable, data_frames
+from shoal.table import records_as_parquet
+
+_SECONDS: Final = 60
+_MOST_BYTES: Final = 50_000_000
+
+
+class NotFetched(Exception):
+    """Why a table is not there; a sentence with its origin and what to do."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """A file that somebody else keeps, and what a study makes of it.
+
+    Parameters
+    ----------
+    url : str
+        The file: a data frame that R saved.
+    columns : sequence of str
+        The columns that are taken, in this order.
+    checksum : str
+        Of the names and values of these columns, whatever file they are in; see :func:`checksum`.
+    licence : str
+        Under which terms the file is given.
+    """
+
+    url: str
+    columns: Sequence[str] = field(repr=False)
+    checksum: str = field(repr=False)
+    licence: str
+
+    @property
+    def file_name(self) -> str:
+        """What the file is called there."""
+        return self.url.rpartition("/")[2]
+
+
+def fetch(name: str, path: str, origin: Origin) -> Path:
+    """Make the file of a table from its origin.
+
+    The origin's own file is taken from the folder that the table goes to, where somebody put it
+    there for a machine without a network.
+    """
+    target = kept_folder() / path
+    own = target.with_name(origin.file_name)
+    content = own.read_bytes() if own.is_file() else _downloaded(name, origin, own)
+    columns = _columns_of(name, content, origin)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, part = tempfile.mkstemp(dir=target.parent, suffix=".part")
+    except OSError:
+        raise NotFetched(
+            f"The folder {target.parent} for the table '{name}' cannot be written; name another "
+            f"one with the environment variable {DATA_VARIABLE}."
+        ) from None
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            records_as_parquet(stream, columns)
+        Path(part).replace(target)
+    finally:
+        Path(part).unlink(missing_ok=True)
+    return target
+
+
+def _downloaded(name: str, origin: Origin, own: Path) -> bytes:
+    try:
+        with urllib.request.urlopen(origin.url, timeout=_SECONDS) as answer:
+            content: bytes = answer.read(_MOST_BYTES + 1)
+    except (OSError, urllib.error.URLError, ValueError):
+        raise NotFetched(
+            f"The table '{name}' could not be fetched from {origin.url}; get this file, put it at "
+            f"{own}, and run the same command again."
+        ) from None
+    return content
+
+
+def _columns_of(name: str, content: bytes, origin: Origin) -> dict[str, list[Any]]:
+    """The columns that the study takes, if they are those that it was made with."""
+    try:
+        frames = [] if len(content) > _MOST_BYTES else list(data_frames(content).values())
+    except NotReadable:
+        frames = []
+    for frame in frames:
+        if set(origin.columns) <= frame.keys():
+            columns = {column: _whole(frame[column]) for column in origin.columns}
+            if checksum(columns) == origin.checksum:
+                return columns
+    raise NotFetched(
+        f"The file {origin.file_name} of the table '{name}' is another one than the study was made "
+        f"with (its checksum differs), so it is not used; get it from {origin.url}."
+    )
+
+
+def _whole(values: Sequence[Any]) -> list[Any]:
+    """Numbers as whole ones where all of them are."""
+    if all(isinstance(each, (int, float)) and float(each).is_integer() for each in values):
+        return [int(each) for each in values]
+    return list(values)
+
+
+def checksum(columns: Mapping[str, Sequence[Any]]) -> str:
+    """A hash of the names and values of columns, whatever file they are in.
+
+    Examples
+    --------
+    >>> checksum({"age": [30, 41]}) == checksum({"age": [30, 42]})
+    False
+    """
+    digest = hashlib.sha256()
+    for name, values in columns.items():
+        for each in (name, *values, "\0"):
+            digest.update(f"{each}\n".encode())
+    return digest.hexdigest()

@@ -1,0 +1,187 @@
+"""Tables that are fetched from their origin: read, checked by their values, kept, or asked for."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import lzma
+import struct
+from dataclasses import replace
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from shoal.app.cli import app
+from shoal.errors import InputError
+from shoal.study import built_in, fetch_tables, run_study
+from shoal.study.data._origins import Origin, checksum
+from shoal.study.data._r_file import NotReadable, data_frames
+
+FRAMES = {
+    "people": {"age": [30, None, 52], "pay": [1.5, None, 3.0], "city": ["Bern", None, "Graz"]},
+    "empty": {},
+}
+
+
+def number(value):
+    return struct.pack(">i", value)
+
+
+def text(value):
+    if value is None:
+        return number(9) + number(-1)
+    return number(0x40009) + number(len(value.encode())) + value.encode()
+
+
+def texts(values):
+    return number(16) + number(len(values)) + b"".join(map(text, values))
+
+
+def pairs(named):
+    """A pair list of R: each value under a symbol."""
+    tagged = (number(0x402) + number(1) + text(name) + value for name, value in named.items())
+    return b"".join(tagged) + number(254)
+
+
+def vector(values):
+    if any(isinstance(each, str) for each in values):  # a factor: codes with their levels
+        levels = sorted({each for each in values if each is not None})
+        codes = [-(2**31) if each is None else 1 + levels.index(each) for each in values]
+        facts = {"levels": texts(levels), "class": texts(["factor"])}
+        head = number(0x30D) + number(len(codes))
+        return head + b"".join(map(number, codes)) + pairs(facts)
+    if any(isinstance(each, float) for each in values):
+        known = [float("nan") if each is None else each for each in values]
+        return number(14) + struct.pack(f">i{len(known)}d", len(known), *known)
+    return (
+        number(13)
+        + number(len(values))
+        + b"".join(number(-(2**31) if each is None else each) for each in values)
+    )
+
+
+def saved(frames):
+    """What R's ``save(..., version = 2, compress = FALSE)`` writes of some data frames."""
+    made = {}
+    for name, columns in frames.items():
+        facts = {"names": texts(list(columns)), "class": texts(["data.frame"])}
+        head = number(0x313) + number(len(columns))
+        made[name] = head + b"".join(map(vector, columns.values())) + pairs(facts)
+    return b"RDX2\nX\n" + number(2) + number(0x30501) + number(0x20300) + pairs(made)
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress, lzma.compress])
+def test_a_data_frame_of_r_is_read_whatever_it_was_packed_with(pack):
+    assert data_frames(pack(saved(FRAMES))) == FRAMES
+
+
+def test_what_is_damaged_or_no_file_of_r_is_said_to_be_so():
+    whole = saved(FRAMES)
+    for length in range(len(whole)):
+        with pytest.raises(NotReadable):
+            data_frames(whole[:length])
+    for content in (b"", b"age,pay\n3,4\n", gzip.compress(whole)[:-9], whole[:-4] + number(3)):
+        with pytest.raises(NotReadable):
+            data_frames(content)
+
+
+@pytest.fixture
+def origin(tmp_path, monkeypatch):
+    """The study with small tables, which are kept in a folder of this machine."""
+    home = tmp_path / "home"
+    monkeypatch.setenv("SCIKIT_LEARN_DATA", str(home))
+    monkeypatch.delenv("SHOAL_DATA", raising=False)
+    monkeypatch.chdir(tmp_path)
+    study, made = built_in("swap-correlations"), {}
+    for place, (path, given) in enumerate(study.origins.items()):
+        columns = {name: [place, 7, n] for n, name in enumerate(given.columns)}
+        file = tmp_path / given.file_name
+        reals = {name: list(map(float, values)) for name, values in columns.items()}
+        file.write_bytes(gzip.compress(saved({"other": {"x": [1]}, "frame": reals})))
+        sums = {"url": file.as_uri(), "checksum": checksum(columns)}
+        made[path] = replace(given, **sums)
+    small = replace(study, origins=made)
+    monkeypatch.setattr("shoal.study._fetch.built_in", lambda name: small)
+    return tmp_path
+
+
+def test_tables_are_fetched_once_checked_and_found_by_the_study(origin):
+    found = fetch_tables("swap-correlations")
+    assert [(one.name, one.rows) for one in found] == [("census", 3), ("eia", 3)]
+    assert all("GPL-2" in one.licence for one in found)
+    assert found[0].origin.endswith("CASCrefmicrodata.rda")
+    kept = pl.read_parquet(origin / "home" / "shoal" / "casc" / "census.parquet")
+    assert kept.width == 13
+    assert kept["AGI"].to_list() == [0, 7, 1]
+    assert kept["AGI"].dtype == pl.Int64
+    (source, _) = built_in("swap-correlations").design("quick").tables
+    assert source.file() == found[0].file
+    for file in origin.glob("*.rda"):
+        file.unlink()
+    assert fetch_tables("swap-correlations") == found  # nothing is asked for twice
+
+
+def test_another_file_than_the_study_was_made_with_is_refused(origin):
+    file = origin / "EIA.rda"
+    file.write_bytes(saved({"EIA": FRAMES["people"]}))
+    with pytest.raises(InputError, match="checksum") as error:
+        fetch_tables("swap-correlations")
+    assert "'eia'" in str(error.value)
+    assert "'census'" not in str(error.value)  # it is kept
+    assert (origin / "home" / "shoal" / "casc" / "census.parquet").is_file()
+    assert not list((origin / "home" / "shoal" / "casc").glob("eia*"))
+
+
+def test_without_a_network_a_sentence_says_what_to_put_where(origin, monkeypatch):
+    monkeypatch.setenv("SHOAL_DATA", str(origin / "data"))
+    (origin / "EIA.rda").rename(origin / "aside")
+    with pytest.raises(InputError, match="could not be fetched from file:") as error:
+        fetch_tables("swap-correlations")
+    place = origin / "data" / "casc" / "EIA.rda"
+    assert f"put it at {place}" in str(error.value)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    (origin / "aside").rename(place)
+    found = fetch_tables("swap-correlations")
+    assert [one.file.parent for one in found] == [place.parent] * 2
+
+
+def test_a_folder_that_cannot_be_written_is_named(origin, monkeypatch):
+    (origin / "taken").write_text("")
+    monkeypatch.setenv("SHOAL_DATA", str(origin / "taken"))
+    with pytest.raises(InputError, match="cannot be written"):
+        fetch_tables("swap-correlations")
+
+
+def test_a_study_without_its_tables_says_how_to_get_them(origin):
+    with pytest.raises(InputError, match="shoal study fetch swap-correlations"):
+        run_study("swap-correlations", origin / "out")
+    assert not (origin / "out").exists()
+
+
+def test_a_table_that_has_no_origin_is_named(origin, monkeypatch):
+    bare = replace(built_in("swap-correlations"), origins={})
+    monkeypatch.setattr("shoal.study._fetch.built_in", lambda name: bare)
+    with pytest.raises(InputError, match="'census'"):
+        fetch_tables("swap-correlations")
+
+
+def test_every_origin_is_of_a_table_of_its_study_at_a_fixed_version():
+    study = built_in("swap-correlations")
+    paths = {source.path for source in study.design("full").tables}
+    assert set(study.origins) == paths
+    for one in study.origins.values():
+        assert isinstance(one, Origin)
+        assert one.url.startswith("https://")
+        assert "cf3251017482" in one.url  # a commit, not a branch that moves
+
+
+def test_the_command_fetches_and_says_from_where(origin):
+    told = CliRunner().invoke(app, ["study", "fetch", "swap-correlations"])
+    assert told.exit_code == 0
+    assert "census" in told.stdout
+    assert "GPL-2" in told.stdout
+    plain = CliRunner().invoke(app, ["study", "fetch", "swap-correlations", "--json"])
+    assert [one["rows"] for one in json.loads(plain.stdout)["tables"]] == [3, 3]
+    assert CliRunner().invoke(app, ["study", "fetch"]).exit_code == 2
