@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import shoal as sh
 from shoal import KAnonymity, Plan, Round, Suppress, protect, verify
 from shoal.errors import InputError, ReleaseError, RequirementNotMet, VerificationFailed
 from shoal.table import FORMATS
@@ -364,3 +365,20 @@ def test_a_plan_without_quasi_identifiers_left(tmp_path):
     out = protect(people(), emptied).save(tmp_path / "out")
     found = verify(out, original=people())
     assert found.holds, str(found)
+
+
+def test_who_lives_together_is_on_record(tmp_path):
+    """A claim about households is checked by the private half, and not without it."""
+    columns = {"age": [20 + n % 4 for n in range(40)], "home": [n // 3 for n in range(40)]}
+    table = sh.Table(pl.DataFrame(columns), sh.Roles(quasi_identifiers=["age"], household="home"))
+    limit = sh.Limit("household_risk", at_most=0.9, options={"sampling_fraction": 0.1})
+    plan = sh.Plan([sh.Generalize("mondrian", k=5)], require=[limit])
+    release = sh.protect(table, plan)
+    release.save(tmp_path / "made")
+    shutil.copytree(tmp_path / "made" / "public", tmp_path / "public")
+    found = {
+        place: {check.name: check.status for check in sh.verify(tmp_path / place).checks}
+        for place in ("made", "public")
+    }
+    assert found["made"]["claim max_household_risk"] == "passed"
+    assert found["public"]["claim max_household_risk"] == "skipped"

@@ -634,11 +634,11 @@ class Table(Helpful):
         """The same table with another record of who was there before sampling."""
         return self._recorded(sampling=sampling)
 
-    def owned_by(self, persons: Integers | None) -> Table:
-        """The same rows with the number of the person of each, as an audit has it."""
-        if persons is not None and len(persons) != len(self):
+    def owned_by(self, persons: Integers | None, households: Integers | None = None) -> Table:
+        """The same rows with the numbers of the person and the household of each, as on record."""
+        if any(one is not None and len(one) != len(self) for one in (persons, households)):
             raise InputError("The audit names the persons of another number of rows.")
-        return self._recorded(owners=Owners(persons))
+        return self._recorded(owners=Owners(persons, households))
 
     def owned_like(self, other: Table) -> Table:
         """The same rows, owned by the persons whom the unit of another table names.

@@ -318,6 +318,7 @@ def _write_private(
             "class_size": sizes,
             "prosecutor_risk": 1.0 / sizes,
             **({"person": masked.persons} if masked.has_persons else {}),
+            **({} if masked.households is None else {"household": masked.households}),
             **{f"group_{i}": e.groups for i, e in enumerate(masked.exchanges)},
             **{f"source_{i}": e.source for i, e in enumerate(masked.exchanges)},
         },

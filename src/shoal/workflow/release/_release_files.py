@@ -291,11 +291,12 @@ class Audit:
             for i, swap in enumerate(self.facts["exchanges"])
         )
         table = masked.on_record(self.records["row_key"], exchanges)
-        if "person" in self.records:
-            persons = self.records["person"].astype("int64")
-            if masked.has_persons and not same_owners(masked.persons, persons):
-                raise ReleaseError("the pseudonyms are not those of the persons on record")
-            table = table.owned_by(persons)
+        owners = [self.records.get(name) for name in ("person", "household")]
+        persons, homes = (None if one is None else one.astype("int64") for one in owners)
+        if persons is not None and masked.has_persons and not same_owners(masked.persons, persons):
+            raise ReleaseError("the pseudonyms are not those of the persons on record")
+        if persons is not None or homes is not None:
+            table = table.owned_by(persons, homes)
         return table.on_course(Course(**self.facts["course"]))
 
     def sampling(self) -> Sampling | None:

@@ -154,6 +154,8 @@ def _beyond_reach(
     if isinstance(requirement, Limit):
         if requirement.info.needs_original and paired is None:
             return "it compares with the original: give the original and the private half"
+        if audit is None and "household" in {*requirement.info.options} - {*requirement.options}:
+            return "who lives together is in the private half"
         given = [requirement.options.get(name) for name in private_names_of(requirement.key)]
     else:
         if requirement.needs_audit and audit is None:
