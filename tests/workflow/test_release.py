@@ -369,7 +369,7 @@ def test_a_plan_without_quasi_identifiers_left(tmp_path):
 
 def test_who_lives_together_is_on_record(tmp_path):
     """A claim about households is checked by the private half, and not without it."""
-    columns = {"age": [20 + n % 4 for n in range(40)], "home": [n // 3 for n in range(40)]}
+    columns = {"age": [20 + n % 20 for n in range(40)], "home": [n // 3 for n in range(40)]}
     table = sh.Table(pl.DataFrame(columns), sh.Roles(quasi_identifiers=["age"], household="home"))
     limit = sh.Limit("household_risk", at_most=0.9, options={"sampling_fraction": 0.1})
     plan = sh.Plan([sh.Generalize("mondrian", k=5)], require=[limit])
