@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from shoal.app.cli.output import ui
 from shoal.study.tuning import Family
 
 SWAP = {"method": "swap", "dissimilarity": "gower"}
@@ -53,6 +54,15 @@ def test_the_plan_it_writes_protects_and_verifies(shoal, workers, tmp_path):
     told = " ".join(result.stdout.split())
     assert "'swap k=12' has the most utility" in told
     assert "On the people that the search never saw" in told
+    facts = json.loads((tmp_path / "tuned" / "tuning.json").read_text("utf-8"))
+    assert "that predicts 'ill'" in facts["utility_name"]
+    value, ends = facts["utility"]["value"], facts["utility"]["interval"]
+    low, high = map(ui.number, ends)
+    assert f"{facts['utility_name']}, is {ui.number(value)} (95 % {low} to {high}); " in told
+    others = [one for one in facts["tried"] if one["plan"] != "swap k=12" and one["risk"] <= 0.2]
+    inside = sum(ends[0] <= one["utility"] <= ends[1] for one in others)
+    assert facts["not_told_apart"] == inside
+    assert ("too few to tell them apart" in told) == (inside > 0)
     assert "shoal protect" in " ".join((result.stdout + result.stderr).split())
     files = {path.name for path in (tmp_path / "tuned").iterdir()}
     assert {"plan.toml", "tuning.json", "front.svg", "front.csv", "results.sqlite"} <= files

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -61,6 +62,10 @@ def test_it_is_the_most_useful_of_those_under_the_limit(table):
     under = [o for o in found.tried if o.risk_interval[1] <= 0.3 and math.isfinite(o.utility)]
     assert len(under) >= 2
     assert found.chosen.utility == max(one.utility for one in under)
+    sure = replace(found, utility=replace(found.utility, interval=(0.0, 0.0)))
+    unsure = replace(found, utility=replace(found.utility, interval=(0.0, 1.0)))
+    measured = [one for one in found.tried if one.risk <= 0.3 and math.isfinite(one.utility)]
+    assert (sure.not_told_apart, unsure.not_told_apart) == (0, len(measured) - 1)
     # what is far above the limit is not worth a model
     given_up = [one for one in found.tried if one.risk > 0.9]
     assert given_up

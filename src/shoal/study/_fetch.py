@@ -46,7 +46,8 @@ def fetch_tables(study: str, *, preset: Annotated[str, OneOf(PRESETS)] = "quick"
             if missing and origin is not None:
                 found = fetch(source.name, str(source.path), origin)
             elif missing:
-                nowhere[source.name] = missing
+                made_from = published.made_from.get(str(source.path))
+                nowhere[source.name] = missing + (f", made from {made_from}" if made_from else "")
                 continue
         except NotFetched as why:
             lacking.append(str(why))

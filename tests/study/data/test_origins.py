@@ -167,6 +167,24 @@ def test_a_table_that_has_no_origin_is_named(origin, monkeypatch):
         fetch_tables("swap-correlations")
 
 
+def test_a_table_that_was_made_by_hand_is_named_with_what_it_was_made_from(tmp_path, monkeypatch):
+    monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path))
+    monkeypatch.delenv("SHOAL_DATA", raising=False)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match="SHOAL_DATA") as error:
+        fetch_tables("tradeoff")
+    said = str(error.value)
+    assert "'openml/orange_juice.parquet', made from OJ of https://github.com/cran/ISLR" in said
+    assert "breast_cancer" not in said  # scikit-learn has it
+
+
+@pytest.mark.parametrize("name", ["mixed-ml", "tradeoff"])
+def test_what_tables_were_made_from_is_said_of_tables_of_the_study(name):
+    study = built_in(name)
+    paths = {source.path for source in study.design("full").tables}
+    assert set(study.made_from) <= paths
+
+
 def test_every_origin_is_of_a_table_of_its_study_at_a_fixed_version():
     study = built_in("swap-correlations")
     paths = {source.path for source in study.design("full").tables}

@@ -26,6 +26,7 @@ from shoal.app.cli.output._progress import Working
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
+    from shoal.measurement import Measurement
     from shoal.study.tuning import Tried, Tuning
 
 _MOST_SHOWN = 12
@@ -121,8 +122,6 @@ def _check_folder(out: Path) -> None:
 
 
 def _show(found: Tuning) -> None:
-    from shoal.study.tuning import utility_title
-
     ui.heading("The front: no other plan that was tried has less risk and more utility")
     front = sorted((one for one in found.tried if one.on_front), key=lambda one: one.risk)
     _show_plans(front[:_MOST_SHOWN], found)
@@ -135,13 +134,26 @@ def _show(found: Tuning) -> None:
     against = "" if baseline is None else f"; without masking {ui.number(baseline)}"
     whom = "that the search never saw" if found.is_on_unseen else "who were masked"
     ui.say(
-        f"On the people {whom} its utility ({utility_title(found.measures[1])}) is "
-        f"{ui.number(found.utility.value)}{against}. Its risk with all others is "
-        f"{ui.number(found.risk.value)}.",
+        f"On the people {whom} its utility, {found.utility_name}, is "
+        f"{_with_interval(found.utility)}{against}. Its risk with all others is "
+        f"{_with_interval(found.risk)}.",
         style="bold",
     )
+    if found.not_told_apart:
+        others = ui.count(found.not_told_apart, "other plan")
+        ui.say(
+            f"In the search {others} under the limit had a utility inside that interval: these "
+            "people are too few to tell them apart."
+        )
     for reason, times in found.failures.items():
         ui.note(f"{times:,} were given up: {reason}")
+
+
+def _with_interval(found: Measurement) -> str:
+    if found.interval is None:
+        return ui.number(found.value)
+    low, high = map(ui.number, found.interval)
+    return f"{ui.number(found.value)} (95 % {low} to {high})"
 
 
 def _show_plans(plans: Sequence[Tried], found: Tuning) -> None:

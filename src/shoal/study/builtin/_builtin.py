@@ -58,7 +58,8 @@ class BuiltIn:
     depend on earlier results there are ``stages``: each returns the study with what was run
     before and what follows from its results. ``elsewhere`` is for tables that are not the paper's.
     ``verdicts_of_full`` has the claims that a run of the whole grid judged, by their text, and
-    ``origins`` where tables come from, by the path under which they are found.
+    ``origins`` where tables come from, by the path under which they are found; ``made_from`` names
+    what others were made from by hand.
     """
 
     name: str
@@ -70,6 +71,7 @@ class BuiltIn:
     elsewhere: OnOtherTables | None = None
     verdicts_of_full: Mapping[str, bool] = field(default_factory=dict)
     origins: Mapping[str, Origin] = field(default_factory=dict)
+    made_from: Mapping[str, str] = field(default_factory=dict)
 
 
 def judge_claims(

@@ -541,4 +541,5 @@ STUDY = BuiltIn(
     _design,
     conclude,
     elsewhere=OnOtherTables(_on_tables, conclude_elsewhere),
+    made_from=_PAPER["made_from"],
 )

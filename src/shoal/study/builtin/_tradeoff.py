@@ -513,4 +513,5 @@ STUDY = BuiltIn(
     conclude,
     stages=(with_combinations,),
     elsewhere=OnOtherTables(on_tables, conclude_elsewhere),
+    made_from=_PAPER["made_from"],
 )

@@ -143,6 +143,25 @@ class Tuning(Helpful):
         """Whether the utility is that on people whom the search never saw."""
         return "holdout" in discover_all_measures()[self.measures[1]].options
 
+    @property
+    def utility_name(self) -> str:
+        """What the utility is: of which model and which column, where one is predicted."""
+        told = self.utility.details
+        if not {"score", "learner", "target"} <= told.keys():
+            return utility_title(self.measures[1])
+        score = str(told["score"]).replace("_", " ")
+        return f"the {score} of a model ({told['learner']}) that predicts '{told['target']}'"
+
+    @property
+    def not_told_apart(self) -> int:
+        """How many other plans under the limit have a utility inside the interval of the chosen."""
+        if self.utility.interval is None:
+            return 0
+        low, high = self.utility.interval
+        most = math.inf if self.limit is None else self.limit
+        others = (one for one in self.tried if one.steps != self.chosen.steps)
+        return sum(one.risk <= most and low <= one.utility <= high for one in others)
+
     def figure(self) -> Figure:
         """All plans that were tried by risk and utility, with the front and the limit."""
         infos = discover_all_measures()
@@ -183,6 +202,8 @@ class Tuning(Helpful):
             "limit": self.limit,
             "risk": self.risk.to_dict(),
             "utility": self.utility.to_dict(),
+            "utility_name": self.utility_name,
+            "not_told_apart": self.not_told_apart,
             "tried": [one.to_dict() | {"on_front": one.on_front} for one in self.tried],
             "finals": [one.to_dict() for one in self.finals],
             "failures": dict(self.failures),
