@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
+#: The version of ``docs/schemas``: keys may be added to it, and a change of any is a new one.
+SCHEMA = 1
 _LIVE: list[Console] = []
 _quiet = False
 
@@ -188,9 +190,10 @@ def count(amount: int, what: str) -> str:
     return f"{amount:,} {what}{ending}"
 
 
-def print_json(facts: Any) -> None:
+def print_json(facts: Mapping[str, Any]) -> None:
     """The result as JSON and nothing else on stdout; what JSON cannot hold becomes null."""
     from shoal.workflow._assessment import jsonable
 
     ascii_only = "utf" not in (getattr(sys.stdout, "encoding", None) or "").lower()
-    print(json.dumps(jsonable(facts), indent=2, ensure_ascii=ascii_only, allow_nan=False))
+    plain = {"schema": SCHEMA, **jsonable(facts)}
+    print(json.dumps(plain, indent=2, ensure_ascii=ascii_only, allow_nan=False))
