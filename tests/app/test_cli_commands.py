@@ -12,6 +12,9 @@ import pytest
 
 from shoal.app.demo import PATIENTS, PEOPLE, PLAN
 
+#: The lists that ``shoal methods --json`` has.
+PARTS = ("methods", "models", "measures")
+
 
 @pytest.fixture
 def release(shoal, people, plan, tmp_path):
@@ -335,7 +338,7 @@ def test_methods_list_everything(shoal):
     names = [*discover_maskers(), *discover_models(), *discover_all_measures()]
     assert [name for name in names if name not in result.stdout] == []
     facts = json.loads(shoal("methods", "--json").stdout)
-    listed = [entry["name"] for part in facts.values() for entry in part]
+    listed = [entry["name"] for part in PARTS for entry in facts[part]]
     assert sorted(listed) == sorted(names)
 
 
@@ -343,7 +346,7 @@ def test_every_example_of_methods_is_a_plan(shoal):
     from shoal import Plan
 
     facts = json.loads(shoal("methods", "--json").stdout)
-    for entry in [entry for part in facts.values() for entry in part]:
+    for entry in [entry for part in PARTS for entry in facts[part]]:
         plan = Plan.from_toml(entry["example"])
         assert len(plan.steps) + len(plan.require) == 1, entry["name"]
         assert entry["reference"], entry["name"]

@@ -180,7 +180,8 @@ def test_warnings_are_one_line_each(shoal, people, monkeypatch):
 
 def test_json_holds_no_number_that_json_has_not(capsys):
     ui.print_json({"a": float("nan"), "b": [float("inf"), 1.5], "c": {1: None}})
-    assert json.loads(capsys.readouterr().out) == {"a": None, "b": [None, 1.5], "c": {"1": None}}
+    printed = json.loads(capsys.readouterr().out)
+    assert printed == {"schema": 1, "a": None, "b": [None, 1.5], "c": {"1": None}}
 
 
 def test_progress_never_goes_back():

@@ -51,7 +51,7 @@ def test_sign_and_verify(shoal, release, key):
     facts = json.loads(shoal("verify", "release", "--signer", f"{key}.pub", "--json").stdout)
     assert facts["signature"] == "passed"
     again = json.loads(shoal("sign", "release", "--key", key, "--json").stdout)
-    assert again == {"release": "release", "signed_by": facts["signed_by"]}
+    assert again == {"schema": 1, "release": "release", "signed_by": facts["signed_by"]}
 
 
 def test_a_recipient_learns_who_released_it(shoal, release, key):

@@ -6,6 +6,7 @@ import datetime as dt
 import subprocess
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -33,6 +34,7 @@ STATEMENTS = [
     "INSERT INTO people (id) VALUES (2)",
     "CREATE SCHEMA other",
     "CREATE TABLE other.things (a int)",
+    "CREATE ROLE locked LOGIN PASSWORD 'r1ght'",
 ]
 
 
@@ -150,6 +152,58 @@ def test_an_unreachable_database_is_told_without_the_password(unreachable: str) 
     assert "5ecret" not in str(caught.value)
     assert "me:1" not in str(caught.value)
     assert caught.value.__suppress_context__
+
+
+def _asked(uri: str, query: str) -> Any:
+    with dbapi.connect(uri) as connection:
+        with connection.cursor() as cursor:
+            cursor.execute(query)
+            found = cursor.fetchall()
+        connection.commit()
+        return found[0][0]
+
+
+@pytest.fixture(scope="module")
+def locked(uri: str) -> str:
+    """The URI of a user who needs a password, without it."""
+    rules = Path(_asked(uri, "SELECT current_setting('hba_file')"))
+    rules.write_text("local all locked scram-sha-256\n" + rules.read_text("utf-8"))
+    before = _asked(uri, "SELECT pg_conf_load_time()")
+    _asked(uri, "SELECT pg_reload_conf()")
+    while _asked(uri, "SELECT pg_conf_load_time()") == before:
+        pass  # the server reads its rules in its own time
+    return uri.replace("postgres:@", "locked@")
+
+
+@pytest.mark.parametrize("password", ["", ":wr0ng"])
+def test_a_server_that_refuses_a_login_is_reached(
+    locked: str, password: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not the sentence about a server that does not run; how a password is given is said."""
+    monkeypatch.delenv("PGPASSWORD", raising=False)
+    uri = locked.replace("locked@", f"locked{password}@")
+    with pytest.raises(ReadError, match=r"refuses the login.*PGPASSWORD") as caught:
+        read_frame(uri, query="SELECT 1 AS a")
+    assert "wr0ng" not in str(caught.value)
+
+
+@pytest.mark.parametrize("by", ["variable", "file"])
+def test_a_password_need_not_be_in_the_uri(
+    locked: str, by: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    if by == "variable":
+        monkeypatch.setenv("PGPASSWORD", "r1ght")
+    else:
+        kept = tmp_path / "pgpass"
+        kept.write_text("*:*:*:locked:r1ght\n")
+        kept.chmod(0o600)
+        monkeypatch.setenv("PGPASSFILE", str(kept))
+    assert read_frame(locked, query="SELECT 1 AS a").height == 1
+
+
+def test_a_database_that_is_not_there_is_no_dead_server(uri: str) -> None:
+    with pytest.raises(ReadError, match=r"refuses the login.*database"):
+        read_frame(uri.replace("/postgres?", "/nowhere?"), query="SELECT 1 AS a")
 
 
 def test_what_a_uri_is_called() -> None:

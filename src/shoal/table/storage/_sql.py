@@ -294,6 +294,16 @@ _POSTGRESQL_STATES: Final[dict[str, Failure]] = {
 }
 
 
+def _refusal(told: str) -> str:
+    """Whether a server answered, and what to check; what it told may hold names, and stays here."""
+    if "FATAL:" in told or "no password supplied" in told:
+        return (
+            "refuses the login; check user, password and database. A password may come from the "
+            "variable PGPASSWORD or the file ~/.pgpass."
+        )
+    return "cannot be reached; check that the server runs, and host and port of the URI."
+
+
 class Postgresql:
     """A PostgreSQL database, in a transaction that can only read."""
 
@@ -309,11 +319,8 @@ class Postgresql:
             uri += ("&" if "?" in uri else "?") + _PATIENCE
         try:
             self._connection = dbapi.connect(uri)
-        except self._failure:
-            raise ReadError(
-                f"{called} cannot be reached; check that the server runs and that host, port, "
-                "user, password and database of the URI are right."
-            ) from None
+        except self._failure as error:
+            raise ReadError(f"{called} {_refusal(str(error))}") from None
 
     def tables(self) -> Sequence[str]:
         table = self._ask(

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 _GAP: Final = 3  # between two columns of a table
 _LONGEST_WORD: Final = 12  # of a head or a text that is not folded
 
+#: The version of ``docs/schemas``: keys may be added to it, and a change of any is a new one.
+SCHEMA = 1
 _LIVE: list[Console] = []
 _quiet = False
 
@@ -248,9 +250,10 @@ def count(amount: int, what: str) -> str:
     return f"{amount:,} {what}{ending}"
 
 
-def print_json(facts: Any) -> None:
+def print_json(facts: Mapping[str, Any]) -> None:
     """The result as JSON and nothing else on stdout; what JSON cannot hold becomes null."""
     from shoal.workflow._assessment import jsonable
 
     ascii_only = "utf" not in (getattr(sys.stdout, "encoding", None) or "").lower()
-    print(json.dumps(jsonable(facts), indent=2, ensure_ascii=ascii_only, allow_nan=False))
+    plain = {"schema": SCHEMA, **jsonable(facts)}
+    print(json.dumps(plain, indent=2, ensure_ascii=ascii_only, allow_nan=False))
