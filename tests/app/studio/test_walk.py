@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from shoal import verify
-from shoal.app.demo import PEOPLE
+from shoal.app.demo import PATIENTS
 
 from .parts.browser import Person, chromium, messy_table
 from .parts.server import PATIENCE, Server
@@ -244,7 +244,7 @@ def test_the_theme_is_a_switch(person):
 
 def test_somebody_new_reaches_a_release(browser, tmp_path):
     """From the demo's table to a release with k = 5 and l-diversity, and on after a kill."""
-    server = Server(Path(shutil.copy(PEOPLE, tmp_path / "people.csv")))
+    server = Server(Path(shutil.copy(PATIENTS, tmp_path / "patients.csv")))
     try:
         person = Person.of(browser, server).enter()
         folder = walk(person, lambda room: person.check_for_everybody())
@@ -252,9 +252,9 @@ def test_somebody_new_reaches_a_release(browser, tmp_path):
         claims = {claim["claim"]: claim for claim in facts["claims"]}
         assert set(claims) == {"k_anonymity", "l_diversity"}
         assert claims["k_anonymity"]["measured"] >= 5
-        assert verify(folder, source=PEOPLE).holds
+        assert verify(folder, source=PATIENTS).holds
         person.go("roles")
-        decide(person, "marital", "sensitive")
+        decide(person, "occupation", "sensitive")
         person.go("search")
         person.page.click("text=Whole plans")
         person.settle("#start-tune")
@@ -270,7 +270,9 @@ def test_somebody_new_reaches_a_release(browser, tmp_path):
         server.start()
         again = Person.of(browser, server).enter()
         again.go("roles")
-        assert again.page.get_by_label("Role of marital", exact=True).input_value() == "sensitive"
+        assert (
+            again.page.get_by_label("Role of occupation", exact=True).input_value() == "sensitive"
+        )
         again.go("release")
         assert "changed" in again.text() or "not what it was" in again.text()
         again.check()

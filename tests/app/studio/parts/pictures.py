@@ -9,7 +9,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from shoal.app.demo import PEOPLE
+from shoal.app.demo import PATIENTS
 
 from .browser import Person, chromium
 from .server import Server
@@ -24,7 +24,7 @@ def main() -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     with chromium() as browser:
-        server = Server(Path(shutil.copy(PEOPLE, folder / "people.csv")))
+        server = Server(Path(shutil.copy(PATIENTS, folder / PATIENTS.name)))
         try:
             person = Person.of(browser, server, viewport={"width": 1180, "height": 960}).enter()
 
