@@ -103,7 +103,9 @@ def test_the_same_numbers_are_shown_at_every_width(shoal, study_file, tmp_path, 
     shown = {}
     for columns in ("60", "80", "120"):
         monkeypatch.setenv("COLUMNS", columns)
+        again = shoal("study", study_file, "--out", "out", "--jobs", 1).stdout
         text = shoal("study", "show", "out").stdout
+        assert again == text
         assert max(map(len, text.splitlines())) <= int(columns)
         shown[columns] = set(re.findall(r"\d+(?:[.,]\d+)*", text))
         assert wanted <= shown[columns]

@@ -64,6 +64,8 @@ def _fetched(source: TableSource, file: Path | None, published: BuiltIn) -> Fetc
     origin = published.origins.get(str(source.path))
     if origin is not None:
         return Fetched(source.name, file, source.row_count(), origin.url, origin.licence)
-    elsewhere = source.elsewhere
-    label = "comes with scikit-learn" if elsewhere is None else elsewhere.label
+    label = "scikit-learn, with which it comes" if file is None else "a file that was here"
+    if source.elsewhere is not None:
+        label = source.elsewhere.label
+    label = published.made_from.get(str(source.path), label)
     return Fetched(source.name, file, source.row_count(), label, "as its publisher says")

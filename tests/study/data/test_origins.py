@@ -178,6 +178,20 @@ def test_a_table_that_was_made_by_hand_is_named_with_what_it_was_made_from(tmp_p
     assert "breast_cancer" not in said  # scikit-learn has it
 
 
+def test_what_is_here_is_named_with_where_it_came_from(tmp_path, monkeypatch):
+    monkeypatch.setenv("SHOAL_DATA", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "openml").mkdir()
+    for source in built_in("tradeoff").design("quick").tables:
+        if source.path is not None:
+            pl.DataFrame({"x": [1, 2]}).write_parquet(tmp_path / source.path)
+    found = {one.name: one for one in fetch_tables("tradeoff")}
+    assert found["breast_cancer"].file is None
+    assert found["breast_cancer"].origin.startswith("scikit-learn")
+    assert found["orange_juice"].rows == 2
+    assert found["orange_juice"].origin.startswith("OJ of ")
+
+
 @pytest.mark.parametrize("name", ["mixed-ml", "tradeoff"])
 def test_what_tables_were_made_from_is_said_of_tables_of_the_study(name):
     study = built_in(name)
