@@ -27,7 +27,7 @@ def pages(repository):
 
 
 #: Lines of pages that call something else.
-OTHER_PROGRAMS = ("dask ", "python benchmarks/", "export PYSPARK_SUBMIT_ARGS=")
+OTHER_PROGRAMS = ("dask ", "dbt ", "docker ", "python benchmarks/", "export PYSPARK_SUBMIT_ARGS=")
 
 
 @pytest.fixture(scope="module")
