@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -83,8 +84,6 @@ def test_bash_completes_options_with_the_installed_script(tmp_path):
     _shoal_completion shoal
     echo "${COMPREPLY[@]}"
     """
-    import os
-
     environment = {**{k: v for k, v in os.environ.items() if k == "PYTHONPATH"}, **home}
     done = subprocess.run(
         ["bash", "--norc", "-c", script], env=environment, capture_output=True, text=True

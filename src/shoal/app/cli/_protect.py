@@ -94,12 +94,7 @@ def protect(
             release = _tried(reading, data, loaded, chosen)
             if strict:
                 told.refuse()
-        if as_json:
-            ui.print_json({"dry_run": True, **release_facts(release), "warnings": told})
-            return
-        show_release(release, show_all=show_all)
-        ui.say()
-        ui.say("This was a dry run: nothing was written.")
+        _show_tried(release, told, show_all=show_all, as_json=as_json)
         return
     if out is None:
         raise InputError(
@@ -165,6 +160,15 @@ def _tried(reading: Reading, data: str, plan: Plan, chosen: str) -> Release:
         )
     with Working("Reading the data") as working:
         return protect(reading.read(data, known=plan.read), plan, progress=working.if_watched)
+
+
+def _show_tried(release: Release, told: list[str], *, show_all: bool, as_json: bool) -> None:
+    if as_json:
+        ui.print_json({"dry_run": True, **release_facts(release), "warnings": told})
+        return
+    show_release(release, show_all=show_all)
+    ui.say()
+    ui.say("This was a dry run: nothing was written.")
 
 
 def release_facts(
