@@ -8,9 +8,9 @@ import pytest
 
 import shoal as sh
 from shoal.errors import InputError, ParameterError, PlanError, RequirementNotMet
-from shoal.workflow import _advice
-from shoal.workflow._advice import advise
 from shoal.workflow._protect import mask_by
+from shoal.workflow.advice import _advice
+from shoal.workflow.advice._advice import advise
 
 ROLES = sh.Roles(quasi_identifiers=["age", "town"], sensitive=["ill"])
 

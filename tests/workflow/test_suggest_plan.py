@@ -11,7 +11,7 @@ import pytest
 
 import shoal as sh
 from shoal.errors import InputError
-from shoal.workflow._left import what_is_left
+from shoal.workflow.advice._left import what_is_left
 
 ROLES = sh.Roles(quasi_identifiers=["age", "zip", "born"], sensitive=["ill", "pay"])
 

@@ -14,7 +14,6 @@ from shoal.workflow._assessment import (
     by_reason,
     grouped_measures,
 )
-from shoal.workflow._k_curve import k_curve
 from shoal.workflow._leaks import Leak, Swapping
 from shoal.workflow._plan import (
     EngineSettings,
@@ -26,7 +25,8 @@ from shoal.workflow._plan import (
 )
 from shoal.workflow._protect import Release, protect
 from shoal.workflow._require import Claim, Limit, discover_all_measures
-from shoal.workflow._suggest_plan import PlanSuggestion, suggest_plan
+from shoal.workflow.advice._k_curve import k_curve
+from shoal.workflow.advice._suggest_plan import PlanSuggestion, suggest_plan
 from shoal.workflow.release._release_files import read_release, recorded_reading
 from shoal.workflow.release._signing import sign
 from shoal.workflow.release._verification import Check, Verification

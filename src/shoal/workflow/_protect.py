@@ -23,11 +23,9 @@ from shoal.models import PrivacyModel
 from shoal.notebook import listing, view
 from shoal.randomness import SecretStream
 from shoal.table import Formulas, Manner, Roles, Table, role_word
-from shoal.workflow._advice import Advice, advise, reached
 from shoal.workflow._assess import assess_release, check_assessable
 from shoal.workflow._assessment import Assessment
 from shoal.workflow._leaks import Swapping, refutes
-from shoal.workflow._left import what_is_left
 from shoal.workflow._plan import Plan, StepRecord, in_released_domain
 from shoal.workflow._require import (
     Claim,
@@ -37,6 +35,8 @@ from shoal.workflow._require import (
     value_on_record,
 )
 from shoal.workflow._source import as_planned
+from shoal.workflow.advice._advice import Advice, advise, reached
+from shoal.workflow.advice._left import what_is_left
 from shoal.workflow.release._crowds import crowded_total
 from shoal.workflow.release._profile import Bar, ColumnProfile, class_size_profile, column_profiles
 

@@ -122,7 +122,7 @@ class FirstPlan:
 
 def first_plan(table: Table, roles: Roles, path: Path) -> FirstPlan:
     """A plan that runs as it is; hierarchies that list values are written beside ``path``."""
-    from shoal.workflow._suggest_plan import suggest_plan
+    from shoal.workflow.advice._suggest_plan import suggest_plan
 
     made = suggest_plan(table.with_roles(roles))
     found = beside_plan(made.hierarchies, path)

@@ -11,11 +11,11 @@ from shoal.masking import Progress
 from shoal.risk import marketer_risk
 from shoal.table import Table
 from shoal.utility import normalized_certainty_penalty
-from shoal.workflow._advice import some_persons
 from shoal.workflow._assessment import CostOfK
 from shoal.workflow._crowd_size import with_k
 from shoal.workflow._plan import Plan
-from shoal.workflow._suggest_plan import suggest_plan
+from shoal.workflow.advice._advice import some_persons
+from shoal.workflow.advice._suggest_plan import suggest_plan
 
 _ASKED: Final = (2, 3, 5, 10, 20, 50)
 
