@@ -140,7 +140,7 @@ def test_strata_of_persons(frame, engine: EngineKind) -> None:
         engine.other("memory").stepped(step, sh.Table(frame, roles))
     with pytest.raises(InputError) as caught:
         engine.stepped(step, sh.Table(frame, roles))
-    assert str(caught.value) == str(known.value)
+    assert str(known.value).endswith(str(caught.value))
     alone = sh.Table(frame.unique("patient", maintain_order=True), roles)
     found, record = engine.stepped(step, alone)
     expected, _ = engine.other("memory").stepped(step, alone, record.private["key"])

@@ -82,7 +82,7 @@ KINDS: dict[str, tuple[Any, st.SearchStrategy[Any]]] = {
 
 NAMES = st.text(
     st.characters(codec="utf-8", categories=["L", "N", "P", "S", "Zs"]), min_size=1, max_size=6
-).filter(lambda name: name.strip() == name)
+).filter(lambda name: name.strip() == name and not (name[0] == "^" and name[-1] == "$"))
 
 
 @st.composite

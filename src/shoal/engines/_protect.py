@@ -44,6 +44,7 @@ from shoal.notebook import listing, view
 from shoal.randomness import SecretStream
 from shoal.table import OTHER, Roles, Table, role_word
 from shoal.workflow import Claim, Limit, Plan, Release
+from shoal.workflow._plan import at_step
 from shoal.workflow._protect import (
     refuse_nameless,
     refuse_unknown_owners,
@@ -158,7 +159,8 @@ def protect_on(
     each = 0.4 / max(1, len(plan.steps))
     for number, step in enumerate(plan.steps):
         stage(f"Masking: {step.method}", 0.1 + each * number, 0.1 + each * (number + 1))
-        run_step(step, course)
+        with at_step(number, step.method):
+            run_step(step, course)
     _refuse_nothing(course)
     course.leave_homes()
     public, names = course.roles.without(unit), SecretStream.from_state(None).derive("pseudonyms")

@@ -99,7 +99,7 @@ class Stopping:
             tell(f"shoal: stopped{named}; nothing is left half written.")
             sys.stdout.flush()
         except OSError:  # the terminal is gone
-            _let_go_of_stdout()
+            _let_go_of(sys.stdout, sys.stderr)
         return STOPPED if by is None else 128 + by
 
 
@@ -199,7 +199,7 @@ def failure(cause: BaseException, *, debug: bool, as_json: bool = False) -> int:
     if isinstance(cause, (KeyboardInterrupt, typer.Abort)) or STOPPING.received:
         return STOPPED  # whatever else went wrong on the way out
     if isinstance(cause, BrokenPipeError):
-        _let_go_of_stdout()
+        _let_go_of(sys.stdout)
         return BROKEN_PIPE
     if debug:
         traceback.print_exception(cause, file=sys.stderr)
@@ -271,10 +271,11 @@ def _place(cause: BaseException) -> str:
     return f" in {Path(own[-1].filename).relative_to(root).as_posix()}, line {own[-1].lineno}"
 
 
-def _let_go_of_stdout() -> None:
+def _let_go_of(*streams: Any) -> None:
     """Whoever read the output has left: do not fail again when Python flushes at its end."""
-    with suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    for stream in streams:
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 class Warned(list[str]):
