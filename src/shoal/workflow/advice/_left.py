@@ -59,6 +59,8 @@ def _ranges(original: Table, masked: Table, name: str) -> str | None:
     if not len(widths):
         return "one open range"
     width = float(np.median(widths))
+    if not width:
+        return None  # most are single values
     return "ranges, half of them at most " + (
         _days(width) if kind == "date" else f"{width:,.4g} wide"
     )
