@@ -163,8 +163,9 @@ def test_every_column_is_a_number_masked_or_not(step, encode):
     assert fitted["member"].to_list() == frame["member"].cast(pl.Float64).to_list()
 
 
-def test_texts_that_nobody_or_one_person_had_share_a_code():
-    frame = pl.DataFrame({"age": [20, 21, 22, 23, 24], "job": ["a", "a", "b", "b", "rare"]})
+def test_texts_that_nobody_or_few_persons_had_share_a_code():
+    jobs = ["a", "a", "a", "b", "b", "b", "rare", "rare"]
+    frame = pl.DataFrame({"age": range(20, 28), "job": jobs})
     roles = Roles(quasi_identifiers=["age"], insensitive=["job"])
     plan = Plan([Round(base=10)], roles=roles)
     codes = Protector(plan).fit(frame)
@@ -397,11 +398,11 @@ def test_a_clone_is_unfitted_and_the_plan_is_left_alone():
 
 @pytest.mark.parametrize("algorithm", ["full-domain", "mondrian", "local"])
 def test_a_pickle_holds_no_training_record(algorithm):
-    """Neither a value that only one person has, nor any private key of the masking."""
+    """Neither a value that only one or two persons have, nor any private key of the masking."""
     frame, _ = people()
     marked = frame.with_columns(
         wage=pl.Series([123456.78125, *frame["wage"][1:]]),
-        club=pl.Series(["hidden-club", *frame["club"][1:]]),
+        club=pl.Series(["hidden-club", "hidden-club", *frame["club"][2:]]),
     )
     plan = Plan([Generalize(algorithm, k=3, columns=["age", "city"]), Swap(k=2)], roles=ROLES)
     with warnings.catch_warnings():

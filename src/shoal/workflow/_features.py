@@ -14,8 +14,8 @@ from shoal.masking import TOP, Scale
 from shoal.table import NUMBERS, QUANTITIES, Table, quantities, scale_name
 
 ENCODINGS = ("codes", "midpoints", "one-hot", "text")
-#: A text that fewer persons have is not kept: it would tell of one of them.
-_FEWEST = 2
+#: A text that fewer persons have is not kept: one of two who knows the own tells the other's.
+_FEWEST = 3
 
 
 class Encoder(Protocol):

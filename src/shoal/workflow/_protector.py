@@ -43,8 +43,8 @@ class Protector(Helpful, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     encode : {"codes", "midpoints", "one-hot", "text"}
         How columns reach a model. Every column that is not a number becomes one, whether it was
         masked or not: as ordered codes, as the middle of its interval where it has one, or as one
-        column per text. ``*``, and a text that the training rows lack or one person alone has, is
-        -1 among codes and 0 in every column per text. A missing value stays missing. Dates count
+        column per text. ``*``, and a text that fewer than three persons of the training rows have,
+        is -1 among codes and 0 in every column per text. A missing value stays missing. Dates count
         in days. ``"text"`` leaves the columns as they are.
     k : int, optional
         Takes the place of the k of every step, model and requirement of the plan that has one, so

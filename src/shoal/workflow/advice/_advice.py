@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import math
+import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 #: More records are not masked for a try: a sample of the persons says what would hold.
 _MOST_RECORDS: Final = 100_000
 _MOST_TRIES: Final = 6
+#: After so many seconds no further change is tried: a search may take a minute by itself.
+_PATIENCE: Final = 30.0
 #: What a plan calls the conditions of a step besides its size.
 _CONDITIONS: Final = ("models", "groups_satisfy")
 #: Risks that no class of k records exceeds, when they must be at most 1/k.
@@ -75,6 +78,7 @@ def advise(made: Masking, plan: Plan, progress: Progress | None = None) -> list[
     broken = [claim for claim in made.claims if not claim.holds]
     table, sampled = some_persons(made.table)
     found: list[Advice] = []
+    end = time.monotonic() + _PATIENCE
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         now = made if sampled is None else _tried(table, plan)
@@ -88,7 +92,7 @@ def advise(made: Masking, plan: Plan, progress: Progress | None = None) -> list[
                 lost = 0 if now is None else len(now.masked) - len(tried.masked)
                 losses = _loss(tried), None if now is None else _loss(now)
                 found.append(Advice(change, changed, *losses, max(0, lost), sampled))
-            if len(found) == 2:
+            if len(found) == 2 or time.monotonic() > end:
                 break
     found.sort(key=_cost)
     return [one for one in found if _cost(one) <= 3 * _cost(found[0]) + 0.05]  # none far worse
