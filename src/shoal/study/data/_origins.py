@@ -7,13 +7,14 @@ import os
 import tempfile
 import urllib.error
 import urllib.request
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from shoal.errors import MissingExtra
 from shoal.study.data._fetching import DATA_VARIABLE, kept_folder
-from shoal.study.data._r_file import NotReadable, data_frames
 from shoal.table import records_as_parquet
 
 _SECONDS: Final = 60
@@ -92,19 +93,32 @@ def _downloaded(name: str, origin: Origin, own: Path) -> bytes:
 
 def _columns_of(name: str, content: bytes, origin: Origin) -> dict[str, list[Any]]:
     """The columns that the study takes, if they are those that it was made with."""
-    try:
-        frames = [] if len(content) > _MOST_BYTES else list(data_frames(content).values())
-    except NotReadable:
-        frames = []
-    for frame in frames:
-        if set(origin.columns) <= frame.keys():
-            columns = {column: _whole(frame[column]) for column in origin.columns}
+    for frame in _frames_in(content):
+        if set(origin.columns) <= set(frame.columns):
+            columns = {column: _whole(frame[column].tolist()) for column in origin.columns}
             if checksum(columns) == origin.checksum:
                 return columns
     raise NotFetched(
         f"The file {origin.file_name} of the table '{name}' is another one than the study was made "
         f"with (its checksum differs), so it is not used; get it from {origin.url}."
     )
+
+
+def _frames_in(content: bytes) -> list[Any]:
+    """The data frames in a file that R saved; none where it is another file, or damaged."""
+    try:
+        import rdata
+    except ImportError:
+        raise MissingExtra("Reading a table that R saved", "study") from None
+    if len(content) > _MOST_BYTES:
+        return []
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = rdata.conversion.convert(rdata.parser.parse_data(content))
+    except Exception:  # a damaged file makes the parser fail in any way
+        return []
+    return [value for value in found.values() if hasattr(value, "columns")]
 
 
 def _whole(values: Sequence[Any]) -> list[Any]:
