@@ -103,6 +103,10 @@ class ShoalWarning(UserWarning):
     """Base of every warning of Shoal."""
 
 
+class RenamedWarning(ShoalWarning, FutureWarning):
+    """A parameter has a new name; the old one works for one more version."""
+
+
 class NothingLeftWarning(ShoalWarning):
     """A step had to take away all that its columns say."""
 

@@ -5,11 +5,20 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+import warnings
 from abc import ABCMeta
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
-from shoal.errors import CallError, InputError, UnknownAttribute, did_you_mean, nearest_name
+from shoal.errors import (
+    CallError,
+    InputError,
+    ParameterError,
+    RenamedWarning,
+    UnknownAttribute,
+    did_you_mean,
+    nearest_name,
+)
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -71,6 +80,43 @@ def _misfit(
     return f"{called} needs a value for '{lacking[0]}': {called}({lacking[0]}=...)."
 
 
+def under_new_names(
+    renamed: Mapping[str, str], given: Mapping[str, Any], called: str, *, stacklevel: int = 3
+) -> dict[str, Any]:
+    """Arguments under their new names; warn of each old one, and refuse both names of one."""
+    old = [name for name in given if name in renamed]
+    for name in old:
+        if renamed[name] in given:
+            raise ParameterError(
+                f"{called} got both '{renamed[name]}' and '{name}', its old name. Leave out "
+                f"'{name}'."
+            )
+        _warn_of_old_name(name, renamed[name], called, stacklevel + 1)
+    return {renamed.get(name, name): value for name, value in given.items()} if old else {**given}
+
+
+def _warn_of_old_name(old: str, new: str, called: str, stacklevel: int) -> None:
+    warnings.warn(
+        f"The '{old}' parameter of {called} is now called '{new}'. The old name works for one "
+        "more version.",
+        RenamedWarning,
+        stacklevel=stacklevel,
+    )
+
+
+def renamed_parameters(**renamed: str) -> Callable[[F], F]:
+    """Let a function take parameters by their old names too, with a warning: ``old="new"``."""
+
+    def make(function: F) -> F:
+        @functools.wraps(function)
+        def call(*given: Any, **named: Any) -> Any:
+            return function(*given, **under_new_names(renamed, named, function.__name__))
+
+        return cast(F, call)
+
+    return make
+
+
 def check_path(given: object, taker: str, cure: str) -> None:
     """Raise InputError for what is neither a text nor a path."""
     if not isinstance(given, (str, os.PathLike)):
@@ -101,6 +147,8 @@ class _Called(ABCMeta):
     if not TYPE_CHECKING:  # a reader of types sees the parameters of each class
 
         def __call__(cls, *given, **named):
+            if cls.renamed:
+                named = under_new_names(cls.renamed, named, cls.__name__)
             try:
                 return super().__call__(*given, **named)
             except TypeError:
@@ -133,11 +181,32 @@ def _bare(parameter: inspect.Parameter) -> inspect.Parameter:
     return parameter
 
 
+def _under_old_name(old: str, new: str) -> property:
+    """An attribute that still has its old name; without it, to set that would change nothing."""
+
+    def get(owner: Any) -> Any:
+        _warn_of_old_name(old, new, type(owner).__name__, 3)
+        return getattr(owner, new)
+
+    def change(owner: Any, value: Any) -> None:
+        _warn_of_old_name(old, new, type(owner).__name__, 3)
+        setattr(owner, new, value)
+
+    return property(get, change)
+
+
 class Helpful(metaclass=_Called):
     """Base of what people hold: it says what was meant by a parameter or attribute it lacks."""
 
     #: What to write instead, by attributes that people look for.
     _instead: ClassVar[Mapping[str, str]] = {}
+    #: The new names of parameters, by their old ones, which go on working with a warning.
+    renamed: ClassVar[Mapping[str, str]] = {}
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for old, new in vars(cls).get("renamed", {}).items():
+            setattr(cls, old, _under_old_name(old, new))
 
     if not TYPE_CHECKING:  # a reader of types sees the attributes of each class
 

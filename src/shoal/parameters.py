@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self, TypeVar, cast, get_args, get_type_hints
 
 from shoal.errors import ParameterError, did_you_mean
-from shoal.hints import Helpful, helpful
+from shoal.hints import Helpful, helpful, under_new_names
 from shoal.notebook import listing, view
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -354,6 +354,7 @@ class Parametrized(Helpful):
 
     def set_params(self, **changes: Any) -> Self:
         """Change parameters in place (scikit-learn's convention): all of them, or none."""
+        changes = under_new_names(self.renamed, changes, type(self).__name__)
         tried = copy.copy(self)
         for name, value in changes.items():
             setattr(tried, check_parameter_name(type(self), name), value)
@@ -370,9 +371,15 @@ class Parametrized(Helpful):
             if (p.required or getattr(self, p.name) != p.default) and not (public and p.private)
         }
 
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        """Take what a pickle or a copy holds; an earlier version may have written old names."""
+        for name, value in state.items():
+            object.__setattr__(self, self.renamed.get(name, name), value)
+
     @classmethod
     def from_params(cls, given: Mapping[str, Any], *, called: str) -> Self:
         """Build from a mapping as read from a plan; ``called`` names it in errors."""
+        given = under_new_names(cls.renamed, given, f"the {called}", stacklevel=4)
         for name in given:
             check_parameter_name(cls, name, called=called)
         missing = [p.name for p in parameters_of(cls) if p.required and p.name not in given]

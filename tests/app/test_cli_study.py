@@ -135,12 +135,21 @@ def test_the_verdict_as_json_and_as_a_table(shoal, study_file, tmp_path, monkeyp
     assert "± 0.001" in shown
 
 
+def test_the_old_name_of_seconds_works_and_warns(shoal, study_file):
+    result = shoal("study", study_file, "--out", "out", "--jobs", 1, "--budget", "0")
+    assert result.exit_code == 0
+    assert "--seconds" in result.stderr
+    assert "--budget" not in shoal("study", "--help").stdout
+    both = shoal("study", study_file, "--out", "b", "--seconds", "0", "--budget", "0s")
+    assert both.exit_code == 2
+
+
 def test_a_budget_stops_and_the_same_command_goes_on(shoal, study_file):
-    result = shoal("study", study_file, "--out", "out", "--jobs", 1, "--budget", "0s")
+    result = shoal("study", study_file, "--out", "out", "--jobs", 1, "--seconds", "0s")
     assert result.exit_code == 0
     assert f"0 of {TASKS} tasks done" in result.stdout
     assert "run the same command again" in " ".join(result.stderr.split())
-    again = shoal("study", study_file, "--out", "out", "--jobs", 1, "--budget", "2h", "--json")
+    again = shoal("study", study_file, "--out", "out", "--jobs", 1, "--seconds", "2h", "--json")
     assert json.loads(again.stdout)["computed"] == TASKS
 
 
@@ -151,7 +160,7 @@ def test_a_budget_stops_and_the_same_command_goes_on(shoal, study_file):
         (("study", "show"), "shoal study show DIR"),
         (("study", "show", "nowhere"), "no finished study in 'nowhere'"),
         (("study", "compare.toml", "there", "--out", "x"), "with --out"),
-        (("study", "compare.toml", "--out", "x", "--budget", "soon"), "90s, 30m, 2h or 1d"),
+        (("study", "compare.toml", "--out", "x", "--seconds", "soon"), "90s, 30m, 2h or 1d"),
         (("study", "absent.toml", "--out", "x"), "There is no study at"),
         (("study", "samplin", "--out", "x"), "Did you mean 'sampling'"),
         (("study", "broken.toml", "--out", "x"), "not valid TOML"),

@@ -25,7 +25,7 @@ from shoal import Hierarchy, Roles, Table
 from shoal.errors import ShoalWarning
 from shoal.masking import Masker, discover_maskers
 from shoal.masking.generalization._hierarchies import Hierarchies, Levels
-from shoal.masking.grouping._groups_satisfy import PrivacyModels
+from shoal.masking.grouping._group_models import PrivacyModels
 from shoal.models import KAnonymity, LDiversity, PrivacyModel
 from shoal.parameters import (
     ColumnNames,

@@ -85,7 +85,7 @@ LONG_PLANS = {
     ),
     "groups": lambda: Plan(
         [
-            Microaggregate(3, dissimilarity="gower", groups_satisfy=[LDiversity(2)]),
+            Microaggregate(3, dissimilarity="gower", models=[LDiversity(2)]),
             Swap(3, informed=True),
         ],
         keep_order=True,

@@ -281,7 +281,7 @@ def test_a_plan_that_cannot_run_is_refused_first() -> None:
     for plan in (
         sh.Plan([sh.Generalize("mondrian", models=sh.TCloseness(0.2), relaxed=True)], roles=ROLES),
         sh.Plan([sh.Redraw(models=[sh.LDiversity(2), sh.BetaLikeness(1)])], roles=ROLES),
-        sh.Plan([sh.Microaggregate(3, groups_satisfy=sh.TCloseness(0.2))], roles=ROLES),
+        sh.Plan([sh.Microaggregate(3, models=sh.TCloseness(0.2))], roles=ROLES),
         sh.Plan([sh.Sample(fraction=0.5, random_state=3)], roles=ROLES),
         sh.Plan([sh.Round(base=5)], roles=ROLES, keep_order=True),
         sh.Plan([sh.Round(base=5)]),

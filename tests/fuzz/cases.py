@@ -512,7 +512,7 @@ def _study(rng: random.Random, folder: Path, verdict: Verdict) -> None:
             path.write_text(tomlkit.dumps(written), "utf-8")
     else:
         path.write_bytes(damaged(rng, path.read_bytes()))
-    code = call(verdict, "study", path, "--out", "results", "--jobs", 1, "--budget", "0s")
+    code = call(verdict, "study", path, "--out", "results", "--jobs", 1, "--seconds", "0s")
     verdict.came_to = {0: "done", 1: "not met"}.get(code, "refused")
 
 

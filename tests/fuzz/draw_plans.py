@@ -7,7 +7,7 @@ from typing import Any
 
 from shoal.masking import discover_maskers
 from shoal.masking.generalization._hierarchies import Hierarchies, Levels
-from shoal.masking.grouping._groups_satisfy import PrivacyModels
+from shoal.masking.grouping._group_models import PrivacyModels
 from shoal.models import discover_models
 from shoal.parameters import (
     ColumnNames,
@@ -93,12 +93,12 @@ def draw_step(rng: random.Random, table: Drawn) -> dict[str, Any]:
     if method in ("microaggregate", "swap") and rng.random() < 0.8:
         step["dissimilarity"] = rng.choice(["gower", "ahmad-dey"])
     if "refine" in step:
-        step["refine_seconds"] = 0.05
+        step["seconds"] = 0.05
     if method == "generalize":
         step["seconds"] = step.get("seconds") or 1.0
         step["seconds"] = min(step["seconds"], 2.0)
-    if "refine_seconds" in step:
-        step["refine_seconds"] = min(step["refine_seconds"], 0.1)
+    if "seconds" in step:
+        step["seconds"] = min(step["seconds"], 0.1)
     return step
 
 

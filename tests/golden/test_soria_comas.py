@@ -97,13 +97,13 @@ def compiled():
 @pytest.mark.parametrize(("k", "at_most"), [(3, 5.25), (5, 8.22), (10, 12.37)])
 def test_refined_groups_on_census(census, k, at_most):
     """MDAV alone gives 5.69, 9.09 and 14.16."""
-    assert loss(census, CENSUS, k=k, refine=True, refine_seconds=2.0) <= at_most
+    assert loss(census, CENSUS, k=k, refine=True, seconds=2.0) <= at_most
 
 
 @pytest.mark.usefixtures("compiled")
 def test_refined_groups_on_eia(eia):
     """MDAV alone gives 1.67."""
-    assert loss(eia, ["UTILITYID", *EIA], k=5, refine=True, refine_seconds=2.0) <= 0.78
+    assert loss(eia, ["UTILITYID", *EIA], k=5, refine=True, seconds=2.0) <= 0.78
 
 
 # Per k: the printed mean and sd of Table XI, the digits printed after the point, and more digits.

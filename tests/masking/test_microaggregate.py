@@ -64,7 +64,7 @@ def assert_anonymous(after, method, k):
 @pytest.mark.parametrize("partition", MANY)
 @pytest.mark.parametrize("refine", [False, True])
 def test_numbers_are_k_anonymous(partition, k, refine):
-    options = {"refine": True, "refine_seconds": 0.05} if refine else {}
+    options = {"refine": True, "seconds": 0.05} if refine else {}
     after, method = masked(numbers(), k=k, partition=partition, **options)
     assert_anonymous(after, method, k)
     gaps, method = masked(with_gaps(numbers()), k=k, partition=partition, **options)
@@ -85,7 +85,7 @@ def test_mixed_records_are_k_anonymous(dissimilarity, partition, k):
 def test_refined_mixed_records_are_k_anonymous(dissimilarity):
     for frame in (mixed(), with_gaps(mixed())):
         options = {"k": 5, "dissimilarity": dissimilarity}
-        after, method = masked(frame, refine=True, refine_seconds=0.05, **options)
+        after, method = masked(frame, refine=True, seconds=0.05, **options)
         assert_anonymous(after, method, 5)
 
 
@@ -299,7 +299,7 @@ def sse(frame, groups):
 def test_refined_groups_are_never_worse(partition, k):
     frame = numbers(300)
     plain = masked(frame, k=k, partition=partition)[1].groups_
-    refined = masked(frame, k=k, partition=partition, refine=True, refine_seconds=0.5)[1].groups_
+    refined = masked(frame, k=k, partition=partition, refine=True, seconds=0.5)[1].groups_
     assert np.unique(refined, return_counts=True)[1].min() >= k
     assert sse(frame, refined) <= sse(frame, plain) * (1 + 1e-12)
     if partition in ("mdav", "mondrian"):

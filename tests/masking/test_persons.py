@@ -177,7 +177,7 @@ def test_groups_have_k_persons(partition):
 
 def test_groups_are_diverse_in_persons():
     table = visits(persons=40, most=4).drop(["pid", "sex"])
-    step = sh.Microaggregate(4, groups_satisfy=sh.LDiversity(3))
+    step = sh.Microaggregate(4, models=sh.LDiversity(3))
     masked = step.fit_transform(table)
     people = defaultdict(lambda: defaultdict(set))
     for group, person, value in zip(

@@ -80,7 +80,7 @@ def test_every_euclidean_partition(partition, refine):
         partition=partition,
         dissimilarity="euclidean",
         refine=refine,
-        refine_seconds=0.05,
+        seconds=0.05,
     )
     assert np.unique(method.groups_, return_counts=True)[1].min() >= 4
     assert_permuted_within(table, after, ["age", "income"], method.groups_)

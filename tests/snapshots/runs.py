@@ -188,7 +188,7 @@ RUNS = [
     Run(
         "microaggregate-refined",
         "numbers",
-        _of(Microaggregate(5, refine=True, refine_seconds=0.05)),
+        _of(Microaggregate(5, refine=True, seconds=0.05)),
         "csv",
     ),
     Run(
@@ -201,9 +201,7 @@ RUNS = [
         "microaggregate-gower-refined",
         "people",
         _of(
-            Microaggregate(
-                4, dissimilarity="gower", partition="v-mdav", refine=True, refine_seconds=0.03
-            )
+            Microaggregate(4, dissimilarity="gower", partition="v-mdav", refine=True, seconds=0.03)
         ),
         "csv",
     ),
@@ -223,7 +221,7 @@ RUNS = [
         "microaggregate-diverse",
         "people",
         _of(
-            Microaggregate(5, dissimilarity="gower", groups_satisfy=LDiversity(3, column="ill")),
+            Microaggregate(5, dissimilarity="gower", models=LDiversity(3, column="ill")),
             require=[K(5), LDiversity(3, column="ill")],
         ),
         "csv",

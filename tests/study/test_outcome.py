@@ -228,7 +228,7 @@ def test_a_later_stage_sees_all_results_of_the_one_before_or_is_not_begun(
         lambda results: Conclusion(notes=[f"{len(results)} rows"]), stages=(stage,),
     )  # fmt: skip
     monkeypatch.setattr("shoal.study._outcome.built_in", lambda name: staged)
-    begun = run_study("staged", tmp_path / "out", jobs=1, budget=0.0)
+    begun = run_study("staged", tmp_path / "out", jobs=1, seconds=0.0)
     assert begun.run.stopped
     assert not seen
     ended = run_study("staged", tmp_path / "out", jobs=1)

@@ -107,11 +107,11 @@ def test_a_task_that_fails_is_recorded_and_stops_nothing(people_file, tmp_path):
 
 def test_a_budget_of_nothing_begins_nothing_new(people_file, tmp_path):
     study = Study.from_dict(design(people_file))
-    ended = run(study, tmp_path, jobs=1, budget=0.0)
+    ended = run(study, tmp_path, jobs=1, seconds=0.0)
     assert ended.stopped
     assert not ended.complete
     assert ended.computed == 0
-    assert not run(study, tmp_path, jobs=1, budget=3600.0).stopped
+    assert not run(study, tmp_path, jobs=1, seconds=3600.0).stopped
 
 
 def test_what_is_done_after_any_time_is_balanced(people_file):

@@ -312,7 +312,7 @@ def test_a_small_run_goes_through_both_stages_and_on_where_it_stopped(small_tabl
     def go_on(**more):
         return run_study("tradeoff", tmp_path / "out", tables=small_tables, jobs=1, **more)
 
-    begun = go_on(budget=0.0)
+    begun = go_on(seconds=0.0)
     assert begun.run.stopped
     assert len(begun.study.variants) == 1 + 15  # without results there is no second stage
     outcome = go_on()

@@ -365,7 +365,7 @@ FIGURES = [
 
 
 def test_without_any_result_there_is_a_report_that_says_so(people_file, tmp_path):
-    outcome = run_study(design(people_file, figures=FIGURES), tmp_path, jobs=1, budget=0.0)
+    outcome = run_study(design(people_file, figures=FIGURES), tmp_path, jobs=1, seconds=0.0)
     facts = json.loads((tmp_path / "verdict.json").read_text("utf-8"))
     assert facts["sentence"].startswith("A partial answer, since 6 of 6 tasks are not done: ")
     assert not facts["complete"]

@@ -38,7 +38,7 @@ from shoal.errors import (
     quoted,
 )
 from shoal.masking import Progress, Secrets
-from shoal.masking.grouping._groups_satisfy import models_of
+from shoal.masking.grouping._group_models import models_of
 from shoal.models import DifferentialPrivacy, PopulationModel, PrivacyModel
 from shoal.notebook import listing, view
 from shoal.randomness import SecretStream

@@ -215,7 +215,8 @@ class Masker(Parametrized, ABC):
         seed: int | None = getattr(self, "random_state", None)
         stream = SecretStream.from_state(seed, stacklevel=5)
         if seed is not None:
-            others = {n: v for n, v in self.get_params().items() if n != "random_state"}
+            old = {new: old for old, new in self.renamed.items()}  # a new name changes no draw
+            others = {old.get(n, n): v for n, v in self.get_params().items() if n != "random_state"}
             step = json.dumps([log.place, self.method, _spelled(others)], sort_keys=True)
             stream = stream.derive("step", step, fingerprint(table))
         log.private |= {"key": stream.key_hex, "randomness": stream.origin}

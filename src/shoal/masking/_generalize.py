@@ -33,7 +33,7 @@ from shoal.masking.generalization._recoding import TOP, Recoding, Scale, layers_
 from shoal.masking.generalization._search import ALGORITHMS, problem_of, search
 from shoal.masking.generalization._serving import ServedLevels
 from shoal.masking.generalization._space import LevelSpace
-from shoal.masking.grouping._groups_satisfy import Models, PrivacyModels, models_of
+from shoal.masking.grouping._group_models import Models, PrivacyModels, models_of
 from shoal.models import PopulationModel, PrivacyModel
 from shoal.parameters import ColumnNames, Flag, Integer, OneOf, Real
 from shoal.table import OTHER, Course, Hierarchy, Table, stacked_table

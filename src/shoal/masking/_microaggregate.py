@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Annotated, Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from shoal.errors import InputError, quoted
 from shoal.kernels.arrays import Floats, Integers, Labels
 from shoal.masking._base import Masker, StepLog
 from shoal.masking.grouping._dissimilarity import DISSIMILARITIES
-from shoal.masking.grouping._groups_satisfy import Models, PrivacyModels, masked_and_asked
+from shoal.masking.grouping._group_models import Models, PrivacyModels, masked_and_asked
 from shoal.masking.grouping._partitions import PARTITIONS, form_groups
 from shoal.parameters import ColumnNames, Flag, Integer, OneOf, Real
 from shoal.randomness import SecretStream
@@ -49,14 +50,14 @@ class Microaggregate(Masker):
         How records are compared; ``"euclidean"`` is for numbers only.
     refine : bool
         Improve the groups by local search; never worse, always of at least k records.
-    refine_seconds : float
-        How long the local search may go on.
+    seconds : float
+        How long the local search may take.
     standardize : bool
         Bring numbers to mean 0 and variance 1 before they are compared; false compares raw
         values, which reproduces the published tables.
     gamma : float
         For ``"v-mdav"``: how eagerly a group takes in further records.
-    groups_satisfy : privacy model or list of privacy models, optional
+    models : privacy model or list of privacy models, optional
         What every group must satisfy besides its size, for example ``LDiversity(2)``: with
         ``"mdav"`` groups are formed so, with other partitions groups that fail merge.
     columns : list of str, optional
@@ -89,21 +90,22 @@ class Microaggregate(Masker):
     partition: Annotated[str, OneOf(PARTITIONS)] = "mdav"
     dissimilarity: Annotated[str, OneOf(DISSIMILARITIES)] = "euclidean"
     refine: Annotated[bool, Flag()] = False
-    refine_seconds: Annotated[float, Real(above=0)] = 1.0
+    seconds: Annotated[float, Real(above=0)] = 1.0
     standardize: Annotated[bool, Flag()] = True
     gamma: Annotated[float, Real(minimum=0)] = 0.2
-    groups_satisfy: Annotated[Models | None, PrivacyModels()] = None
+    models: Annotated[Models | None, PrivacyModels()] = None
     columns: Annotated[list[str] | None, ColumnNames()] = None
 
     method = "microaggregate"
+    renamed = MappingProxyType({"groups_satisfy": "models", "refine_seconds": "seconds"})
     summary = "gives groups of at least k similar records one value"
     reference = "Domingo-Ferrer and Torra 2005; Soria-Comas and Domingo-Ferrer 2012"
 
     def _mask(self, table: Table, columns: Sequence[str], log: StepLog) -> Table:
-        asked = masked_and_asked(self.groups_satisfy, table, columns)
+        asked = masked_and_asked(self.models, table, columns)
         if asked:
             raise InputError(
-                f"'groups_satisfy' is about {quoted(asked)}, of which a group has one value after "
+                f"'models' is about {quoted(asked)}, of which a group has one value after "
                 "microaggregation; leave it out of the columns to mask."
             )
         stream = log.stream or SecretStream.from_state(None)

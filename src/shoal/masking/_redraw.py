@@ -11,7 +11,7 @@ import numpy as np
 from shoal.errors import InputError, RequirementNotMet, quoted
 from shoal.kernels.arrays import Flags, Floats, Integers
 from shoal.masking._base import Masker, StepLog
-from shoal.masking.grouping._groups_satisfy import Models, PrivacyModels, models_of
+from shoal.masking.grouping._group_models import Models, PrivacyModels, models_of
 from shoal.models import PrivacyModel
 from shoal.parameters import Secret
 from shoal.randomness import SecretStream

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Annotated
 
 import numpy as np
@@ -12,7 +13,7 @@ from shoal.errors import InputError
 from shoal.kernels.arrays import Integers, Labels
 from shoal.masking._base import Masker, StepLog
 from shoal.masking.grouping._dissimilarity import DISSIMILARITIES
-from shoal.masking.grouping._groups_satisfy import Models, PrivacyModels
+from shoal.masking.grouping._group_models import Models, PrivacyModels
 from shoal.masking.grouping._partitions import PARTITIONS, check_size, form_groups, rank_groups
 from shoal.parameters import ColumnNames, Flag, Integer, OneOf, Real, Secret
 from shoal.randomness import SecretStream
@@ -55,11 +56,11 @@ class Swap(Masker):
         Bring numbers to mean 0 and variance 1 before Euclidean distances.
     refine : bool
         Improve the groups by local search, as for Microaggregate.
-    refine_seconds : float
-        How long the local search may go on.
+    seconds : float
+        How long the local search may take.
     gamma : float
         For ``"v-mdav"``: how eagerly a group takes in further records.
-    groups_satisfy : privacy model or list of privacy models, optional
+    models : privacy model or list of privacy models, optional
         What every group must satisfy besides its size, for example ``LDiversity(2)``, so that no
         group has one sensitive value only; as for Microaggregate. Informed, the column that is
         swapped is among those asked about, and groups are not of neighbouring ranks.
@@ -99,13 +100,14 @@ class Swap(Masker):
     informed: Annotated[bool, Flag()] = False
     standardize: Annotated[bool, Flag()] = True
     refine: Annotated[bool, Flag()] = False
-    refine_seconds: Annotated[float, Real(above=0)] = 1.0
+    seconds: Annotated[float, Real(above=0)] = 1.0
     gamma: Annotated[float, Real(minimum=0)] = 0.2
-    groups_satisfy: Annotated[Models | None, PrivacyModels()] = None
+    models: Annotated[Models | None, PrivacyModels()] = None
     columns: Annotated[list[str] | None, ColumnNames()] = None
     random_state: Annotated[int | None, Secret()] = None
 
     method = "swap"
+    renamed = MappingProxyType({"groups_satisfy": "models", "refine_seconds": "seconds"})
     summary = "permutes values among at least k similar records"
     reference = "Soria-Comas and Domingo-Ferrer 2012; Senavirathne and Torra 2021"
     is_random = True
@@ -153,10 +155,10 @@ class Swap(Masker):
                 "Swapping for informed intruders needs sensitive columns; declare them in the "
                 "roles or name columns."
             )
-        if self.partition == "individual-ranking" and self.groups_satisfy is not None:
+        if self.partition == "individual-ranking" and self.models is not None:
             raise InputError(
                 "Groups of neighbouring ranks are alike in the secret, so they do not satisfy "
-                "conditions on it; leave 'groups_satisfy' out, or choose the partition 'mdav'."
+                "conditions on it; leave 'models' out, or choose the partition 'mdav'."
             )
         known = [*table.roles.quasi_identifiers, *table.roles.sensitive]
         known = [name for name in table.columns if name in {*known, *secrets}]

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from shoal.errors import InputError, quoted
+from shoal.hints import renamed_parameters
 from shoal.notebook import listing, picture, view
 from shoal.parameters import OneOf, checked
 from shoal.study import _declared
@@ -113,6 +114,7 @@ class Outcome:
         return said
 
 
+@renamed_parameters(budget="seconds")
 @checked
 def run_study(
     study: str | os.PathLike[str] | Study,
@@ -122,7 +124,7 @@ def run_study(
     tables: str | os.PathLike[str] | Sequence[TableSource] = (),
     jobs: int | None = None,
     backend: str = "loky",
-    budget: float | None = None,
+    seconds: float | None = None,
     retry: bool = False,
     progress: Progress | None = None,
 ) -> Outcome:
@@ -146,8 +148,8 @@ def run_study(
     backend : {"loky", "dask", "spark"}
         Where they run: on this machine; on the Dask cluster of the client that there is, or that
         ``DASK_SCHEDULER_ADDRESS`` names; or on that of Spark's session, active or new.
-    budget : float, optional
-        Seconds after which nothing new is begun.
+    seconds : float, optional
+        Start nothing new after this time.
     retry : bool
         Compute tasks anew that failed before.
     progress : callable, optional
@@ -181,12 +183,12 @@ def run_study(
     if published is None:
         _declared.check(design)
     folder = Path(out)
-    deadline = None if budget is None else time.monotonic() + budget
+    deadline = None if seconds is None else time.monotonic() + seconds
 
     def run_stage(design: Study) -> Run:
         left = None if deadline is None else max(0.0, deadline - time.monotonic())
         how: dict[str, Any] = {"jobs": jobs, "backend": backend, "retry": retry}
-        return run(design, folder, **how, budget=left, progress=progress)
+        return run(design, folder, **how, seconds=left, progress=progress)
 
     ended = run_stage(design)
     for stage in () if published is None else published.stages:

@@ -14,6 +14,7 @@ from shoal.app.cli.output import ui
 from shoal.app.cli.output._errors import resumable
 from shoal.app.cli.output._progress import Working
 from shoal.errors import InputError
+from shoal.hints import under_new_names
 
 if TYPE_CHECKING:
     from shoal.study import TableSource
@@ -37,7 +38,7 @@ shoal study swap-correlations --out study/
 shoal study tradeoff --table people.csv --target income --without name,email --out study/
 
 # your own, for two hours at most; the same command goes on where it stopped
-shoal study compare.toml --out study/ --budget 2h
+shoal study compare.toml --out study/ --seconds 2h
 shoal study show study/
 """)
 def study(
@@ -47,7 +48,8 @@ def study(
     preset: Literal["quick", "full"] = "quick",
     jobs: Annotated[int | None, typer.Option(min=1)] = None,
     backend: Literal["loky", "dask", "spark"] = "loky",
-    budget: str | None = None,
+    seconds: str | None = None,
+    budget: Annotated[str | None, typer.Option(hidden=True)] = None,
     retry: bool = False,
     table: list[Path] | None = None,
     target: str | None = None,
@@ -76,7 +78,7 @@ def study(
     jobs N: Workers; all cores without it.
     backend: Where workers run: here; on the Dask cluster that DASK_SCHEDULER_ADDRESS names; on the
         cluster that Spark's settings name.
-    budget TIME: Begin nothing new after 90s, 30m, 2h or 1d.
+    seconds TIME: Start nothing new after this time: 90, or with a unit 90s, 30m, 2h or 1d.
     retry: Try failed tasks again.
 
     Your own tables in place of the study's
@@ -122,7 +124,7 @@ def study(
             tables=own,
             jobs=jobs,
             backend=backend,
-            budget=seconds_of(budget),
+            seconds=seconds_of(_one_time({"--seconds": seconds, "--budget": budget})),
             retry=retry,
             progress=working,
         )
@@ -141,14 +143,19 @@ def _own_tables(paths: list[Path] | None, said: dict[str, Any]) -> list[TableSou
     return [source for path in paths for source in tables_at(path, **given)]
 
 
-def seconds_of(budget: str | None) -> float | None:
+def _one_time(given: dict[str, str | None]) -> str | None:
+    named = {option: value for option, value in given.items() if value is not None}
+    return under_new_names({"--budget": "--seconds"}, named, "shoal study").get("--seconds")
+
+
+def seconds_of(seconds: str | None) -> float | None:
     """A time as people write it, in seconds."""
-    if budget is None:
+    if seconds is None:
         return None
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd])", budget.strip())
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd]?)", seconds.strip())
     if found is None:
-        raise InputError(f"A budget is a time such as 90s, 30m, 2h or 1d; got {budget!r}.")
-    return float(found[1]) * _UNITS[found[2]]
+        raise InputError(f"--seconds takes a time such as 90, 90s, 30m, 2h or 1d; got {seconds!r}.")
+    return float(found[1]) * _UNITS[found[2] or "s"]
 
 
 def _list(as_json: bool) -> None:

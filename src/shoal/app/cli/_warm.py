@@ -127,10 +127,10 @@ def _ways(method: str) -> list[dict[str, Any]]:
     """The parameters with which a method uses all of its kernels."""
     from shoal.models import KAnonymity, LDiversity
 
-    diverse = {"groups_satisfy": LDiversity(2, column="diagnosis")}
+    diverse = {"models": LDiversity(2, column="diagnosis")}
     points = {"k": 5, "columns": ["age", "hours_per_week", "income", "height_cm"]}
     mixed = {"k": 5, "columns": ["age", "sex", "occupation"], "dissimilarity": "gower"}
-    refined = {"refine": True, "refine_seconds": 0.01}
+    refined = {"refine": True, "seconds": 0.01}
     searches = [{"k": 5, "algorithm": name} for name in ("mondrian", "local", "full-domain")]
     partitions: list[dict[str, Any]] = [{}, diverse, refined]
     partitions += [{"partition": name} for name in _PARTITIONS]

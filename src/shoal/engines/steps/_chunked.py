@@ -25,7 +25,7 @@ from shoal.masking import (
     Redraw,
     Swap,
 )
-from shoal.masking.grouping._groups_satisfy import models_of
+from shoal.masking.grouping._group_models import models_of
 from shoal.models import (
     BetaLikeness,
     DeltaDisclosure,
@@ -79,7 +79,7 @@ def by_chunks(step: Masker, course: Course) -> None:
 
 def compares(step: Masker) -> bool:
     """Whether models ask about more than a group by itself, so that chunks cannot satisfy them."""
-    asked = models_of(getattr(step, "models", None) or getattr(step, "groups_satisfy", None))
+    asked = models_of(getattr(step, "models", None))
     return any(
         isinstance(model, (BetaLikeness, DeltaDisclosure, PopulationModel, TCloseness))
         or (isinstance(model, KAnonymity) and model.of == "histories")

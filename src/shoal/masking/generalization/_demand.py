@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from shoal.errors import InputError, ParameterError, RequirementNotMet, UnreachableLevel, quoted
 from shoal.kernels.arrays import Integers, Labels
-from shoal.masking.grouping._groups_satisfy import models_of
+from shoal.masking.grouping._group_models import models_of
 from shoal.models import (
     DifferentialPrivacy,
     KAnonymity,

@@ -14,7 +14,7 @@ from shoal.errors import InputError
 from shoal.kernels.arrays import Floats, Integers, Labels
 from shoal.masking._base import StepLog
 from shoal.masking.grouping._dissimilarity import Space, space_of
-from shoal.masking.grouping._groups_satisfy import (
+from shoal.masking.grouping._group_models import (
     GroupDemand,
     Models,
     group_demand,
@@ -113,9 +113,9 @@ class Grouping(Protocol):
     dissimilarity: str
     standardize: bool
     refine: bool
-    refine_seconds: float
+    seconds: float
     gamma: float
-    groups_satisfy: Models | None
+    models: Models | None
 
 
 class Portions(Protocol):
@@ -153,7 +153,7 @@ def form_groups(
 ) -> Labels:
     """Put records into groups of at least k persons; ``even``: nobody has more than 1/k of one."""
     check_size(settings.k, table)
-    demand = group_demand(settings.groups_satisfy, table, settings.k)
+    demand = group_demand(settings.models, table, settings.k)
 
     def form(rows: Integers, layer: int, layers: int) -> Labels | None:
         part, asked = table, demand
@@ -162,7 +162,7 @@ def form_groups(
         if asked is not None and not asked.holds:
             return None
         own = stream if layer == 0 else stream.derive("layer", str(layer))
-        return _formed(part, columns, settings, asked, own, log, settings.refine_seconds / layers)
+        return _formed(part, columns, settings, asked, own, log, settings.seconds / layers)
 
     if table.person_count == len(table):
         labels = form(np.arange(len(table)), 0, 1)
@@ -170,7 +170,7 @@ def form_groups(
         return labels
     space = space_of(table, columns, settings.dissimilarity, standardize=settings.standardize)
     asked = group_demand_of_persons(
-        settings.groups_satisfy, table, settings.k, crowd=settings.k if even else 1
+        settings.models, table, settings.k, crowd=settings.k if even else 1
     )
     return groups_of_persons(table, columns, settings.k, space, asked, form)
 

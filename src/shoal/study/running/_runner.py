@@ -62,7 +62,7 @@ def run(
     *,
     jobs: int | None = None,
     backend: Annotated[str, OneOf(BACKENDS)] = "loky",
-    budget: float | None = None,
+    seconds: float | None = None,
     retry: bool = False,
     progress: Progress | None = None,
 ) -> Run:
@@ -78,7 +78,7 @@ def run(
     known = store.known(keys.values())
     work = list(_open_cells(study, keys, known))
     total = sum(len(todo) for _, todo in work)
-    until = None if budget is None else time.time() + budget
+    until = None if seconds is None else time.time() + seconds
     done, began = 0, time.monotonic()
 
     def in_time() -> Iterator[Work]:

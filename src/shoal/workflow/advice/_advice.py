@@ -31,8 +31,6 @@ _MOST_RECORDS: Final = 100_000
 _MOST_TRIES: Final = 6
 #: After so many seconds no further change is tried: a search may take a minute by itself.
 _PATIENCE: Final = 30.0
-#: What a plan calls the conditions of a step besides its size.
-_CONDITIONS: Final = ("models", "groups_satisfy")
 #: Risks that no class of k records exceeds, when they must be at most 1/k.
 _BY_CLASSES: Final = ("prosecutor_risk", "marketer_risk", "journalist_risk")
 
@@ -208,13 +206,12 @@ def _of_step(step: Masker, k: int | None, models: Sequence[PrivacyModel]) -> dic
     changes: dict[str, Any] = {}
     if k is not None and "k" in names and (getattr(step, "k", None) or 0) < k:
         changes["k"] = k
-    where = next((name for name in _CONDITIONS if name in names), None)
-    if models and where is not None:
-        there = getattr(step, where) or []
+    if models and "models" in names:
+        there = getattr(step, "models", None) or []
         there = there if isinstance(there, list) else [there]
         wanted = [*(m for m in there if type(m) not in map(type, models)), *models]
         if wanted != there:
-            changes[where] = wanted if len(wanted) > 1 else wanted[0]
+            changes["models"] = wanted if len(wanted) > 1 else wanted[0]
     elif models:
         return {}
     return changes

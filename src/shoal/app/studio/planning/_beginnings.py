@@ -91,9 +91,8 @@ def plan_for(
     require: dict[str, Any] = {"k_anonymity": k}
     least = diversity_of(table, beginning.diversity)
     if least is not None:
-        models = "models" if step["method"] == "generalize" else "groups_satisfy"
-        step[models] = require["l_diversity"] = least
-        step[models] = {"l_diversity": least}
+        require["l_diversity"] = least
+        step["models"] = {"l_diversity": least}
     if step["method"] == "generalize":
         ordered = step["algorithm"] == "mondrian"
         step["hierarchies"] = hierarchies_in_plan(table, columns, project, made, ordered=ordered)

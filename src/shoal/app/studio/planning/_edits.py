@@ -11,6 +11,7 @@ from tomlkit.items import AoT
 
 from shoal.app.studio._project import Conflict, Project
 from shoal.errors import InputError
+from shoal.masking import Masker
 
 
 def raw_plan(text: str) -> dict[str, Any]:
@@ -25,6 +26,11 @@ def steps_in(raw: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The steps of a plan as they are written."""
     steps = raw.get("steps", [])
     return [dict(one) for one in steps if isinstance(one, Mapping)] if _is_list(steps) else []
+
+
+def parameters_in(raw: Mapping[str, Any], cls: type[Masker]) -> dict[str, Any]:
+    """The parameters of a step as it is written, under the names that they have now."""
+    return {cls.renamed.get(n, n): value for n, value in raw.items() if n != "method"}
 
 
 def _is_list(value: Any) -> bool:

@@ -12,7 +12,7 @@ from shoal.app.studio._pages import Form
 from shoal.app.studio.planning._methods import docstring_of, fitting, released
 from shoal.errors import InputError
 from shoal.masking.generalization._hierarchies import Hierarchies, Levels
-from shoal.masking.grouping._groups_satisfy import PrivacyModels
+from shoal.masking.grouping._group_models import PrivacyModels
 from shoal.models import PrivacyModel, discover_models
 from shoal.parameters import (
     ColumnNames,

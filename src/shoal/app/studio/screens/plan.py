@@ -125,7 +125,7 @@ def _card(number: int, raw: Mapping[str, Any], place: Place, studio: Studio) -> 
         title = method or "a step without a method"
         return Card(number, method, title, "", "", [], [], [], "", problem)
     said = said_of(method)
-    given = {name: value for name, value in raw.items() if name != "method"}
+    given = edits.parameters_in(raw, cls)
     first, more = shown_first(fields_of(cls, given, place), said["matter"])
     summary = f"{cls.summary[0].upper()}{cls.summary[1:]}."
     title, traps = step_title(method), said["traps"]
@@ -201,7 +201,7 @@ def _change_step(studio: Studio, form: Form) -> str:
         cls = discover_maskers().get(str(raw.get("method")))
         if cls is None:
             raise PlanError("This step has no method that Shoal knows; remove it.")
-        given = {name: value for name, value in raw.items() if name != "method"}
+        given = edits.parameters_in(raw, cls)
         values = values_of(cls, form, given, place)
         studio.project.check_files(values)
         Plan.from_dict({"steps": [{"method": cls.method, **values}]}, folder=studio.project.folder)

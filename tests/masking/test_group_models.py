@@ -58,7 +58,7 @@ def test_without_it_groups_share_a_secret():
 @pytest.mark.parametrize("dissimilarity", ["gower", "ahmad-dey", "ahmad-dey-squared"])
 @pytest.mark.parametrize("wanted", [LDiversity(2), [LDiversity(3), TCloseness(0.2)]])
 def test_microaggregated_classes_satisfy_the_models(dissimilarity, wanted):
-    method = Microaggregate(5, dissimilarity=dissimilarity, groups_satisfy=wanted)
+    method = Microaggregate(5, dissimilarity=dissimilarity, models=wanted)
     masked = method.fit_transform(people())
     assert np.bincount(method.groups_).min() >= 5
     for model in wanted if isinstance(wanted, list) else [wanted]:
@@ -67,7 +67,7 @@ def test_microaggregated_classes_satisfy_the_models(dissimilarity, wanted):
 
 @pytest.mark.parametrize("partition", PARTITIONS)
 def test_every_partition_of_points(partition):
-    method = Microaggregate(4, partition=partition, groups_satisfy=LDiversity(2))
+    method = Microaggregate(4, partition=partition, models=LDiversity(2))
     masked = method.fit_transform(numbers())
     assert LDiversity(2).holds(masked)
     assert KAnonymity(4).holds(masked)
@@ -76,18 +76,18 @@ def test_every_partition_of_points(partition):
 @pytest.mark.parametrize("partition", ONE_COLUMN)
 def test_every_partition_of_one_column(partition):
     table = people().with_roles(Roles(quasi_identifiers=["age"], sensitive=["ill"]))
-    method = Microaggregate(4, partition=partition, groups_satisfy=LDiversity(2))
+    method = Microaggregate(4, partition=partition, models=LDiversity(2))
     assert LDiversity(2).holds(method.fit_transform(table))
 
 
 def test_a_model_may_ask_for_larger_groups():
-    method = Swap(3, groups_satisfy=KAnonymity(9))
+    method = Swap(3, models=KAnonymity(9))
     method.fit_transform(people())
     assert np.bincount(method.groups_).min() >= 9
 
 
 def test_swapped_groups_are_diverse():
-    method = Swap(5, groups_satisfy=LDiversity(2))
+    method = Swap(5, models=LDiversity(2))
     masked = method.fit_transform(people())
     assert fewest_values(people(), method.groups_) >= 2
     assert ProbabilisticKAnonymity(5).holds(masked)
@@ -95,15 +95,15 @@ def test_swapped_groups_are_diverse():
 
 def test_informed_groups_are_diverse_in_what_is_swapped():
     table = people().with_roles(Roles(quasi_identifiers=["age", "sex"], sensitive=["ill", "wage"]))
-    method = Swap(5, informed=True, groups_satisfy=LDiversity(3))
+    method = Swap(5, informed=True, models=LDiversity(3))
     masked = method.fit_transform(table)
     assert [exchange.columns for exchange in masked.exchanges] == [("ill",), ("wage",)]
     for exchange in masked.exchanges:
         assert fewest_values(table, exchange.groups, exchange.columns[0]) >= 3
     with pytest.raises(InputError, match="neighbouring ranks"):
-        Swap(
-            5, informed=True, partition="individual-ranking", groups_satisfy=LDiversity(2)
-        ).fit_transform(table)
+        Swap(5, informed=True, partition="individual-ranking", models=LDiversity(2)).fit_transform(
+            table
+        )
 
 
 @pytest.mark.parametrize(
@@ -117,23 +117,21 @@ def test_informed_groups_are_diverse_in_what_is_swapped():
 )
 @pytest.mark.parametrize("method", [Swap, Microaggregate])
 def test_a_plan_carries_the_models(method, wanted):
-    plan = Plan([method(5, groups_satisfy=wanted)])
+    plan = Plan([method(5, models=wanted)])
     (back,) = Plan.from_toml(plan.to_toml()).steps
-    assert back.groups_satisfy == wanted
+    assert back.models == wanted
     assert Plan.from_toml(plan.to_toml()) == plan
 
 
 def test_models_in_the_style_of_requirements():
-    text = (
-        '[[steps]]\nmethod = "swap"\nk = 5\ngroups_satisfy = {l_diversity = 2, t_closeness = 0.2}'
-    )
+    text = '[[steps]]\nmethod = "swap"\nk = 5\nmodels = {l_diversity = 2, t_closeness = 0.2}'
     (step,) = Plan.from_toml(text).steps
-    assert step.groups_satisfy == [LDiversity(2), TCloseness(0.2)]
+    assert step.models == [LDiversity(2), TCloseness(0.2)]
     with pytest.raises(ParameterError, match=r"'l_diversty'.*Did you mean 'l_diversity'\?"):
         Plan.from_toml(text.replace("l_diversity", "l_diversty"))
-    with pytest.raises(ParameterError, match="'groups_satisfy' parameter of Swap"):
+    with pytest.raises(ParameterError, match="'models' parameter of Swap"):
         Plan.from_toml(text.replace("{l_diversity = 2, t_closeness = 0.2}", "2"))
-    with pytest.raises(ParameterError, match="'groups_satisfy' parameter of Swap"):
+    with pytest.raises(ParameterError, match="'models' parameter of Swap"):
         Plan.from_toml(text.replace("{l_diversity = 2, t_closeness = 0.2}", "{}"))
 
 
@@ -149,13 +147,11 @@ def test_models_in_the_style_of_requirements():
 def test_refused_in_one_sentence(wanted, said):
     for method in (Swap, Microaggregate):
         with pytest.raises(InputError, match=said):
-            method(5, dissimilarity="gower", groups_satisfy=wanted).fit_transform(people())
+            method(5, dissimilarity="gower", models=wanted).fit_transform(people())
 
 
 def test_what_becomes_one_value_cannot_be_diverse():
-    method = Microaggregate(
-        5, dissimilarity="gower", columns=["age", "ill"], groups_satisfy=LDiversity(2)
-    )
+    method = Microaggregate(5, dissimilarity="gower", columns=["age", "ill"], models=LDiversity(2))
     with pytest.raises(InputError, match="'ill'"):
         method.fit_transform(people())
 
@@ -163,22 +159,22 @@ def test_what_becomes_one_value_cannot_be_diverse():
 def test_no_sensitive_column():
     table = people().with_roles(Roles(quasi_identifiers=["age", "sex"]))
     with pytest.raises(InputError, match="declares none"):
-        Swap(5, groups_satisfy=LDiversity(2)).fit_transform(table)
+        Swap(5, models=LDiversity(2)).fit_transform(table)
 
 
 def test_a_missing_secret_is_a_value():
     frame = pl.DataFrame({"age": [1, 2, 3, 50, 51, 52], "ill": ["a", "a", None, None, "a", None]})
     table = Table(frame, Roles(quasi_identifiers=["age"], sensitive=["ill"]))
-    method = Swap(3, groups_satisfy=LDiversity(2))
+    method = Swap(3, models=LDiversity(2))
     method.fit_transform(table)
     assert len(set(method.groups_.tolist())) == 2
 
 
 @pytest.mark.parametrize("dissimilarity", ["gower", "euclidean"])
 def test_refined_groups_still_satisfy_the_models(dissimilarity):
-    options = {"dissimilarity": dissimilarity, "groups_satisfy": [LDiversity(2), TCloseness(0.4)]}
+    options = {"dissimilarity": dissimilarity, "models": [LDiversity(2), TCloseness(0.4)]}
     rough, fine = (
-        Microaggregate(5, refine=refine, refine_seconds=1.0, **options) for refine in (False, True)
+        Microaggregate(5, refine=refine, seconds=1.0, **options) for refine in (False, True)
     )
     before = rough.fit_transform(numbers())
     after = fine.fit_transform(numbers())

@@ -54,8 +54,7 @@ def _models_in(given: Mapping[str, Any]) -> list[PrivacyModel]:
     for name, value in given.items():
         if name not in known:
             raise ParameterError(
-                f"There is no privacy model '{name}' for 'groups_satisfy'. "
-                f"{did_you_mean(name, known)}"
+                f"There is no privacy model '{name}' for 'models'. {did_you_mean(name, known)}"
             )
         for one in value if isinstance(value, list) else [value]:
             first = parameters_of(known[name])[0].name
@@ -129,7 +128,7 @@ def _check_kind(model: PrivacyModel, table: Table) -> None:
         return
     if not asked or any(condition.kind in _OF_A_POPULATION for condition in asked):
         raise InputError(
-            f"'groups_satisfy' takes models that ask something of the records of each group, and "
+            f"'models' takes models that ask something of the records of each group, and "
             f"{model.title} does not; require it of the release instead."
         )
 
@@ -140,5 +139,5 @@ def _check_whole(model: PrivacyModel, table: Table) -> None:
         raise InputError(
             f"No groups can satisfy {model.title}: already all {counted(table)} as one group "
             f"reach {model.level(whole):.4g} and {model.threshold:g} is asked for; relax "
-            f"'groups_satisfy'."
+            f"'models'."
         )
