@@ -217,6 +217,19 @@ def test_models_that_a_plan_lists_are_shown_too(two):
     assert steps_of(two)[1]["models"] == {"l_diversity": 2}
 
 
+@pytest.mark.filterwarnings("ignore::shoal.errors.RenamedWarning")
+def test_models_under_their_old_name_are_shown_and_written_under_the_new_one(two):
+    now = two.studio.project.version
+    old = 'method = "swap"\ngroups_satisfy = { l_diversity = 2 }\n'
+    text = now.plan.replace('method = "generalize"\nalgorithm = "mondrian"\n', old)
+    two.studio.project.replace_plan(text, based_on=now.number)
+    form = step_form(two, 1, **_shown_form(two, "step-1"))
+    assert form["p.models.l_diversity.l"] == "2"
+    two.post("/plan/steps/change", **form | {"p.k": "6"})
+    assert steps_of(two)[1]["models"] == {"l_diversity": 2}
+    assert "groups_satisfy" not in two.studio.project.version.plan
+
+
 def test_a_model_that_is_asked_for_twice_stays_as_it_is_written(two):
     text = two.studio.project.version.plan.replace(
         "k = 5\n", "k = 5\nmodels = { l_diversity = [2, 3] }\n", 1
