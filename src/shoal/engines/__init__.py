@@ -256,7 +256,7 @@ def verify(
 ) -> Verification:
     """Check a release again from its files.
 
-    See :func:`shoal.workflow.verify`. A release in parts is counted by an engine: DuckDB unless
+    See ``shoal.workflow.verify``. A release in parts is counted by an engine: DuckDB unless
     another one is named. Its original, for claims that compare with it, is given as ``source``: a
     path, or whatever the engine takes.
     """

@@ -73,7 +73,7 @@ class StepLog:
 class Masker(Parametrized, ABC):
     """Base of every masking method: a Table in, a new Table out.
 
-    A method is a dataclass of declared parameters and one function, :meth:`_mask`. After
+    A method is a dataclass of declared parameters and one function, ``_mask``. After
     ``fit_transform`` it has ``touched_`` (columns it changed), ``skipped_`` (columns it left, with
     the reason), ``removed_columns_``, ``removed_`` (records taken out), ``losing_`` (persons who
     lost one) and ``audit_`` (private).
@@ -145,7 +145,7 @@ class Masker(Parametrized, ABC):
         return masked
 
     def fit(self, table: Table, *, progress: Progress | None = None) -> Self:
-        """Learn from a table what :meth:`transform` applies to rows that come later.
+        """Learn from a table what ``transform`` applies to rows that come later.
 
         Examples
         --------
@@ -171,7 +171,7 @@ class Masker(Parametrized, ABC):
     def cover(self, table: Table) -> Table:
         """Map people of a population into the released domain, for counting who fits a record.
 
-        As :meth:`transform`, but where released classes overlap, a person comes once for each
+        As ``transform``, but where released classes overlap, a person comes once for each
         class whose values cover them, always with the same row key.
         """
         self._check_served(table)

@@ -23,7 +23,7 @@ def conditions_of(
     """What every group must satisfy so that the models hold, and the sensitive values.
 
     The distribution that groups are compared with is that of ``table``. Models that speak of a
-    whole partition ask nothing here: see :func:`table_conditions`.
+    whole partition ask nothing here: see ``table_conditions``.
 
     Parameters
     ----------

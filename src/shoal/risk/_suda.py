@@ -159,7 +159,7 @@ def suda(
     Somebody who is unique by few columns is found by whoever knows just these, and is more likely
     to be unique in the population too. The details have the SUDA scores, what each column
     contributes to them and, for a sampling fraction, the DIS-SUDA scores, which read as the
-    chance that a link to the record is right. :func:`special_uniques` has them by record.
+    chance that a link to the record is right. ``special_uniques`` has them by record.
 
     Parameters
     ----------

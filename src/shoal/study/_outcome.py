@@ -141,7 +141,7 @@ def run_study(
         Of a built-in study: minutes on two cores, or the paper's grid.
     tables : list of TableSource, or path
         Yours, in place of those of the study; a path is that of a TOML file with ``[[tables]]``.
-        Of a built-in study the paper's claims are judged on them. :func:`tables_at` makes such a
+        Of a built-in study the paper's claims are judged on them. ``tables_at`` makes such a
         list from a file, with its target and roles.
     jobs : int, optional
         How many workers; all cores without it.

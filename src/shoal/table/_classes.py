@@ -24,7 +24,7 @@ _FEW_VALUES = 1 << 14  # which are sorted as fast as they are hashed
 class Classes:
     """A partition of the records by equal quasi-identifiers.
 
-    A missing value is a value of its own here; :func:`agreement_of` has the other reading.
+    A missing value is a value of its own here; ``agreement_of`` has the other reading.
 
     Parameters
     ----------

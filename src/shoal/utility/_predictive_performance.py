@@ -63,7 +63,7 @@ def predictive_performance(
     target : str, optional
         The column to predict; the target of the roles without it.
     learner : str, mapping or estimator
-        A name of :func:`shoal.utility.models.learners`, the name of a class of scikit-learn, a
+        A name of ``shoal.utility.models.learners``, the name of a class of scikit-learn, a
         mapping of such a name and parameters (``{"name": "svm", "C": 10.0}``), or an estimator.
     score : str
         ``"f1"`` (of the rarer of two classes; the macro F1 of more), ``"f1-micro"``,
@@ -152,7 +152,7 @@ def regression_performance(
 ) -> Measurement:
     """How well a model that learned from the masked table predicts a number of people as they are.
 
-    As :func:`predictive_performance`, for a target that is a number. The value is R², the share
+    As ``predictive_performance``, for a target that is a number. The value is R², the share
     of the variance that the model explains, and 0 where it does worse than the mean; ``details``
     have R² itself, and the root mean squared and mean absolute error in units of the target.
 
@@ -165,7 +165,7 @@ def regression_performance(
     target : str, optional
         The column to predict; the target of the roles without it.
     learner : str, mapping or estimator
-        A name of :func:`shoal.utility.models.learners`, the name of a class of scikit-learn, a
+        A name of ``shoal.utility.models.learners``, the name of a class of scikit-learn, a
         mapping of such a name and parameters (``{"name": "svm", "C": 10.0}``), or an estimator.
     train : {"masked", "original"}
         What the model learns from.

@@ -290,7 +290,7 @@ class Plan(Helpful):
     ) -> tuple[Table, list[StepRecord]]:
         """Run copies of the steps on a table; the order of the rows stays, and so does the plan.
 
-        What the steps learned is in the records, of which :func:`in_released_domain` makes use.
+        What the steps learned is in the records, of which ``in_released_domain`` makes use.
         """
         check_table(table, "A plan")
         records: list[StepRecord] = []

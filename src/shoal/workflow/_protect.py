@@ -143,7 +143,7 @@ class Release(Helpful):
     def to_html(self) -> str:
         """The report as one HTML page that loads nothing, without saving anything.
 
-        It is the page that :meth:`save` writes, but for the checksum of the data.
+        It is the page that ``save`` writes, but for the checksum of the data.
         """
         from shoal.workflow.release._release import public_facts
         from shoal.workflow.report import release_page

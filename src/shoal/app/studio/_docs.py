@@ -167,9 +167,10 @@ def _prose(text: str) -> str:
     """The text without what only a program reads."""
     kept = (line for line, is_prose in _outside_code(text) if is_prose)
     plain = "\n".join(line for line in kept if not line.startswith((":::", "    options:")))
+    plain = re.sub(r"\$\$.*?\$\$", "", plain, flags=re.DOTALL)
     plain = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", plain)
     plain = re.sub(r"^\|[-:| ]+$", "", plain, flags=re.MULTILINE)  # under the head of a table
-    return re.sub(r"[`*|]", "", plain)
+    return re.sub(r"[`*|$]", "", plain)
 
 
 def _plain_markdown(text: str) -> str:
@@ -200,6 +201,8 @@ def html_of(one: Page, known: Library) -> Markup:
         import markdown
         from markdown.extensions.tables import TableExtension
         from markdown.treeprocessors import Treeprocessor
+
+        from shoal.app.studio._math import Math
     except ImportError:
         raise MissingExtra("The documentation in the studio", "studio") from None
 
@@ -213,7 +216,8 @@ def html_of(one: Page, known: Library) -> Markup:
                 element.set("src", f"/docs/{_beside(one.name, element.get('src', ''))}")
 
     tables = TableExtension(use_align_attribute=True)  # the policy admits no style
-    maker = markdown.Markdown(extensions=[tables, "fenced_code", "admonition", "attr_list", "toc"])
+    known_words = ["fenced_code", "admonition", "attr_list", "meta", "toc"]
+    maker = markdown.Markdown(extensions=[tables, Math(), *known_words])
     maker.treeprocessors.register(Links(maker), "studio", 0)
     return Markup(maker.convert(_plain_markdown(one.text)))
 

@@ -372,7 +372,7 @@ class Hierarchy(Helpful):
     # -- files and plans
 
     def to_csv_text(self, separator: str = ";") -> str:
-        """The text of a file that :meth:`from_csv` reads; for a function, see :meth:`listed`."""
+        """The text of a file that ``from_csv`` reads; for a function, see ``listed``."""
         if self.is_function:
             raise InputError(
                 "This hierarchy is a function and lists no values; write it into the plan, or "
@@ -381,7 +381,7 @@ class Hierarchy(Helpful):
         return text_of(self.rows, separator)
 
     def to_csv(self, path: str | os.PathLike[str], separator: str = ";") -> None:
-        """Write a file that :meth:`from_csv` reads, which only its owner may read."""
+        """Write a file that ``from_csv`` reads, which only its owner may read."""
         text = self.to_csv_text(separator)
         place = Path(path)
         place.touch(mode=0o600)

@@ -287,12 +287,12 @@ def evaluate(
     """Train a learner on one table, and score its predictions on another.
 
     The tables hold values of one domain: raw rows for a model that learned from intervals go
-    through :class:`shoal.Protector` first.
+    through ``shoal.Protector`` first.
 
     Parameters
     ----------
     learner : str or estimator
-        A name of :func:`learners`, the name of a class of scikit-learn, or an estimator.
+        A name of ``learners``, the name of a class of scikit-learn, or an estimator.
     train : Table
         What the learner sees.
     test : Table
@@ -357,14 +357,14 @@ def cross_validated(
     Parameters
     ----------
     learner : str or estimator
-        A name of :func:`learners`, the name of a class of scikit-learn, or an estimator.
+        A name of ``learners``, the name of a class of scikit-learn, or an estimator.
     table : Table
         The table; its rows are split by row key, in balance by the target. All rows of a person
         are on one side.
     target : str
         The column to predict.
     splits, repeats, test_share, random_state
-        As :func:`stratified_folds` takes them.
+        As ``stratified_folds`` takes them.
     task : {"classification", "regression"}, optional
         Without it a number of more than 20 values is a regression.
     features : list of str, optional

@@ -89,7 +89,7 @@ def grid(
     Parameters
     ----------
     learner : str
-        A name of :func:`learners`.
+        A name of ``learners``.
     preset : {"carvalho", "carvalho-distinct", "carvalho-reduced", "senavirathne", "verdonck"}
         Whose choice it is. ``"carvalho-distinct"`` leaves out what differs only in an upper limit
         of iterations that is not reached, ``"carvalho-reduced"`` is one configuration for each
@@ -214,7 +214,7 @@ def tuned(
     score : str
         A score of classes, as :func:`predictive_performance` has them.
     splits, repeats, random_state
-        As :func:`stratified_folds` takes them.
+        As ``stratified_folds`` takes them.
     test_share : float
         The share of the rows that is kept for testing.
 
