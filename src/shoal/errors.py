@@ -7,7 +7,8 @@ the value of a cell: logs travel further than data.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -144,6 +145,17 @@ def quoted(names: Iterable[object], limit: int = 12) -> str:
     listed = [f"'{name}'" for name in names]
     shown = ", ".join(listed[:limit]) or "none"
     return shown if len(listed) <= limit else f"{shown} and {len(listed) - limit} more"
+
+
+@contextmanager
+def about(what: str) -> Iterator[None]:
+    """Begin every error inside with what it is about, unless it names that already."""
+    try:
+        yield
+    except ShoalError as cause:
+        if what.split("'")[1] not in str(cause).split("'")[1::2]:
+            cause.args = (f"{what}: {cause}", *cause.args[1:])
+        raise
 
 
 def did_you_mean(given: object, known: Iterable[str]) -> str:

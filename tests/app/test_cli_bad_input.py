@@ -171,7 +171,7 @@ CALLS = {
     "a folder that is no release": (("verify", "."), "is not a release"),
     "a method that is not there": (("methods", "kanonymity"), "'k_anonymity'?"),
     "a plan that is there": (("init", "people.csv"), "--force"),
-    "a folder that is not there": (("init", "people.csv", "--out", "no/plan.toml"), "no folder"),
+    "a folder that is not there": (("init", "people.csv", "--out", "no/plan.toml"), "folder"),
 }
 
 

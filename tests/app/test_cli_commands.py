@@ -31,8 +31,8 @@ def test_demo_ends_with_a_release_and_a_report(shoal, tmp_path):
     assert re.search(
         r"before   1 row fits: .*, for certain\n  after    \d+ rows fit, with \d+", result.stdout
     )
-    assert "looks like at least 4 others, with at least 3 diagnoses" in result.stdout
-    assert "Nobody is lost" in result.stdout
+    assert "looks like at least 4 others" in result.stdout
+    assert "No patient was removed" in result.stdout
     assert len(result.stdout.splitlines()) <= 42  # one screen
     assert (tmp_path / "demo-plans.html").read_text("utf-8").startswith("<!")
     assert report.read_text("utf-8").startswith("<!")
@@ -80,7 +80,7 @@ def test_protect_by_a_swap_says_how_to_read_crowds(shoal, people, tmp_path):
         '[roles]\nidentifiers = ["email"]\nquasi_identifiers = ["age", "sex"]\n'
         'sensitive = ["diagnosis"]\n[[steps]]\nmethod = "swap"\nk = 8\n'
     )
-    said = "Crowds are not what protects this table"
+    said = "Crowds do not protect"
     text = shoal("protect", people, "--plan", "swap.toml", "--out", "swapped").stdout
     assert said in text
     assert text.index("share of right links") < text.index("detail lost")
@@ -270,7 +270,7 @@ def test_verify_of_the_public_half_says_what_it_cannot_know(shoal, release, tmp_
     assert result.exit_code == 0, result.stderr
     told = words_of(result)
     assert "store holds what it claims: 1 of 1 claim checked." in told
-    assert "no claim was removed or weakened cannot be checked without the private half" in told
+    assert "removed or weakened" in told
     facts = json.loads(shoal("verify", "store", "--json").stdout)
     assert facts["authenticity"] == "skipped"
     assert facts["claims_checked"] == 1
@@ -281,9 +281,9 @@ def test_verify_of_a_release_without_claims_does_not_praise_it(shoal, release):
     path = release / "public" / "release.json"
     path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), "claims": []}), "utf-8")
     told = words_of(shoal("verify", "release"))
-    assert "release claims nothing" in told
+    assert "release makes no claims" in told
     assert "holds what it claims" not in told
-    assert "no claim was removed or weakened cannot be checked" in told
+    assert "removed or weakened" in told
 
 
 def test_verify_names_the_claims_that_it_could_not_check(shoal, people, plan):
@@ -293,7 +293,7 @@ def test_verify_names_the_claims_that_it_could_not_check(shoal, people, plan):
     result = shoal("verify", "release")
     assert result.exit_code == 0
     told = words_of(result)
-    assert "release holds what could be checked: 1 of 2 claims checked." in told
+    assert "release holds as far as it could be checked: 1 of 2 claims checked." in told
     assert "Not checked: max_unchanged_records." in told
     assert "2 of 2 claims" in words_of(shoal("verify", "release", "--original", people))
 

@@ -136,6 +136,26 @@ def test_missing_values_that_are_said_stay_in_the_plan(shoal, tmp_path, patients
     )
 
 
+def test_likely_missing_values_stand_in_the_plan_as_a_proposal(shoal, tmp_path, rows):
+    for row in rows[:9]:
+        row[5] = "Canary 7"  # a cell, and not a known spelling of missing
+    patients = exported(tmp_path / "patienten.csv", rows)
+    done(shoal("init", patients))
+    text = (tmp_path / "plan.toml").read_text("utf-8")
+    assert "Canary" not in text
+    proposed = re.search(r"^# (missing_values = .*)$", text, re.MULTILINE)
+    assert Plan.load(tmp_path / "plan.toml").read.missing_values is None
+    for row in rows[:9]:
+        row[5] = "-"
+    exported(patients, rows)
+    accepted = text.replace(f"# {proposed[1]}", proposed[1])
+    accepted = re.sub(r'^"Gewicht kg" = .*\n', "", accepted, flags=re.MULTILINE)
+    (tmp_path / "plan.toml").write_text(accepted, "utf-8")
+    read = Plan.load(tmp_path / "plan.toml").read
+    assert {*read.missing_values} == {"k.A.", "-", "unbekannt"}
+    done(shoal("protect", patients, "--plan", "plan.toml", "--dry-run"))
+
+
 def test_a_new_column_at_night_is_refused_by_name(shoal, tmp_path, patients, rows):
     done(shoal("init", patients))
     night = exported(tmp_path / "night.csv", [[*row, "neg"] for row in rows], [*HEAD, "hiv_status"])
@@ -153,7 +173,7 @@ def test_a_new_column_at_night_is_refused_by_name(shoal, tmp_path, patients, row
 
 @pytest.mark.parametrize(
     ("place", "cell", "word"),
-    [(7, "frei", "'Kosten €' is text, and was float"), (2, "1.2.80", "'Geburtsdatum'")],
+    [(7, "frei", "'Kosten €' is text"), (2, "1.2.80", "'Geburtsdatum'")],
 )
 def test_a_column_that_reads_differently_is_refused_by_name(
     shoal, tmp_path, patients, rows, place, cell, word

@@ -146,7 +146,7 @@ def test_what_cannot_be_is_told_in_a_sentence(shoal, folder, step, code, part):
 @pytest.mark.parametrize(
     ("step", "said"),
     [
-        ('algorithm = "local"\nk = 4', "differ one level below"),
+        ('algorithm = "local"\nk = 4', "one level below"),
         ("k = 4", "some class would have failed"),
     ],
 )

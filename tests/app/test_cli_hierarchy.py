@@ -76,7 +76,7 @@ def test_the_facts_as_json(shoal, towns):
         (("agee",), "Did you mean 'age'?"),
         (("age", "--kind", "interval"), "Did you mean 'intervals'?"),
         (("town", "--kind", "quantiles"), "hierarchy of numbers does not fit"),
-        (("age", "--out", "no/age.csv"), "no folder"),
+        (("age", "--out", "no/age.csv"), "folder"),
     ],
 )
 def test_a_wrong_call_is_refused_in_a_sentence(shoal, towns, words, part):
@@ -207,7 +207,7 @@ def test_init_says_where_they_are_and_never_replaces_one(shoal, tmp_path):
     path.write_text("mine")
     second = shoal("init", PEOPLE, "--force")
     assert second.exit_code == 0, second.stderr
-    assert "Left as they were" in second.stdout
+    assert "Kept" in second.stdout
     assert path.read_text() == "mine"
 
 

@@ -112,7 +112,7 @@ def test_without_quasi_identifiers_the_plan_says_what_to_do(shoal, tmp_path):
     (tmp_path / "flat.csv").write_text("x\n" + "same\n" * 30)
     result = shoal("init", "flat.csv")
     assert result.exit_code == 0, result.stderr
-    assert "name those that an intruder may know" in result.stdout.replace("\n", " ")
+    assert "an intruder may know" in result.stdout.replace("\n", " ")
     assert shoal("protect", "flat.csv", "--plan", "plan.toml", "--out", "r").exit_code == 2
 
 

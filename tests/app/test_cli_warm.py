@@ -84,7 +84,7 @@ def test_nothing_is_left_to_compile(tmp_path):
     assert [part["for"] for part in first["compiled"]] == ["round"]
     assert first["kernels"] > 10
     assert run(tmp_path, "-c", FORCED).stderr.split()[-1] == "0"
-    assert "compiled before" in run(tmp_path, "-c", COMMAND, "warm", "round").stdout
+    assert "already compiled" in run(tmp_path, "-c", COMMAND, "warm", "round").stdout
 
 
 def test_a_method_that_does_not_exist(shoal):

@@ -143,7 +143,7 @@ def check_end(child, code, by):
     assert child.returncode == code, err
     assert out == ""
     assert err.splitlines() == [
-        "shoal: what was done is kept; the same command goes on from there.",
+        "shoal: finished work is kept; run the same command again to resume.",
         f"shoal: stopped{by}; nothing is left half written.",
     ]
 

@@ -44,13 +44,13 @@ def test_a_sampling_fraction_is_a_share(risk, fraction):
 
 
 def test_journalist_risk_needs_a_population():
-    with pytest.raises(InputError, match="a population table, a sampling fraction, or a weight"):
+    with pytest.raises(InputError, match="sampling_fraction"):
         journalist_risk(table(1, 2))
 
 
 def test_a_population_that_does_not_contain_the_table():
     """An unmasked population beside a masked table, for example: no number would mean anything."""
-    with pytest.raises(InputError, match="2 of 3 records have quasi-identifiers that do not occur"):
+    with pytest.raises(InputError, match="2 of 3 records"):
         journalist_risk(table(1, 2, 3), population=table(1, 1))
     with pytest.raises(InputError, match="no column 'x'"):
         journalist_risk(table(1), population=Table(pl.DataFrame({"y": [1]})))

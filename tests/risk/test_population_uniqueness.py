@@ -88,7 +88,7 @@ def test_weights_say_how_large_the_population_is():
 
 def test_weights_below_one_person():
     table = of_sizes(1, 2, roles=ROLES.replacing(weight="w"), w=[0.5, 0.5, 0.5])
-    with pytest.raises(InputError, match="add up to less than the 3 records"):
+    with pytest.raises(InputError, match="less than the 3"):
         population_uniqueness(table)
 
 
@@ -100,7 +100,7 @@ def test_a_population_is_counted():
     assert found.value == 5 / 12
     assert found.details == {"sampling_fraction": 1 / 3, "sample_uniqueness": 0.5}
     assert found.warnings == ()
-    with pytest.raises(InputError, match="do not occur in the population"):
+    with pytest.raises(InputError, match="population"):
         population_uniqueness(Table(pl.DataFrame({"x": [99]}), ROLES), population=population)
     with pytest.raises(InputError, match="not both"):
         population_uniqueness(sample, population=population, sampling_fraction=0.5)
@@ -130,7 +130,7 @@ def test_an_estimate_with_wildcards_is_an_upper_one():
         population_uniqueness(few, sampling_fraction=0.5, missing=m) for m in ("own", "wildcard")
     )
     assert wildcard.value == own.value < wildcard.details["sample_uniqueness"] == 6 / 17
-    assert "form no classes" in wildcard.warnings[1]
+    assert "wildcards" in wildcard.warnings[1]
     gap = pl.when(pl.col("x") == 0).then(None).otherwise(pl.col("x")).alias("x")
     none = Table(frame.with_columns(gap), whole.roles)
     # one gap in x agrees with everybody, so nobody is unique
@@ -182,7 +182,7 @@ def test_a_sampling_fraction_is_a_share(fraction):
 
 
 def test_it_needs_the_population_and_a_known_estimator():
-    with pytest.raises(InputError, match="a population table, a sampling fraction, or a weight"):
+    with pytest.raises(InputError, match="sampling_fraction"):
         population_uniqueness(of_sizes(1, 2))
     with pytest.raises(InputError, match="'dankar', 'pitman', 'zayatz', 'snb'"):
         population_uniqueness(of_sizes(1, 2), sampling_fraction=0.5, estimator="guess")

@@ -195,7 +195,7 @@ def test_a_column_of_too_many_values_for_wildcards(monkeypatch):
     monkeypatch.setattr("shoal.risk._sensitive_classes._MOST_WORK", 5)
     people = table([1, None, 2], [1, 2, 3])
     assert skewness(people).value == 1.0
-    with pytest.raises(InputError, match="3 values of column 's' around 3 different records"):
+    with pytest.raises(InputError, match="3 values of column 's'"):
         skewness(people, missing="wildcard")
 
 
@@ -217,9 +217,9 @@ def test_a_hierarchy_by_path(tmp_path):
 
 @pytest.mark.parametrize("risk", [homogeneity, similarity, skewness])
 def test_what_is_refused(risk):
-    with pytest.raises(InputError, match="the table declares none"):
+    with pytest.raises(InputError, match="sensitive"):
         risk(table("ab", "cd", roles=Roles(quasi_identifiers=["x"])))
-    with pytest.raises(InputError, match="Column 'x' is a quasi-identifier"):
+    with pytest.raises(InputError, match="'x'"):
         risk(table("ab", "cd"), column="x")
     with pytest.raises(InputError, match="has no column 'y'"):
         risk(table("ab", "cd"), column="y")
@@ -232,12 +232,12 @@ def test_what_similarity_refuses():
         similarity(SALARIES, closeness=1)
     with pytest.raises(InputError, match=r"'threshold' .* must be a number ≥ 0 and < 1"):
         skewness(SALARIES, threshold=-0.1)
-    with pytest.raises(InputError, match="Level 3 of the hierarchy of column 's' says nothing"):
+    with pytest.raises(InputError, match="Level 3"):
         similarity(DISEASES, hierarchy=ORGANS, level=3)
     with pytest.raises(InputError, match="integer ≥ 1"):
         similarity(DISEASES, hierarchy=ORGANS, level=0)
     with pytest.raises(InputError, match=r"a hierarchy or the path of its file. Got dict"):
         similarity(DISEASES, hierarchy={})
     roles = Roles(quasi_identifiers=["x"], sensitive=["s", "t"])
-    with pytest.raises(InputError, match="of one sensitive column"):
+    with pytest.raises(InputError, match="'column'"):
         similarity(table("ab", "cd", roles=roles, t=[1, 2]), hierarchy=ORGANS)

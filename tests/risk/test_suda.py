@@ -222,5 +222,5 @@ def test_a_size_is_a_whole_number(size):
 
 def test_what_would_take_too_long_is_refused_at_once():
     people = table(**{f"c{i}": np.arange(2000) % (i + 2) for i in range(40)})
-    with pytest.raises(InputError, match=r"4,598,478 sets of up to 6 of 40 .* smaller 'size'"):
+    with pytest.raises(InputError, match="4,598,478 sets"):
         suda(people, size=6)

@@ -89,7 +89,7 @@ def test_friedman_on_the_tables_that_all_have():
     expected = friedman(F1[:, [0, 2, 3]])
     assert dict(found.rows) == pytest.approx(dict(zip(VARIANTS, expected.mean_ranks, strict=True)))
     assert f"statistic {expected.statistic:.3g}, p = {expected.p_value:.2g}" in found.sentence
-    assert f"{expected.critical_difference:.2f} or more" in found.sentence
+    assert f"{expected.critical_difference:.2f}" in found.sentence
     assert [row[1] for row in found.rows] == sorted(row[1] for row in found.rows)
 
 
@@ -97,7 +97,7 @@ def test_friedman_says_what_it_lacks():
     gone = {(variant, table) for variant in VARIANTS for table in "abc"}
     found = one("friedman", measure="F1", given=results(missing=gone))
     assert found.rows == ()
-    assert "there are 4 on 1" in found.sentence
+    assert "4 have results on 1" in found.sentence
 
 
 def rank_of(place, column):
@@ -170,12 +170,12 @@ def test_families_below_a_limit_as_an_upset_plot():
     [
         ({"kind": "t-test", "measure": "F1"}, "There is no statistic 't-test'"),
         ({"kind": "ranks"}, "The statistic '1-ranks' needs the option 'measure'"),
-        ({"kind": "ranks", "measure": "F2"}, "names what the study has not"),
-        ({"kind": "sign-test", "measure": "F1", "against": "nobody"}, "names what the study has"),
+        ({"kind": "ranks", "measure": "F2"}, "'F2'"),
+        ({"kind": "sign-test", "measure": "F1", "against": "nobody"}, "'nobody'"),
         ({"kind": "sign-test", "measure": "F1", "rope": -1}, "be a number ≥ 0"),
         ({"kind": "friedman", "measure": "F1", "alpha": 1}, "a number > 0 and < 1"),
         ({"kind": "bootstrap", "measure": "F1", "confidence": "high"}, "a number > 0 and < 1"),
-        ({"kind": "ranks", "measure": "F1", "name": "../x"}, "names its files"),
+        ({"kind": "ranks", "measure": "F1", "name": "../x"}, "file"),
     ],
 )
 def test_a_statistic_that_cannot_be_is_refused_before_a_run(entry, said):
@@ -255,14 +255,14 @@ def test_without_an_original_it_must_be_said_what_to_compare_with(kind):
         "baseline": False,
     }
     entry = {"kind": kind, "measure": "uniqueness"}
-    with pytest.raises(PlanError, match=r"'against' .* has not \('original'\)"):
+    with pytest.raises(PlanError, match=r"'against' .* 'original'"):
         check(Study.from_dict({**given, "statistics": [entry]}))
     check(Study.from_dict({**given, "statistics": [{**entry, "against": "round"}]}))
 
 
 @pytest.mark.parametrize("name", ["é" * 101, "a/b", "a\nb"])
 def test_a_name_that_no_file_can_have_is_refused(name):
-    with pytest.raises(PlanError, match="names its files"):
+    with pytest.raises(PlanError, match="file"):
         check(study_with({"kind": "ranks", "measure": "F1", "name": name}))
     check(study_with({"kind": "ranks", "measure": "F1", "name": "é" * 100}))
 
@@ -273,6 +273,6 @@ def test_a_measure_that_the_original_has_not_compares_nothing_and_says_so(kind):
     found = one(kind, given=Results(rows), measure="F1")
     assert found.rows == ()
     other = " other than 0" if kind == "sign-test" else ""  # there are no percentages of 0
-    said = f"No table has a result of it{other}, and one of another variant."
+    said = f"No table has a result for it{other} and one for another variant."
     assert found.sentence.endswith(said)
     assert "No table" not in one(kind, measure="F1").sentence

@@ -96,7 +96,7 @@ def test_every_measure_and_how_it_was_made_is_on_the_page(people_file, tmp_path)
             assert f"{found['mean']:.4g}" in page
     with (tmp_path / "measures.csv").open(encoding="utf-8", newline="") as stream:
         assert len(list(csv.DictReader(stream))) == 2 * 2 * len(study.variants)
-    assert outcome.sentence == "5 variants on 2 tables by 2 measures."
+    assert outcome.sentence == "5 variants on 2 tables with 2 measures."
     rows = {table["name"]: table["rows"] for table in facts["tables"]}
     assert rows == {"people": len(read(people_file)), "half": 150}
     assert (facts["seeds"], facts["preset"]) == ([0, 1], None)
@@ -136,7 +136,7 @@ def test_a_verdict_of_the_quick_preset_says_so(people_file, tmp_path, monkeypatc
     )
     monkeypatch.setattr("shoal.study._outcome.built_in", lambda name: made)
     outcome = run_study("quickly", tmp_path / "quick", jobs=1)
-    assert outcome.sentence.startswith("With the preset quick: of 1 claims")
+    assert outcome.sentence.startswith("With the preset quick: 1 of 1 claims")
     remarks = [claim["remark"] for claim in outcome.to_dict()["claims"]]
     assert remarks == ["with the preset quick; with the preset full it does not hold", ""]
     page = (tmp_path / "quick" / "report.html").read_text("utf-8")
@@ -184,7 +184,7 @@ def test_the_figures_have_the_numbers_of_the_results(people_file, tmp_path):
         ({"kind": "violins", "measure": "distance_linkage", "by": "colour"}, "'by' of the figure"),
         ({"kind": "against", "measure": "distance_linkage", "x": "l"}, "Known are 'base', 'k'"),
         ({"kind": "win-draw-lose", "measure": "distance_linkage", "rope": -1}, "a number ≥ 0"),
-        ({"kind": "ranks", "measure": "distance_linkage", "name": "../up"}, "names its files"),
+        ({"kind": "ranks", "measure": "distance_linkage", "name": "../up"}, "file"),
     ],
 )
 def test_a_figure_that_is_wrong_is_told_in_a_sentence(people_file, tmp_path, figure, said):
@@ -196,7 +196,7 @@ def test_a_folder_without_a_study_is_said_to_be_one(tmp_path):
     with pytest.raises(InputError, match="no finished study"):
         read_verdict(tmp_path)
     (tmp_path / "verdict.json").write_text("[]")
-    with pytest.raises(InputError, match="not that of a study"):
+    with pytest.raises(InputError, match="verdict"):
         read_verdict(tmp_path)
 
 
@@ -269,8 +269,8 @@ def test_a_conclusion_in_a_sentence():
     ]
     claims = [Claim("x", True, ""), Claim("y", False, ""), Claim("z", None, "")]
     assert Conclusion(findings, claims).sentence == (
-        "1 of 2 published numbers are met within tolerance; 1 have not been measured; "
-        "of 2 claims that could be judged 1 hold here."
+        "1 of 2 published numbers are within tolerance; 1 were not measured; "
+        "1 of 2 claims that could be judged hold here."
     )
     assert json.dumps(Conclusion(findings, claims).to_dict(), allow_nan=False)
 

@@ -164,7 +164,7 @@ def test_true_stands_for_a_table_that_only_the_runner_has(people_file):
     assert options["score"] == "f1"
     del given["tables"][0]["held_out"]
     whole = _Masked.of(list(Study.from_dict(given).cells())[1], None)
-    with pytest.raises(sh.errors.InputError, match="a share of its rows as held_out"):
+    with pytest.raises(sh.errors.InputError, match="held_out"):
         whole.options({"holdout": True})
 
 

@@ -65,8 +65,8 @@ def test_what_is_left_out_is_said():
     }
     assert set(found.left_out) == set(discover_all_measures()) - set(found.measurements)
     assert (found.failed, found.notes) == ({}, ())
-    assert found.left_out["journalist_risk"].startswith("give a population table")
-    assert found.left_out["total_variation"].endswith("give that too, as original (--original)")
+    assert found.left_out["journalist_risk"].startswith("pass a population table")
+    assert found.left_out["total_variation"].endswith("(--original)")
     with pytest.raises(KeyError, match=r"'total_variation'\. It was left out: it compares"):
         found["total_variation"]
 
@@ -125,7 +125,7 @@ def test_forms():
     assert "highest prosecutor risk: 0.2" in text
     assert text.index("\nrisk:\n") < text.index("\nutility:\n")
     assert "share of records left unmasked: 0.08333 (baseline 1; lower is better)" in text
-    assert "left out: individual_risk: give a sampling fraction or a weight column" in text
+    assert "left out: individual_risk: pass a sampling fraction or a weight column" in text
     assert {m["about"] for m in facts["measurements"].values()} == {"risk", "utility"}
     assert facts["left_out"] == dict(found.left_out)
     page = found.to_html()

@@ -114,16 +114,16 @@ def test_a_word_for_what_is_known_is_left_to_the_attacks(invented):
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"measures": "uniqueness"}, "a list of their names, 'all' or None; got 'uniqueness'"),
-        ({"measures": []}, "a list of their names"),
-        ({"measures": 3}, "a list of their names"),
+        ({"measures": "uniqueness"}, "uniqueness"),
+        ({"measures": []}, "measures"),
+        ({"measures": 3}, "measures"),
         ({"measures": [3]}, "There is no measure '3'"),
-        ({"options": [1]}, "The options must be a dict"),
+        ({"options": [1]}, "options"),
         ({"options": {"sudda": {}}}, "There is no measure 'sudda'. Did you mean 'suda'?"),
         ({"options": {"suda": 3}}, "The options of 'suda' must be a dict"),
         ({"options": {"suda": {"siz": 3}}}, "has no option 'siz'. Did you mean 'size'?"),
         ({"options": {"suda": {"table": 3}}}, "has no option 'table'"),
-        ({"known": ["agee"]}, "There is no column 'agee' that an intruder could know. Did you"),
+        ({"known": ["agee"]}, "agee"),
         ({"known": "age"}, "or one of the words 'quasi-identifiers', 'left-in-place'"),
         ({"known": []}, "must be a list of column names"),
         ({"known": [1]}, "must be a list of column names"),
@@ -147,12 +147,12 @@ def test_a_measure_that_breaks_spoils_no_other_one_and_quotes_no_cell(invented):
     masked, original = masked_people()
     found = assess(masked, original=original)
     assert found.failed == {
-        "total_variation": "It ended in an unexpected error (ZeroDivisionError); please report it."
+        "total_variation": "An unexpected error occurred (ZeroDivisionError); please report it."
     }
     assert "suppressed_cells" in found.measurements
     said = str(found) + found.to_json() + found.to_html() + found._repr_html_()
     assert "canary" not in said
-    assert said.count("unexpected error (ZeroDivisionError)") == 4
+    assert said.count("unexpected error occurred (ZeroDivisionError)") == 4
 
 
 def test_a_release_takes_what_is_quick_and_nothing_that_was_not_asked_for():

@@ -58,9 +58,9 @@ class TestGroups:
     def test_what_is_declared_tells_the_group(self):
         titles = {n: g.title for g in grouped_measures(discover_all_measures()) for n in g.names}
         assert titles["uniqueness"] == "Who can be found"
-        assert titles["homogeneity"] == "What crowds tell of sensitive columns"
+        assert titles["homogeneity"] == "What crowds reveal about sensitive columns"
         assert titles["distance_linkage"] == "Attacks that were tried"
-        assert titles["total_variation"] == "What statistics still say"
+        assert titles["total_variation"] == "What statistics still show"
 
 
 class TestMarks:

@@ -40,7 +40,8 @@ class TestAlone:
         assert found.found.value == 1
         assert found.by_quasi_identifiers.value < 0.4
         assert found.sentence.startswith(
-            "whoever knows the column 'shoe' alone, which is no quasi-identifier, finds 100 % (95 %"
+            "an intruder who knows the column 'shoe' alone, which is not a quasi-identifier, "
+            "finds 100 % (95 %"
         )
 
     def test_the_worst_of_several_is_told(self):
@@ -80,7 +81,8 @@ class TestTogether:
         assert (found.columns, found.together) == (("a", "b", "c"), True)
         assert found.found.value > 0.7
         assert found.sentence.startswith(
-            "whoever knows the columns 'a', 'b', 'c', which are no quasi-identifiers, finds 93 %"
+            "an intruder who knows the columns 'a', 'b', 'c', which are not quasi-identifiers, "
+            "finds 93 %"
         )
 
     def test_a_little_more_may_be_chance(self):

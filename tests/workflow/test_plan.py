@@ -64,11 +64,11 @@ def test_a_complete_plan():
     [
         ("[requires]", PlanError, "no part 'requires'. Did you mean 'require'?"),
         ("[[step]]\nmethod='round'", PlanError, "no part 'step'. Did you mean 'steps'?"),
-        ("keep_order = 1", PlanError, "'keep_order' of a plan is true or false"),
+        ("keep_order = 1", PlanError, "keep_order"),
         ("keep_order = 'yes'", PlanError, "true or false"),
-        ("steps = 5", PlanError, "write each one under [[steps]]"),
-        ("[steps]\nmethod = 'round'", PlanError, "write each one under [[steps]]"),
-        ("[[steps]]\nbase = 5", PlanError, "names no method"),
+        ("steps = 5", PlanError, "[[steps]]"),
+        ("[steps]\nmethod = 'round'", PlanError, "[[steps]]"),
+        ("[[steps]]\nbase = 5", PlanError, "method"),
         ("[[steps]]\nmethod = 'rounds'", PlanError, "Did you mean 'round'?"),
         ("[[steps]]\nmethod = 5", PlanError, "There is no method '5'"),
         ("[[steps]]\nmethod = []", PlanError, "There is no method"),
@@ -103,15 +103,15 @@ def test_a_complete_plan():
             ParameterError,
             "has no meaning where whole records",
         ),
-        ("require = 5", PlanError, "write it under [require]"),
+        ("require = 5", PlanError, "[require]"),
         ("[require]\nk_anonimity = 5", PlanError, "Did you mean 'k_anonymity'?"),
         ("[require]\nmax_marketer_risks = 1", PlanError, "Did you mean 'max_marketer_risk'?"),
         ("[require]\nmarketer_risk = 1", PlanError, "Did you mean 'max_marketer_risk'?"),
         ("[require]\nk_anonymity = 1", ParameterError, "an integer ≥ 2. Got 1 instead."),
         ("[require]\nk_anonymity = 2.5", ParameterError, "an integer ≥ 2"),
         ("[require]\nk_anonymity = true", ParameterError, "an integer ≥ 2"),
-        ("[require]\nk_anonymity = []", PlanError, "asks for nothing"),
-        ("[require]\nmax_uniqueness = []", PlanError, "asks for nothing"),
+        ("[require]\nk_anonymity = []", PlanError, "has no value"),
+        ("[require]\nmax_uniqueness = []", PlanError, "has no value"),
         ("[require]\nk_anonymity = {}", ParameterError, "needs a value for 'k'"),
         (
             "[require]\nk_anonymity = {k = 2, mising = 'own'}",
@@ -132,7 +132,7 @@ def test_a_complete_plan():
             ParameterError,
             "Did you mean 'threshold'?",
         ),
-        ("roles = []", PlanError, "write it under [roles]"),
+        ("roles = []", PlanError, "[roles]"),
         ("[roles]\nidentifier = ['a']", RolesError, "Did you mean 'identifiers'?"),
         ("[roles]\nidentifiers = 'name'", RolesError, "Write ['name']."),
         ("[roles]\nidentifiers = 5", RolesError, "a list of column names"),
@@ -171,10 +171,10 @@ def test_tuples_of_columns_are_lists_in_the_file():
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"steps": Round(base=5)}, r"The 'steps' of a plan are a list; got Round"),
-        ({"steps": "round"}, "The 'steps' of a plan are a list; got str"),
-        ({"require": KAnonymity(3)}, r"The 'require' of a plan are a list; got KAnonymity"),
-        ({"steps": ["round"]}, "A step of a plan is a masking method; got str"),
+        ({"steps": Round(base=5)}, r"'steps' .* got Round"),
+        ({"steps": "round"}, "'steps' .* got str"),
+        ({"require": KAnonymity(3)}, r"'require' .* got KAnonymity"),
+        ({"steps": ["round"]}, "masking method; got str"),
         ({"steps": [KAnonymity(2)]}, "got KAnonymity"),
         ({"require": [5]}, "a privacy model or a limit; got int"),
         ({"require": [Round(base=5)]}, "got Round"),
@@ -189,7 +189,7 @@ def test_wrong_objects(arguments, said):
 
 @pytest.mark.parametrize("what", [None, [1], 5, "steps"])
 def test_what_is_no_plan(what):
-    with pytest.raises(PlanError, match="A plan is a table of its parts"):
+    with pytest.raises(PlanError, match="table of its parts"):
         Plan.from_dict(what)
 
 
@@ -202,7 +202,7 @@ def test_limits_check_their_options_where_they_are_made():
         Limit("uniqueness", at_most=0.1, at_least=0.1)
     with pytest.raises(ParameterError, match="has no option 'population'"):
         Limit("journalist_risk", at_most=0.1, options={"population": people()})
-    with pytest.raises(ParameterError, match="so that a plan can hold it; got list"):
+    with pytest.raises(ParameterError, match=r"threshold.*got list"):
         Limit("records_at_risk", at_most=0.1, options={"threshold": [0.1]})
 
 

@@ -90,7 +90,7 @@ def test_what_the_plan_requires_is_verified():
 @pytest.mark.parametrize("step", [Sample(fraction=0.5), Suppress(min_class_size=3)])
 def test_a_plan_that_takes_rows_out_is_refused(step):
     frame, _ = people()
-    with pytest.raises(InputError, match="rows out"):
+    with pytest.raises(InputError, match="rows"):
         Protector(Plan([Round(base=40), step], roles=ROLES)).fit(frame)
 
 
@@ -317,7 +317,7 @@ class TestTheTarget:
     def test_a_step_that_changes_it_is_refused(self):
         frame, _ = self.rows()
         plan = Plan([Round(base=50, columns=["wage"])])
-        with pytest.raises(InputError, match="as it is"):
+        with pytest.raises(InputError, match="wage"):
             Protector(plan, target="wage").fit(frame, np.arange(8) * 7)
 
 
@@ -328,7 +328,7 @@ class TestArrays:
     plan = Plan([Generalize("mondrian", k=2, columns=["age"])])
 
     def test_names_are_asked_for(self):
-        with pytest.raises(InputError, match=r"pass a frame.*names="):
+        with pytest.raises(InputError, match=r"names="):
             Protector(self.plan, roles=Roles(quasi_identifiers=["age"])).fit(self.matrix)
 
     def test_names_can_be_given(self):

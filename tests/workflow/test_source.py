@@ -49,9 +49,9 @@ NEW = FRAME.with_columns(pl.Series("hiv", ["-", "-", "+", "-"]))
 
 
 def test_a_new_column_is_refused_dropped_or_kept_as_the_plan_says() -> None:
-    with pytest.raises(InputError, match="does not know: 'hiv'"):
+    with pytest.raises(InputError, match="'hiv'"):
         protected(NEW, unlisted="refuse", read=read())
-    with pytest.raises(InputError, match="does not know: 'hiv'"):
+    with pytest.raises(InputError, match="'hiv'"):
         protected(NEW, unlisted="refuse")
     with pytest.warns(SourceWarning, match="left out: 'hiv'"):
         assert "hiv" not in protected(NEW, unlisted="drop").masked.columns
@@ -63,7 +63,7 @@ def test_a_new_column_is_refused_dropped_or_kept_as_the_plan_says() -> None:
 
 def test_a_plan_with_columns_and_nothing_else_warns_of_new_ones() -> None:
     with (
-        pytest.warns(SourceWarning, match="does not know: 'hiv'"),
+        pytest.warns(SourceWarning, match="'hiv'"),
         pytest.warns(sh.errors.UnprotectedColumnWarning),
     ):
         protected(NEW, read=read())
@@ -84,12 +84,12 @@ def test_what_a_step_names_is_known() -> None:
     ("column", "kind"), [("age", "text"), ("sex", "integer"), ("pay", "date"), ("ort", "boolean")]
 )
 def test_another_kind_is_refused_by_name(column: str, kind: str) -> None:
-    with pytest.raises(InputError, match=f"'{column}' is .*, and was {kind}"):
+    with pytest.raises(InputError, match=f"'{column}' is .* was {kind}"):
         protected(FRAME, read=read(**{column: kind}))
 
 
 def test_numbers_stay_numbers_with_a_warning_and_a_column_may_be_gone() -> None:
-    with pytest.warns(SourceWarning, match="'age' is integer, and was float"):
+    with pytest.warns(SourceWarning, match="'age' is integer.* was float"):
         protected(FRAME, read=read(age="float"))
     with pytest.warns(SourceWarning, match="no longer has .* 'gone'"):
         protected(FRAME, read=read(gone="text"))

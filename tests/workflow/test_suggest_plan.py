@@ -38,8 +38,8 @@ def test_it_runs_as_it_is_and_from_its_text():
     again = sh.Plan.from_toml(found.to_toml())
     assert again.require == found.plan.require
     assert again.roles == ROLES
-    assert "loses nobody" in found._repr_html_()
-    assert all(reason in " ".join(found.to_toml().split("\n# ")) for reason in ["loses nobody"])
+    assert "removes nobody" in found._repr_html_()
+    assert all(reason in " ".join(found.to_toml().split("\n# ")) for reason in ["removes nobody"])
 
 
 def test_roles_are_suggested_where_the_table_has_none():
@@ -92,10 +92,10 @@ def test_what_is_left():
         masked = hierarchy.generalize(masked, name, 1)
     masked = sh.Round(base=100, columns=["pay"]).fit_transform(masked)
     assert what_is_left(table, masked) == {
-        "age": "ranges, half of them at most 10 wide",
+        "age": "ranges, half of them up to 10 wide",
         "zip": "the first 3 of 5 characters",
         "born": "year",
-        "ill": "as it was",
+        "ill": "unchanged",
         "pay": "changed in 100 % of the records",
     }
     gone = sh.Hierarchy.suppression().generalize(table, "zip", 1).drop(["born"])

@@ -1,8 +1,8 @@
 """Tables larger than memory: the same plan on DuckDB and on Spark.
 
-An engine counts, and what needs only counts gives what memory gives. ``protect``, ``assess`` and
-``verify`` here take a table as before, or a path, a relation of DuckDB, a lazy frame of polars or
-a frame of Spark.
+An engine counts, and whatever needs only counts has the same result as in memory. ``protect``,
+``assess`` and ``verify`` take a table in memory, a path, a DuckDB relation, a polars LazyFrame or a
+Spark DataFrame.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ __all__ = [
 EngineName = Literal["auto", "memory", "local", "duckdb", "spark"]
 ENGINES = ("auto", "memory", "local", "duckdb", "spark")
 
-#: A table in memory takes about so many times the bytes of its file.
+#: How many times the bytes of its file a table takes in memory, roughly.
 _GROWTH = {".parquet": 8, ".pq": 8, ".csv": 3, ".tsv": 3, ".gz": 15, ".duckdb": 6, ".ddb": 6}
 
 
@@ -64,26 +64,26 @@ def protect(
 ) -> Release:
     """Mask a table by a plan and verify what the plan requires, or raise RequirementNotMet.
 
-    Identifiers are taken out first, the steps are applied in order, every requirement is measured
-    on the result by code that did not take part in the masking, and the rows are shuffled.
+    Identifiers are removed first, and the steps are applied in order. Code that took no part in
+    the masking then measures every requirement on the result, and the rows are shuffled.
 
     Parameters
     ----------
     table : Table, frame, path, duckdb relation, polars LazyFrame or Spark DataFrame
-        The original. What is neither a Table nor a frame is not read into memory: an engine does
-        the work.
+        The original. Anything other than a Table or a frame stays out of memory if it is large: an
+        engine does the work.
     plan : Plan, list of steps, or path of a plan, optional
-        Steps and requirements. Without it, ``k`` alone asks for the shortest plan: boxes of
-        Mondrian with at least k persons and, where a column is sensitive, two of its values.
+        Steps and requirements. Default: the shortest plan for ``k``, which makes Mondrian boxes
+        with at least k persons and, if a column is sensitive, two of its values.
     roles : Roles or dict, optional
-        The roles of the columns, where neither the Table nor the plan has them.
+        The roles of the columns, if neither the Table nor the plan declares them.
     k : int, optional
-        With a plan, what takes the place of the k of its steps, models and requirements.
+        With a plan, the k that replaces the k of its steps, models and requirements.
     engine : {"auto", "memory", "duckdb", "spark"}
-        Where the plan runs. ``"auto"`` takes memory for a Table, Spark for its frames, and DuckDB
-        for everything else that does not fit memory.
+        Where the plan runs. ``"auto"`` chooses memory for a Table, Spark for its DataFrames, and
+        DuckDB for everything else that does not fit into memory.
     progress : callable, optional
-        Called with what is being done and the share that is done.
+        Called with a text and the share that is done.
 
     Returns
     -------
@@ -117,23 +117,23 @@ def protect(
 
 
 def _asked(table: Any, plan: Any, roles: Any, k: int | None) -> tuple[Any, Plan]:
-    """The table, under its roles where it is in memory, and the plan that is asked for."""
+    """The table, with its roles if it is in memory, and the requested plan."""
     plan = None if plan is None else Plan.of(plan)
     if plan is None and k is None:
         raise PlanError(
-            "What is to be done is not said; give a plan, or k alone for the shortest one: "
+            "There is no plan; pass one, or pass k alone for the shortest plan: "
             "sh.protect(table, roles=..., k=5)."
         )
     if not _is_elsewhere(table):
         table = table if isinstance(table, Table) else Table(table)
         if roles is not None and table.roles not in (Roles(), as_roles(roles)):
-            raise RolesError("The table has other roles already; leave 'roles' out.")
+            raise RolesError("The table already has other roles; leave 'roles' out.")
         table = table if roles is None else table.with_roles(as_roles(roles))
         known = table.roles if plan is None else plan.roles_for(table)
     else:
         known = as_roles(roles) if plan is None or plan.roles is None else plan.roles
         if roles is not None and known != as_roles(roles):
-            raise RolesError("The plan has other roles already; leave 'roles' out.")
+            raise RolesError("The plan already has other roles; leave 'roles' out.")
     if plan is None or k is not None:
         assert k is not None
         if plan is not None:
@@ -153,7 +153,7 @@ def protect_source(
     beside: Path | None = None,
     progress: Progress | None = None,
 ) -> LargeRelease:
-    """Protect rows on an engine that was chosen; its workshop lies beside a place."""
+    """Protect rows on a chosen engine; its workshop lies next to ``beside``."""
     from shoal.engines._protect import check_plan, finish, protect_on
 
     check_plan(plan)
@@ -161,8 +161,8 @@ def protect_source(
     place = Path(source).resolve() if isinstance(source, (str, os.PathLike)) else None
     if beside is not None and place is not None and beside.resolve().is_relative_to(place):
         raise ReleaseError(
-            "The release would lie in the folder of its source, and be read with it the next "
-            "time; give a folder elsewhere."
+            "The release would lie inside the folder of its source and be read with it the next "
+            "time; choose a folder elsewhere."
         )
     with contextlib.ExitStack() as stack:
         stack.enter_context(in_one_sentence())
@@ -178,29 +178,29 @@ def protect_source(
 def assess(
     table: Any, *, engine: EngineName = "auto", roles: Roles | None = None, **options: Any
 ) -> Assessment:
-    """Measure how exposed a table is and, against its original, what masking cost.
+    """Measure how exposed a table is and, compared with its original, what masking cost.
 
-    A Table is assessed in memory, by every measure that applies: see :func:`shoal.workflow.assess`
-    for its options. Anything else is counted by an engine, and needs ``roles``.
+    A Table is assessed in memory by every measure that applies; see ``shoal.workflow.assess``
+    for the options. An engine counts anything else, which needs ``roles``.
     """
     if not _is_elsewhere(table):
         return assess_in_memory(table, **options)
     if isinstance(table, (str, os.PathLike)) and is_in_parts(table):
         more = {name for name in options if name not in ("original", "measures")}
         if more:
-            raise InputError(f"A release in parts is assessed without {quoted(more)}.")
+            raise InputError(f"The assessment of a release in parts does not take {quoted(more)}.")
         return assess_release_in_parts(table, engine=engine, **options)
     chosen, _ = chosen_engine(table, engine, EngineSettings())
     if chosen == "memory":
         return assess_in_memory(_in_memory(table, roles=roles), **options)
     if options:
         raise InputError(
-            f"On an engine an assessment takes no {quoted(options)}; use the engine 'memory'."
+            f"On an engine, assess does not take {quoted(options)}; use the engine 'memory'."
         )
     if roles is None or not roles.quasi_identifiers:
         raise RolesError(
-            "No quasi-identifiers are declared, so nothing can be said about risk; name the "
-            "columns that an intruder may know."
+            "No quasi-identifiers are declared, so the risk cannot be measured; name the columns "
+            "that an intruder may know."
         )
     return assess_source(table, lambda columns: roles, chosen, EngineSettings())
 
@@ -213,7 +213,7 @@ def assess_release_in_parts(
     engine: str = "auto",
     settings: EngineSettings | None = None,
 ) -> Assessment:
-    """Assess a release in parts, against its original where that is given."""
+    """Assess a release in parts, and compare it with its original if there is one."""
     from shoal.engines._verify import assess_in_parts
 
     chosen, _ = verifying_engine(folder, engine)
@@ -228,7 +228,7 @@ def assess_source(
     engine: str,
     settings: EngineSettings,
 ) -> Assessment:
-    """Assess rows on an engine that was chosen: all that follows from classes."""
+    """Assess rows on a chosen engine: everything that follows from classes."""
     from shoal.workflow._assess import assess_release
 
     with _workshop(settings, None) as folder, _started(engine, settings, folder, source) as running:
@@ -256,9 +256,9 @@ def verify(
 ) -> Verification:
     """Check a release again from its files.
 
-    See ``shoal.workflow.verify``. A release in parts is counted by an engine: DuckDB unless
-    another one is named. Its original, for claims that compare with it, is given as ``source``: a
-    path, or whatever the engine takes.
+    See ``shoal.workflow.verify``. An engine counts a release in parts; default: DuckDB. For
+    claims that compare with the original, pass it as ``source``: a path, or whatever the engine
+    takes.
     """
     from shoal.engines._verify import verify_in_parts
     from shoal.workflow.release._verify import with_signature
@@ -294,13 +294,13 @@ def is_in_parts(folder: str | os.PathLike[str]) -> bool:
 
 
 def check_engine(engine: str) -> None:
-    """Raise InputError for an engine that there is not."""
+    """Raise InputError for an unknown engine."""
     if engine not in ENGINES:
         raise InputError(f"There is no engine '{engine}'; known are {', '.join(ENGINES)}.")
 
 
 def chosen_engine(source: Any, engine: str, settings: EngineSettings) -> tuple[str, str]:
-    """The engine for a source, and why; its size is looked at, and nothing is read."""
+    """The engine for a source, and why, judged by its size; nothing is read."""
     from shoal.engines._duckdb import is_duckdb_file
     from shoal.engines._files import is_text, parquet_files
 
@@ -310,7 +310,7 @@ def chosen_engine(source: Any, engine: str, settings: EngineSettings) -> tuple[s
     if engine != "auto":
         return engine, "it was asked for"
     if type(source).__module__.startswith("pyspark"):
-        return "spark", "the table is a frame of Spark"
+        return "spark", "the table is a Spark DataFrame"
     if settings.master is not None:
         return "spark", "the plan names a cluster"
     if not isinstance(source, (str, os.PathLike)):
@@ -319,8 +319,8 @@ def chosen_engine(source: Any, engine: str, settings: EngineSettings) -> tuple[s
     if is_duckdb_file(source):
         needed, free = _needed(path), available_memory()
         if os.fspath(source).startswith("duckdb://") and needed <= free:
-            return "memory", f"it needs about {_size(needed)}, which fit the free memory"
-        return "duckdb", "the source is a database of DuckDB"
+            return "memory", f"it needs about {_size(needed)}, which fits into the free memory"
+        return "duckdb", "the source is a DuckDB database"
     if is_in_parts(path):
         return "duckdb", "the release is in parts"
     if path.is_dir():
@@ -329,15 +329,15 @@ def chosen_engine(source: Any, engine: str, settings: EngineSettings) -> tuple[s
         if is_text(path):
             return "duckdb", "the source is a folder of CSV files"
         if not parquet_files(path):
-            return "memory", "the folder has no files of Parquet or CSV"
+            return "memory", "the folder has no Parquet or CSV files"
         return "duckdb", "the source is a folder of Parquet files"
     if not path.is_file():
         return "memory", "the source is a database"
     needed = _needed(path)
     free = available_memory()
     if needed > free and path.suffix.lower() in _GROWTH:
-        return "duckdb", f"it needs about {_size(needed)}, and {_size(free)} of memory are free"
-    return "memory", f"it needs about {_size(needed)}, which fit the free memory"
+        return "duckdb", f"it needs about {_size(needed)}, and {_size(free)} of memory is free"
+    return "memory", f"it needs about {_size(needed)}, which fits into the free memory"
 
 
 def _needed(path: Path) -> int:
@@ -346,7 +346,7 @@ def _needed(path: Path) -> int:
 
 
 def _is_elsewhere(source: Any) -> bool:
-    """Whether rows are not in memory: a path, a relation, a lazy frame, a frame of Spark."""
+    """Whether rows are not in memory: a path, a relation, a LazyFrame, a Spark DataFrame."""
     room = type(source).__module__.partition(".")[0].lstrip("_")
     if isinstance(source, (str, os.PathLike)) or room == "pyspark":
         return True
@@ -361,7 +361,7 @@ def _size(count: int) -> str:
 
 
 def refuse_reading(source: Any, known: ReadOptions | None, engine: str) -> None:
-    """InputError where a plan has its source read in a way that an engine does not know."""
+    """Raise InputError if a plan has read options that an engine does not support."""
     from shoal.engines._files import is_text, other_reading
 
     if known is None or not isinstance(source, (str, os.PathLike)):
@@ -370,8 +370,8 @@ def refuse_reading(source: Any, known: ReadOptions | None, engine: str) -> None:
     odd = other_reading(path, known) if path.exists() and is_text(path) else []
     if odd:
         raise InputError(
-            f"The plan reads text with {quoted(odd)}, which the engine '{engine}' does not do; use "
-            "the engine 'memory', or copy the table to Parquet."
+            f"The plan reads text with {quoted(odd)}, which the engine '{engine}' does not "
+            "support; use the engine 'memory', or convert the table to Parquet."
         )
 
 
@@ -384,7 +384,7 @@ def _in_memory(source: Any, known: ReadOptions | None = None, roles: Roles | Non
 
 @contextlib.contextmanager
 def _workshop(settings: EngineSettings, beside: Path | None) -> Iterator[Path]:
-    """A private folder that is gone when the block ends, and whose leftovers are cleared."""
+    """A private folder that is removed when the block ends; old leftovers are cleared."""
     from shoal.workflow.release._folder import make_parents, workshop
 
     parent = Path(settings.temporary) if settings.temporary else beside
@@ -393,7 +393,7 @@ def _workshop(settings: EngineSettings, beside: Path | None) -> Iterator[Path]:
         make_parents(parent / "x")
     except OSError as cause:
         why = cause.strerror or "the system refuses it"
-        raise ReleaseError(f"A folder cannot be made at '{parent}': {why}.") from None
+        raise ReleaseError(f"The folder '{parent}' cannot be created: {why}.") from None
     with workshop(parent) as folder:
         yield folder
 

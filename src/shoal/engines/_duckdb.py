@@ -227,12 +227,12 @@ class DuckDb(Engine):
         if path.is_dir() or path.suffix.lower() in (".parquet", ".pq"):
             files = parquet_files(path)
             if not files:
-                raise ReadError(f"There is no file of Parquet or CSV in '{path}'.")
+                raise ReadError(f"There is no Parquet or CSV file in '{path}'.")
             return self.read(files, base=path)
         if not path.exists():
             raise ReadError(f"There is no file '{path}'; check its name and the current folder.")
         raise ReadError(
-            f"The engine 'duckdb' reads Parquet, CSV and tables of DuckDB, not '{path.name}'; "
+            f"The engine 'duckdb' reads Parquet, CSV and DuckDB tables, not '{path.name}'; "
             "convert it to Parquet first."
         )
 
@@ -319,7 +319,7 @@ class DuckDb(Engine):
             quoted = self.quote(column)
             if kind.is_nested() or kind == pl.Binary or kind == pl.Object:
                 raise InputError(
-                    f"Column '{column}' holds {kind}; a table has numbers, texts, dates and times."
+                    f"Column '{column}' holds {kind}; use only numbers, texts, dates and times."
                 )
             if kind.is_float():
                 plain = False
@@ -509,8 +509,8 @@ class DatabaseTable:
                 query = 'SELECT * FROM "' + names[0].replace('"', '""') + '"'
             if query is None:
                 raise ReadError(
-                    f"Say what to read from '{self.place}' with a query (--query); its tables are "
-                    f"{quoted(names)}."
+                    f"State what to read from '{self.place}' with a query (--query); its tables "
+                    f"are {quoted(names)}."
                 )
             yield database.relation(query)
         except QueryFailed as failure:
@@ -531,8 +531,8 @@ def _partitions(files: Sequence[Path], base: Path) -> tuple[dict[str, str], str]
 
     if keys and others & {*keys, *pq.read_schema(files[0]).names}:
         raise ReadError(
-            "A folder above the source is called like a column ('column=value'), and DuckDB would "
-            "take its value for that of every row; give the folder another name."
+            "A folder above the source is named like a column ('column=value'), so DuckDB would "
+            "put that value into every row; rename the folder."
         )
     without = ", ".join(map(_quoted, sorted(others)))
     return keys, f" EXCLUDE ({without})" if keys and others else ""
@@ -571,7 +571,7 @@ def _reader_of(given: Any) -> Any:
         )
         return pyarrow.RecordBatchReader.from_batches(schema, batches)
     raise InputError(
-        f"The engine 'duckdb' takes a path, a relation of DuckDB or a LazyFrame of polars; got "
+        "The engine 'duckdb' takes a path, a DuckDB relation or a polars LazyFrame; got "
         f"{type(given).__name__}."
     )
 
@@ -585,17 +585,17 @@ def _in_words() -> Iterator[None]:
         yield
     except duckdb.OutOfMemoryException:
         raise InputError(
-            "DuckDB needs more memory than its limit; raise 'memory_limit', or free space where "
-            "'temporary' is. Nothing was written."
+            "DuckDB needs more memory than its limit; raise 'memory_limit', or free disk space in "
+            "the folder 'temporary'. Nothing was written."
         ) from None
     except (duckdb.IOException, duckdb.InvalidInputException) as error:
         full = "No space left" in str(error)
         raise ReadError(
-            "The disk is full where DuckDB spills; free space there, or give another folder as "
-            "'temporary'. Nothing was written."
+            "The disk where DuckDB spills is full; free space there, or set 'temporary' to another "
+            "folder. Nothing was written."
             if full
             else "DuckDB cannot read the source: a file is missing, damaged or of another format."
         ) from None
     except duckdb.Error as error:
         kind = type(error).__name__
-        raise ReadError(f"DuckDB could not do its part ({kind}). Nothing was written.") from None
+        raise ReadError(f"DuckDB failed ({kind}). Nothing was written.") from None

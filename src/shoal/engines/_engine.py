@@ -180,21 +180,21 @@ def _coded(series: pl.Series) -> Column:
 
 
 _TIMES = "__shoal_times"
-#: So many combinations fit a driver of a few gigabytes.
+#: How many combinations fit into a driver with a few gigabytes.
 MOST_COMBINATIONS = 20_000_000
 
 
 class TooManyCombinations(InputError):
-    """Combinations do not fit the memory of the driver."""
+    """Combinations do not fit into the memory of the driver."""
 
 
 def refuse_too_many(combinations: int, columns: Sequence[str]) -> None:
-    """Raise TooManyCombinations where combinations do not fit the memory of the driver."""
+    """Raise TooManyCombinations if combinations do not fit into the memory of the driver."""
     if combinations > MOST_COMBINATIONS:
         raise TooManyCombinations(
-            f"The columns {quoted(columns)} have {combinations:,} different combinations, and at "
-            f"most {MOST_COMBINATIONS:,} fit the memory of this machine; round or recode some of "
-            "them in a step before. Nothing was written."
+            f"The columns {quoted(columns)} have {combinations:,} different combinations, but at "
+            f"most {MOST_COMBINATIONS:,} fit into the memory of this machine; round or recode some "
+            "of them in an earlier step. Nothing was written."
         )
 
 
@@ -384,28 +384,28 @@ _LEAST_MEMORY = 450_000_000
 
 
 def memory_of(limit: str) -> int:
-    """How many bytes a limit of memory is; InputError where it is none, or too small."""
+    """The bytes of a memory limit; InputError if it is not one, or too small."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt])(i?)b?", limit.strip().lower())
     if found is None:
-        raise InputError(f"'{limit}' is no memory limit; write it as '2GB' or '500MB'.")
+        raise InputError(f"'{limit}' is not a memory limit; write it as '2GB' or '500MB'.")
     unit = 1024 if found[3] else 1000
     count = int(float(found[1]) * unit ** ("kmgt".index(found[2]) + 1))
     if count < _LEAST_MEMORY:
-        raise InputError(f"The memory limit '{limit}' is too small; give 500MB or more.")
+        raise InputError(f"The memory limit '{limit}' is too small; set it to at least 500MB.")
     return count
 
 
 def _used_up() -> InputError:
     return InputError(
-        "The memory of this machine is used up; give a smaller 'memory_limit' under [engine], or "
-        "round or recode columns in a step before, so that fewer combinations are counted. "
+        "The memory of this machine is used up; set a smaller 'memory_limit' under [engine], or "
+        "round or recode columns in an earlier step, so that there are fewer combinations. "
         "Nothing was written."
     )
 
 
 @contextlib.contextmanager
 def in_one_sentence() -> Iterator[None]:
-    """A full disk, or a machine without memory, as an error that says what to do."""
+    """Report a full disk or memory as an error that states what to do."""
     try:
         yield
     except MemoryError:
@@ -416,8 +416,8 @@ def in_one_sentence() -> Iterator[None]:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise
         raise ReleaseError(
-            "The disk is full where the release is made; free space there, or give another folder "
-            "as 'temporary' under [engine]. Nothing was written."
+            "The disk where the release is made is full; free space there, or set 'temporary' "
+            "under [engine] to another folder. Nothing was written."
         ) from None
 
 
@@ -440,22 +440,22 @@ def as_frame(table: Table) -> pl.DataFrame:
 
 
 def check_names(columns: Sequence[str]) -> None:
-    """Raise InputError where a column has a name that rows of an engine need themselves."""
+    """Raise InputError if a column has a name that the engine needs itself."""
     check_columns(list(columns))
     if "*" in columns:
         raise InputError(
-            "A column is called '*', which stands for all columns here; give it another name, or "
-            "use the engine 'memory'."
+            "A column is called '*', which means all columns here; rename it, or use the engine "
+            "'memory'."
         )
     taken = [name for name in columns if name.startswith(HIDDEN)]
     if taken:
         raise InputError(
-            f"A column is called '{taken[0]}'; names that begin with '{HIDDEN}' are reserved here. "
-            "Give it another name."
+            f"A column is called '{taken[0]}', but names that begin with '{HIDDEN}' are reserved; "
+            "rename it."
         )
     folded = [name.casefold() for name in columns]
     if len(set(folded)) < len(folded):
         raise InputError(
-            "Two columns have names that differ only in upper and lower case, which DuckDB and "
-            "Spark take for one. Give them other names, or use the engine 'memory'."
+            "Two column names differ only in upper and lower case; DuckDB and Spark treat them as "
+            "one. Rename them, or use the engine 'memory'."
         )

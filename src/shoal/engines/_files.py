@@ -133,7 +133,7 @@ def check_parquet(files: Sequence[Path]) -> None:
             if kind != first:
                 raise ReadError(
                     f"Column '{column.name}' holds {first} in '{where.name}' and {kind} in "
-                    f"'{file.name}'; a folder is one table, with the same types in each file."
+                    f"'{file.name}'; all files of a folder form one table and need the same types."
                 )
 
 
@@ -178,8 +178,8 @@ def text_files(path: Path, scratch: Path) -> TextFiles:
         records, mark = _first_records(other, 1)
         if (records, mark) != (rows[:1], delimiter):
             raise ReadError(
-                f"The files '{files[0].name}' and '{other.name}' have other first lines; a folder "
-                "of text is one table, with the same columns in each file."
+                f"The first lines of '{files[0].name}' and '{other.name}' differ; all files of a "
+                "folder form one table and need the same columns."
             )
     written = io.StringIO()
     csv.writer(written, delimiter=delimiter).writerows(rows)
@@ -209,21 +209,21 @@ def text_files(path: Path, scratch: Path) -> TextFiles:
 
 def _around_the_table(path: Path) -> ReadError:
     return ReadError(
-        f"'{path.name}' has lines above the names of its columns, or columns without a name, which "
-        "an engine does not leave out; use the engine 'memory', or mend the file."
+        f"'{path.name}' has lines above its column names, or columns without a name, which an "
+        "engine cannot skip; use the engine 'memory', or fix the file."
     )
 
 
 def _spelled_otherwise(names: Sequence[str]) -> ReadError:
     where = f" of {quoted(names)}" if names else ""
     return ReadError(
-        f"Numbers or dates{where} are written as an engine does not read them, such as 1.234,5 or "
-        "31.12.1999; use the engine 'memory', or copy the table to Parquet."
+        f"Numbers or dates{where} have a format that an engine cannot read, such as 1.234,5 or "
+        "31.12.1999; use the engine 'memory', or convert the table to Parquet."
     )
 
 
 def other_reading(path: Path, known: ReadOptions) -> list[str]:
-    """What a plan says about reading that an engine does not do, or finds out otherwise."""
+    """The read options of a plan that an engine does not support, or detects differently."""
     said = known.to_dict()
     odd = [name for name in _BY_MEMORY if name in said]
     if known.encoding not in (None, "utf-8", "ascii"):
@@ -235,7 +235,7 @@ def other_reading(path: Path, known: ReadOptions) -> list[str]:
 
 
 def check_records(path: Path, delimiter: str, width: int) -> int:
-    """How many records a file of text has; ReadError where one is not written as it should be.
+    """The number of records in a text file; ReadError if one is malformed.
 
     After a quote that is not closed, other records would be taken for a cell.
     """
@@ -248,8 +248,8 @@ def check_records(path: Path, delimiter: str, width: int) -> int:
                 records += bool(record)
     except (OSError, UnicodeDecodeError, csv.Error, EOFError):
         raise ReadError(
-            f"Record {records + 2:,} of '{path.name}' is not written as CSV with {width} columns: "
-            "a quote is open, or a field too much or missing. Mend it."
+            f"Record {records + 2:,} of '{path.name}' is not valid CSV with {width} columns: a "
+            "quote is not closed, or there is a field too many or too few. Fix it."
         ) from None
     return records
 

@@ -63,7 +63,7 @@ _FEWEST_LINKED = 500
 _GROUPS, _STUDENT = 10, 2.262
 #: A column with more values than this is known to an intruder from the sample alone.
 _MOST_KNOWN = 1_000_000
-_UNSAID = "it takes all single records at once; an engine has them in a sample only"
+_UNSAID = "it needs all single records at once, but an engine only has a sample of them"
 
 
 def check_limit(limit: Limit) -> None:
@@ -76,8 +76,8 @@ def check_limit(limit: Limit) -> None:
     if limit.options.get("mode") == "univariate":
         raise InputError(
             f"The requirement '{limit.key}' with mode = 'univariate' cannot be measured on an "
-            "engine: it asks which record a value is of. Choose the mode 'multivariate', or use "
-            "the engine 'memory'."
+            "engine: it asks which record a value belongs to. Choose the mode 'multivariate', or "
+            "use the engine 'memory'."
         )
     if limit.options.get("attack", "model") != "model":
         raise InputError(
@@ -207,7 +207,7 @@ class Comparison:
             return self._by_column(info, options)
         if name in BY_CLASSES:
             if not {*self.roles.quasi_identifiers} <= {*self.before.columns}:
-                raise DoesNotApply("The classes of the original are too many to be compared.")
+                raise DoesNotApply("The original has too many classes to compare.")
             return info.take(self.before, self.after, **options)
         if name in OF_COMBINATIONS:
             return self._of_combinations(info, options)
@@ -232,7 +232,7 @@ class Comparison:
         if not quasi <= {*self.before.columns} or not quasi & {*self.written.columns} <= {
             *self.after.columns
         }:
-            raise DoesNotApply("The combinations are too many to be looked at one by one.")
+            raise DoesNotApply("There are too many combinations to look at one by one.")
 
     def _read_in_full(self, found: Measurement, known: Sequence[str] | None) -> Measurement:
         """The measurement, if every column took part; memory reads more by comparing records."""
@@ -240,8 +240,8 @@ class Comparison:
         unread = [] if known is None else [name for name in quasi if name not in known]
         if unread:
             raise DoesNotApply(
-                f"What was released in {quoted(unread)} is not read as values, intervals or sets "
-                "of the original here, so that the risk would be told too low."
+                f"The released values of {quoted(unread)} cannot be read as values, intervals or "
+                "sets of the original here, so the reported risk would be too low."
             )
         return found
 
@@ -516,7 +516,7 @@ class Comparison:
         absent = [name for name in names if name not in self.after.columns]
         if absent:
             raise DoesNotApply(
-                "The classes are too many to be held, so that links are not sought among them."
+                "There are too many classes to keep in memory, so links among them are not sought."
             )
         groups = self.after.group(names)
         counted = pl.DataFrame([_values(self.after, name, groups.first_rows) for name in names])

@@ -1,8 +1,8 @@
-"""Protecting rows that an engine holds: the plan that memory runs, counted and verified the same.
+"""Protecting rows that an engine holds: the same plan as in memory, counted and verified alike.
 
-The masked rows are written in parts into a private workshop first. What the plan requires is then
-counted in these parts, so that what is claimed is claimed of what was written, and a release that
-does not satisfy its plan never appears.
+The masked rows are first written in parts to a private workshop. The requirements of the plan are
+then counted in these parts, so every claim is about what was written, and a release that does not
+satisfy its plan never appears.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ from shoal.workflow.release._profile import ColumnProfile, class_size_profile, c
 
 @dataclass(frozen=True, eq=False)
 class LargeTable:
-    """A masked table that an engine holds: its roles, its columns, and where its parts are."""
+    """A masked table that an engine holds: its roles, its columns, and its files."""
 
     roles: Roles
     kinds: Mapping[str, pl.DataType]
@@ -76,7 +76,7 @@ class LargeTable:
 
     @property
     def frame(self) -> Any:
-        """The rows in the type that came in, not collected."""
+        """The rows in the type of the input, not collected."""
         return self.engine.given_back(self.files)
 
     @property
@@ -110,7 +110,7 @@ class LargeTable:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LargeRelease(Release):
-    """A release whose rows are in parts; ``save`` puts them in place, ``close`` lets them go."""
+    """A release with its rows in parts; ``save`` puts them in place, ``close`` discards them."""
 
     masked: LargeTable  # type: ignore[assignment]
     workshop: Path = field(default=Path(), repr=False)
@@ -264,42 +264,42 @@ def check_plan(plan: Plan) -> Roles:
     roles = plan.roles
     if roles is None or not roles.quasi_identifiers:
         raise RolesError(
-            "On an engine the plan says which columns identify people; name them under [roles] "
-            "(shoal roles suggests some)."
+            "On an engine, the plan must state which columns identify people; name them under "
+            "[roles] ('shoal roles' suggests some)."
         )
     if plan.keep_order:
         raise InputError(
-            "Rows in their first order are for tables in memory; leave 'keep_order' out of the "
-            "plan, or use the engine 'memory'."
+            "Only tables in memory can keep their row order; leave 'keep_order' out of the plan, "
+            "or use the engine 'memory'."
         )
     refuse_nameless(plan, roles)
     check_steps(plan.steps)
     if _private_models(plan) and (roles.unit_columns or roles.household):
         raise InputError(
-            f"{DifferentialPrivacy.title} is proved for records that are drawn one by one; make "
-            "one record of each person first, and leave 'unit' and 'household' out of the roles."
+            f"{DifferentialPrivacy.title} is proved for records that are drawn one by one; reduce "
+            "each person to one record first, and leave 'unit' and 'household' out of the roles."
         )
     counted = any(isinstance(requirement, PopulationModel) for requirement in plan.require)
     if counted and any(getattr(step, "relaxed", False) for step in plan.steps):
         raise InputError(
-            "Relaxed boxes of single chunks do not tell whom of a population they hold; leave "
-            "'relaxed' out, or use the engine 'memory'."
+            "With relaxed boxes in chunks, it is unknown which part of a population they hold; "
+            "leave 'relaxed' out, or use the engine 'memory'."
         )
     for requirement in plan.require:
         if isinstance(requirement, Limit):
             check_limit(requirement)
         elif not requirement.by_counts and not requirement.bounds_links:
             raise InputError(
-                f"The requirement '{requirement.model}' needs single records, and an engine counts "
+                f"The requirement '{requirement.model}' needs single records, but an engine counts "
                 "combinations; leave it out, or use the engine 'memory'."
             )
     return roles
 
 
 def _check_people(rows: Rows, roles: Roles, total: int) -> float:
-    """Refuse columns that name people undeclared, and persons with several rows unsaid.
+    """Refuse undeclared identifiers, and persons with several rows if no unit is declared.
 
-    What comes back is how many bytes a row takes.
+    Returns the bytes of a row.
     """
     look = SecretStream.from_state(None).derive("look")
     some = rows.engine.sample(rows, SAMPLED, look, total)
@@ -318,7 +318,7 @@ def _check_people(rows: Rows, roles: Roles, total: int) -> float:
 def _refuse_nothing(course: Course) -> None:
     if course.total == 0 or not course.rows.schema:
         raise RequirementNotMet(
-            f"The plan takes out every {'record' if course.total == 0 else 'column'}, so there is "
+            f"The plan removes every {'record' if course.total == 0 else 'column'}, so there is "
             "nothing to release; relax the steps that suppress. Nothing was written."
         )
     for record in course.records:

@@ -207,8 +207,8 @@ class Spark(Engine):
                 return self._numbered(session.table(text))
         if not (hasattr(given, "sparkSession") and hasattr(given, "mapInArrow")):
             raise InputError(
-                "The engine 'spark' takes a path of Parquet, the name of a table or a DataFrame of "
-                f"Spark; got {type(given).__name__}."
+                "The engine 'spark' takes a path to Parquet, the name of a table or a Spark "
+                f"DataFrame; got {type(given).__name__}."
             )
         if self._session is not None and self._started:
             self._session.stop()
@@ -223,19 +223,18 @@ class Spark(Engine):
         if Path(path).suffix.lower() not in ("", ".parquet", ".pq") and not os.path.isdir(path):
             raise ReadError(
                 "The engine 'spark' reads Parquet, tables, and CSV that this machine can open, not "
-                f"'{Path(path).name}'; convert it to Parquet, or give it as a DataFrame that "
-                "spark.read has made of it."
+                f"'{Path(path).name}'; convert it to Parquet, or pass a DataFrame from spark.read."
             )
         if not os.path.exists(path):
             return self._read([path], merged=True)
         files = parquet_files(Path(path))
         if not files:
-            raise ReadError(f"There is no file of Parquet or CSV in '{path}'.")
+            raise ReadError(f"There is no Parquet or CSV file in '{path}'.")
         check_parquet(files)
         if any(_ESCAPED.search(str(file.relative_to(path).parent)) for file in files):
             raise ReadError(
-                "A folder of the source is named with escaped letters ('%E4'), which Spark takes "
-                "for others; write the letters themselves, or use the engine 'duckdb'."
+                "A folder name of the source has escaped letters ('%E4'), which Spark decodes "
+                "differently; write the letters themselves, or use the engine 'duckdb'."
             )
         return self._read([_address(Path(path))], merged=True, only="*.parquet")
 
@@ -491,8 +490,8 @@ class Spark(Engine):
         """Give a part its number without gaps; a part that is not there was written elsewhere."""
         if not (folder / part_name(old)).exists():
             raise InputError(
-                "The executors wrote the parts where this process does not find them; give as "
-                "'temporary' a folder that all machines share under one path. Nothing was written."
+                "The executors wrote the parts where this process cannot find them; set "
+                "'temporary' to a folder that all machines share. Nothing was written."
             )
         (folder / part_name(old)).replace(folder / part_name(new))
 
@@ -575,8 +574,8 @@ def _refuse_types(frame: Any) -> None:
     for column in frame.schema.fields:
         if not isinstance(column.dataType, fine):
             raise InputError(
-                f"Column '{column.name}' holds {column.dataType.simpleString()}; a table has "
-                "numbers, texts, dates and times."
+                f"Column '{column.name}' holds {column.dataType.simpleString()}; use only numbers, "
+                "texts, dates and times."
             )
 
 
@@ -605,8 +604,8 @@ def _warn_unless_encrypted(session: Any) -> None:
     with contextlib.suppress(Exception):  # a client need not know how its server is set up
         if session.conf.get("spark.io.encryption.enabled", "false") != "true":
             warnings.warn(
-                "This session of Spark spills and shuffles rows unencrypted; start it with "
-                "spark.io.encryption.enabled = true, or see that its local disks are encrypted.",
+                "This Spark session spills and shuffles rows unencrypted; start it with "
+                "spark.io.encryption.enabled = true, or make sure its local disks are encrypted.",
                 DisclosureWarning,
                 stacklevel=5,
             )

@@ -252,13 +252,13 @@ def _worded(error: Exception) -> ShoalError:
         if sign in text:
             return ReadError(f"{sentence} Nothing was written.")
     condition = getattr(error, "getCondition", lambda: None)() or type(error).__name__
-    return ReadError(f"Spark could not do its part ({condition}). Nothing was written.")
+    return ReadError(f"Spark failed ({condition}). Nothing was written.")
 
 
 def _rebuilt(kind: str, sentence: str | None) -> ShoalError:
     """An error of a task as it would have been here."""
     if sentence is None:
-        return InputError(f"A task of Spark failed ({kind}). Nothing was written.")
+        return InputError(f"A Spark task failed ({kind}). Nothing was written.")
     known = getattr(errors, kind, InputError)
     if not (isinstance(known, type) and issubclass(known, ShoalError)):
         known = InputError
@@ -269,16 +269,16 @@ def _rebuilt(kind: str, sentence: str | None) -> ShoalError:
 
 _KNOWN = {
     "JAVA_GATEWAY_EXITED": "Spark needs Java 17 or newer and did not start; install it.",
-    "PATH_NOT_FOUND": "Spark does not find the source under its path.",
-    "TABLE_OR_VIEW_NOT_FOUND": "Spark knows no table of that name; give its full name or a path.",
-    "UNABLE_TO_INFER_SCHEMA": "There is no file of Parquet under the path of the source.",
-    "No space left on device": "The disk is full where Spark spills; free space there.",
+    "PATH_NOT_FOUND": "Spark cannot find the source at its path.",
+    "TABLE_OR_VIEW_NOT_FOUND": "Spark has no table of that name; pass its full name or a path.",
+    "UNABLE_TO_INFER_SCHEMA": "There is no Parquet file at the path of the source.",
+    "No space left on device": "The disk where Spark spills is full; free space there.",
     "OutOfMemoryError": "Spark needs more memory than its driver or an executor has; raise "
-    "'memory_limit', or give the executors more.",
-    "maxResultSize": "The combinations do not fit what Spark's driver takes; raise "
+    "'memory_limit', or assign more to the executors.",
+    "maxResultSize": "The combinations exceed what Spark's driver accepts; raise "
     "'spark.driver.maxResultSize'.",
     "FAILED_READ_FILE": "Spark cannot read a file of the source: it is damaged or was removed.",
     "CANNOT_MERGE_SCHEMAS": "The files of the source do not have the same types.",
-    "UNSUPPORTED_TIME_TYPE": "Spark has no type for times of day; make such columns texts.",
-    "All masters are unresponsive": "No master of Spark answers under 'master'.",
+    "UNSUPPORTED_TIME_TYPE": "Spark has no type for times of day; convert such columns to text.",
+    "All masters are unresponsive": "No Spark master answers at the address 'master'.",
 }

@@ -90,7 +90,7 @@ def assess_in_parts(
         return replace(assess_release(tally, None), columns=len(written.columns))
     if audit is None:
         raise InputError(
-            "Only the private half says which row of the original became which; give the whole "
+            "Only the private half records which row of the original became which; pass the whole "
             "release."
         )
     return _comparison(place, facts, audit, written, tally, source).assessment(wanted)
@@ -107,7 +107,7 @@ def _comparison(
     """The release beside its original; ReleaseError where the source is another one."""
     recorded, found = audit.facts["source"], described_source(source)
     if recorded and found and recorded != found:
-        raise ReleaseError("the source has other files than the release was made from")
+        raise ReleaseError("the files of the source are not those that the release was made from")
     engine = written.engine
     rows, roles = engine.source(source), Roles.from_dict(audit.facts["roles"])
     if any(name not in rows.columns for _, name in roles.items()):
@@ -164,7 +164,7 @@ def _check_plain(place: Place) -> None:
     for folder, _, names in walked:
         for path in (Path(folder), *(Path(folder, name) for name in names)):
             if not is_plain(path, stat.S_ISREG) and not is_plain(path, stat.S_ISDIR):
-                raise ReleaseError(f"'{clean(path.name)}' is a link or something else than a file")
+                raise ReleaseError(f"'{clean(path.name)}' is a link or otherwise not a file")
 
 
 def _facts(place: Place) -> dict[str, Any]:
@@ -255,7 +255,7 @@ def _rows(place: Place, facts: Mapping[str, Any], engine: Engine) -> Rows:
     found = Table(pl.DataFrame(schema=dict(rows.schema))).schema
     recorded = {column["name"]: column["type"] for column in facts["data"]["columns"]}
     if found != recorded:
-        raise ReleaseError("the parts have other columns, or types, than the release records")
+        raise ReleaseError("the columns or types of the parts differ from those in the release")
     return rows
 
 
@@ -310,7 +310,7 @@ def _same_counts(written: Rows, roles: Roles, tally: Table, facts: Mapping[str, 
     names = ", ".join(map(written.engine.quote, roles.quasi_identifiers))
     group = f" GROUP BY {names}" if names else ""
     found = written.engine.query(
-        f"SELECT min(n) AS k, count(*) AS classes, sum(n) AS records "
+        "SELECT min(n) AS k, count(*) AS classes, sum(n) AS records "
         f"FROM (SELECT count(*) AS n FROM {written.name}{group})"
     )
     rows = int(tally.group(tally.roles.quasi_identifiers).rows.min())

@@ -1,6 +1,6 @@
 """Certainty: how sure an intruder can be that a person is in a sample at all.
 
-It needs how many people there were to each released record before the sample was drawn.
+It depends on how many people each released record could have stood for before sampling.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 _HIGH = (0.5, 0.8)
 _QUANTILES = (0.0, 0.25, 0.5, 0.75, 0.95, 1.0)
-#: A target with more values is no label, and is told of as a whole.
+#: A target with more values is not a label, and is reported as a whole.
 _LABELS = 20
 
 
@@ -48,20 +48,21 @@ _LABELS = 20
 def certainty(original: Table, masked: Table, *, missing: Missing = "own") -> Measurement:
     """The largest share of a class that a sample released.
 
-    Of F people with the same quasi-identifiers f are in the release, so somebody who knows a
-    person's quasi-identifiers is certain to f/F that the person is in it. The value is the largest
-    one; the details have the distribution, and the journalist risk 1/F beside it. Where a person
-    has several records, the details are about persons, each with the largest of their records.
+    If F people have the same quasi-identifiers and f of them are in the release, then an intruder
+    who knows a person's quasi-identifiers can be certain to f/F that the person is in it. The value
+    is the largest such share. The details hold the distribution and the journalist risk 1/F. If a
+    person has several records, the details are about persons, each with their highest share.
 
-    Where the roles name a target, the details and the warnings also say what an intruder reaches
+    If the roles name a target, the details and warnings also report the certainty for an intruder
     who knows the person's target value too: a balanced sample releases rare values more often.
 
     Parameters
     ----------
     original : Table
-        The table before sampling. Where it is not masked as ``masked`` is, F are the people of
-        the classes that the sample was drawn from, if Shoal drew it after they were formed;
-        otherwise those who have, or lie in, what was released.
+        The table before sampling. If it is not masked in the same way as ``masked``, F counts the
+        people in the classes that the sample was drawn from, provided that Shoal formed them before
+        it drew the sample. Otherwise F counts the people whose values equal, or lie in, what was
+        released.
     masked : Table
         The sample.
     missing : {"own", "wildcard"}
@@ -82,7 +83,7 @@ def certainty(original: Table, masked: Table, *, missing: Missing = "own") -> Me
     (0.5, [0.4, 0.4, 0.5, 0.5, 0.5, 0.5])
     """
     if len(masked) == 0 or len(original) == 0:
-        raise InputError("A table without records has nobody to be certain of.")
+        raise InputError("Certainty needs records, and one of the two tables has none.")
     names = masked.roles.quasi_identifiers
     before = before_sampling(original, masked, names, missing)
     people, sizes = before.people, before.records
@@ -105,9 +106,9 @@ def certainty(original: Table, masked: Table, *, missing: Missing = "own") -> Me
     warnings = _about_k(before.smallest, sizes, learned=before.learned)
     if before.unplaced:
         warnings.append(
-            f"{before.unplaced} of {original.person_count} people have values of which nobody in "
-            "the release tells what became, so they are in no class; the certainty is thus rather "
-            "too high than too low."
+            f"{before.unplaced} of {original.person_count} people have values that nobody in the "
+            "release had, so it is not known what these values would have become. These people are "
+            "in no class, and the certainty tends to be too high."
         )
     known = _with_target(original, masked, missing)
     if known is not None:
@@ -123,26 +124,27 @@ def certainty(original: Table, masked: Table, *, missing: Missing = "own") -> Me
 
 
 def _about_k(k: int, sizes: Integers, *, learned: bool) -> list[str]:
-    """A sample of a k-anonymous table is rarely k-anonymous; the reader must know."""
+    """A sample of a k-anonymous table is rarely k-anonymous; warn the reader."""
     smaller, smallest = int((sizes < k).sum()), int(sizes.min())
     if k < 2 or not smaller:
         return []
     if learned:  # classes may have been formed before or after sampling
         return [
-            f"With everybody counted, the smallest class has {k} people, in the release "
-            f"{smallest}: that the whole table is k-anonymous would not make the release so. "
-            f"Somebody who knows that a person is in it finds the record with up to 1/{smallest}."
+            f"With everyone counted, the smallest class has {k} people, in the release {smallest}. "
+            "A k-anonymous table does not make its sample k-anonymous. An intruder who knows that "
+            "a person is in the release finds their record with a chance of up to "
+            f"1/{smallest}."
         ]
     return [
         f"The table before sampling is {k}-anonymous; the release is not: {smaller} of "
-        f"{len(sizes)} records are in classes of fewer than {k}, the smallest of {smallest}. "
-        "Somebody who knows that a person is in the release finds the record there with a chance "
-        f"of up to 1/{smallest}."
+        f"{len(sizes)} records are in classes of fewer than {k}. The smallest class has "
+        f"{smallest}. An intruder who knows that a person is in the release finds their record "
+        f"with a chance of up to 1/{smallest}."
     ]
 
 
 def _with_target(original: Table, masked: Table, missing: Missing) -> dict[str, Any] | None:
-    """What somebody knows who has the target value of a person too; None without a target."""
+    """The certainty for an intruder who also knows the target value; None without a target."""
     target = masked.roles.target
     if target is None or target not in original.columns:
         return None
@@ -168,7 +170,7 @@ def _with_target(original: Table, masked: Table, missing: Missing) -> dict[str, 
 
 
 def _of_value(before: BeforeSampling, released: Flags, all_: Flags, shares: Floats) -> Any:
-    """One value of the target, which is not named: it is a cell of the table."""
+    """One value of the target. It is not named, since it is a cell of the table."""
     people = int(before.whole.of_persons(all_).sum())
     inside = int(before.sample.of_persons(released).sum())
     certain = int(before.sample.of_persons(released & (shares == 1)).sum())
@@ -184,16 +186,16 @@ def _about_target(known: dict[str, Any], highest: float) -> list[str]:
     if known["highest"] <= highest:
         return []
     sentence = (
-        f"The certainty is at most {highest:.4g} without the target; for an intruder who knows a "
-        f"person's target value it is up to {known['highest']:.4g}."
+        f"Without the target, the certainty is at most {highest:.4g}. For an intruder who knows a "
+        f"person's target value, it is up to {known['highest']:.4g}."
     )
     if known.get("values"):
         rates = [one["inclusion"] for one in known["values"]]
         sure = max(one["certain_people"] for one in known["values"])
         sentence += (
-            f" By the target's values the chance to be in the release lies between {min(rates):.3g}"
-            f" and {max(rates):.3g}, and up to {sure:.3g} of the people with one value are in it "
-            "with certainty 1."
+            " Depending on the target's value, the chance of being in the release lies between "
+            f"{min(rates):.3g} and {max(rates):.3g}. For one value, a share of {sure:.3g} of the "
+            "people are in it with certainty 1."
         )
     return [sentence]
 
@@ -202,12 +204,12 @@ def _about_target(known: dict[str, Any], highest: float) -> list[str]:
 class BeforeSampling:
     """The people that each record of a sample may be about.
 
-    ``records`` are the f records of the class of each released record, or persons where they have
-    several, ``people`` the F people that it stands for, at least the ``smallest`` of all classes,
-    and ``certainties`` how certain it is of each person counted to be in the sample.
-    ``unplaced`` people were not counted, since nothing tells what would have become of their
-    values. ``sample`` and ``whole`` have what else is known of records and people, by the names
-    that were asked for.
+    For each released record, ``records`` counts the f records in its class (or persons, if they
+    have several records), and ``people`` the F people that it stands for. The smallest F of all
+    classes is ``smallest``. ``certainties`` is how certain it is, for each person counted, that
+    they are in the sample. ``unplaced`` people were not counted, since it is not known what their
+    values would have become. ``sample`` and ``whole`` hold the requested columns of records and
+    people.
     """
 
     sample: Table
@@ -217,23 +219,23 @@ class BeforeSampling:
     certainties: Floats
     smallest: int
     unplaced: int = 0
-    #: Whether classes were found again in the original, and not taken as they were.
+    #: Whether the classes were reconstructed in the original, not taken as recorded.
     learned: bool = False
 
     @cached_property
     def whole(self) -> Table:
-        """Whom the records were drawn from."""
+        """The people that the records were drawn from."""
         return self.of_whole()
 
 
-#: What was counted for two tables, by these, the columns and the reading of missing values.
+#: Counts by the two tables, the columns and the reading of missing values.
 _COUNTED: ContextVar[dict[tuple[Any, ...], BeforeSampling] | None]
 _COUNTED = ContextVar("counted before sampling", default=None)
 
 
 @contextmanager
 def counted_once() -> Iterator[None]:
-    """Within it, people before sampling are counted once for measures of the same tables."""
+    """Inside this context, measures of the same tables share one count of the people."""
     token = _COUNTED.set({})
     try:
         yield
@@ -257,13 +259,13 @@ def before_sampling(
 def _counted(
     original: Table, masked: Table, columns: Sequence[str], missing: Missing
 ) -> BeforeSampling:
-    """The same, each time anew.
+    """The same without a cache.
 
-    Where the columns were not changed, or the tables were read apart, people are compared with
-    records as they are. Otherwise they are counted in the classes that the sample was drawn from,
-    where these are on record. Where they are not, what became of each value is learned from the
-    records that are in both; and where equal values became different ones, people are counted
-    who lie in what was released.
+    If the columns were not changed, or the tables were read separately, people are compared with
+    records as they are. Otherwise they are counted in the recorded classes that the sample was
+    drawn from. If there is no such record, what each value became is learned from the records in
+    both tables. If equal values became different ones, the people who lie in what was released
+    are counted.
     """
     sample, whole = (_by(table, columns) for table in (masked, original))
     if not masked.pairs_with(original):
@@ -273,7 +275,8 @@ def _counted(
     own = original.rows_of_keys(masked.row_key)
     if (own < 0).any():
         raise InputError(
-            f"{int((own < 0).sum())} of {len(masked)} masked records are not in the original."
+            f"{int((own < 0).sum())} of {len(masked)} masked records are not in the original. Pass "
+            "the table that the sample was drawn from."
         )
     changed = (name for name in columns if masked.changed_count(name, original))
     if (first := next(changed, None)) is None:
@@ -294,7 +297,7 @@ def _counted(
 def journalist_risk_before_sampling(
     original: Table, masked: Table, *, missing: Missing = "own"
 ) -> Measurement:
-    """Journalist risk of a sample, 1/F, where F are people of the table before sampling."""
+    """Journalist risk of a sample, 1/F, where F counts people in the table before sampling."""
     names = masked.roles.quasi_identifiers
     risks = 1.0 / before_sampling(original, masked, names, missing).people
     return Measurement(
@@ -310,8 +313,8 @@ def _by(table: Table, columns: Sequence[str]) -> Table:
     lacking = [name for name in columns if name not in table.columns]
     if lacking:
         raise InputError(
-            f"The original has no column {quoted(lacking)}, so classes before sampling cannot be "
-            "counted."
+            f"The original has no column {quoted(lacking)}, so the classes before sampling cannot "
+            "be counted."
         )
     return table.with_roles(Roles(quasi_identifiers=columns), released=True)
 
@@ -319,10 +322,10 @@ def _by(table: Table, columns: Sequence[str]) -> Table:
 def _compared(
     sample: Table, whole: Table, missing: Missing, *, unplaced: int = 0, learned: bool = False
 ) -> BeforeSampling:
-    """People who have what a record has."""
+    """Count the people whose values equal those of a record."""
     people = population_sizes(sample, population=whole, missing=missing)
     shares = whole.class_sizes_in(sample, missing) / whole.class_sizes(missing)
-    shares = np.minimum(shares, 1.0)  # of persons with several records both are at least so many
+    shares = np.minimum(shares, 1.0)  # with several records per person, both are lower bounds
     smallest = int(whole.class_sizes(missing).min())
     records, certainties = sample.class_sizes(missing), whole.of_persons(shares)
     return BeforeSampling(
@@ -333,7 +336,7 @@ def _compared(
 def _recorded(
     original: Table, masked: Table, columns: Sequence[str], changed: Sequence[str]
 ) -> tuple[Table, Table] | None:
-    """Records and people in the classes that a sample was drawn from, if they are on record."""
+    """Records and people in the classes that a sample was drawn from, if they were recorded."""
     record = masked.sampling
     if record is None or any(name not in record.codes for name in changed):
         return None
@@ -354,7 +357,7 @@ def _recorded(
 def _learned(
     sample: Table, original: Table, became: dict[str, Labels], missing: Missing
 ) -> BeforeSampling:
-    """People with the values that the release has for them."""
+    """Count people by what their values became in the release."""
     if missing == "own" and not original.has_persons:
         found = _learned_by_class(sample, original, became)
         if found is not None:
@@ -378,7 +381,7 @@ def _learned(
 def _learned_by_class(
     sample: Table, original: Table, became: dict[str, Labels]
 ) -> BeforeSampling | None:
-    """The same, from people with equal values taken as one; None where some have no place."""
+    """The same, with people of equal values taken as one; None if some have no place."""
     people, records = original.group(list(became)), sample.group(list(became))
     parts = []
     for name, known in became.items():
@@ -416,13 +419,13 @@ def _learned_by_class(
 def _covered(
     sample: Table, whole: Table, own: Integers, changed: Sequence[str], missing: Missing
 ) -> BeforeSampling:
-    """People who lie in what was released as a record."""
+    """Count the people who lie in what was released as a record."""
     found = covered_people(whole, sample, own, missing)
     if found is None:
         raise InputError(
-            f"Equal values of {quoted(changed)} became different ones, and not such that they lie "
-            "in what was released, so nothing tells what the records that were left out would have "
-            "become; give the table as it was just before sampling as the original."
+            f"Equal values of {quoted(changed)} became different ones, and some do not lie in what "
+            "was released. What the records left out would have become is therefore not known. "
+            "Pass the table as it was just before sampling as the original."
         )
     records = sample.class_sizes(missing)
     people, shares, unplaced = found
@@ -433,7 +436,7 @@ def _covered(
 
 
 def _became(pair: Pair, name: str) -> Labels | None:
-    """For each code what its value became, -1 if unknown; None where equal values parted."""
+    """What each code's value became, -1 if unknown; None if equal values became different."""
     values, outcomes = pair.original.codes(name), pair.outcomes(name)
     if not np.diff(outcomes.values).all():
         return None
@@ -461,9 +464,10 @@ def covered_people(
 ) -> tuple[Floats, Floats, int] | None:
     """For each masked record, how many people its quasi-identifiers cover; None if not its own.
 
-    Beside it, for each person, how certain it is that the person is in the sample: f of the F
-    people of a class are in it, and where classes overlap, what falls on a person adds up. Last,
-    how many people are in no class only because a released name does not say whom it stands for.
+    The second array holds, for each person, how certain it is that they are in the sample: f of
+    the F people in a class are in it, and where classes overlap, a person's shares add up. The
+    last number counts people who are in no class only because it is unknown whom a released name
+    stands for.
     """
     from shoal.kernels.boxes.predicates import covered_rows, indexed, shared_out
 
@@ -475,14 +479,14 @@ def covered_people(
     if len(columns) < len(read):
         return None
     labels, runs = one_numbering(columns)
-    # people with equal values, and records with equal cells, once
+    # people with equal values, and records with equal cells, count once
     places = np.array([len(column.places) for column in columns])
     values = np.stack([column.values[original.classes.first_rows] for column in columns])
     rows = indexed(values, places)
     boxes = np.ascontiguousarray(labels[:, masked.classes.first_rows].T), runs
     # a record that agrees with others by a wildcard may agree with more than it covers
     records = masked.class_sizes(missing).astype(np.float64)
-    # a person with several records is a share of one in each: at least so many are covered
+    # a person with several records is a share of one in each: a lower bound of those covered
     shares = 1.0 / np.bincount(original.persons)[original.persons]
     weights = weights_by_class(original.classes, shares)
     people = np.floor(covered_rows(rows, *boxes, weights) + 1e-9)
@@ -498,10 +502,10 @@ def covered_people(
 def _own_covered(
     column: ReleasedColumn, masked: Table, own: Integers, missing: Missing
 ) -> ReleasedColumn | None:
-    """The column with missing values, if each record lies in what was released of it."""
+    """The column with missing values, if each record lies in what was released for it."""
     readings = [column]
     if column.ordered and column.reading == "values" and masked.kind(column.name) == "text":
-        # numbers that became texts of other numbers stand for what lies between their records'
+        # numbers released as texts of other numbers stand for the span of their records
         readings.append(column.spanned(column.values[own]))
     for reading in readings:
         whole = reading.with_missing(wildcard=missing == "wildcard")

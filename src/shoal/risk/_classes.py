@@ -1,4 +1,4 @@
-"""Re-identification risk as it follows from the classes of equal quasi-identifiers."""
+"""Re-identification risk from the classes of equal quasi-identifiers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def sum_of_classes(table: Table, values: Floats) -> float:
 def one_value_for_all(
     groups: npt.NDArray[Any], values: npt.NDArray[Any], persons: Integers
 ) -> Flags:
-    """For each group of records whether one value is had by every person who has a record in it."""
+    """For each group of records, whether all persons with a record in it share one value."""
     width = int(values.max(initial=0)) + 1
     keys = groups.astype(np.int64) * width + values
     pairs, of_record = np.unique(keys, return_inverse=True)
@@ -55,10 +55,10 @@ def one_value_for_all(
 
 @measure("highest prosecutor risk", direction="lower", limits=(0, 1), by_counts=True)
 def prosecutor_risk(table: Table, *, missing: Missing = "own") -> Measurement:
-    """The risk of the most exposed record when the intruder knows that a person is in the table.
+    """The risk of the most exposed record if the intruder knows that the person is in the table.
 
-    A record in a class of size f is found with probability 1/f; the value is the largest one.
-    Where a person has several records, f counts persons.
+    A record in a class of size f is found with probability 1/f. The value is the largest of these.
+    If a person has several records, f counts persons.
 
     Parameters
     ----------
@@ -91,11 +91,12 @@ def marketer_risk(
     population: Population = None,
     sampling_fraction: Fraction = None,
 ) -> Measurement:
-    """The expected share of records that an intruder who links all of them gets right.
+    """The expected share of right links if an intruder links all records.
 
-    Without knowledge of the population this is the mean of 1/f, which is the number of classes
-    divided by the number of records; with it, the mean of 1/F over the population's classes.
-    Where a person has several records, it is the mean over persons of their largest risk.
+    Without knowledge of the population, this is the mean of 1/f: the number of classes divided by
+    the number of records. With it, this is the mean of 1/F, where F is the size of the record's
+    class in the population. If a person has several records, it is the mean of each person's
+    largest risk.
 
     Parameters
     ----------
@@ -106,7 +107,7 @@ def marketer_risk(
     population : Table, optional
         The population that the table is drawn from, with the same quasi-identifiers.
     sampling_fraction : float, optional
-        The share of the population that the table holds, where the population is not at hand.
+        The share of the population that the table holds, if there is no population table.
 
     References
     ----------
@@ -137,11 +138,11 @@ def journalist_risk(
     population: Population = None,
     sampling_fraction: Fraction = None,
 ) -> Measurement:
-    """The risk of the most exposed record when membership in the table is not known.
+    """The risk of the most exposed record if the intruder does not know who is in the table.
 
-    The intruder links into the population, where the class of the record has F people: the risk
-    is 1/F. F comes from a population table, or is estimated: as f / ``sampling_fraction``, or as
-    the sum of the sampling weights of the class.
+    The intruder links to the population, where the record's class has F people, so the risk is 1/F.
+    F is counted in a population table, or estimated as f / ``sampling_fraction`` or as the sum of
+    the class's sampling weights.
 
     Parameters
     ----------
@@ -152,7 +153,7 @@ def journalist_risk(
     population : Table, optional
         The population that the table is drawn from, with the same quasi-identifiers.
     sampling_fraction : float, optional
-        The share of the population that the table holds, where the population is not at hand.
+        The share of the population that the table holds, if there is no population table.
 
     References
     ----------
@@ -187,14 +188,14 @@ def records_at_risk(
 ) -> Measurement:
     """The share of records whose prosecutor risk is above a threshold.
 
-    Where a person has several records, it is the share of persons with such a record.
+    If a person has several records, the value is the share of persons with such a record.
 
     Parameters
     ----------
     table : Table
         The table with its quasi-identifiers.
     threshold : float
-        The risk that is still accepted; 0.2 corresponds to classes of at least 5.
+        The highest accepted risk; 0.2 corresponds to classes of at least 5.
     missing : {"own", "wildcard"}
         How a missing quasi-identifier counts.
 
@@ -224,8 +225,8 @@ def records_at_risk(
 def uniqueness(table: Table, *, missing: Missing = "own") -> Measurement:
     """The share of records that share their quasi-identifiers with nobody in the table.
 
-    Where a person has several records, it is the share of persons with such a record; records of
-    the same person do not hide each other.
+    If a person has several records, the value is the share of persons with such a record. Records
+    of the same person do not hide each other.
 
     Parameters
     ----------
@@ -265,7 +266,7 @@ def population_sizes(
 ) -> Floats:
     """The size F of each record's class in the population, counted or estimated."""
     if population is not None and sampling_fraction is not None:
-        raise InputError("Give a population table or a sampling fraction, not both.")
+        raise InputError("Pass a 'population' table or a 'sampling_fraction', not both.")
     sizes = class_sizes(table, missing).astype(np.float64)
     if population is not None:
         return _counted_in(table, population, missing)
@@ -275,8 +276,8 @@ def population_sizes(
         # a class of the population is at least as large as its part in the sample
         return np.maximum(table.class_weights(missing), sizes)
     raise InputError(
-        "Journalist risk needs the population: give a population table, a sampling fraction, or "
-        "a weight column in the roles."
+        "Journalist risk depends on the size of the population. Pass a 'population' table or a "
+        "'sampling_fraction', or declare a weight column in the roles."
     )
 
 
@@ -286,15 +287,16 @@ def _counted_in(table: Table, population: Table, missing: Missing) -> Floats:
     if absent:
         raise InputError(
             f"{absent} of {len(table)} records have quasi-identifiers that do not occur in the "
-            "population; the population must contain the table, masked in the same way."
+            "population. The population must contain the table and be masked in the same way."
         )
     own = table.class_sizes(missing)
     if population.has_persons and not table.agreement(missing).by_equality:
-        return np.maximum(sizes, own).astype(np.float64)  # both are at least so many persons
+        return np.maximum(sizes, own).astype(np.float64)  # both are lower bounds
     fewer = int((sizes < own).sum())
     if fewer:
         raise InputError(
             f"{fewer} of {len(table)} records are in classes that are smaller in the population "
-            "than in the table; the population must contain the table, masked in the same way."
+            "than in the table. The population must contain the table and be masked in the "
+            "same way."
         )
     return sizes.astype(np.float64)

@@ -1,4 +1,4 @@
-"""The options that measures of risk share, each declared with what it accepts."""
+"""The options that risk measures share, each declared with what it accepts."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def _is_table(value: Any) -> bool:
 
 _KNOWN = Fits(f"a list of column names, or {OneOf(KNOWN_WORDS).describe()}", _is_known)
 _LEARNER = Fits(
-    "'random-forest' or a classifier or regressor of scikit-learn, made with its parameters",
+    "'random-forest' or an instance of a scikit-learn classifier or regressor",
     _is_learner,
 )
-_OTHERS = Fits("a shoal.Table of persons who were not in the original", _is_table, in_plan=False)
+_OTHERS = Fits("a shoal.Table of people who were not in the original", _is_table, in_plan=False)
 _EVERYBODY = Fits("a shoal.Table of the population", _is_table, in_plan=False)
 
 Missing = Annotated[table.Missing, OneOf(("own", "wildcard"))]

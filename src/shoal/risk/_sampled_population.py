@@ -1,4 +1,4 @@
-"""A table as a sample of a population: the expected 1/F of each record, and who is unique there."""
+"""A table as a sample of a population: each record's expected 1/F, and who is unique there."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shoal.risk._classes import class_sizes, population_sizes, uniqueness
 from shoal.risk._options import ESTIMATORS, ColumnName, Estimator, Fraction, Missing, Population
 from shoal.table import Roles, Table
 
-#: From this class size on, so many terms of the series leave out less than 1e-20 of it.
+#: From this class size on, this many terms of the series omit less than 1e-20 of it.
 _LARGE, _TERMS = 30, 60
 
 
@@ -21,13 +21,13 @@ _LARGE, _TERMS = 30, 60
 def individual_risk(
     table: Table, *, sampling_fraction: Fraction = None, missing: Missing = "own"
 ) -> Measurement:
-    r"""The mean over the records of a sample of the expected risk 1/F in the population.
+    r"""The mean expected risk 1/F in the population, over the records of a sample.
 
-    The size F of a record's class in the population is not known, but its size f in the sample
-    is. With π the chance of these people to be in the sample, F given f is negative binomial, and
-    the expected 1/F is π/f · ₂F₁(1, 1; f + 1; 1 − π). π is the sampling fraction, or f over the
-    sum of the sampling weights of the class. Where a person has several records, f and F count
-    persons, a weight counts once for each person, and the mean is over persons, each with the
+    The size f of a record's class in the sample is known; its size F in the population is not. If
+    π is the chance that these people are in the sample, then F given f is negative binomial, and
+    the expected 1/F is π/f · ₂F₁(1, 1; f + 1; 1 − π). π is the sampling fraction, or f divided by
+    the sum of the class's sampling weights. If a person has several records, f and F count
+    persons, a weight counts once for each person, and the mean is over persons, each with their
     largest risk.
 
     Parameters
@@ -35,8 +35,8 @@ def individual_risk(
     table : Table
         The table with its quasi-identifiers.
     sampling_fraction : float, optional
-        The share of the population that the table holds. Without it the roles must name a
-        sampling weight.
+        The share of the population that the table holds. If you do not pass it, the roles must name
+        a sampling weight.
     missing : {"own", "wildcard"}
         How a missing quasi-identifier counts.
 
@@ -62,7 +62,7 @@ def individual_risk(
     "expected share of records in households that are found",
     direction="lower",
     limits=(0, 1),
-    on_request="name the column that tells households apart as its option household",
+    on_request="name the column that identifies households as its option household",
 )
 def household_risk(
     table: Table,
@@ -71,22 +71,22 @@ def household_risk(
     sampling_fraction: Fraction = None,
     missing: Missing = "own",
 ) -> Measurement:
-    """The mean over the records of the risk that somebody of the household is found.
+    """The mean risk, over the records, that someone in the record's household is found.
 
-    Whoever finds one member of a household finds the others: a household is found with the
-    probability 1 − Π (1 − r) over the individual risks r of its members in the table. A member
-    with several records counts once, with the largest risk.
+    An intruder who finds one member of a household finds the others. A household is found with
+    probability 1 − Π (1 − r), where r are the individual risks of its members in the table. A
+    member with several records counts once, with their largest risk.
 
     Parameters
     ----------
     table : Table
         The table with its quasi-identifiers.
     household : str, optional
-        The column that names the household; without it, the household that the roles declare. Who
-        has no household there lives alone.
+        The column that names the household. Default: the household column that the roles declare.
+        A person without a value there counts as living alone.
     sampling_fraction : float, optional
-        The share of the population that the table holds. Without it the roles must name a
-        sampling weight.
+        The share of the population that the table holds. If you do not pass it, the roles must name
+        a sampling weight.
     missing : {"own", "wildcard"}
         How a missing quasi-identifier counts.
 
@@ -108,14 +108,14 @@ def household_risk(
     homes = _homes(table, household)
     risks = _risks(table, sampling_fraction, missing)
     certain = risks >= 1
-    # a member counts once, by the most exposed of all records in the household
+    # a member counts once, by their most exposed record in the household
     order = np.lexsort((-risks, table.persons, homes))
     again = (np.diff(homes[order]) == 0) & (np.diff(table.persons[order]) == 0)
     members = np.sort(order[np.concatenate([[True], ~again])])
     logs = np.log1p(-np.where(certain, 0.0, risks))
     found = -np.expm1(np.bincount(homes[members], logs[members]))
     found[homes[certain]] = 1.0
-    # never below a member's own, whatever rounding does
+    # rounding must not bring it below a member's own risk
     risks = np.maximum(found[homes], risks)
     return _global("household_risk", table, risks, {"households": len(found)})
 
@@ -125,7 +125,7 @@ def _homes(table: Table, household: str | None) -> Integers:
     if household is None:
         if table.households is None:
             raise InputError(
-                "Household risk needs to know who lives together: name the 'household'."
+                "Household risk needs to know who lives together. Name the column as 'household'."
             )
         return np.unique(table.households, return_inverse=True)[1].astype(np.int64)
     alone = ~table.present(household)
@@ -135,17 +135,17 @@ def _homes(table: Table, household: str | None) -> Integers:
 
 
 def expected_risk(sizes: Floats, chances: Floats) -> Floats:
-    """The expected 1/F of classes with f in the sample, each person being in it with a chance.
+    """The expected 1/F of classes with f people in the sample, given their chances to be in it.
 
-    Benedetti and Franconi give it as a hypergeometric series with parameters f, f and f + 1,
-    which overflows; Euler's transformation turns it into one that does not.
+    Benedetti and Franconi use a hypergeometric series with parameters f, f and f + 1, which
+    overflows. Euler's transformation turns it into one that does not.
     """
     from scipy.special import hyp2f1
 
     series = np.ones(len(sizes))
     small = sizes < _LARGE
     series[small] = hyp2f1(1.0, 1.0, sizes[small] + 1.0, 1.0 - chances[small])
-    # of a large class scipy's function is NaN, and the series itself is over soon
+    # for a large class scipy's function is NaN, and the series itself converges quickly
     term = np.ones(int((~small).sum()))
     for n in range(1, _TERMS):
         term *= n * (1.0 - chances[~small]) / (sizes[~small] + n)
@@ -162,10 +162,10 @@ def _risks(table: Table, fraction: float | None, missing: Missing) -> Floats:
         chances = sizes / np.maximum(table.class_weights(missing), sizes)
     else:
         raise InputError(
-            "Individual risk needs to know the population: give a sampling fraction, or a weight "
-            "column in the roles."
+            "Individual risk depends on the size of the population. Pass a 'sampling_fraction', or "
+            "declare a weight column in the roles."
         )
-    # once for each pair of numbers; a class has one, and a complex number is a pair that sorts fast
+    # once for each pair of numbers; complex numbers are pairs that sort fast
     rows = table.classes.first_rows
     pairs, place = np.unique(sizes[rows] + 1j * chances[rows], return_inverse=True)
     return table.classes.spread(expected_risk(pairs.real, pairs.imag)[place])
@@ -194,29 +194,29 @@ def population_uniqueness(
     population: Population = None,
     missing: Missing = "own",
 ) -> Measurement:
-    """The share of the population that shares its quasi-identifiers with nobody.
+    """The share of people in the population who share their quasi-identifiers with nobody.
 
-    It is counted where the population is at hand, and else estimated from the class sizes of the
-    table, which is taken for a random sample. Where an estimator has no solution, the share of
-    unique records in the table stands in, which is rather too large than too small. Where a person
-    has several records, classes count persons.
+    If you pass the population, these people are counted. Otherwise their share is estimated from
+    the table's class sizes, assuming that the table is a random sample. If an estimator has no
+    solution, the share of unique records in the table is used instead, which tends to be too large.
+    If a person has several records, classes count persons.
 
-    The estimators fit the sizes of classes, and records that agree by wildcards form none. Whoever
-    is unique with wildcards is so without them too, in the population as in the table. So the
-    estimate with wildcards is an upper one: that without them, and at most the share of the
-    records that are unique in the table with them.
+    The estimators fit class sizes, but records that agree by wildcards do not form classes. A
+    person who is unique with wildcards is also unique without them, in the population as in the
+    table. The estimate with wildcards is therefore an upper bound: the estimate without them, or
+    the share of records that are unique in the table with them, whichever is smaller.
 
     Parameters
     ----------
     table : Table
         The table with its quasi-identifiers.
     sampling_fraction : float, optional
-        The share of the population that the table holds. Without it, where the roles name a
-        sampling weight: the number of records over the sum of their weights.
+        The share of the population that the table holds. Default: the number of records divided by
+        the sum of their sampling weights, if the roles name a weight.
     estimator : {"dankar", "pitman", "zayatz", "snb"}
-        "pitman" fits Pitman's sampling formula; "zayatz" takes the class sizes of the table for
-        those of the population; "snb" fits a slide negative binomial; "dankar" chooses among
-        them by the sampling fraction. The details have all four.
+        "pitman" fits Pitman's sampling formula; "zayatz" assumes that the population has the
+        table's class sizes; "snb" fits a slide negative binomial; "dankar" chooses among them by
+        the sampling fraction. The details hold all four.
     population : Table, optional
         The population that the table is drawn from, with the same quasi-identifiers.
     missing : {"own", "wildcard"}
@@ -248,20 +248,21 @@ def population_uniqueness(
     fraction = _fraction(table, sampling_fraction)
     sizes = table.classes.sizes
     shares = {name: estimated_share(sizes, fraction, name) for name in ESTIMATORS}
-    warnings = ["The share is an estimate, which takes the table for a random sample."]
+    warnings = ["The share is an estimate. It assumes that the table is a random sample."]
     value = shares[estimator]
     if math.isnan(value):
         value = uniqueness(table).value
         warnings.append(
-            "The estimator has no solution for these class sizes; the share of records that are "
-            "unique in the table stands in, which is rather too large."
+            "The estimator has no solution for these class sizes. The share of records that are "
+            "unique in the table is used instead, which tends to be too large."
         )
     if not table.agreement(missing).by_equality:
         value = min(value, in_sample)
         warnings.append(
-            "Records that agree by wildcards form no classes to fit a model to; the share is that "
-            "of missing values as their own, cut off at the share of records that are unique with "
-            "wildcards, which is rather too large."
+            "No model can be fitted with wildcards, because records that agree by wildcards do not "
+            "form classes. The share was estimated with missing values as values of their own and "
+            "limited to the share of records that are unique with wildcards. It tends to be too "
+            "large."
         )
     return Measurement(
         "population_uniqueness",
@@ -299,15 +300,15 @@ def _fraction(table: Table, given: float | None) -> float:
     weight = table.roles.weight
     if weight is None:
         raise InputError(
-            "Population uniqueness needs to know the population: give a population table, a "
-            "sampling fraction, or a weight column in the roles."
+            "Population uniqueness depends on the size of the population. Pass a 'population' "
+            "table or a 'sampling_fraction', or declare a weight column in the roles."
         )
     # all in one class: the sum of all weights
     everybody = table.with_roles(Roles(weight=weight), released=True).class_weights()
     people = float(np.max(everybody))
     if not people >= table.person_count:
         raise InputError(
-            f"The weights of column '{weight}' add up to less than the {table.person_count} "
-            "records; a record stands for at least one person."
+            f"The weights in column '{weight}' add up to less than the {table.person_count} "
+            "records. Each record must stand for at least one person."
         )
     return table.person_count / people

@@ -1,4 +1,4 @@
-"""What a class tells about sensitive values: that they are the same, alike, or unusual."""
+"""What a class reveals about sensitive values: that they are the same, alike, or unusual."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from shoal.risk._classes import check_records, one_value_for_all
 from shoal.risk._options import Closeness, ColumnName, Count, Missing
 from shoal.table import QUANTITIES, Hierarchy, Roles, Table, owned_pairs
 
-#: Sums of shares are rounded; a distance that is above its bound by less is not above it.
+#: Sums of shares are rounded: a distance must exceed its bound by more than this.
 _HAIR = 1e-9
-#: Values × different records that are counted at most with wildcards: some tens of seconds.
+#: With wildcards, at most this many values × different records: some tens of seconds.
 _MOST_WORK = 20_000_000
 
 
@@ -31,12 +31,12 @@ _MOST_WORK = 20_000_000
 def homogeneity(
     table: Table, *, column: ColumnName = None, missing: Missing = "own"
 ) -> Measurement:
-    """The share of records in classes that have one sensitive value only.
+    """The share of records in classes that have only one sensitive value.
 
-    Whoever knows the quasi-identifiers of a person in such a class learns the value, however many
-    records the class has. With several sensitive columns it is enough that one of them is certain.
-    A missing sensitive value is a value of its own. Where a person has several records, a value is
-    certain where every person of the class has it, and the share is of persons.
+    Anyone who knows the quasi-identifiers of a person in such a class learns the value, however
+    many records the class has. With several sensitive columns, it is enough that one of them is
+    certain. A missing sensitive value is a value of its own. If a person has several records, a
+    value is certain if every person in the class has it, and the value is a share of persons.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def homogeneity(
             values = table.group([*table.roles.quasi_identifiers, name])
             certain[name] = values.record_sizes == sizes
             continue
-        # as text, so that a missing sensitive value is no wildcard
+        # as text, so that a missing sensitive value is not a wildcard
         told = table.with_labels(name, [str(code) for code in range(codes.count)], codes.codes)
         roles = Roles(quasi_identifiers=(*table.roles.quasi_identifiers, name))
         certain[name] = told.with_roles(roles, released=True).class_sizes(missing) == sizes
@@ -95,14 +95,15 @@ def similarity(
     level: Count = 1,
     missing: Missing = "own",
 ) -> Measurement:
-    """The share of records in classes whose sensitive values differ, if at all, by little.
+    """The share of records in classes whose sensitive values differ little or not at all.
 
-    A class may have many values that all say the same: salaries between 3,000 and 3,200, or three
-    diseases of the stomach. Numbers, dates and times are alike where the class spans at most the
-    share ``closeness`` of the span of the table; other values where they have the same node above
-    them at ``level`` of a hierarchy and, without one, where they are equal. Classes with one value
-    count too, so it is never below the homogeneity. Where a person has several records, one value
-    of every person of the class must be among those that are alike, and the share is of persons.
+    A class may have many values that all mean much the same: salaries between 3,000 and 3,200, or
+    three stomach diseases. Numbers, dates and times are alike if the class spans at most the share
+    ``closeness`` of the table's span. Other values are alike if they have the same node above them
+    at ``level`` of the hierarchy, or, without a hierarchy, if they are equal. Classes with one
+    value count too, so the result is never below the homogeneity. If a person has several records,
+    every person in the class needs one value among those that are alike, and the value is a share
+    of persons.
 
     Parameters
     ----------
@@ -111,9 +112,9 @@ def similarity(
     column : str, optional
         The sensitive column; by default all of them.
     closeness : float
-        The largest span of a class of numbers or dates, as a share of that of the table.
+        The largest span of numbers or dates in a class, as a share of the table's span.
     hierarchy : Hierarchy or path, optional
-        The hierarchy of the sensitive column. Numbers are compared by it too, where it is given.
+        The hierarchy of the sensitive column. If you pass one, it is used for numbers too.
     level : int
         The level of the hierarchy, from 1.
     missing : {"own", "wildcard"}
@@ -134,7 +135,10 @@ def similarity(
     """
     names = _sensitive(table, column, "Similarity")
     if hierarchy is not None and len(names) > 1:
-        raise InputError("A hierarchy is of one sensitive column; name it as 'column'.")
+        raise InputError(
+            "A hierarchy applies to one sensitive column, and there are several. Name it as "
+            "'column'."
+        )
     alike = {}
     for name in names:
         ordered = hierarchy is None and table.kind(name) in QUANTITIES
@@ -158,7 +162,7 @@ def similarity(
 
 
 @measure(
-    "share of records in classes with a skew",
+    "share of records in skewed classes",
     direction="lower",
     limits=(0, 1),
     sensitive=True,
@@ -169,20 +173,21 @@ def skewness(
 ) -> Measurement:
     """The share of records in classes whose sensitive values are distributed unlike the table's.
 
-    A class in which half of the people have a disease that one in a hundred has tells something
-    about everybody in it. The distance is the total variation, half the sum of the differences of
-    the shares, which is that of t-closeness for values without an order. Where a person has several
-    records, a value counts once for each person who has it, and the share is of persons.
+    Suppose that one person in a hundred has a disease, but half of the people in a class have it.
+    Then the class reveals something about everyone in it. The distance is the total variation: half
+    the sum of the differences of the shares. t-closeness uses the same distance for values without
+    an order. If a person has several records, a value counts once for each person who has it, and
+    the value is a share of persons.
 
-    Wildcards only make the crowd of a record larger, but a larger crowd can be more skewed: unlike
-    the other risks of classes, this one can be higher with them.
+    Wildcards can only enlarge the group that a record agrees with, but a larger group can be more
+    skewed. Unlike the other class-based risks, this one can therefore be higher with wildcards.
 
     Parameters
     ----------
     table : Table
         The table with its quasi-identifiers and sensitive columns.
     threshold : float
-        The distance from which on, not included, a class counts as skewed.
+        A class counts as skewed if its distance is above this.
     column : str, optional
         The sensitive column; by default all of them.
     missing : {"own", "wildcard"}
@@ -215,15 +220,15 @@ def _sensitive(table: Table, column: str | None, title: str) -> tuple[str, ...]:
     if column is None:
         if not table.roles.sensitive:
             raise InputError(
-                f"{title} is about sensitive columns, and the table declares none; name them in "
-                "the roles."
+                f"{title} needs a sensitive column, and the table declares none. Name it in the "
+                "roles."
             )
         return table.roles.sensitive
     table.chosen([column])
     if column in table.roles.quasi_identifiers:
         raise InputError(
-            f"Column '{column}' is a quasi-identifier, so a class has one value of it; {title} is "
-            "about a sensitive column."
+            f"Column '{column}' is a quasi-identifier, so each class has only one value of it. "
+            f"{title} needs a sensitive column."
         )
     return (column,)
 
@@ -245,19 +250,20 @@ def _exposed(name: str, table: Table, marks: Mapping[str, Flags], **details: Any
 
 
 def _nodes(table: Table, column: str, hierarchy: Any, level: int) -> Floats:
-    """For each value the number of the node above it; different nodes are far apart."""
+    """The number of the node above each value; different nodes are far apart."""
     tree = Hierarchy.from_plan(hierarchy) if isinstance(hierarchy, str) else hierarchy
     coded = tree.codes(table, column)
     if level > coded.levels - 2:
         raise InputError(
-            f"Level {level} of the hierarchy of column '{column}' says nothing: of its "
-            f"{coded.levels} levels the first has the values and the last has one node."
+            f"Level {level} of the hierarchy of column '{column}' cannot group values: the "
+            f"hierarchy has {coded.levels} levels. Level 0 holds the values themselves, and the "
+            f"last level, {coded.levels - 1}, has a single node."
         )
     return coded.maps[level].astype(np.float64) * 2
 
 
 def _spans(table: Table, lows: Floats, highs: Floats, missing: Missing) -> Floats:
-    """How far the lowest place is below the highest one among those who agree with each class."""
+    """The distance from lowest to highest place among the records that agree with each class."""
     classes, agreement = table.classes, table.agreement(missing)
     low, high = np.full(classes.count, np.inf), np.full(classes.count, -np.inf)
     np.minimum.at(low, classes.labels, lows)
@@ -266,9 +272,9 @@ def _spans(table: Table, lows: Floats, highs: Floats, missing: Missing) -> Float
 
 
 def _had_by_all(table: Table, values: Integers, column: str, missing: Missing) -> Flags:
-    """The records in classes of which every person has one and the same value.
+    """The records in classes where every person has the same value.
 
-    With wildcards a value counts that they have in any record: rather too many than too few.
+    With wildcards, a value counts if the person has it in any record. This errs on the high side.
     """
     classes, agreement = table.classes, table.agreement(missing)
     count = int(values.max()) + 1
@@ -285,10 +291,10 @@ def _had_by_all(table: Table, values: Integers, column: str, missing: Missing) -
 
 
 def _within_reach(table: Table, places: Floats, reach: float, missing: Missing) -> Flags:
-    """The records in classes of which every person has a place in one stretch of some length.
+    """The records in classes where every person has a place in one stretch of length ``reach``.
 
-    With wildcards the stretch must meet what lies between the ends of each person's places in
-    all records: rather too many than too few.
+    With wildcards, the stretch only needs to meet the span of each person's places over all
+    records. This errs on the high side.
     """
     classes = table.classes
     if not table.agreement(missing).by_equality:
@@ -300,8 +306,8 @@ def _within_reach(table: Table, places: Floats, reach: float, missing: Missing) 
     labels = classes.labels.astype(np.int64)
     order = np.lexsort((table.persons, places, labels))
     of_class, at = labels[order], places[order]
-    # the stretches that begin at one of the places of the class and hold a place of this record,
-    # without those that hold an earlier place of the same person
+    # the stretches that begin at a place of the class and hold a place of this record, except
+    # those that hold an earlier place of the same person
     stride = float(at.max() - at.min()) + 2 * reach + 1.0
     lined_up = of_class * stride + (at - at.min())  # one class behind the other, far apart
     earlier = np.full(len(order), -np.inf)
@@ -323,7 +329,7 @@ def _within_reach(table: Table, places: Floats, reach: float, missing: Missing) 
 
 
 def _distances(table: Table, column: str, missing: Missing) -> Floats:
-    """How far, in total variation, those who agree with each class are from the table."""
+    """The total variation between the records that agree with each class and the table."""
     classes, agreement = table.classes, table.agreement(missing)
     pairs = table.crowds([*table.roles.quasi_identifiers, column])
     owners = classes.labels[pairs.first_rows]
@@ -354,7 +360,7 @@ def _distances(table: Table, column: str, missing: Missing) -> Floats:
 def _check_work(classes: int, values: int, column: str, title: str) -> None:
     if classes * values > _MOST_WORK:
         raise InputError(
-            f"{title} with wildcards would count {values:,} values of column '{column}' around "
-            f"{classes:,} different records; make the column coarser, name another one, or read a "
-            "missing value as its own."
+            f"{title} with wildcards would have to count {values:,} values of column '{column}' "
+            f"for {classes:,} different records. Make the column coarser, name another column, or "
+            "set 'missing' to 'own'."
         )

@@ -1,4 +1,4 @@
-"""Special uniques: records that few columns are enough to single out (SUDA2)."""
+"""Special uniques: records that a few columns single out (SUDA2)."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
     from shoal.kernels.uniques.minimal_uniques import MinimalUniques
 
 
-#: Sets of columns × different records that are gone through at most: some tens of seconds.
+#: At most this many sets of columns × different records: some tens of seconds.
 _MOST_WORK = 3_000_000_000
-#: How many times longer it takes where a missing value agrees with all.
+#: How many times longer it takes if a missing value agrees with all.
 _WILDCARD_WORK = 4
 
 
 @dataclass(frozen=True, eq=False)
 class SpecialUniques:
-    """The SUDA scores of the records of a table. All arrays are private: a value per person.
+    """The SUDA scores of a table's records. All arrays are private: they describe single people.
 
-    ``columns`` are the quasi-identifiers; ``by_class`` is what was found for each of the
-    ``classes``. Of each record, ``scores`` has the SUDA score,
-    ``smallest`` the number of columns of its smallest set (0 where it has none), and
-    ``contributions`` the part of the score in which each column takes part. ``found`` counts the
-    sets of each size over all records, from size 1 on. ``missing`` is how a missing value counted.
+    ``columns`` are the quasi-identifiers. ``by_class`` holds the results for each of the
+    ``classes``. For each record, ``scores`` holds the SUDA score, ``smallest`` the number of
+    columns in its smallest set (0 if it has none), and ``contributions`` how much of the score
+    comes from sets that contain each column. ``found`` counts the sets of each size over all
+    records, starting at size 1. ``missing`` is how a missing value counted.
     """
 
     columns: tuple[str, ...]
@@ -51,17 +51,17 @@ class SpecialUniques:
 
     @cached_property
     def smallest(self) -> Integers:
-        """The number of columns of each record's smallest set; 0 where it has none."""
+        """The number of columns in each record's smallest set; 0 if it has none."""
         return self.classes.spread(self.by_class.smallest)
 
     @property
     def contributions(self) -> Floats:
-        """The part of each record's score in which each column takes part."""
+        """How much of each record's score comes from sets that contain each column."""
         spread: Floats = self.by_class.contributions[self.classes.labels]
         return spread
 
     def column_shares(self) -> dict[str, float]:
-        """The share of the scores of all records in which each column takes part."""
+        """The share of all records' scores that comes from sets that contain each column."""
         total = exact_total(self.by_class.scores, self.classes.rows)
         sums = self.classes.rows @ self.by_class.contributions
         return {
@@ -72,11 +72,12 @@ class SpecialUniques:
 
 @checked
 def special_uniques(table: Table, *, size: Count = 3, missing: Missing = "own") -> SpecialUniques:
-    """The minimal sets of columns on which records are alone, scored as SUDA does.
+    """Find the minimal sets of columns on which records are unique, and score them as SUDA does.
 
-    A record alone on a set of k columns, and on no part of it, gets (A - k) (A - k - 1) … down to
-    A - ``size`` for it (factors above 0), where A is the number of quasi-identifiers: the fewer
-    columns the more. Records of the same person do not hide each other.
+    A record may be unique on a set of k columns but on no part of that set. Such a set adds
+    (A - k) (A - k - 1) … down to A - ``size`` to its score (factors above 0), where A is the number
+    of quasi-identifiers. Smaller sets therefore add more. Records of the same person do not hide
+    each other.
 
     Parameters
     ----------
@@ -85,8 +86,8 @@ def special_uniques(table: Table, *, size: Count = 3, missing: Missing = "own") 
     size : int
         The largest sets of columns to look at.
     missing : {"own", "wildcard"}
-        How a missing quasi-identifier counts. As a wildcard it agrees with every value: it makes
-        nobody unique, and no set of columns in which a record has one is minimal for it.
+        How a missing quasi-identifier counts. As a wildcard it agrees with every value, so it makes
+        nobody unique, and a record's minimal sets never contain a column in which it has one.
 
     References
     ----------
@@ -110,13 +111,13 @@ def special_uniques(table: Table, *, size: Count = 3, missing: Missing = "own") 
     classes = table.classes
     largest = min(int(size), len(names))
     sets = column_sets(len(names), largest)
-    # who is the only person meets nobody, in either reading
+    # a single person meets nobody, in either reading
     several = table.person_count > 1
     gaps = missing == "wildcard" and several and any(map(table.missing_count, names))
     if sets * classes.count * (_WILDCARD_WORK if gaps else 1) > _MOST_WORK:
         raise InputError(
-            f"SUDA would go through {sets:,} sets of up to {largest} of {len(names)} "
-            f"quasi-identifiers for {classes.count:,} different records; choose a smaller 'size', "
+            f"SUDA would have to check {sets:,} sets of up to {largest} of {len(names)} "
+            f"quasi-identifiers for {classes.count:,} different records. Choose a smaller 'size' "
             "or declare fewer quasi-identifiers."
         )
     found = _minimal_uniques(table, largest, wildcard=gaps)
@@ -143,7 +144,7 @@ def _minimal_uniques(table: Table, size: int, *, wildcard: bool) -> MinimalUniqu
         if wildcard and (absent := table.codes(name).missing) is not None:
             missing[place] = absent
     single, weights = classes.sizes == 1, _weights(len(names), size)
-    # what several persons have is nobody's: a number of its own
+    # a class that several persons share belongs to nobody: it gets a number of its own
     owners = np.where(single, table.persons[rows], table.person_count + np.arange(len(rows)))
     if wildcard:
         return wildcard_uniques(codes, missing, single, size, weights, owners.astype(np.int32))
@@ -154,12 +155,12 @@ def _minimal_uniques(table: Table, size: int, *, wildcard: bool) -> MinimalUniqu
 def suda(
     table: Table, *, size: Count = 3, sampling_fraction: Fraction = None, missing: Missing = "own"
 ) -> Measurement:
-    """The share of records that are alone in the table on at most ``size`` quasi-identifiers.
+    """The share of records that are unique in the table on at most ``size`` quasi-identifiers.
 
-    Somebody who is unique by few columns is found by whoever knows just these, and is more likely
-    to be unique in the population too. The details have the SUDA scores, what each column
-    contributes to them and, for a sampling fraction, the DIS-SUDA scores, which read as the
-    chance that a link to the record is right. ``special_uniques`` has them by record.
+    Anyone who knows just these columns finds a person who is unique on them. Such a person is also
+    more likely to be unique in the population. The details hold the SUDA scores and what each
+    column contributes to them. With a sampling fraction, they also hold the DIS-SUDA scores: the
+    chance that a link to the record is right. ``special_uniques`` returns the scores by record.
 
     Parameters
     ----------
@@ -207,7 +208,7 @@ def suda(
 
 
 def _mean_score(table: Table, found: SpecialUniques) -> float:
-    """The mean over persons; of classes and not of their records where each is a person."""
+    """The mean over persons; computed by class if each record is a person."""
     if table.has_persons:
         return mean_of_classes(table, found.scores)
     return exact_total(found.by_class.scores, found.classes.rows) / table.person_count
@@ -216,10 +217,10 @@ def _mean_score(table: Table, found: SpecialUniques) -> float:
 def dis_scores(table: Table, found: SpecialUniques, sampling_fraction: float) -> Floats:
     """The DIS-SUDA score of each record: the chance that a unique match to it is right.
 
-    Data intrusion simulation gives the chance for the table as a whole: U π / (U π + P (1 − π))
-    with U unique records, P records that one other agrees with, and the sampling fraction π. It is
-    spread over the records by their SUDA scores, to the power of 1 + (8 − A) / 20 with A columns
-    (at least 0.05).
+    Data intrusion simulation estimates this chance for the whole table as U π / (U π + P (1 − π)),
+    with U unique records, P records that agree with exactly one other, and the sampling fraction π.
+    The chance is distributed over the records by their SUDA scores, raised to the power
+    1 + (8 − A) / 20 (at least 0.05), where A is the number of columns.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Records whose quasi-identifiers left exactly as they came."""
+"""Records whose quasi-identifiers were not changed."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from shoal.table import Table
 
 @measure("share of records left unmasked", direction="lower", limits=(0, 1), pairs=True)
 def unchanged_records(original: Table, masked: Table) -> Measurement:
-    """The share of released records none of whose quasi-identifiers was changed.
+    """The share of released records with no changed quasi-identifier.
 
-    A quasi-identifier that was taken out of the table counts as changed. The rows are paired by
-    their private key, so that a record which merely resembles another one does not count. Where a
-    person has several records, it is the share of persons with such a record.
+    A quasi-identifier that was removed from the table counts as changed. Rows are paired by their
+    private key, so a record that merely resembles another one does not count. If a person has
+    several records, the value is the share of persons with such a record.
 
     Parameters
     ----------

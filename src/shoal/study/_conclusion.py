@@ -1,4 +1,4 @@
-"""What a study comes to: published beside measured, in numbers and in words."""
+"""The conclusion of a study: published next to measured, in numbers and in words."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from shoal.study.figures._style import write_rows
 
 @dataclass(frozen=True)
 class Finding:
-    """One number that was published, beside what was measured.
+    """One published number, next to the measured one.
 
     Parameters
     ----------
     name : str
         What the number is.
     published : float or str, optional
-        What was printed; None where a claim has no number.
+        The printed number; None if a claim has no number.
     measured : float
-        What this run found; NaN where it has not come to it.
+        The number that this run found; NaN if it was not measured.
     tolerance : float
-        How far apart the two may be, as a share of the published number, or in units of it where
-        ``absolute``.
+        How far apart the two may be: a share of the published number, or, if ``absolute``, a
+        difference.
     absolute : bool
-        Whether the tolerance is in units.
+        Whether the tolerance is a difference instead of a share.
 
     Examples
     --------
@@ -44,7 +44,7 @@ class Finding:
 
     @property
     def within_tolerance(self) -> bool | None:
-        """Whether they agree; None where one of the two is missing."""
+        """Whether they agree; None if one of the two is missing."""
         if self.published is None or math.isnan(self.measured):
             return None
         room = self.tolerance if self.absolute else self.tolerance * abs(self.published)
@@ -64,7 +64,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim in words, whether it holds here, what speaks for or against it, and a remark."""
+    """A claim in words, whether it holds here, the evidence, and a remark."""
 
     text: str
     holds: bool | None
@@ -72,7 +72,7 @@ class Claim:
     remark: str = ""
 
     def under_preset(self, preset: str, with_full: bool | None) -> Claim:
-        """The claim with the preset that judged it, and what the paper's whole grid comes to.
+        """The claim with the preset that judged it, and the verdict of the paper's whole grid.
 
         Examples
         --------
@@ -96,7 +96,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Statistic:
-    """A test or summary over the tables of a study: what it says, and its numbers row by row."""
+    """A test or summary over the tables of a study: a sentence, and its numbers row by row."""
 
     name: str
     sentence: str
@@ -126,7 +126,7 @@ def _plain(value: Any) -> Any:
 class Conclusion:
     """The verdict of a study, with its figures.
 
-    ``terms`` spells out the short names of its variants, and ``relation`` says how the numbers of
+    ``terms`` spells out the short names of its variants. ``relation`` explains how the numbers of
     the verdict follow from those of the results.
     """
 
@@ -144,14 +144,14 @@ class Conclusion:
         met = [f.within_tolerance for f in self.findings if f.within_tolerance is not None]
         parts = []
         if met:
-            parts.append(f"{sum(met)} of {len(met)} published numbers are met within tolerance")
+            parts.append(f"{sum(met)} of {len(met)} published numbers are within tolerance")
         if len(met) < len(self.findings):
-            parts.append(f"{len(self.findings) - len(met)} have not been measured")
+            parts.append(f"{len(self.findings) - len(met)} were not measured")
         held = [claim.holds for claim in self.claims if claim.holds is not None]
         if held:
-            parts.append(f"of {len(held)} claims that could be judged {sum(held)} hold here")
+            parts.append(f"{sum(held)} of {len(held)} claims that could be judged hold here")
         if not parts:
-            return "Nothing published to compare with."
+            return "There is nothing published to compare with."
         sentence = "; ".join(parts) + "."
         return sentence[0].upper() + sentence[1:]
 

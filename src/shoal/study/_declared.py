@@ -20,16 +20,16 @@ from shoal.study._measures import study_measures
 from shoal.study._results import Floats, Results, mean_of
 from shoal.study.figures import Figure, Point
 
-#: A statistic: what it says, the columns of its numbers, and these row by row.
+#: A statistic: its sentence, the columns of its numbers, and the numbers row by row.
 Found = tuple[str, tuple[str, ...], Sequence[tuple[Any, ...]]]
 Size = Annotated[float, Real(minimum=0)]
 Share = Annotated[float, Real(above=0, below=1)]
 
-#: What results can be grouped by, besides parameters.
+#: What results can be grouped by, in addition to parameters.
 GROUPS = ("table", "variant", "family")
 
 _NOT_IN_NAMES = set('/\\:*?"<>|')
-_LONGEST = 200  # bytes: a name with its ending has 255 at most
+_LONGEST = 200  # bytes: a name with its ending has at most 255
 
 
 class Pair(NamedTuple):
@@ -67,13 +67,13 @@ class View:
         return [pair for pair in self.pairs(risk, utility) if pair.variant != ORIGINAL]
 
     def laid_out(self, measure: str) -> tuple[list[str], Floats]:
-        """The variants, and means over seeds of each on each table; NaN where there is none."""
+        """The variants, and means over seeds of each on each table; NaN if there is none."""
         variants = [variant.name for variant in self.study.variants]
         tables = [source.name for source in self.study.tables]
         return variants, self.of(measure).matrix(variants, tables, by=("variant", "table"))
 
     def ranked(self, measure: str) -> tuple[list[str], Floats]:
-        """The variants, and their rank on each table, 1 the best; NaN where there is none."""
+        """The variants, and their rank on each table, 1 is the best; NaN if there is none."""
         variants, values = self.laid_out(measure)
         places = stats.ranks(values, higher_is_better=self.more_is_better(measure))
         places[np.isnan(values)] = np.nan
@@ -95,12 +95,12 @@ class View:
         return {name: np.array(values) for name, values in groups.items()}
 
     def info(self, name: str) -> MeasureInfo | None:
-        """What a measure declares of itself, whatever the study calls it."""
+        """What a measure declares about itself, whatever the study calls it."""
         declared: dict[str, Any] = {one.name: one.measure for one in self.study.measures}
         return study_measures().get(declared.get(name, name))
 
     def title(self, measure: str) -> str:
-        """What a measure is called by the study, else its title."""
+        """The study's name for a measure, else its title."""
         info = self.info(measure)
         return measure if info is None or info.name != measure else info.title
 
@@ -120,13 +120,13 @@ class View:
 
 
 def check(study: Study) -> None:
-    """Raise PlanError for a figure or statistic that cannot be; to be asked before a run."""
+    """Raise PlanError for an impossible figure or statistic, before a run."""
     _check_declared(study, "statistic", study.statistics, STATISTICS)
     _check_declared(study, "figure", study.figures, FIGURES)
 
 
 def conclude(study: Study, results: Results) -> Conclusion:
-    """The figures and statistics that a study declares, of its results."""
+    """The figures and statistics that a study declares, from its results."""
     view = View(study, results)
 
     def made(
@@ -149,7 +149,7 @@ def conclude(study: Study, results: Results) -> Conclusion:
 
 
 def _names_of(entries: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What each is called: its own name, or its number and kind."""
+    """The name of each: its own, or its number and kind."""
     return [
         str(entry.get("name", f"{number}-{entry.get('kind')}"))
         for number, entry in enumerate(entries, start=1)
@@ -172,10 +172,10 @@ def _check_declared(
         if kind not in kinds:
             raise PlanError(f"There is no {what} '{kind}'. {did_you_mean(kind, kinds)}")
         if names.count(name) > 1:
-            raise PlanError(f"Two {what}s of the study are called '{name}'; name each differently.")
+            raise PlanError(f"Two {what}s are called '{name}'; give each its own name.")
         wrong = any(sign in _NOT_IN_NAMES or not sign.isprintable() for sign in name)
         if wrong or name.startswith(".") or len(name.encode()) > _LONGEST:
-            raise PlanError(f"The name of a {what} names its files, which {name!r} cannot.")
+            raise PlanError(f"The {what} {name!r} cannot name a file; choose another name.")
         _check_options(study, _options_given(entry), f"{what} '{name}'", kinds[kind])
 
 
@@ -202,16 +202,16 @@ def _check_options(
         option.check(value, f"the {of}")
         if part in known and value is not None and value not in known[part]:
             raise PlanError(
-                f"The option '{part}' of the {of} names what the study has not ('{value}'). "
+                f"The option '{part}' of the {of} names '{value}', which is not in the study. "
                 f"{did_you_mean(str(value), known[part])}"
             )
 
 
 def _relation(view: View, risk: str, utility: str) -> Claim:
-    """Whether less risk goes with less utility, over all masked tables."""
+    """Whether less risk comes with less utility, over all masked tables."""
     pairs = view.masked_pairs(risk, utility)
     sign = 1.0 if view.more_is_better(utility) else -1.0
-    text = f"What has less risk ({view.title(risk)}) is less useful ({view.title(utility)})."
+    text = f"Less risk ({view.title(risk)}) comes with less utility ({view.title(utility)})."
     if len(pairs) < 3:
         return Claim(text, None, "fewer than three masked tables have both")
     useful = [sign * pair.utility for pair in pairs]
@@ -250,8 +250,8 @@ def _signed_rank(view: View, *, measure: str, against: str = ORIGINAL) -> Found:
 
 
 def _if_none(rows: Sequence[Any], which: str = "") -> str:
-    """Why there is nothing to see: a measure of some families, say, or a baseline that failed."""
-    return "" if rows else f" No table has a result of it{which}, and one of another variant."
+    """Why there are no rows: a measure of some families, say, or a failed baseline."""
+    return "" if rows else f" No table has a result for it{which} and one for another variant."
 
 
 def _friedman(view: View, *, measure: str, alpha: Share = 0.05) -> Found:
@@ -261,8 +261,8 @@ def _friedman(view: View, *, measure: str, alpha: Share = 0.05) -> Found:
     common = there.any(axis=0) & there[some].all(axis=0)
     if len(some) < 3 or common.sum() < 2:
         return (
-            f"Friedman's test of {title} needs three variants or more that have results on the "
-            f"same two tables or more; there are {len(some)} on {int(common.sum())}.",
+            f"Friedman's test of {title} needs at least three variants with results on at least "
+            f"two common tables; here {len(some)} have results on {int(common.sum())}.",
             columns,
             [],
         )
@@ -271,8 +271,8 @@ def _friedman(view: View, *, measure: str, alpha: Share = 0.05) -> Found:
     named = zip((variants[place] for place in some), found.mean_ranks, strict=True)
     return (
         f"Friedman's test of {title} on {int(common.sum())} tables: statistic "
-        f"{found.statistic:.3g}, p = {found.p_value:.2g}. By Nemenyi's test two variants differ "
-        f"(level {alpha:g}) where their mean ranks are {found.critical_difference:.2f} or more "
+        f"{found.statistic:.3g}, p = {found.p_value:.2g}. By Nemenyi's test, two variants differ "
+        f"(level {alpha:g}) if their mean ranks are at least {found.critical_difference:.2f} "
         "apart.",
         columns,
         sorted(named, key=lambda row: row[1]),
@@ -289,8 +289,8 @@ def _ranks(view: View, *, measure: str) -> Found:
             shared = float(mine[common].mean()) if common.any() else math.nan
             rows.append((name, int(has.sum()), float(mine[has].mean()), shared))
     return (
-        f"Mean ranks by {view.title(measure)}, 1 the best: over all tables that a variant has "
-        f"a result of, and over the {int(common.sum())} that all have.",
+        f"Mean ranks by {view.title(measure)} (1 is the best): over all tables with a result for "
+        f"the variant, and over the {int(common.sum())} tables with results for all variants.",
         ("variant", "tables", "mean rank", "on common tables"),
         sorted(rows, key=lambda row: row[2]),
     )
@@ -302,7 +302,7 @@ def _bootstrap(view: View, *, measure: str, by: str = "variant", confidence: Sha
         interval = stats.bootstrap_interval(values, confidence=confidence)
         rows.append((str(name), len(values), float(values.mean()), *interval))
     return (
-        f"Means of {view.title(measure)} with bootstrap intervals of {100 * confidence:g} %, "
+        f"Means of {view.title(measure)} with {100 * confidence:g} % bootstrap intervals, "
         "over tables and seeds.",
         (by, "results", "mean", "low", "high"),
         rows,
@@ -321,7 +321,7 @@ def _spearman(view: View, *, risk: str, utility: str) -> Found:
     ]
     return (
         f"Spearman's correlation of {view.title(risk)} and {view.title(utility)} over "
-        "the masked tables; fewer than three have none.",
+        "the masked tables, where there are at least three.",
         ("table", "variants", "correlation", "p"),
         rows,
     )
@@ -338,7 +338,7 @@ def _front(view: View, *, risk: str, utility: str) -> Found:
         rows += [(pair.table, pair.variant, pair.risk, pair.utility) for pair in best]
     titles = view.title(risk), view.title(utility)
     return (
-        f"The variants that no other one beats in {titles[0]} and {titles[1]}, table by table.",
+        f"The variants that no other beats in {titles[0]} and {titles[1]}, table by table.",
         ("table", "variant", *titles),
         rows,
     )

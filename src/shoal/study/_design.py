@@ -1,4 +1,4 @@
-"""A study as a file: tables, variants, seeds and measures, and the tasks that follow from them."""
+"""A study as a file: tables, variants, seeds and measures, and the resulting tasks."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ _PARTS: Mapping[str, Constraint] = {
 
 @dataclass(frozen=True)
 class Variant:
-    """One way to mask: a plan, and the parameters that tell it from its kin.
+    """One way to mask: a plan, and the parameters that distinguish it within its family.
 
-    It is for all tables and taken by all measures, unless it names some.
+    It applies to all tables and all measures, unless it names some.
     """
 
     name: str
@@ -74,15 +74,15 @@ class Variant:
     measures: tuple[str, ...] = ()
 
     def applies_to(self, table: TableSource) -> bool:
-        """Whether the variant is for a table: for all, unless it names some."""
+        """Whether the variant applies to a table: to all, unless it names some."""
         return not self.tables or table.name in self.tables
 
     def measured_by(self, measures: Sequence[MeasureSpec]) -> tuple[MeasureSpec, ...]:
-        """The measures that are taken of it: all, unless it names some."""
+        """The measures that apply to it: all, unless it names some."""
         return tuple(one for one in measures if not self.measures or one.name in self.measures)
 
     def plan(self, seed: int, folder: Path | None = None) -> Plan:
-        """The plan, every random step of it under the seed."""
+        """The plan, with the seed set for every random step."""
         plan = Plan.from_dict({"steps": [dict(step) for step in self.steps]}, folder=folder)
         for step in plan.steps:
             if step.is_random and getattr(step, "random_state", None) is None:
@@ -90,13 +90,13 @@ class Variant:
         return plan
 
     def is_random(self, folder: Path | None = None) -> bool:
-        """Whether another seed can give another result."""
+        """Whether another seed can change the result."""
         return any(step.is_random for step in self.plan(0, folder).steps)
 
 
 @dataclass(frozen=True)
 class MeasureSpec(Parametrized):
-    """One measure with its options, what results call it, and which variants it is for."""
+    """One measure with its options, its name in results, and the families it applies to."""
 
     called: ClassVar[str] = "a measure of a study"
 
@@ -106,7 +106,7 @@ class MeasureSpec(Parametrized):
     families: Annotated[tuple[str, ...], NAMES] = ()
 
     def applies_to(self, variant: Variant) -> bool:
-        """Whether the measure is for a variant: for all, unless it names families."""
+        """Whether the measure applies to a variant: to all, unless it names families."""
         return not self.families or variant.family in self.families
 
     @classmethod
@@ -127,7 +127,7 @@ class MeasureSpec(Parametrized):
 
 @dataclass(frozen=True)
 class Cell:
-    """One masked table to be measured: a table, a variant and a seed, with all its measures."""
+    """One masked table to measure: a table, a variant and a seed, with all its measures."""
 
     table: TableSource
     variant: Variant
@@ -142,15 +142,15 @@ class Study(Helpful):
     Parameters
     ----------
     name : str
-        What it is called.
+        Its name.
     tables : sequence of TableSource
     variants : sequence of Variant
-        Ways to mask; the original is measured besides, as the baseline.
+        Ways to mask; the original is measured too, as the baseline.
     measures : sequence of MeasureSpec
     seeds : sequence of int
         A variant without randomness is measured once.
     folder : Path, optional
-        Where paths of the file begin.
+        The folder that relative paths start from.
 
     Examples
     --------
@@ -188,7 +188,7 @@ class Study(Helpful):
                 raise PlanError(f"The part '{part}' of a study must be {_PARTS[part].describe()}.")
         for part in ("tables", "variants", "measures"):
             if not given.get(part):
-                raise PlanError(f"A study needs '{part}', a list of one or more.")
+                raise PlanError(f"A study needs '{part}', a list with at least one entry.")
         variants = [variant for entry in given["variants"] for variant in variants_of(entry)]
         if given.get("baseline", True):
             variants.insert(0, Variant(ORIGINAL, (), ORIGINAL))
@@ -238,7 +238,7 @@ class Study(Helpful):
 
     @cached_property
     def _trials(self) -> Mapping[str, int]:
-        """Under how many seeds each variant is measured."""
+        """The number of seeds for each variant."""
         return {
             variant.name: (variant.seeds or len(self.seeds))
             if variant.is_random(self.folder)
@@ -278,14 +278,14 @@ def variants_of(given: Mapping[str, Any]) -> list[Variant]:
     family = entry.family or entry.name
     limits = (entry.tables, entry.seeds, entry.measures)
     if bool(entry.steps) == bool(entry.combine):
-        raise PlanError(f"The variant '{entry.name}' needs 'steps' or 'combine', one of the two.")
+        raise PlanError(f"The variant '{entry.name}' needs either 'steps' or 'combine'.")
     if entry.combine:
         if entry.grid:
-            raise PlanError(f"The variant '{entry.name}' combines techniques, so it has no grid.")
+            raise PlanError(f"The variant '{entry.name}' combines techniques; remove its grid.")
         return [
             Variant(
                 "+".join(str(step.get("name", step.get("method"))) for step in chosen),
-                # what a technique is called is for the study alone
+                # only the study uses the name of a technique
                 tuple({p: v for p, v in step.items() if p != "name"} for step in chosen),
                 family,
                 {},
@@ -319,7 +319,7 @@ def _with(
         places = [step for step in out if not method or step.get("method") == method]
         if len(places) != 1:
             raise PlanError(
-                f"The grid names '{name}', which is not of one step; write method.parameter."
+                f"The grid's '{name}' does not belong to exactly one step; write method.parameter."
             )
         places[0][parameter] = value
     return tuple(out)
@@ -327,33 +327,33 @@ def _with(
 
 def _seeds(given: Any) -> tuple[int, ...]:
     if isinstance(given, bool) or not isinstance(given, (int, list)):
-        raise PlanError("The seeds of a study are a number of them, or a list of whole numbers.")
+        raise PlanError("The seeds of a study must be a count or a list of whole numbers.")
     if isinstance(given, int) and given > _MOST_SEEDS:
         raise PlanError(f"A study takes at most {_MOST_SEEDS:,} seeds; got {given:,}.")
     seeds = list(range(given)) if isinstance(given, int) else given
     if not seeds or not all(
         isinstance(s, int) and not isinstance(s, bool) and s >= 0 for s in seeds
     ):
-        raise PlanError("The seeds of a study are whole numbers ≥ 0, one at least.")
+        raise PlanError("A study needs at least one seed, and its seeds must be whole numbers ≥ 0.")
     if len(set(seeds)) < len(seeds):
-        raise PlanError("The seeds of a study are different ones; name each once.")
+        raise PlanError("The seeds of a study must differ; list each once.")
     return tuple(seeds)
 
 
 def _check_names(what: str, names: Sequence[str]) -> None:
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
-        raise PlanError(f"Two {what} of the study are called '{twice[0]}'; name each differently.")
+        raise PlanError(f"Two {what} of the study are called '{twice[0]}'; give each its own name.")
 
 
 def _check_mentioned(
     what: str, name: str, kind: str, mentioned: Sequence[str], those: Sequence[Any]
 ) -> None:
-    """What a variant or a measure is meant for must be there: it would be left out silently."""
+    """Refuse a name that the study does not have: its task would be left out silently."""
     known = [one.family if kind == "family" else one.name for one in those]
     for each in mentioned:
         if each not in known:
             raise PlanError(
-                f"The {what} '{name}' names the {kind} '{each}', which the study has not. "
+                f"The {what} '{name}' names the {kind} '{each}', which is not in the study. "
                 f"{did_you_mean(each, list(dict.fromkeys(known)))}"
             )

@@ -1,4 +1,4 @@
-"""``shoal study fetch``: the tables of a built-in study, brought here before it is run."""
+"""``shoal study fetch``: gets the tables of a built-in study before it runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shoal.study.data._tables import TableSource
 
 @dataclass(frozen=True)
 class Fetched:
-    """A table that is here now, with its file (None where a library has it), and its origin."""
+    """A table that is available now: its file (None if a library ships it) and its origin."""
 
     name: str
     file: Path | None
@@ -32,10 +32,10 @@ class Fetched:
 
 @checked
 def fetch_tables(study: str, *, preset: Annotated[str, OneOf(PRESETS)] = "quick") -> list[Fetched]:
-    """The tables of a built-in study: found, or fetched from where they are kept.
+    """Find the tables of a built-in study, or fetch them from their origin.
 
-    What is made of a file is checked against the values that the study was made with. Raises
-    InputError with a sentence for each table that could not be had; the others are kept.
+    The fetched values are checked against those that the study was made with. Raises InputError
+    with a sentence for each table that is not available; the others are kept.
     """
     published = built_in(study)
     fetched, lacking, nowhere = [], [], {}
@@ -64,8 +64,8 @@ def _fetched(source: TableSource, file: Path | None, published: BuiltIn) -> Fetc
     origin = published.origins.get(str(source.path))
     if origin is not None:
         return Fetched(source.name, file, source.row_count(), origin.url, origin.licence)
-    label = "scikit-learn, with which it comes" if file is None else "a file that was here"
+    label = "scikit-learn, which ships it" if file is None else "a file that was already here"
     if source.elsewhere is not None:
         label = source.elsewhere.label
     label = published.made_from.get(str(source.path), label)
-    return Fetched(source.name, file, source.row_count(), label, "as its publisher says")
+    return Fetched(source.name, file, source.row_count(), label, "see its publisher")

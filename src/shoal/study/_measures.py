@@ -1,9 +1,9 @@
-"""What a study can measure: every measure of risk and utility, and what only studies ask for.
+"""What a study can measure: every measure of risk and utility, and a few for studies only.
 
 The options of a study are plain data, so that a file can hold them and a hash can name a task.
-What a measure needs of one table alone is therefore written as a word: ``holdout = true`` and
-``control = true`` are the rows that were put aside, and ``known = "part"`` are the columns of the
-rule of that name.
+What a measure needs from a single table is therefore written as a word: ``holdout = true`` and
+``control = true`` are the rows that were put aside, and ``known = "part"`` are the columns chosen
+by the rule of that name.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def _put_aside(source: TableSource, folder: Path | None) -> Table:
     found = table_and_rows_aside(source, folder)[1]
     if found is None:
         raise InputError(
-            f"A measure asks for rows that were put aside of the table '{source.name}', and none "
-            "were; give the table a share of its rows as held_out."
+            f"A measure needs rows put aside from the table '{source.name}', but none were; set "
+            "held_out to a share of the table's rows."
         )
     return found
 
@@ -79,19 +79,19 @@ def sampled_risk(original: Table, masked: Table, *, population: Table | None = N
 
     F people of the original, as coarse as the release, share the quasi-identifiers of a record,
     and f of them were released. The value is the mean of 1/F. The details are those of
-    :func:`shoal.risk.certainty`, and besides:
+    :func:`shoal.risk.certainty`, and in addition:
 
     ``certainty_quantiles``, ``journalist_quantiles``
-        Of f/F and 1/F at 0, 0.5, 1, ..., 100 percent of the released records.
+        Quantiles of f/F and 1/F at 0, 0.5, 1, ..., 100 percent of the released records.
     ``released``
-        The share of the people who are in the release.
+        The share of people who are in the release.
     ``smallest_class``, ``records_below``
-        The smallest class of the release, and the shares of the records that are in classes of
-        fewer than 5, 10, 20 and 50.
+        The smallest class of the release, and the shares of records in classes of fewer than 5,
+        10, 20 and 50.
 
-    ``population`` has all people of the original with the values that the release has for them; a
-    study gives it with ``population = true``. Without it they are learned from the records that
-    are in both, and people with a value that nobody in the release has are not counted.
+    ``population`` holds everyone in the original with the values that the release has for them. A
+    study passes it with ``population = true``. By default, these values are learned from the
+    records in both tables, and people with a value that nobody in the release has are not counted.
 
     Verdonck, De Boeck, Willocx, Lapon, Naessens (2022), The impact of data sampling in the
     anonymization pipeline.
@@ -126,9 +126,9 @@ def sampled_chi_square(
 ) -> Measurement:
     """Chi-square of the released values against the shares of all people at the released levels.
 
-    :func:`shoal.utility.chi_square` takes a column of which nothing is left as moved altogether.
-    Here values are compared at the level that was chosen, whatever it is, so that what remains is
-    due to who was released. A study gives ``population = true``.
+    :func:`shoal.utility.chi_square` treats a fully generalized column as changed completely. This
+    measure compares values at the chosen level instead, so the difference depends only on who was
+    released. A study passes ``population = true``.
     """
     return chi_square(original if population is None else population, masked, columns=columns)
 
@@ -169,7 +169,7 @@ def tuned_performance(
     name = original.roles.target if target is None else target
     if name is None:
         raise InputError(
-            "There is no column to predict; name a target, or declare it in the roles."
+            "There is no column to predict; pass a target, or declare it in the roles."
         )
     found = tuned(
         masked,
@@ -192,10 +192,10 @@ def tuned_performance(
         "mean_over_folds": float(np.mean([*over_folds.values()])) if over_folds else 0.0,
         "without_model": found.best is None,
     }
-    warnings = ["The tested records are masked too, which flatters."]
+    warnings = ["The tested records are masked too, so the value is optimistic."]
     if found.best is None:
         why = "No column is left to learn from" if not found.tried else "Every configuration failed"
-        warnings.append(f"{why}, so there is no model, and the value is 0.")
+        warnings.append(f"{why}, so there is no model and the value is 0.")
     return Measurement(
         "tuned_performance",
         found.validation,

@@ -1,4 +1,4 @@
-"""A whole study: run, concluded, and written down as numbers, figures and a page."""
+"""A whole study: run, concluded, and written as numbers, figures and a page."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _VERDICT = "verdict.json"
 
 @dataclass(frozen=True, repr=False)
 class Outcome:
-    """What came of a study."""
+    """The outcome of a study."""
 
     study: Study
     run: Run
@@ -53,7 +53,7 @@ class Outcome:
 
     @cached_property
     def _setting(self) -> dict[str, Any]:
-        """What it was made of, and when."""
+        """Its tables and seeds, and the date."""
         return {**setting_of(self.study), "date": datetime.now(UTC).date().isoformat()}
 
     def __repr__(self) -> str:
@@ -97,19 +97,19 @@ class Outcome:
 
     @property
     def sentence(self) -> str:
-        """The verdict in plain words, with the preset and with what is missing."""
+        """The verdict in plain words, with the preset and what is missing."""
         found = self.conclusion
         said = found.sentence
         if not found.findings and not found.claims:
             sizes = ("variant", "table", "measure")
             counts = [(len(getattr(self.study, f"{part}s")), part) for part in sizes]
             told = [f"{count:,} {part}{'s' * (count != 1)}" for count, part in counts]
-            said = f"{told[0]} on {told[1]} by {told[2]}."
+            said = f"{told[0]} on {told[1]} with {told[2]}."
         if self.preset is not None:
             said = f"With the preset {self.preset}: {said[0].lower()}{said[1:]}"
         if not self.run.complete:
             lacking = self.run.tasks - self.run.done - self.run.failed
-            part = f"A partial answer, since {lacking:,} of {self.run.tasks:,} tasks are not done"
+            part = f"Partial result, because {lacking:,} of {self.run.tasks:,} tasks are not done"
             return f"{part}: {said}"
         return said
 
@@ -128,32 +128,33 @@ def run_study(
     retry: bool = False,
     progress: Progress | None = None,
 ) -> Outcome:
-    """Run a study, or go on with it, and write down what it comes to.
+    """Run or resume a study, and write its results.
 
     Parameters
     ----------
     study : str, path or Study
-        A built-in study by name, the file of a study, or one made in Python.
+        The name of a built-in study, the file of a study, or a Study object.
     out : path
-        The folder of its results: ``results.sqlite`` (every task), ``results.csv`` and
+        The folder for its results: ``results.sqlite`` (every task), ``results.csv`` and
         ``results.parquet``, ``figures/``, ``statistics/``, ``verdict.json`` and ``report.html``.
     preset : {"quick", "full"}
-        Of a built-in study: minutes on two cores, or the paper's grid.
+        For a built-in study: minutes on two cores, or the paper's full grid.
     tables : list of TableSource, or path
-        Yours, in place of those of the study; a path is that of a TOML file with ``[[tables]]``.
-        Of a built-in study the paper's claims are judged on them. ``tables_at`` makes such a
-        list from a file, with its target and roles.
+        Your own tables, which replace those of the study; a path names a TOML file with
+        ``[[tables]]``. A built-in study judges the paper's claims on them. ``tables_at`` makes
+        such a list from a file, with its target and roles.
     jobs : int, optional
-        How many workers; all cores without it.
+        The number of workers; default: all cores.
     backend : {"loky", "dask", "spark"}
-        Where they run: on this machine; on the Dask cluster of the client that there is, or that
-        ``DASK_SCHEDULER_ADDRESS`` names; or on that of Spark's session, active or new.
+        Where they run: on this machine; on the Dask cluster of the current client, or of the
+        scheduler in ``DASK_SCHEDULER_ADDRESS``; or on the cluster of the active Spark session, or
+        of a new one.
     seconds : float, optional
-        Start nothing new after this time.
+        No new task starts after this time.
     retry : bool
-        Compute tasks anew that failed before.
+        Compute failed tasks again.
     progress : callable, optional
-        Called with what was done and the share that is done.
+        Called with a text and the share that is done.
 
     Examples
     --------
@@ -179,7 +180,7 @@ def run_study(
     except InputError as error:
         if published is None or own or not published.origins:
             raise
-        raise InputError(f"{error} 'shoal study fetch {design.name}' gets them.") from None
+        raise InputError(f"{error} To get them, run 'shoal study fetch {design.name}'.") from None
     if published is None:
         _declared.check(design)
     folder = Path(out)
@@ -192,7 +193,7 @@ def run_study(
 
     ended = run_stage(design)
     for stage in () if published is None else published.stages:
-        if ended.stopped:  # what follows depends on all of it
+        if ended.stopped:  # the next stage depends on all of it
             break
         design = stage(design, Results.of(design, folder))
         before, ended = ended.computed, run_stage(design)
@@ -218,22 +219,22 @@ def run_study(
 
 
 def read_verdict(folder: str | os.PathLike[str]) -> dict[str, Any]:
-    """What a study came to, from its folder."""
+    """Read the verdict of a study from its folder."""
     path = Path(folder) / _VERDICT
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         raise InputError(
-            f"There is no finished study in '{folder}': {_VERDICT} is missing or damaged; run "
-            "shoal study with this folder as --out."
+            f"There is no finished study in '{folder}': {_VERDICT} is missing or damaged. Run "
+            "'shoal study' with this folder as --out."
         ) from None
     if not isinstance(found, dict) or not {"verdict", "claims", "tasks"} <= found.keys():
-        raise InputError(f"The file {_VERDICT} in '{folder}' is not that of a study.")
+        raise InputError(f"The file {_VERDICT} in '{folder}' does not belong to a study.")
     return found
 
 
 def _design_of(study: str | os.PathLike[str] | Study, preset: str) -> tuple[Study, BuiltIn | None]:
-    """The study, and the published experiment that it is, if it is one."""
+    """The study, and its published experiment, if it is built in."""
     if isinstance(study, Study):
         return study, None
     if str(study).endswith(".toml") or Path(study).is_file():
@@ -249,35 +250,35 @@ def _on_tables(
     names = [source.name for source in tables]
     twice = [name for name in names if names.count(name) > 1]
     if twice:
-        raise InputError(f"Two of the tables are called '{twice[0]}'; name each differently.")
+        raise InputError(f"Two tables are called '{twice[0]}'; give each its own name.")
     elsewhere = None if published is None else published.elsewhere
     takes_hierarchies = elsewhere is not None and elsewhere.takes_hierarchies
     if any(source.hierarchies for source in tables) and not takes_hierarchies:
         raise InputError(
-            f"The study '{design.name}' takes no hierarchies with its tables, so that those given "
-            "would change nothing; leave them out."
+            f"The study '{design.name}' does not use hierarchies of tables, so yours would change "
+            "nothing; leave them out."
         )
     given, _ = _with_what_is_there(replace(design, tables=tuple(tables)), some_will_do=False)
     for source in tables:
-        source.load(design.folder)  # a column that is not there is told before anything is begun
+        source.load(design.folder)  # a missing column is reported before the run starts
     if elsewhere is not None:
         return elsewhere.design(design, tables, preset)
     bound = sorted({name for variant in design.variants for name in variant.tables})
     if bound:
         raise InputError(
             f"The study '{design.name}' has variants for its own tables {quoted(bound)}, so it "
-            "cannot be run on others."
+            "cannot run on others."
         )
     return given
 
 
 def _about(design: Study) -> str:
-    """Which tables a published experiment was made on, where they are not its own."""
+    """Names the tables of a published experiment that runs on others than its own."""
     told = [
-        f"'{source.name}'" + ("" if source.rows is None else f" ({source.rows:,} rows at most)")
+        f"'{source.name}'" + ("" if source.rows is None else f" (at most {source.rows:,} rows)")
         for source in design.tables
     ]
-    return f"The paper's claims are judged on other tables than its own: {', '.join(told)}."
+    return f"The paper's claims are judged on tables other than its own: {', '.join(told)}."
 
 
 def _with_what_is_there(design: Study, *, some_will_do: bool) -> tuple[Study, str]:

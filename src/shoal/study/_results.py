@@ -1,4 +1,4 @@
-"""What a study found: one row for each task, and ways to look at them."""
+"""The results of a study: one row per task, and ways to look at them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Row:
-    """The result of one task, with what it was the result of."""
+    """The result of one task, with the task that it belongs to."""
 
     table: str
     variant: str
@@ -39,7 +39,7 @@ class Row:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     def at(self, name: str) -> Any:
-        """A field, or a parameter; None where there is no such one."""
+        """A field or a parameter; None if there is neither."""
         return getattr(self, name) if hasattr(self, name) else self.parameters.get(name)
 
 
@@ -58,7 +58,7 @@ class Results:
 
     @classmethod
     def of(cls, study: Study, folder: str | Path) -> Results:
-        """What the folder of a study has; ``missing`` counts the tasks without a result."""
+        """The results in the folder of a study; ``missing`` counts the tasks without one."""
         keys = keys_of(study)
         found = Store(folder).read(keys.values())
         variants = {variant.name: variant for variant in study.variants}
@@ -83,7 +83,7 @@ class Results:
 
     @property
     def means(self) -> Html:
-        """A table of means over tables and seeds: a row for each variant, a column per measure."""
+        """A table of means over tables and seeds: a row per variant, a column per measure."""
         variants, measures = (
             list(dict.fromkeys(getattr(row, part) for row in self.rows))
             for part in ("variant", "measure")
@@ -96,7 +96,7 @@ class Results:
         return view(repr(self), self.means)
 
     def where(self, **wanted: Any) -> Results:
-        """The rows whose fields, or parameters, have these values; a tuple is one of several."""
+        """The rows whose fields or parameters have these values; a tuple means any of them."""
 
         def fits(row: Row) -> bool:
             return all(
@@ -128,17 +128,17 @@ class Results:
         return {place: np.array(values, np.float64) for place, values in grouped.items()}
 
     def known(self, name: str) -> list[Any]:
-        """What a field or parameter has, without what is not there, in order."""
+        """The values of a field or parameter in order, without missing ones."""
         return sorted({found for row in self.rows if (found := row.at(name)) is not None})
 
     def matrix(self, rows: Sequence[Any], columns: Sequence[Any], *, by: tuple[str, str]) -> Floats:
-        """Means over seeds, laid out by two fields; NaN where there is none."""
+        """Means over seeds, laid out by two fields; NaN if there is no value."""
         means = {place: mean_of(values) for place, values in self.by(*by).items()}
         cells = [[means.get((row, column), math.nan) for column in columns] for row in rows]
         return np.array(cells, np.float64).reshape(len(rows), len(columns))
 
     def mean(self) -> float:
-        """The mean of the values; NaN without any."""
+        """The mean of the values; NaN if there are none."""
         return float(self.values.mean()) if len(self.values) else math.nan
 
     @property
@@ -146,7 +146,7 @@ class Results:
         return list(dict.fromkeys(name for row in self.rows for name in row.parameters))
 
     def to_csv(self, path: str | Path) -> None:
-        """Write the rows, one column for each field and each parameter."""
+        """Write the rows, with one column per field and per parameter."""
         names = self._parameters
         rows = (
             [getattr(row, field) for field in _PLAIN] + [row.parameters.get(n, "") for n in names]
@@ -155,7 +155,7 @@ class Results:
         write_rows(Path(path), [*_PLAIN, *names], rows)
 
     def to_parquet(self, path: str | Path) -> None:
-        """Write the rows with all their facts, which are a text of JSON."""
+        """Write the rows with all their facts, as JSON text."""
         columns: dict[str, list[Any]] = {
             name: [getattr(row, name) for row in self.rows] for name in _PLAIN
         }
@@ -173,7 +173,7 @@ def mean_of(values: Floats) -> float:
 
 
 def _of_one_type(values: Sequence[Any]) -> list[Any]:
-    """Numbers where all are numbers, else texts: a column of a file has one type."""
+    """Numbers if all are numbers, else text: a column of a file has one type."""
     known = [value for value in values if value is not None]
     if all(_is_number(value) for value in known):
         return [None if value is None else float(value) for value in values]

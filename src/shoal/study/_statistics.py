@@ -19,11 +19,11 @@ _FEW = 8  # pairs whose orders can all be tried; Student's t is far off for so f
 
 @dataclass(frozen=True)
 class SignTest:
-    """How likely a candidate is worse than, as good as, or better than the baseline.
+    """How likely a candidate is to be worse than, as good as, or better than the baseline.
 
-    ``counts`` are the differences below, inside and above the region of practical equivalence,
-    ``mean`` the posterior mean of their shares, ``probabilities`` how likely each of the three
-    is the largest.
+    ``counts`` are the differences below, inside and above the region of practical equivalence.
+    ``mean`` is the posterior mean of their shares, and ``probabilities`` states how likely each of
+    the three is to be the largest.
     """
 
     counts: tuple[int, int, int]
@@ -33,7 +33,7 @@ class SignTest:
 
     @property
     def verdict(self) -> str:
-        """``lose``, ``draw`` or ``win``: what is the most likely."""
+        """The most likely of ``lose``, ``draw`` and ``win``."""
         return ("lose", "draw", "win")[int(np.argmax(self.probabilities))]
 
 
@@ -43,11 +43,11 @@ def bayes_sign_test(differences: Any, *, rope: float = 1.0, random_state: int = 
     Parameters
     ----------
     differences : array of float
-        Candidate less baseline, one for each table: percentage differences, mostly.
+        Candidate minus baseline, one per table; usually percentage differences.
     rope : float
-        Differences of at most so much are a draw.
+        Differences of at most this size are a draw.
     random_state : int
-        For the draws from the posterior; it is no secret.
+        For the draws from the posterior; it need not be secret.
 
     References
     ----------
@@ -67,7 +67,7 @@ def bayes_sign_test(differences: Any, *, rope: float = 1.0, random_state: int = 
         from baycomp import SignTest as Posterior
     except ImportError:
         raise MissingExtra("The Bayesian sign test", "study") from None
-    # of its draws the largest share, since its probabilities know no draw where the rope is 0
+    # counted from its draws: its own probabilities have no draw if the rope is 0
     draws = Posterior.sample(np.zeros(len(values)), values, rope=rope, random_state=random_state)
     found = np.bincount(draws.argmax(axis=1), minlength=3) / len(draws)
     left, right = int((values < -rope).sum()), int((values > rope).sum())
@@ -83,9 +83,9 @@ def bayes_sign_test(differences: Any, *, rope: float = 1.0, random_state: int = 
 
 
 def ranks(values: Any, *, higher_is_better: bool = True) -> Floats:
-    """The rank of each row within each column, 1 the best; ties share the mean of their ranks.
+    """The rank of each row within each column; 1 is the best, and ties share their mean rank.
 
-    A missing value ranks behind all others of its column.
+    A missing value ranks behind all others in its column.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def ranks(values: Any, *, higher_is_better: bool = True) -> Floats:
 
 @dataclass(frozen=True)
 class Friedman:
-    """Whether methods differ over tables, and how far mean ranks must be apart to tell which."""
+    """Whether methods differ over tables, and how far apart the mean ranks of two must be."""
 
     statistic: float
     p_value: float
@@ -116,9 +116,9 @@ def friedman(values: Any, *, higher_is_better: bool = True, alpha: float = 0.05)
     Parameters
     ----------
     values : array of float
-        One row for each method and one column for each table, without missing values.
+        One row per method and one column per table, without missing values.
     higher_is_better : bool
-        Which way the values are ranked.
+        Whether higher values rank first.
     alpha : float
         The level of Nemenyi's critical difference.
 
@@ -136,9 +136,9 @@ def friedman(values: Any, *, higher_is_better: bool = True, alpha: float = 0.05)
 
     array = np.array(values, np.float64)
     if array.ndim != 2 or array.shape[0] < 3 or array.shape[1] < 2:
-        raise InputError("Friedman's test needs three methods or more on two tables or more.")
+        raise InputError("Friedman's test needs at least three methods and at least two tables.")
     if not np.isfinite(array).all():
-        raise InputError("Friedman's test needs a value of every method on every table.")
+        raise InputError("Friedman's test needs a value for every method on every table.")
     methods, tables = array.shape
     each = ranks(array, higher_is_better=higher_is_better)
     mean_ranks = each.mean(axis=1)
@@ -156,7 +156,7 @@ def friedman(values: Any, *, higher_is_better: bool = True, alpha: float = 0.05)
 def signed_rank(differences: Any) -> tuple[float, float]:
     """Wilcoxon's signed-rank test: the statistic, and its two-sided p-value.
 
-    Differences of zero are split between the signs (Pratt). Where all are zero p is 1.
+    Differences of zero are split between the signs (Pratt). If all are zero, p is 1.
 
     References
     ----------
@@ -185,7 +185,7 @@ def bootstrap_interval(
     draws: int = 2000,
     random_state: int = 0,
 ) -> tuple[float, float]:
-    """A bootstrap interval (percentiles) of a statistic of values.
+    """A bootstrap interval (percentiles) for a statistic of values.
 
     References
     ----------
@@ -216,10 +216,10 @@ def bootstrap_interval(
 
 
 def spearman(x: Any, y: Any) -> tuple[float, float]:
-    """Spearman's rank correlation and its p-value; (0, 1) where one side is constant.
+    """Spearman's rank correlation and its p-value; (0, 1) if one side is constant.
 
-    Of up to eight pairs the p-value is exact: the share of all orders of the one side that are
-    correlated as much. Beyond, it is that of Student's t.
+    For up to eight pairs the p-value is exact: the share of all orders of one side that are at
+    least as correlated. For more pairs it comes from Student's t.
 
     Examples
     --------
@@ -230,7 +230,7 @@ def spearman(x: Any, y: Any) -> tuple[float, float]:
 
     first, second = _finite(x), _finite(y)
     if len(first) != len(second) or len(first) < 3:
-        raise InputError("A rank correlation needs three pairs of values or more.")
+        raise InputError("A rank correlation needs at least three pairs of values.")
     if (first == first[0]).all() or (second == second[0]).all():
         return 0.0, 1.0
     found = spearmanr(first, second)
@@ -248,13 +248,13 @@ def _exact_p_value(x: Floats, y: Floats) -> float:
 
 
 def pareto_front(points: Any, *, higher_is_better: Sequence[bool]) -> npt.NDArray[np.bool_]:
-    """Which points no other point beats: as good in everything, and better in something.
+    """Which points no other point beats by being as good in everything and better in something.
 
     Parameters
     ----------
     points : array of shape (points, objectives)
     higher_is_better : list of bool
-        One for each objective.
+        One per objective.
 
     Examples
     --------
@@ -274,7 +274,7 @@ def pareto_front(points: Any, *, higher_is_better: Sequence[bool]) -> npt.NDArra
 
 
 def percentage_differences(candidate: Any, baseline: Any) -> Floats:
-    """100 · (candidate − baseline) / baseline; NaN where the baseline is 0 or one is missing.
+    """100 · (candidate − baseline) / baseline; NaN if the baseline is 0 or one is missing.
 
     References
     ----------
@@ -297,5 +297,5 @@ def percentage_differences(candidate: Any, baseline: Any) -> Floats:
 def _finite(values: Any) -> Floats:
     array = np.array(values, np.float64).ravel()
     if len(array) == 0 or not np.isfinite(array).all():
-        raise InputError("The statistics need at least one value, and no missing ones.")
+        raise InputError("The statistics need at least one value and no missing values.")
     return array

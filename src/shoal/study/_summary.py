@@ -1,4 +1,4 @@
-"""What every study says of itself: how it was made, and each measure of each variant."""
+"""What every study reports: how it was made, and each measure of each variant."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_TABLES: Final = 3  # that are shown one by one
 
 
 class Mean(NamedTuple):
-    """The mean of a measure over the results of a variant, with an interval where one is known."""
+    """The mean of a measure over the results of a variant, with its interval if one is known."""
 
     mean: float
     low: float | None
@@ -38,7 +38,7 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class MeasureTable:
-    """Variants by measures: all means of a study, table by table where they are few."""
+    """Variants by measures: all means of a study, table by table if there are few tables."""
 
     measures: tuple[str, ...]
     titles: tuple[str, ...]
@@ -92,9 +92,9 @@ class MeasureTable:
 def _sentence(over: str) -> str:
     means = "Means over the tables and seeds" if over == "tables" else "Means over the seeds"
     return (
-        f"{means} that there are results of. In brackets are intervals of 95 %: the measure's own "
-        f"of a single result, a bootstrap interval over {_FEWEST} {over} or more; else none is "
-        "known."
+        f"{means} that have results. Brackets hold 95 % intervals: the measure's own interval for "
+        f"a single result, and a bootstrap interval for at least {_FEWEST} {over}. In all other "
+        "cases no interval is known."
     )
 
 
@@ -113,7 +113,7 @@ def _mean_of_rows(rows: Sequence[Row]) -> Mean:
 
 
 def setting_of(study: Study) -> dict[str, Any]:
-    """What a study was made of: the tables with their rows, and the seeds."""
+    """The tables of a study with their numbers of rows, and its seeds."""
     return {
         "tables": [
             {"name": source.name, "rows": _rows_of(source, study.folder)} for source in study.tables
@@ -125,5 +125,5 @@ def setting_of(study: Study) -> dict[str, Any]:
 def _rows_of(source: TableSource, folder: Path | None) -> int | None:
     try:
         return source.row_count(folder)
-    except ShoalError:  # what cannot be read is among the tasks that failed
+    except ShoalError:  # its tasks failed, with the reason
         return None

@@ -53,39 +53,38 @@ def assess(
     table : Table
         The table, with its quasi-identifiers declared.
     original : Table, optional
-        The table before masking, for the measures that compare. Where the table is a sample of
-        it, journalist risk and certainty count people in it.
+        The table before masking, for measures that compare. If the table is a sample of it,
+        journalist risk and certainty count people in it.
     population : Table, optional
         The population that the table is drawn from, for journalist risk.
     control : Table, optional
-        People of the same kind who are not in the table, for the attacks that are tried on them
-        too.
+        Similar people who are not in the table, as a control group for attacks.
     sampling_fraction : float, optional
-        The share of the population that the table holds, where the population is not at hand.
+        The share of the population that the table holds, if the population is not available.
     threshold : float
         The risk above which a record counts as at risk.
     missing : {"own", "wildcard"}
-        Whether a missing quasi-identifier is a value of its own or agrees with every value.
+        Whether a missing quasi-identifier is a value of its own or equals every value.
     known : list of str or str, optional
-        The columns that an intruder knows who attacks, or a word for them: ``"quasi-identifiers"``,
-        ``"left-in-place"``, ``"informed"`` or ``"everything"``. Without it, what each attack takes.
+        The columns that the intruder knows, or a word for them: ``"quasi-identifiers"``,
+        ``"left-in-place"``, ``"informed"`` or ``"everything"`` (default: that of each attack).
     measures : list of str or "all", optional
-        Only these measures; ``"all"`` are also those that take long. Without it, all that the
-        given tables allow in seconds.
+        Take only these measures. ``"all"`` includes the slow ones. Default: all that the given
+        tables allow within seconds.
     options : dict of dict, optional
         Options of single measures, such as ``{"distance_linkage": {"known": ["age"]}}``. A measure
-        that is named here is asked for.
+        named here is always taken.
     earlier : list of Table, optional
-        Earlier releases of the same original, whose rows pair with those of the table: ``together``
-        then says whom they expose together with it.
+        Earlier releases of the same original. Their rows must pair with those of the table.
+        ``together`` then reports whom all releases expose together.
     progress : callable, optional
         Called with what is being done and the share that is done.
 
     Returns
     -------
     Assessment
-        Plain facts; it prints, and has ``to_json`` and ``to_html``. A measure that does not apply
-        or fails spoils no other one: ``left_out`` and ``failed`` say why.
+        Plain facts that print, with ``to_json`` and ``to_html``. A measure that does not apply or
+        fails does not affect the others: ``left_out`` and ``failed`` give the reasons.
 
     Examples
     --------
@@ -99,7 +98,7 @@ def assess(
     check_assessable(table, original, population, control)
     _check_numbers(threshold, missing, sampling_fraction)
     if population is not None and sampling_fraction is not None:
-        raise InputError("Give a population table or a sampling fraction, not both.")
+        raise InputError("Pass a population table or a sampling fraction, not both.")
     _check_known(known, table if original is None else original)
     others = _checked_earlier(earlier, table)
     own = _checked_options(options)
@@ -127,10 +126,10 @@ def assess_release(
     *,
     declared: Roles | None = None,
 ) -> Assessment:
-    """What a release says of itself, before and after masking: what is quick on any table.
+    """The fast measures that a release reports about itself, before and after masking.
 
-    ``assess`` measures everything; it is there for whoever decides on a release. ``declared`` are
-    the roles of an original that is not at hand.
+    ``assess`` takes all measures, for the person who decides on a release. ``declared`` are the
+    roles of an original that is not available.
     """
     if declared is None or not declared.quasi_identifiers:
         check_assessable(table, original)
@@ -146,9 +145,9 @@ def check_assessable(
     population: Table | None = None,
     control: Table | None = None,
 ) -> None:
-    """Raise InputError where a table is none, has no records or no quasi-identifiers.
+    """Raise InputError if it is not a Table, has no records or has no quasi-identifiers.
 
-    A masked table may have lost its quasi-identifiers to suppression: then its original has them.
+    Suppression may have removed the quasi-identifiers of a masked table; its original has them.
     """
     for given in (table, original, population, control):
         if given is not None or given is table:
@@ -159,17 +158,17 @@ def check_assessable(
     declared = table if original is None else original
     if not table.roles.quasi_identifiers and not declared.roles.quasi_identifiers:
         raise RolesError(
-            "No quasi-identifiers are declared, so nothing can be said about risk; name the "
-            "columns that an intruder may know, as sh.Roles(quasi_identifiers=[...]). 'shoal "
-            "roles' and sh.suggest_roles suggest some."
+            "No quasi-identifiers are declared, so risk cannot be measured. Declare the columns "
+            "that an intruder may know: sh.Roles(quasi_identifiers=[...]). 'shoal roles' and "
+            "sh.suggest_roles suggest some."
         )
 
 
 @dataclass(frozen=True, eq=False)
 class _Run:
-    """One assessment on its way: the tables, what was asked for, and what was found so far.
+    """An assessment in progress: the tables, the requested measures, and the results so far.
 
-    ``shared`` are options for every measure that has them, ``own`` those of single measures.
+    ``shared`` are options for every measure that accepts them, ``own`` those of single measures.
     """
 
     table: Table
@@ -198,15 +197,15 @@ class _Run:
             self.found[info.name] = self._measured(info)
         except DoesNotApply as error:
             self.left_out[info.name] = str(error)
-        except ShoalError as error:  # one measure that does not apply spoils no other one
+        except ShoalError as error:  # one measure that does not apply does not affect the others
             self.failed[info.name] = str(error)
         except Exception as error:  # nor does one that breaks; its words may quote a cell
             self.failed[info.name] = (
-                f"It ended in an unexpected error ({type(error).__name__}); please report it."
+                f"An unexpected error occurred ({type(error).__name__}); please report it."
             )
 
     def assessment(self, *, with_swapping: bool = True) -> Assessment:
-        """What was found, with what has to be known to read it."""
+        """The results, with notes on how to read them."""
         missing = self.shared["missing"]
         classes = class_facts(self.table, missing)
         owners = self.table if self.original is None else self.original
@@ -215,7 +214,7 @@ class _Run:
             notes += self.found["certainty"].warnings
         swapping = None
         if self.original is not None and with_swapping:
-            # what linking by the quasi-identifiers gave, where it was measured and by these
+            # the linkage by the quasi-identifiers, if it was measured
             otherwise = "known" in self.shared or "distance_linkage" in self.own
             by_quasi = None if otherwise else self.found.get("distance_linkage")
             swapping = swapping_of(self.original, self.table, by_quasi)
@@ -242,7 +241,7 @@ class _Run:
         given = {name: value for name, value in self.shared.items() if name in info.options}
         given |= self.own.get(info.name, {})
         if info.name == "journalist_risk" and self.original is not None:
-            # nobody said what the population is, and the original that was sampled is one
+            # no population is declared, and the original that was sampled is one
             said = (given["population"], given["sampling_fraction"], self.table.roles.weight)
             if self._is_sample and all(one is None for one in said):
                 return journalist_risk_before_sampling(
@@ -255,7 +254,7 @@ class _Run:
         return self.original is not None and len(self.table) < len(self.original)
 
     def _reason_to_leave_out(self, info: MeasureInfo) -> str | None:
-        """Why a measure cannot be taken of these tables, or is not unless asked for by name."""
+        """Why a measure cannot be taken, or is taken only when asked for by name."""
         table, original = self.table, self.original
         given = {**self.shared, **self.own.get(info.name, {})}
         declared = table.roles if original is None else original.roles
@@ -263,40 +262,40 @@ class _Run:
         people = estimable or given["population"] is not None
         counted = people or (info.name == "journalist_risk" and self._is_sample)
         if info.name in _POPULATION_MEASURES and not counted:
-            return "give a population table, a sampling fraction or a weight column"
+            return "pass a population table, a sampling fraction or a weight column"
         homes = info.name == "household_risk" and table.households is not None
         if (info.name == "individual_risk" or homes) and not estimable:
-            return "give a sampling fraction or a weight column"
+            return "pass a sampling fraction or a weight column"
         if table.times is not None and not info.by_counts:
-            return "it needs single records, and an engine counts combinations"
+            return "it needs single records, but an engine counts combinations"
         if info.needs_original and original is None:
-            return "it compares with the original; give that too, as original (--original)"
+            return "it compares with the original; pass it as original (--original)"
         if info.sensitive and not declared.sensitive:
-            return "it is about sensitive columns; declare them in the roles"
+            return "it needs sensitive columns; declare them in the roles"
         if info.target and declared.target is None:
-            return "it is about a target; declare it in the roles"
+            return "it needs a target; declare it in the roles"
         if info.on_request is not None and info.name not in self.asked and not homes:
             return info.on_request
         if info.name == "suda" and info.name not in self.asked and len(table) > _MANY:
-            return f"it needs much memory for more than {_MANY:,} records; ask for it by name"
+            return f"it needs a lot of memory for more than {_MANY:,} records; ask for it by name"
         if original is None:
             return None
         if info.name == "certainty" and not self._is_sample:
-            return "nobody was left out, so everybody is known to be in the table"
+            return "nobody was left out, so everyone is known to be in the table"
         if info.pairs and not table.pairs_with(original):
             return (
-                "the rows of the two tables cannot be paired, since they were read apart: assess "
-                "the release folder with its private half, or say that the rows have the same "
-                "order (masked.paired(original), or --same-order)"
+                "the rows of the two tables cannot be paired, since they were read separately; "
+                "assess the release folder with its private half, or declare that the rows have "
+                "the same order (masked.paired(original) or --same-order)"
             )
         return None
 
 
 def _about_owners(table: Table) -> list[str]:
-    """That k counts rows where identifiers show that a person has several."""
+    """A note that k counts rows, although identifiers show that a person has several."""
     return [
-        f"{len(table):,} rows carry {distinct:,} different values of {quoted(names)}, which k does "
-        'not count: declare unit in the roles, or unit = "row" if each row is a person.'
+        f"{len(table):,} rows have {distinct:,} different values of {quoted(names)}, but k counts "
+        'rows: declare unit in the roles, or unit = "row" if each row is a person.'
         for names, distinct in table.repeating_owners().items()
     ]
 
@@ -308,9 +307,7 @@ def asked_by_name(measures: Measures | None) -> Sequence[str]:
     if measures == "all":
         return list(discover_all_measures())
     if isinstance(measures, str) or not isinstance(measures, Sequence) or not measures:
-        raise InputError(
-            f"The measures must be a list of their names, 'all' or None; got {measures!r} instead."
-        )
+        raise InputError(f"'measures' must be a list of names, 'all' or None; got {measures!r}.")
     for name in measures:
         _check_measure(name)
     return measures
@@ -323,19 +320,16 @@ def _check_measure(name: Any) -> None:
 
 
 def _checked_options(options: Options | None) -> dict[str, dict[str, Any]]:
-    """Only options that their measure has; what is wrong with a value the measure says itself."""
+    """Check that each measure has the options; the measure itself checks their values."""
     if options is not None and not isinstance(options, Mapping):
         raise InputError(
-            "The options must be a dict with the options of each measure under its name; got "
-            f"{type(options).__name__} instead."
+            "'options' must be a dict from the names of measures to their options; got "
+            f"{type(options).__name__}."
         )
     for name, given in (options or {}).items():
         _check_measure(name)
         if not isinstance(given, Mapping):
-            raise InputError(
-                f"The options of '{name}' must be a dict of option and value; got "
-                f"{type(given).__name__} instead."
-            )
+            raise InputError(f"The options of '{name}' must be a dict; got {type(given).__name__}.")
         discover_all_measures()[name].check_names(given)
     return {name: dict(given) for name, given in (options or {}).items()}
 
@@ -347,39 +341,37 @@ def _check_known(known: Any, where: Table) -> None:
     listed = isinstance(known, (list, tuple)) and all(isinstance(name, str) for name in known)
     if not listed or not known:
         raise InputError(
-            "What an intruder knows must be a list of column names, or one of the words "
-            f"{quoted(KNOWN_WORDS)}; got {known!r} instead."
+            "'known' must be a list of column names, or one of the words "
+            f"{quoted(KNOWN_WORDS)}; got {known!r}."
         )
     absent = [name for name in known if name not in where.columns]
     if absent:
         raise InputError(
-            f"There is no column {quoted(absent)} that an intruder could know. "
+            f"'known' names {quoted(absent)}, which the table does not have. "
             f"{did_you_mean(absent[0], where.columns)}"
         )
 
 
 def _check_numbers(threshold: Any, missing: Any, sampling_fraction: Any) -> None:
-    """What is wrong for every measure is an error, where a measure that fails is only marked."""
+    """Raise an error for what would break every measure; a single failure is only noted."""
     if missing not in ("own", "wildcard"):
-        raise InputError("The reading of missing values must be 'own' or 'wildcard'.")
+        raise InputError("'missing' must be 'own' or 'wildcard'.")
     for name, value in (("threshold", threshold), ("sampling fraction", sampling_fraction)):
         if value is not None and not Real(above=0, maximum=1).accepts(value):
-            raise InputError(
-                f"The {name} must be a number above 0 and at most 1; got {value!r} instead."
-            )
+            raise InputError(f"The {name} must be a number above 0 and at most 1; got {value!r}.")
 
 
 def _checked_earlier(earlier: Any, table: Table) -> list[Table]:
-    """The earlier releases; raises InputError unless each pairs with the table."""
+    """The earlier releases; raises InputError unless each one pairs with the table."""
     given = list(earlier) if isinstance(earlier, (list, tuple)) else [earlier]
     if not all(isinstance(one, Table) for one in given):
         raise InputError("The earlier releases must be a list of shoal.Tables.")
     lost = sum(not one.pairs_with(table) for one in given)
     if lost:
         raise InputError(
-            f"{lost} of the {len(given)} earlier releases cannot be paired with the table, so that "
-            "nobody can be followed from one to the other; read each with its private half and "
-            "the same original, or declare their rows by release.paired(original)."
+            f"{lost} of the {len(given)} earlier releases cannot be paired with the table, so "
+            "people cannot be followed between them. Read each with its private half and the "
+            "same original, or pair their rows with release.paired(original)."
         )
     return given
 
@@ -387,14 +379,14 @@ def _checked_earlier(earlier: Any, table: Table) -> list[Table]:
 def _exposed_together(
     assessment: Assessment, table: Table, earlier: Sequence[Table], original: Table | None
 ) -> Assessment:
-    """The assessment with what both attacks on all releases find, or why one was not tried."""
+    """The assessment with the results of both attacks on all releases, or why one was not tried."""
     releases, notes = [table, *earlier], assessment.notes
     together = {"records": intersection(releases, attack="records", original=original)}
     try:
         together["values"] = intersection(releases, attack="values", original=original)
     except InputError:
         notes += (
-            "Together with the earlier releases only records were followed, since no sensitive "
-            "column is in all of them that could be compared.",
+            "Across the earlier releases only records were followed, since no comparable "
+            "sensitive column is in all of them.",
         )
     return replace(assessment, together=together, notes=notes)

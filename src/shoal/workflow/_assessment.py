@@ -1,4 +1,4 @@
-"""What an assessment found: plain facts, which print and have a JSON and an HTML form."""
+"""The results of an assessment: plain facts that print and convert to JSON and HTML."""
 
 from __future__ import annotations
 
@@ -29,27 +29,27 @@ Side = Literal["risk", "utility"]
 _TITLES: dict[Side, dict[str, str]] = {
     "risk": {
         "found": "Who can be found",
-        "secrets": "What crowds tell of sensitive columns",
+        "secrets": "What crowds reveal about sensitive columns",
         "attacks": "Attacks that were tried",
     },
     "utility": {
-        "statistics": "What statistics still say",
-        "models": "What models still learn",
+        "statistics": "What statistics still show",
+        "models": "What models can still learn",
     },
 }
 _FOUND_IF = "Who could be found without the swap"
 
-#: What each attack on several releases finds out.
+#: What each attack on several releases reveals.
 ATTACKS = {
     name: MeasureInfo(name, title, "lower", (0, 1), intersection)
     for name, title in {
         "records": "share of persons in a smaller crowd",
-        "values": "share of persons whose secret is certain",
+        "values": "share of persons with a certain secret",
     }.items()
 }
 
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
-#: Measures whose records are told as a distribution, in this order, with their formula.
+#: Measures that are shown as a distribution over records, in this order, with their formula.
 _FORMULAS = {"journalist_risk": "1/F", "certainty": "f/F", "prosecutor_risk": "1/f"}
 
 
@@ -65,7 +65,7 @@ class MeasureGroup:
 def grouped_measures(names: Iterable[str], *, swapped: bool = False) -> list[MeasureGroup]:
     """The named measures by side and group, each group in the order of the names; none is empty.
 
-    Of a table that was ``swapped`` crowds do not say who can be found, and the title tells so.
+    If the table was ``swapped``, crowds do not show who can be found, and the title states that.
     """
     infos = discover_all_measures()
     placed: dict[tuple[str, str], list[str]] = {}
@@ -82,7 +82,7 @@ def grouped_measures(names: Iterable[str], *, swapped: bool = False) -> list[Mea
 
 
 def _group_of(info: MeasureInfo) -> str:
-    """What a measure declares tells its group."""
+    """The group of a measure, from what it declares."""
     if info.about == "utility":
         return "models" if info.target else "statistics"
     if info.needs_original:
@@ -102,10 +102,10 @@ def by_reason(reasons: Mapping[str, str]) -> dict[str, list[str]]:
 class RiskDistribution:
     """The risks of all records: ``values`` of each (private), and what they sum up to.
 
-    ``times`` says how many records each value stands for, where combinations were measured.
-    ``fraction`` is the share of all people who are in the table: what the certainty would be for
-    everybody in an even sample. ``above`` is the share of records with a higher value. Both are
-    told of the certainty alone.
+    ``times`` is the number of records behind each value, if combinations were measured.
+    ``fraction`` is the share of all people who are in the table: the certainty for everyone in an
+    even sample. ``above`` is the share of records with a higher value. Both apply to the certainty
+    only.
     """
 
     measure: str
@@ -125,7 +125,7 @@ class RiskDistribution:
 
     @property
     def quantiles(self) -> dict[str, float]:
-        """Values that so large a share of the records does not exceed."""
+        """For each share, the value that this share of the records does not exceed."""
         values, counts = self.counted
         places = np.maximum(np.ceil(self._records * np.array(QUANTILES) - 1), 0)
         chosen = values[np.searchsorted(np.cumsum(counts), places, side="right")]
@@ -145,7 +145,7 @@ class RiskDistribution:
         return int(counts[values > self.fraction].sum()) / self._records
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain facts; the values of the records stay behind."""
+        """Plain facts, without the values of records."""
         return {
             "formula": self.formula,
             "mean": self.mean,
@@ -157,10 +157,10 @@ class RiskDistribution:
 
 @dataclass(frozen=True)
 class CostOfK:
-    """What a plan gives and costs with one k.
+    """The risk and the cost of a plan with one k.
 
     ``risk`` is the marketer risk, ``loss`` the normalised certainty penalty, ``lost`` the share of
-    the records that are taken out.
+    records removed.
     """
 
     k: int
@@ -179,8 +179,8 @@ class ClassFacts:
     average: float
     largest: int
     records_by_size: Mapping[str, int] = field(default_factory=dict)
-    #: The number of persons where these have several records, how many share the rarest history,
-    #: and how many stand alone with theirs.
+    #: If persons have several records: how many persons there are, how many share the rarest
+    #: history, and how many have a unique one.
     persons: int | None = None
     rarest_history: int | None = None
     alone_by_history: int | None = None
@@ -192,29 +192,29 @@ class ClassFacts:
 
     @property
     def sentences(self) -> list[str]:
-        """What has to be said where a person has several records."""
+        """A note for tables in which a person has several records."""
         if self.persons is None:
             return []
         return [
-            f"Persons are counted, {self.persons:,} of them, who may have several records. By one "
-            f"record a person is among {self.k:,} at least; by all of them together, the person's "
-            f"history, among {self.rarest_history:,}, and {self.alone_by_history:,} persons stand "
-            "alone."
+            f"Persons are counted ({self.persons:,}), and a person may have several records. By "
+            f"one record, each person is among at least {self.k:,}. By all records together (the "
+            f"person's history), each is among at least {self.rarest_history:,}, and "
+            f"{self.alone_by_history:,} persons are unique."
         ]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Assessment(Helpful, Mapping[str, Measurement]):
-    """What was found out about a table. It prints, and it has a JSON and an HTML form.
+    """The results of assessing a table. It prints, and it converts to JSON and HTML.
 
-    It is a mapping: ``assessment["marketer_risk"]`` is one Measurement, ``list(assessment)`` are
-    the measures that were taken. ``classes`` are the numbers of the classes;
-    ``notes`` say what has to be known to read the numbers; ``swapping`` is what a swap protects,
-    and what gets around it, measured by attack. ``left_out`` says of each measure that was not
-    taken why, and how to ask for it; ``failed`` of each that was tried in vain what stood in its
-    way. ``together`` is what the table tells with earlier releases, by attack.
+    It is a mapping: ``assessment["marketer_risk"]`` is one Measurement, and ``list(assessment)``
+    lists the measures taken. ``classes`` describes the classes. ``notes`` explain how to read the
+    numbers. ``swapping`` is what a swap protects and what gets around it, measured by attack.
+    ``left_out`` explains why a measure was not taken and how to ask for it; ``failed`` explains
+    why a measure failed. ``together`` is what the table reveals together with earlier releases, by
+    attack.
 
-    No value of a cell is in it, but counts of the original are: it is made for the steward, not
+    It contains no cell values, but it contains counts of the original: it is for the steward, not
     for the public.
     """
 
@@ -239,9 +239,9 @@ class Assessment(Helpful, Mapping[str, Measurement]):
     swapping: Swapping | None = None
     original_rows: int | None = None
     together: Mapping[str, Measurement] = field(default_factory=dict)
-    #: What a plan costs with each k, where it was asked for.
+    #: The cost of a plan with each k, if it was asked for.
     k_curve: tuple[CostOfK, ...] = ()
-    #: How many records each measured one stands for, where combinations were measured.
+    #: The number of records behind each value, if combinations were measured.
     times: npt.NDArray[np.int64] | None = field(default=None, repr=False)
 
     __eq__ = object.__eq__  # not that of mappings: two assessments are two
@@ -263,7 +263,7 @@ class Assessment(Helpful, Mapping[str, Measurement]):
 
     @cached_property
     def distributions(self) -> tuple[RiskDistribution, ...]:
-        """How the risk of the records is spread, by the measures that were taken of each."""
+        """How the risk is spread over the records, for each measure taken per record."""
         fraction = self.rows / self.original_rows if self.original_rows else None
         return tuple(
             RiskDistribution(
@@ -275,7 +275,7 @@ class Assessment(Helpful, Mapping[str, Measurement]):
         )
 
     def without_records(self) -> Assessment:
-        """The same without what was measured of each record, but for how the risk is spread."""
+        """The same without the values per record, except for how the risk is spread."""
         return replace(
             self,
             measurements={
@@ -296,11 +296,11 @@ class Assessment(Helpful, Mapping[str, Measurement]):
         raise UnknownName(f"The assessment has no measure '{name}'. {reason}")
 
     def warnings_of(self, name: str) -> tuple[str, ...]:
-        """The warnings of a measure that the notes do not say already."""
+        """The warnings of a measure that are not in the notes already."""
         return tuple(said for said in self.measurements[name].warnings if said not in self.notes)
 
     def to_frame(self) -> Any:
-        """The measurements as a polars frame, a row for each.
+        """The measurements as a polars frame, one row each.
 
         Examples
         --------
@@ -368,7 +368,7 @@ class Assessment(Helpful, Mapping[str, Measurement]):
         }
 
     def to_json(self) -> str:
-        """All facts as JSON; what JSON cannot hold, as an infinite value, is null."""
+        """All facts as JSON; a value that JSON cannot hold, such as infinity, is null."""
         facts = jsonable(self.to_dict())
         return json.dumps(facts, indent=2, ensure_ascii=False, allow_nan=False)
 
@@ -419,7 +419,7 @@ class Assessment(Helpful, Mapping[str, Measurement]):
 
 
 def jsonable(value: Any) -> Any:
-    """The same facts as JSON can hold them: None for numbers that are not finite."""
+    """The same facts in a form that JSON can hold: None for numbers that are not finite."""
     if isinstance(value, Mapping):
         return {str(key): jsonable(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
@@ -453,7 +453,7 @@ def _lines(info: MeasureInfo, found: Measurement, warnings: Iterable[str]) -> It
 
 
 def bound_of(found: Measurement) -> float | None:
-    """What the masking promises that a measure does not exceed, where it promises something."""
+    """The bound that the masking promises for a measure, if any."""
     bound = found.details.get("bound")
     return float(bound) if isinstance(bound, (int, float)) else None
 

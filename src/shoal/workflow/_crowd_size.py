@@ -17,7 +17,7 @@ P = TypeVar("P", bound=Parametrized)
 
 
 def shortest_plan(roles: Roles, k: int) -> Plan:
-    """Boxes of k persons at least and, where a column is sensitive, two of its values in each."""
+    """Boxes of at least k persons, each with two values of every sensitive column, if any."""
     diverse = LDiversity(2) if roles.sensitive else None
     step = Generalize("mondrian", k=k, models=diverse)
     return Plan([step], require=[KAnonymity(k), *([] if diverse is None else [diverse])])
@@ -35,7 +35,7 @@ def models_of_plan(plan: Plan) -> Iterator[PrivacyModel]:
 
 
 def with_k(plan: Plan, k: int) -> Plan:
-    """The same plan with k in the place of every k of its steps, models and requirements.
+    """The same plan with k in place of every k of its steps, models and requirements.
 
     Examples
     --------
@@ -49,8 +49,9 @@ def with_k(plan: Plan, k: int) -> Plan:
     )
     if not any(_asks(part) for part in (*plan.steps, *models_of_plan(plan))):
         raise InputError(
-            f"k = {k} is given, and neither a step nor a requirement of the plan has a k; write "
-            "for example sh.Plan([sh.Generalize(k=5)], require=[sh.KAnonymity(5)])."
+            f"k = {k} is given, but no step or requirement of the plan has a k. Write, for "
+            "example,"
+            " sh.Plan([sh.Generalize(k=5)], require=[sh.KAnonymity(5)])."
         )
     return changed
 

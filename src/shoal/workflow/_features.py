@@ -14,7 +14,7 @@ from shoal.masking import TOP, Scale
 from shoal.table import NUMBERS, QUANTITIES, Table, quantities, scale_name
 
 ENCODINGS = ("codes", "midpoints", "one-hot", "text")
-#: A text that fewer persons have is not kept: one of two who knows the own tells the other's.
+#: A text that fewer persons have is not kept: of two persons, each could infer the other's.
 _FEWEST = 3
 
 
@@ -70,8 +70,8 @@ class NumberEncoder:
             values = np.array([*coded.levels.to_list(), np.nan], np.float64)[: coded.count]
         elif len(coded.levels) and scale_name(coded) != self.measured:
             raise InputError(
-                f"Column '{column}' is {table.kind(column)}, and was {self.measured} when the "
-                "Protector was fitted; read it as it was then."
+                f"Column '{column}' is {table.kind(column)} but was {self.measured} when the "
+                "Protector was fitted. Read it as it was then."
             )
         else:
             values = quantities(coded)

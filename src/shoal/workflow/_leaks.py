@@ -1,11 +1,11 @@
 """What masking leaves open: measured by attack, with the size of each leak.
 
-Quasi-identifiers are what somebody thought of. A column that nobody thought of, and that no step
-touched, links as it did before; whoever signs a release must know of it.
+Quasi-identifiers are the columns that someone thought of. A column that nobody thought of and no
+step touched still links as before. Anyone who signs a release must know about it.
 
-One in k is the chance of a link by swapped columns under the draw alone. Three things leak more,
-and each is tried: columns that stayed in place, correlations that tell who is who within a group,
-and groups that have only one value of what they should hide.
+The random swap alone limits the chance of a right link by swapped columns to one in k. Three
+things can leak more, and each is tried: columns that stayed in place, correlations that reveal who
+is who within a group, and groups with only one value of what they should hide.
 """
 
 from __future__ import annotations
@@ -26,19 +26,20 @@ from shoal.workflow.release._crowds import crowded_percent, share_step
 
 LeakKind = Literal["columns-left-in-place", "correlation", "groups-of-one-value"]
 
-#: A correlation leaks where even the lower end of the interval is so many times 1/k.
+#: A correlation leaks if even the lower end of the interval is this many times 1/k.
 MARGIN = 1.25
-#: So many sensitive columns are attacked, in their order; each attack reads all known columns.
+#: At most this many sensitive columns are attacked, in their order; each attack reads all known
+#: columns.
 MOST_SECRETS = 10
-#: So many persons are linked by each other column, or by all of them: ± 2 percent.
+#: At most this many persons are linked by each other column, or by all of them: ± 2 percent.
 PERSONS = 2_000
-#: So many other columns are tried alone, those with the most different values first.
+#: At most this many other columns are tried alone, those with the most different values first.
 MOST_COLUMNS = 20
 
 
 @dataclass(frozen=True, eq=False)
 class Leak:
-    """One way around a swap that was tried and works.
+    """A way around a swap that was tried and worked.
 
     ``columns`` are those that leak; ``found`` is the attack by the worst of them.
     """
@@ -56,18 +57,19 @@ class Leak:
         if self.kind == "columns-left-in-place":
             stayed = "were" if plural else "was"
             return (
-                f"whoever knows {named}, which {stayed} not swapped, finds {size} of the persons; "
-                f"the swap promises 1 in {self.k}"
+                f"an intruder who knows {named}, which {stayed} not swapped, finds {size} of the "
+                f"persons; the swap promises at most 1 in {self.k}"
             )
         up_to = "up to " if plural else ""
         if self.kind == "correlation":
             return (
-                f"matching by rank within the groups, by what other columns tell of {named}, is "
-                f"right for {up_to}{size} of the persons; the swap alone would give 1 in {self.k}"
+                "matching by rank within the groups, using what other columns reveal about "
+                f"{named}, is right for {up_to}{size} of the persons; the swap alone would allow "
+                f"1 in {self.k}"
             )
         return (
-            f"{up_to}{size} of the records are in groups with only one value of {named}: it is "
-            "disclosed, whoever is who"
+            f"{up_to}{size} of the records are in groups with only one value of {named}; that "
+            "value is disclosed no matter who is who"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -80,11 +82,11 @@ class Leak:
 
 @dataclass(frozen=True, eq=False)
 class Swapping:
-    """What protects a swapped table: ``k`` from its groups, the linkage that was measured, leaks.
+    """What protects a swapped table: ``k`` from its groups, the measured linkage, and leaks.
 
-    ``informed`` says whether the sensitive columns were swapped, and not the quasi-identifiers.
-    The values of a group can be read off the release: ``widths`` has for each swapped column of
-    numbers the median, over records, of what they span, in standard deviations.
+    ``informed`` is true if the sensitive columns were swapped instead of the quasi-identifiers.
+    The release shows the values of each group: for each swapped numeric column, ``widths`` has the
+    median range of a record's group, in standard deviations.
     """
 
     k: int
@@ -98,7 +100,7 @@ class Swapping:
     def sentence(self) -> str:
         """The measured linkage beside its bound."""
         low, high = _interval(self.linkage)
-        what = "sensitive values still at their own person" if self.informed else "right links"
+        what = "sensitive values still with their own person" if self.informed else "right links"
         return (
             f"swapped within groups of at least {self.k}: {100 * self.linkage.value:.3g} % "
             f"{what} (95 % {100 * low:.3g} to {100 * high:.3g} %), where 1 in {self.k} is the bound"
@@ -111,8 +113,10 @@ class Swapping:
         if self.widths:
             name = min(self.widths, key=lambda column: self.widths[column])
             told.append(
-                "the groups tell between which values a sensitive value lies: at the median they "
-                f"span {self.widths[name]:.2g} standard deviations of '{name}', the narrowest"
+                " f"
+                "the groups show the range of a sensitive value: at the median they "
+                "span "
+                f"{self.widths[name]:.2g} standard deviations of '{name}', the narrowest column"
             )
         told += [f"what the swap does not cover: {leak.sentence()}" for leak in self.leaks]
         return told
@@ -143,9 +147,9 @@ class Swapping:
 def swapping_of(
     original: Table, masked: Table, by_quasi_identifiers: Measurement | None = None
 ) -> Swapping | None:
-    """What protects a swapped table; None where it is its classes, or nothing, and no swap.
+    """What protects a swapped table; None if no swap does.
 
-    ``by_quasi_identifiers`` is what :func:`distance_linkage` gave, where it was measured already.
+    ``by_quasi_identifiers`` is the result of :func:`distance_linkage`, if it was measured already.
     """
     if not masked.exchanges or not masked.pairs_with(original) or len(masked) == 0:
         return None
@@ -178,11 +182,11 @@ def swapping_of(
 
 
 def refutes(swapping: Swapping, claim: Claim) -> bool:
-    """Whether so many links are right that the bound of a claim on them cannot be true.
+    """Whether too many links are right for the claimed bound to be true.
 
     In a group of k records that exchanged values uniformly, right links have no larger
     moments than a Poisson count with mean 1, so Chernoff's bound for that count holds for their
-    sum. A draw that keeps the claim is taken for one that does not less than once in a thousand.
+    sum. A draw that keeps the claim is rejected less than once in a thousand.
     """
     if not claim.bounds_links:
         return False
@@ -197,7 +201,7 @@ def refutes(swapping: Swapping, claim: Claim) -> bool:
 
 
 def _smallest_crowd(masked: Table, protected: Sequence[str]) -> int:
-    """Among how many records each one is at least, by its class or the swap of some columns."""
+    """The smallest number of records that each one is among, by its class or by a swap."""
     return int(np.maximum(masked.class_sizes(), swapped_crowds(masked, protected)).min())
 
 
@@ -211,11 +215,11 @@ def _left_in_place(
     others = [name for name in other_columns(original, masked) if name not in moved]
     secrets = [name for name in left if name in sensitive]
     tried = []
-    if informed and others:  # rows are found by what was not swapped, and tell the others
+    if informed and others:  # rows are found by what was not swapped, and reveal the rest
         tried.append([name for name in left if name in quasi])
     elif not informed:
         tried.append(others)
-        if len(secrets) > 1:  # who knows all but one secret is after that one
+        if len(secrets) > 1:  # someone who knows all secrets but one is after that one
             tried.append([name for name in left if name != secrets[0]])
     for known in tried:
         if known:
@@ -246,7 +250,7 @@ def _worst(kind: LeakKind, found: Sequence[tuple[str, Measurement]], k: int) -> 
 
 
 def _in_steps(found: Measurement) -> dict[str, Any]:
-    """A share and its interval in percents that stand for crowds; None where not even that."""
+    """A share and its interval in percents that stand for crowds; None if too small."""
     people = int(found.details["persons"])
     step = share_step(people)
     interval = None
@@ -279,10 +283,10 @@ class LinkingColumns:
         if not self.together:
             named = f"one of {named}" if plural else f"{named} alone"
         up_to = "up to " if plural and not self.together else ""
-        kind = "are no quasi-identifiers" if plural else "is no quasi-identifier"
+        kind = "are not quasi-identifiers" if plural else "is not a quasi-identifier"
         return (
-            f"whoever knows {named}, which {kind}, finds {up_to}{_percent(self.found)} of the "
-            f"persons; the quasi-identifiers find {_percent(self.by_quasi_identifiers)}"
+            f"an intruder who knows {named}, which {kind}, finds {up_to}{_percent(self.found)} of "
+            f"the persons; the quasi-identifiers find {_percent(self.by_quasi_identifiers)}"
         )
 
 
@@ -291,15 +295,16 @@ def linking_columns(
 ) -> tuple[LinkingColumns, ...]:
     """The columns, each alone and all together, that link more persons than quasi-identifiers do.
 
-    More means that the two intervals are apart. Columns are tried by :func:`distance_linkage`, on
-    a sample of persons; ``by_quasi_identifiers`` is its measurement, where it was taken already.
+    More means that the two intervals do not overlap. Columns are tried by
+    :func:`distance_linkage`, on a sample of persons; ``by_quasi_identifiers`` is its result, if it
+    was measured already.
     """
     if not masked.pairs_with(original) or not original.roles.quasi_identifiers or not len(masked):
         return ()
     by_quasi = by_quasi_identifiers or distance_linkage(original, masked)
     others = other_columns(original, masked)
     secrets = [name for name in original.roles.sensitive if name in masked.columns]
-    # a secret may tell another one
+    # one secret may reveal another
     tried = [*others, *secrets] if len(secrets) > 1 else others
     alone = _alone(original, masked, tried, by_quasi)
     if len(others) < 2:

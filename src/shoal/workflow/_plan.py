@@ -10,22 +10,23 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from shoal.errors import (
     InputError,
     PlanError,
-    ReadError,
     RolesError,
     ShoalError,
     did_you_mean,
+    nearest_name,
     quoted,
 )
 from shoal.hints import Helpful, check_path, instead
 from shoal.masking import Masker, Progress, Secrets, discover_maskers
-from shoal.models import PrivacyModel
+from shoal.models import PrivacyModel, discover_models
 from shoal.parameters import parameters_of
 from shoal.table import ReadOptions, Roles, Table, as_roles, check_table
+from shoal.table.columns._frames import Kind
 from shoal.workflow._plan_words import as_requirement, as_step, called, plan_view
 from shoal.workflow._require import (
     Limit,
@@ -41,17 +42,25 @@ _SWITCHES = ("keep_order", "accept_seed", "pseudonyms")
 #: How an error begins that arose in a step.
 _STEP = "Step"
 _STEP_HEAD = re.compile(r"\s*\[\[\s*[\"']?steps[\"']?\s*\]\]")
+#: What to do about what the parser of TOML refuses.
+_TOML_CURES = {
+    "Invalid value": " Put texts in quotation marks, and write true and false in small letters.",
+    "Cannot overwrite": " Write each key once.",
+    "twice": " Write each [table] once; steps are written as [[steps]].",
+}
 _PARTS = (*_SWITCHES, "unlisted", "read", "roles", "steps", "require", "engine")
-#: What is done with columns of a source that a plan does not know.
+_ALGORITHMS = ("full-domain", "mondrian", "local")
+_KINDS = get_args(Kind)
+#: What to do with columns of a source that a plan does not list.
 Unlisted = Literal["refuse", "drop", "keep"]
 _UNLISTED = ("refuse", "drop", "keep")
 
 
 @dataclass(frozen=True)
 class StepRecord:
-    """What one step did; all but ``private`` and ``fitted`` is fit for the public half.
+    """What one step did; everything except ``private`` and ``fitted`` may be published.
 
-    ``fitted`` is a copy of the plan's step that learned from the table; None where the step had
+    ``fitted`` is a copy of the plan's step that learned from the table; None if the step had
     nothing to do.
     """
 
@@ -80,17 +89,17 @@ class StepRecord:
 
 @dataclass(frozen=True)
 class EngineSettings:
-    """How an engine runs a plan on a table that does not fit memory: ``[engine]`` of a plan.
+    """How an engine runs a plan on a table that does not fit into memory: ``[engine]`` in a plan.
 
     Parameters
     ----------
     memory_limit : str, optional
-        What a run on DuckDB is to hold in memory, as ``"2GB"``: a quarter is for DuckDB, which
+        The memory that a run on DuckDB may use, such as ``"2GB"``. DuckDB gets a quarter of it and
         spills the rest to disk.
     temporary : str, optional
-        The folder for what is spilled; on a cluster, one that all workers reach.
+        The folder for spilled data; on a cluster, a folder that all workers can reach.
     master : str, optional
-        The cluster of Spark, as ``"spark://host:7077"``.
+        The Spark cluster, such as ``"spark://host:7077"``.
     """
 
     memory_limit: str | None = None
@@ -99,7 +108,7 @@ class EngineSettings:
 
     @classmethod
     def from_dict(cls, given: Any) -> EngineSettings:
-        """From a plan; what is not known is refused."""
+        """From a plan; unknown entries are refused."""
         if not isinstance(given, Mapping):
             raise PlanError("'engine' must be a table: write it under [engine].")
         for name, value in given.items():
@@ -107,7 +116,7 @@ class EngineSettings:
                 known = did_you_mean(str(name), cls.__dataclass_fields__)
                 raise PlanError(f"[engine] has no entry '{name}'. {known}")
             if not isinstance(value, str):
-                raise PlanError(f"The entry '{name}' of [engine] must be a text; got {value!r}.")
+                raise PlanError(f"'{name}' under [engine] must be a text; got {value!r}.")
         return cls(**given)
 
     def to_dict(self) -> dict[str, str]:
@@ -116,33 +125,34 @@ class EngineSettings:
 
 
 class Plan(Helpful):
-    """What is done to a table, and what must hold afterwards.
+    """The steps that mask a table, and the requirements that must hold afterwards.
 
     Parameters
     ----------
     steps : list of methods
         Applied one after the other, for example ``[sh.Round(base=5)]``.
     require : list of models or limits
-        What the masked table must satisfy, or nothing is released.
+        What the masked table must satisfy. Otherwise nothing is released.
     roles : Roles or dict, optional
-        The roles of the columns, where the plan is a file of its own.
+        The roles of the columns, if the table does not have them.
     keep_order : bool
-        Leave the rows in the order of the input. Rows are shuffled otherwise, since their order
-        may tell who is who.
+        Keep the rows in the order of the input. By default rows are shuffled, since their order
+        may reveal who is who.
     accept_seed : bool
-        Let a model that rests on chance hold although a step has a ``random_state``. The claim
-        then says that it rests on a seed: whoever learns or guesses that undoes the release.
+        Accept a model that depends on chance although a step has a ``random_state``. The claim
+        then states that it rests on a seed: anyone who learns or guesses the seed can undo the
+        release.
     pseudonyms : bool
         Release the unit as random names, made for this release only, so that a reader can tell
-        which rows are of one person. Without it the unit does not leave.
+        which rows belong to one person. By default the unit is removed.
     unlisted : {"refuse", "drop", "keep"}, optional
-        What is done with a column that the plan does not know, since neither ``read`` nor the
-        roles nor a step names it: the table is refused, the column is left out, or it leaves as it
-        is. Without it, it leaves with a warning.
+        What to do with a column that is named neither under ``read`` nor in the roles nor in a
+        step: refuse the table, drop the column, or release it unchanged. By default the column is
+        released with a warning.
     read : ReadOptions, optional
-        How the source is read, and which columns it had when the plan was made.
+        How to read the source, and which columns it had when the plan was made.
     engine : EngineSettings, optional
-        How an engine runs the plan on a table that does not fit memory.
+        How an engine runs the plan on a table that does not fit into memory.
 
     Examples
     --------
@@ -185,7 +195,7 @@ class Plan(Helpful):
         for part, given in (("steps", steps), ("require", require)):
             if isinstance(given, str) or not isinstance(given, Iterable):
                 raise PlanError(
-                    f"The '{part}' of a plan are a list; got {called(given)}. Write {part}=[...]."
+                    f"'{part}' of a plan must be a list; got {called(given)}. Write {part}=[...]."
                 )
         self.steps = tuple(steps)
         self.require = tuple(require)
@@ -200,7 +210,7 @@ class Plan(Helpful):
 
     @classmethod
     def of(cls, given: Any) -> Plan:
-        """A plan from whatever stands for one: itself, a list of steps, or the path of a file.
+        """A plan from a Plan, a list of steps, or the path of a file.
 
         Examples
         --------
@@ -218,11 +228,11 @@ class Plan(Helpful):
             return cls([given])
         raise PlanError(
             f"A plan is needed; got {type(given).__name__}. Write sh.Plan([...]) with the steps, "
-            "or give a list of steps or the path of a plan's file."
+            "or pass a list of steps or the path of a plan file."
         )
 
     def replacing(self, **changes: Any) -> Plan:
-        """The same plan with some of its parts given anew."""
+        """A copy of the plan with some parts replaced."""
         parts = ("steps", "require", "roles", *_SWITCHES, "unlisted", "read", "engine")
         return Plan(**{part: getattr(self, part) for part in parts} | changes)
 
@@ -230,35 +240,36 @@ class Plan(Helpful):
         for step in self.steps:
             if not isinstance(step, Masker):
                 raise PlanError(
-                    f"A step of a plan is a masking method; got {called(step)}. {as_step(step)}"
+                    f"A step of a plan must be a masking method; got {called(step)}. "
+                    f"{as_step(step)}"
                 )
         for requirement in self.require:
             if not isinstance(requirement, (PrivacyModel, Limit)):
                 raise PlanError(
-                    "A requirement of a plan is a privacy model or a limit; got "
+                    "A requirement of a plan must be a privacy model or a limit; got "
                     f"{called(requirement)}. {as_requirement(requirement)}"
                 )
             held = [n for n, v in vars(requirement).items() if isinstance(v, Table)]
             if held:
                 raise PlanError(
-                    f"The '{held[0]}' of {type(requirement).__name__} is a table in memory, which "
-                    "is private and which a plan cannot hold; save it and give the path of its "
+                    f"The '{held[0]}' of {type(requirement).__name__} is a table in memory. It is "
+                    "private, and a plan cannot hold it. Save it, and pass the path of its "
                     "file."
                 )
         if not isinstance(self.engine, EngineSettings):
             raise PlanError(
-                f"'engine' must be a shoal.workflow.EngineSettings; got "
+                "'engine' must be a shoal.workflow.EngineSettings; got "
                 f"{type(self.engine).__name__}."
             )
         if self.unlisted is not None and self.unlisted not in _UNLISTED:
             raise PlanError(
-                f"'unlisted' of a plan is one of {quoted(_UNLISTED)}; got {self.unlisted!r}."
+                f"'unlisted' of a plan must be one of {quoted(_UNLISTED)}; got {self.unlisted!r}."
             )
         if self.read is not None and not isinstance(self.read, ReadOptions):
             raise PlanError(f"'read' must be a shoal.ReadOptions; got {type(self.read).__name__}.")
         for switch in _SWITCHES:
             if not isinstance(getattr(self, switch), bool):
-                raise PlanError(f"'{switch}' of a plan is true or false.")
+                raise PlanError(f"'{switch}' of a plan must be true or false.")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Plan) and self.to_dict() == other.to_dict()
@@ -276,21 +287,21 @@ class Plan(Helpful):
     # -- applying
 
     def roles_for(self, table: Table) -> Roles:
-        """The roles in force: the plan's or the table's, which must not contradict."""
+        """The roles in force, from the plan or the table; they must not contradict."""
         if self.roles is None or self.roles == table.roles:
             return table.roles
         if table.roles != Roles():
             raise RolesError(
-                "The plan and the table declare different roles; leave them out of one of the two."
+                "The plan and the table declare different roles. Remove them from one of the two."
             )
         return self.roles
 
     def apply(
         self, table: Table, *, progress: Progress | None = None
     ) -> tuple[Table, list[StepRecord]]:
-        """Run copies of the steps on a table; the order of the rows stays, and so does the plan.
+        """Run copies of the steps on a table; neither the order of the rows nor the plan changes.
 
-        What the steps learned is in the records, of which ``in_released_domain`` makes use.
+        The records hold what the steps learned; ``in_released_domain`` uses it.
         """
         check_table(table, "A plan")
         records: list[StepRecord] = []
@@ -300,8 +311,10 @@ class Plan(Helpful):
                 progress(f"Masking: {step.method}", number / len(self.steps))
             parameters = plain(step.changed_params(public=True), public=True)
             named = getattr(step, "columns", None)
-            if given and step.needs_columns and not table.chosen(named):
-                # earlier steps took out every quasi-identifier: nothing is left to mask
+            with at_step(number, step.method):
+                is_idle = bool(given) and step.needs_columns and not table.chosen(named)
+            if is_idle:
+                # earlier steps removed every quasi-identifier: nothing is left to mask
                 records.append(StepRecord(step.method, parameters))
                 continue
             fitted = copy.copy(step)
@@ -348,20 +361,24 @@ class Plan(Helpful):
     def from_dict(cls, given: Mapping[str, Any], *, folder: Path | None = None) -> Plan:
         """A plan from plain data, in the shape of its TOML form.
 
-        Paths in it are relative to ``folder``, where one is given.
+        Paths in it are relative to ``folder``, if that is given.
         """
         if not isinstance(given, Mapping):
-            raise PlanError(f"A plan is a table of its parts; got {type(given).__name__}.")
+            raise PlanError(f"A plan must be a table of its parts; got {type(given).__name__}.")
         for part in given:
             if part not in _PARTS:
                 raise PlanError(f"A plan has no part '{part}'. {did_you_mean(part, _PARTS)}")
         roles, require, read = given.get("roles"), given.get("require", {}), given.get("read")
         for part, value in (("roles", roles), ("require", require), ("read", read)):
             if value is not None and not isinstance(value, Mapping):
-                raise PlanError(f"The part '{part}' of a plan is a table: write it under [{part}].")
+                raise PlanError(f"'{part}' of a plan must be a table. Write it under [{part}].")
         steps = given.get("steps", [])
         if not isinstance(steps, list) or not all(isinstance(step, Mapping) for step in steps):
-            raise PlanError("The steps of a plan are a list: write each one under [[steps]].")
+            raise PlanError("The steps of a plan must be a list. Write each one under [[steps]].")
+        for part in (roles, require, read, *steps):
+            for switch in (*_SWITCHES, "unlisted"):
+                if part is not None and switch in part:
+                    raise PlanError(f"Move '{switch}' above the first [table] of the plan.")
         made = []
         for number, step in enumerate(steps):
             with at_step(number, step.get("method")):
@@ -387,14 +404,14 @@ class Plan(Helpful):
         """A plan from the text of a TOML file; paths in it are relative to ``folder``."""
         if not isinstance(text, str):
             raise PlanError(
-                f"Plan.from_toml takes the text of a plan; got {type(text).__name__}. Plan.load "
-                "takes the path of a file, and Plan.from_dict plain data."
+                f"Plan.from_toml takes the text of a plan; got {type(text).__name__}. Use "
+                "Plan.load for the path of a file, or Plan.from_dict for plain data."
             )
         given = _parsed(text, "plan")
         try:
             return cls.from_dict(given, folder=folder)
         except InputError as cause:
-            line = _line_of(str(cause), text)
+            line = _line_of(cause, text)
             if line is not None:
                 cause.args = (f"Line {line} of the plan: {cause}",)
             raise
@@ -406,7 +423,9 @@ class Plan(Helpful):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Plan:
         """Read a plan from a TOML file."""
-        check_path(path, "Plan.load", "Plan.from_dict and Plan.from_toml take what a file holds.")
+        check_path(
+            path, "Plan.load", "Plan.from_dict and Plan.from_toml take the content of a file."
+        )
         text = read_text(path, "plan", "; 'shoal init DATA' writes a first one")
         return cls.from_toml(text, folder=Path(path).parent)
 
@@ -424,12 +443,12 @@ def in_toml(value: Any) -> str:
 
 
 def read_toml(path: str | os.PathLike[str], called: str, remedy: str = "") -> dict[str, Any]:
-    """What a TOML file says; errors call it by what it is."""
+    """The content of a TOML file; errors use the given name for it."""
     return _parsed(read_text(path, called, remedy), called)
 
 
 def read_text(path: str | os.PathLike[str], called: str, remedy: str = "") -> str:
-    """The text of a file in UTF-8; errors call it by what it is."""
+    """The text of a file in UTF-8; errors use the given name for it."""
     try:
         return Path(path).read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -442,13 +461,14 @@ def _parsed(text: str, called: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as cause:
-        raise PlanError(f"The {called} is not valid TOML: {cause}.") from None
+        cure = next((cure for part, cure in _TOML_CURES.items() if part in str(cause)), "")
+        raise PlanError(f"The {called} is not valid TOML: {cause}.{cure}") from None
 
 
 def in_released_domain(records: Iterable[StepRecord], people: Table) -> Table:
-    """People of a population, mapped as the records of a plan say that it mapped its table.
+    """People of a population, mapped in the same way as the plan mapped its table.
 
-    Where released classes overlap, a person comes once for each that covers them.
+    Where released classes overlap, a person appears once for each class that covers them.
     """
     for record in records:
         if record.fitted is not None:
@@ -458,7 +478,7 @@ def in_released_domain(records: Iterable[StepRecord], people: Table) -> Table:
 
 @contextmanager
 def at_step(number: int, method: object) -> Iterator[None]:
-    """Say of every error in which step it arose."""
+    """Add the step to every error that arises in it."""
     try:
         yield
     except ShoalError as cause:
@@ -467,8 +487,9 @@ def at_step(number: int, method: object) -> Iterator[None]:
         raise
 
 
-def _line_of(error: str, text: str) -> int | None:
+def _line_of(cause: InputError, text: str) -> int | None:
     """The line of a plan that an error is about: that of the name it quotes, or of its step."""
+    error = str(cause)
     step = re.match(rf"{_STEP} (\d+)", error)
     heads = [n for n, line in enumerate(text.splitlines(), 1) if _STEP_HEAD.match(line)]
     first, last = 1, len(text.splitlines())
@@ -477,8 +498,12 @@ def _line_of(error: str, text: str) -> int | None:
             return None  # written in another way
         first = heads[int(step[1]) - 1]
         last = next((head - 1 for head in heads if head > first), last)
+    part = "roles" if isinstance(cause, RolesError) else "require" if "requirement" in error else ""
+    if step is None and part:
+        lines = [line.replace(" ", "") for line in text.splitlines()]
+        first = next((n for n, line in enumerate(lines, 1) if line.startswith(f"[{part}")), 1)
     for name in re.findall(r"'([^'\n]+)'", error):
-        key = re.compile(rf"\s*\[*\s*[\"']?{re.escape(name)}[\"']?\s*[=\]]")
+        key = re.compile(rf"\s*\[*\s*(?:\w+\.)*[\"']?{re.escape(name)}[\"']?\s*[=\]]")
         for number, line in enumerate(text.splitlines()[first - 1 : last], first):
             if key.match(line):
                 return number
@@ -487,18 +512,31 @@ def _line_of(error: str, text: str) -> int | None:
 
 def _reading_from(given: Mapping[str, Any]) -> ReadOptions:
     try:
-        return ReadOptions.from_dict(given)
-    except ReadError as cause:
+        made = ReadOptions.from_dict(given)
+    except InputError as cause:
         raise PlanError(f"[read] of the plan: {cause}") from None
+    for name, kind in (made.columns or {}).items():
+        if kind not in _KINDS:
+            near = did_you_mean(kind, _KINDS)
+            raise PlanError(f"[read.columns] has no kind {kind!r} for '{name}'. {near}")
+    return made
 
 
 def _step_from(entry: Mapping[str, Any], folder: Path | None) -> Masker:
     methods = discover_maskers()
     method = entry.get("method")
     if method is None:
-        raise PlanError(f"A step of the plan names no method. {did_you_mean('', methods)}")
+        slip = next((key for key in entry if nearest_name(key, ["method"])), None)
+        if slip is not None:
+            raise PlanError(f"A step has no '{slip}'. Did you mean 'method'?")
+        raise PlanError(f"The step does not name a method. {did_you_mean('', methods)}")
     if not isinstance(method, str) or method not in methods:
-        raise PlanError(f"There is no method '{method}'. {did_you_mean(str(method), methods)}")
+        cure = did_you_mean(str(method), methods)
+        if str(method) in discover_models():
+            cure = "It is a privacy model: write it under [require]."
+        elif str(method) in _ALGORITHMS:
+            cure = f'Write method = "generalize" and algorithm = "{method}".'
+        raise PlanError(f"There is no method '{method}'. {cure}")
     given = {name: value for name, value in entry.items() if name != "method"}
     for parameter in parameters_of(methods[method]) if folder is not None else ():
         if parameter.name in given:
@@ -507,12 +545,12 @@ def _step_from(entry: Mapping[str, Any], folder: Path | None) -> Masker:
 
 
 def minimality_of(step: StepRecord) -> dict[str, Any] | None:
-    """What can be concluded from a step not having been finer; None where nothing can.
+    """What follows from the fact that a step was not finer; None if nothing does.
 
-    A step says in its audit what follows from its own search; here it becomes what the public may
-    read. ``columns`` are those of which a level finer was not possible; ``cells_percent`` is the
-    share of their cells that this narrows down, and ``records_percent`` that of the records with
-    such a cell. A share is None where the table is too small to tell it.
+    The audit of a step records what follows from its own search. This function turns it into what
+    the public may read. ``columns`` lists the columns that could not be one level finer.
+    ``cells_percent`` is the share of their cells that this narrows down, and ``records_percent``
+    the share of records with such a cell. A share is None if the table is too small to publish it.
     """
     audited = step.private.get("minimality")
     if not audited or not audited["columns"]:
@@ -527,22 +565,22 @@ def minimality_of(step: StepRecord) -> dict[str, Any] | None:
 
 
 def minimalities_of(steps: Sequence[StepRecord]) -> list[dict[str, Any]]:
-    """What can be concluded from each step of which something can."""
+    """The conclusions from all steps that allow one."""
     return [found for step in steps if (found := minimality_of(step)) is not None]
 
 
 def minimality_in_words(found: Mapping[str, Any], *, named: bool = True) -> str:
-    """What whoever knows the algorithm and the hierarchies concludes, in one or two sentences."""
+    """What someone who knows the algorithm and the hierarchies can conclude."""
     of = f" of {quoted(found['columns'])}" if named else ""
     if found["algorithm"] == "local":
-        known = f"the records of a class differ one level below each coarse value{of}"
+        known = f"one level below each coarse value{of}, the records of a class differ"
     else:
         known = f"with one level finer{of}, some class would have failed"
     cells, records = found["cells_percent"], found["records_percent"]
     if cells is None:
-        size = "The table is too small to say how many cells this narrows down."
+        size = "The table is too small to state how many cells this narrows down."
     elif not cells and not records:
         size = "This narrows down less than 1 % of the cells by itself."
     else:
         size = f"This narrows down {cells:g} % of the cells, in {records:g} % of the records."
-    return f"Whoever knows the algorithm and the hierarchies knows that {known}. {size}"
+    return f"Anyone who knows the algorithm and the hierarchies can conclude that {known}. {size}"

@@ -1,4 +1,4 @@
-"""A plan in words: how a notebook shows it, and what was meant by what it does not take."""
+"""A plan in words: how a notebook shows it, and hints for parts that it does not accept."""
 
 from __future__ import annotations
 
@@ -48,15 +48,15 @@ def called(given: Any) -> str:
 def as_step(given: Any) -> str:
     """How to write what was given in place of a step."""
     if isinstance(given, (PrivacyModel, Limit)):
-        return f"It is what must hold: write require=[sh.{called(given)}(...)]."
+        return f"It is a requirement: write require=[sh.{called(given)}(...)]."
     made = discover_maskers().get(given) if isinstance(given, str) else given
     if isinstance(made, type) and issubclass(made, Masker):
         return f"Write sh.{called(made)}(...)."
-    return "Write for example sh.Round(base=5)."
+    return "Write, for example, sh.Round(base=5)."
 
 
 def as_requirement(given: Any) -> str:
     """How to write what was given in place of a requirement."""
     if isinstance(given, Masker):
-        return f"It is something to do: write it among the steps, [sh.{called(given)}(...)]."
-    return "Write for example sh.KAnonymity(5)."
+        return f"It is a step: write it among the steps, [sh.{called(given)}(...)]."
+    return "Write, for example, sh.KAnonymity(5)."

@@ -1,4 +1,4 @@
-"""Protecting a table: apply the plan, verify by other code, and hold a release ready."""
+"""Protecting a table: apply the plan, verify with separate code, and prepare a release."""
 
 from __future__ import annotations
 
@@ -48,17 +48,17 @@ _SHOWN_MEASURES = (
     "normalized_certainty_penalty",
     "suppressed_cells",
 )
-#: So many columns are named with a reason; a table may have thousands.
+#: At most this many columns are named with a reason; a table may have thousands.
 _MOST_NAMED = 12
 
 
 @dataclass(frozen=True, eq=False)
 class Release(Helpful):
-    """A masked table that satisfies its plan, ready to be written.
+    """A masked table that satisfies its plan, ready to be saved.
 
-    ``masked`` is the table, its rows shuffled; ``claims`` are the requirements with what was
-    measured; ``before`` and ``after`` are assessments by what is quick on any table, where
-    ``sh.assess`` measures everything; ``save`` writes the release folder.
+    ``masked`` is the table with its rows shuffled. ``claims`` are the requirements with their
+    measured values. ``before`` and ``after`` are assessments by the fast measures; ``sh.assess``
+    takes all of them. ``save`` writes the release folder.
     """
 
     _instead = instead(
@@ -68,7 +68,7 @@ class Release(Helpful):
             "release.after": "k assessment risk measurements",
             "release.to_html()": "report html show",
             "sh.verify(folder) after release.save(folder)": "verify",
-            "release.claims, which all hold where there is a release": "holds",
+            "release.claims; all of them hold in a release": "holds",
         }
     )
 
@@ -83,7 +83,7 @@ class Release(Helpful):
     removed_identifiers: tuple[str, ...]
     rows_before: int
     audit: Mapping[str, Any]
-    #: What is left of each column, in words; for the steward, not for the public.
+    #: What is left of each column, in words: for the steward, not for the public.
     left: Mapping[str, str] = field(default_factory=dict)
     #: How the source was read; None where the original was a frame.
     manner: Manner | None = None
@@ -108,21 +108,21 @@ class Release(Helpful):
         Parameters
         ----------
         out : path
-            The folder to make; it must not hold anything unless ``force`` is given.
+            The folder to create. It must be empty unless ``force`` is given.
         format : str
             The format of the data: parquet, csv, tsv, arrow or xlsx.
         force : bool
-            Replace a release that is already there.
+            Replace an existing release.
         formulas : {"neutralise", "keep"}
-            In csv and tsv: whether texts and column names that a spreadsheet would run as
-            formulas get an apostrophe before them, or are written as they are. The release says
-            which columns have such texts.
+            In csv and tsv: put an apostrophe before texts and column names that a spreadsheet
+            would run as formulas, or write them unchanged. The release lists the columns with such
+            texts.
         delimiter, decimal, encoding : str, optional
-            How csv and tsv are written; as the source was, where it was text too.
+            How to write csv and tsv (default: like the source, if that was text).
         source : path, optional
-            The file that the original was read from: its checksum goes into the private audit.
+            The file that the original was read from. Its checksum goes into the private audit.
         private_out : path, optional
-            The folder to make of the private half, apart from the public one.
+            A separate folder for the private half.
         progress : callable, optional
             Called with what is being done and the share that is done.
         """
@@ -141,9 +141,9 @@ class Release(Helpful):
         )
 
     def to_html(self) -> str:
-        """The report as one HTML page that loads nothing, without saving anything.
+        """The report as one self-contained HTML page, without saving anything.
 
-        It is the page that ``save`` writes, but for the checksum of the data.
+        It is the page that ``save`` writes, except for the checksum of the data.
         """
         from shoal.workflow.release._release import public_facts
         from shoal.workflow.report import release_page
@@ -153,8 +153,8 @@ class Release(Helpful):
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError(
-            "A Release is neither pickled nor copied, since it holds the keys that undo it and who "
-            "is who; release.save writes it, its private half apart."
+            "A Release cannot be pickled or copied, since it holds the keys that undo it. Use "
+            "release.save, which keeps the private half apart."
         )
 
     def __repr__(self) -> str:
@@ -162,7 +162,7 @@ class Release(Helpful):
         return f"Release: {len(self.masked)} rows; {held or 'nothing was required'}"
 
     def _repr_html_(self) -> str:
-        """What was required and measured, the risk before and after, and what became of columns."""
+        """The requirements with their values, the risk before and after, and the columns."""
         infos = discover_all_measures()
         claims = ((c.key, c.requirement.threshold, c.measured, c.holds) for c in self.claims)
         measured = [("k", self.before.k, self.after.k)] + [
@@ -186,9 +186,9 @@ class Release(Helpful):
 
 @dataclass(frozen=True, eq=False)
 class Masking:
-    """What a plan makes of a table, before anybody says whether it may leave.
+    """The result of a plan on a table, before the requirements decide on its release.
 
-    ``table`` is the original with its roles. The rows of ``masked`` are in its order.
+    ``table`` is the original with its roles. The rows of ``masked`` are in the same order.
     """
 
     table: Table
@@ -198,14 +198,14 @@ class Masking:
 
 
 def mask_by(table: Table, plan: Plan, progress: Progress | None = None) -> Masking:
-    """Mask a table by a plan and measure what is required, whether it holds or not."""
+    """Mask a table with a plan and measure the requirements, whether they hold or not."""
     plan = Plan.of(plan)
     table = _checked(table, plan)
     masked, records = plan.apply(table.drop(table.roles.withheld), progress=progress)
     if len(masked) == 0 or not masked.columns:
         raise RequirementNotMet(
-            f"The plan takes out every {'record' if len(masked) == 0 else 'column'}, so there is "
-            "nothing to release; relax the steps that suppress. Nothing was written."
+            f"The plan removes every {'record' if len(masked) == 0 else 'column'}, so there is "
+            "nothing to release. Relax the steps that suppress. Nothing was written."
         )
     for record in records:
         if "nothing_left" in record.private:
@@ -221,7 +221,7 @@ def mask_by(table: Table, plan: Plan, progress: Progress | None = None) -> Maski
 
 
 def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Release:
-    """Mask a table in memory by a plan and verify it; :func:`shoal.protect` says more."""
+    """Mask a table in memory with a plan and verify it; see ``shoal.protect``."""
     plan = Plan.of(plan)
     made = mask_by(table, plan, progress)
     table, masked, records = made.table, made.masked, made.records
@@ -233,7 +233,7 @@ def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Re
     touched = {name for record in records for name in record.touched}
     if not any(r.removed for r in records) and not touched & {*table.roles.quasi_identifiers}:
         warnings.warn(
-            "The plan changed no quasi-identifier; all are released unchanged.",
+            "The plan changed no quasi-identifier. All of them are released unchanged.",
             UnprotectedColumnWarning,
             stacklevel=2,
         )
@@ -288,8 +288,8 @@ def _not_met(
     """Why there is no release, how far the plan goes, and what would hold."""
     broken = [claim.sentence for claim in claims if not claim.holds]
     said = [one.sentence() for one in advice] or [
-        "Mask more strongly, take out the records at risk, name fewer quasi-identifiers, or relax "
-        "the requirement"
+        "Mask more strongly, remove the records at risk, declare fewer quasi-identifiers, or "
+        "relax the requirement"
     ]
     told = [f"The masked table does not satisfy the plan: {'; '.join(broken)}"]
     return RequirementNotMet(
@@ -303,13 +303,13 @@ def _not_met(
 
 
 def _refuse_if_links_refute(claims: tuple[Claim, ...], swapping: Swapping | None) -> None:
-    """Raise RequirementNotMet where a release would state a bound beside links that break it."""
+    """Raise RequirementNotMet if a release would claim a bound that the measured links break."""
     for claim in claims:
         if swapping is not None and refutes(swapping, claim):
             raise RequirementNotMet(
-                f"{claim.key} was shown to hold with k = {claim.measured:g}, but the attack found "
-                f"otherwise: {swapping.sentence}. Swaps that keep the bound show so many right "
-                "links less than once in a thousand draws. Do not release this table; look for "
+                f"{claim.key} seemed to hold with k = {claim.measured:g}, but an attack showed "
+                f"otherwise: {swapping.sentence}. Swaps that keep the bound give this many right "
+                "links in less than one of a thousand draws. Do not release this table. Look for "
                 "steps that undo each other. Nothing was written."
             )
 
@@ -330,8 +330,8 @@ def _checked(table: Table, plan: Plan) -> Table:
         if len(undeclared) > _MOST_NAMED:
             listed += f"; and {len(undeclared) - _MOST_NAMED:,} more"
         raise RolesError(
-            f"Columns look like identifiers and would be released as they are: {listed}. Name "
-            "them under 'identifiers', or under 'insensitive' if they may leave."
+            f"Some columns look like identifiers and would be released unchanged: {listed}. List "
+            "them under 'identifiers', or under 'insensitive' if they may be released."
         )
     refuse_unknown_owners(table)
     refuse_nameless(plan, table.roles)
@@ -339,11 +339,11 @@ def _checked(table: Table, plan: Plan) -> Table:
 
 
 def refuse_nameless(plan: Plan, roles: Roles) -> None:
-    """Raise RolesError where a plan asks for pseudonyms and nobody says of whom."""
+    """Raise RolesError if a plan asks for pseudonyms but the roles name no unit."""
     if plan.pseudonyms and not roles.unit_columns:
         raise RolesError(
-            "The plan asks for pseudonyms, which tell whose rows belong together, but the roles "
-            'name no unit; declare unit = "..." or leave pseudonyms out.'
+            "The plan asks for pseudonyms, which show which rows belong together, but the roles "
+            'name no unit. Declare unit = "..." or leave out pseudonyms.'
         )
 
 
@@ -352,18 +352,18 @@ def refuse_unknown_owners(
     repeats: Callable[[Sequence[str]], int | None] | None = None,
     rows: int | None = None,
 ) -> None:
-    """Raise RolesError where a person seems to have several rows and nobody says whose they are.
+    """Raise RolesError if people seem to have several rows but no unit is declared.
 
-    Where the table is a sample of so many ``rows``, ``repeats`` counts in all of them.
+    If the table is a sample of ``rows`` rows, ``repeats`` refers to all of them.
     """
     for names, distinct in table.repeating_owners(repeats).items():
         example = f'"{names[0]}"' if len(names) == 1 else str(list(names)).replace("'", '"')
         raise RolesError(
-            f"A person seems to have several rows: the {rows or len(table):,} rows carry "
+            f"A person seems to have several rows: the {rows or len(table):,} rows have "
             f"{distinct:,} "
-            f"different values of {quoted(names)}, which k would not count. Declare unit = "
-            f'{example} in the roles, so that persons are counted, or unit = "row" if each row '
-            "is a person all the same."
+            f"different values of {quoted(names)}, and k would count rows. Declare unit = "
+            f'{example} in the roles to count persons, or unit = "row" if each row '
+            "is a different person."
         )
 
 
@@ -373,9 +373,10 @@ def warn_if_histories_stand_out(masked: Table, claims: tuple[Claim, ...]) -> Non
     alone = masked.histories.uniques
     if max(asked, default=1) < 2 and alone:
         warnings.warn(
-            f"Pseudonyms, or rows in their first order, show which rows are of one person, and "
-            f"{alone:,} of {masked.person_count:,} persons stand alone with their rows taken "
-            'together; require k_anonymity with of = "histories", or leave them out.',
+            "Pseudonyms, or rows in their original order, show which rows belong to one person, "
+            "and "
+            f"{alone:,} of {masked.person_count:,} persons are unique by all of their rows "
+            'together. Require k_anonymity with of = "histories", or leave them out.',
             DisclosureWarning,
             stacklevel=3,
         )
@@ -391,9 +392,9 @@ def _warn_about_columns_left_in_place(masked: Table, touched: Container[str]) ->
         return
     alone = int((masked.crowds(left).record_sizes == 1).sum())
     warnings.warn(
-        f"Columns leave as they are that no role protects: {quoted(left)}. Taken together they "
-        f"single out {alone:,} of {len(masked):,} records for whoever knows them; mask them, or "
-        "call them 'insensitive' if they may leave.",
+        f"Columns that no role protects are released unchanged: {quoted(left)}. Together they "
+        f"single out {alone:,} of {len(masked):,} records for anyone who knows them. Mask them, "
+        "or declare them 'insensitive' if they may be released.",
         UnprotectedColumnWarning,
         stacklevel=3,
     )

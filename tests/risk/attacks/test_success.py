@@ -85,7 +85,7 @@ def test_the_higher_baseline_counts_and_is_named():
     assert found.warnings == ()
     found = attack_measurement("x", attack, blind=Rate(0.5, 100), control=None, details={})
     assert found.value == 0.0
-    assert "No control persons" in found.warnings[0]
+    assert "'control'" in found.warnings[0]
     assert "no better than blind guessing" in found.warnings[1]
 
 

@@ -145,7 +145,7 @@ class TestWorkedByHand:
         assert (found.value, found.baseline) == (0.5, 0.25)
         assert (found.details["released_persons"], found.details["of_released"]) == (2, 1)
         assert "2 of 4 persons are not in the masked table" in found.warnings[0]
-        assert found.warnings[0].endswith("of those who are, 100 % are.")
+        assert found.warnings[0].endswith("100 % are linked.")
 
     def test_a_small_sample_is_no_better_than_its_records(self):
         """Both records are found for sure, by links that are right for 2 of 400 persons."""
@@ -154,7 +154,7 @@ class TestWorkedByHand:
         assert (found.value, found.baseline) == (2 / 400, 1 / 400)
         hidden = distance_linkage(original, original.keep(np.arange(400) == 399), sample=2)
         assert hidden.details["of_released"] is None
-        assert "give a larger sample" in hidden.warnings[0]
+        assert "'sample'" in hidden.warnings[0]
 
     def test_a_sample_breaks_what_its_records_promise(self, monkeypatch):
         """All links to released records are right, which 4 in 10 of all persons must not hide."""
@@ -179,7 +179,7 @@ class TestWorkedByHand:
     def test_a_column_under_another_name_is_told_of(self):
         original = table([1, 2, 3, 4])
         renamed = Table(original.frame.rename({"x": "z"})).paired(original)
-        assert "'z', which the original has not" in distance_linkage(original, renamed).warnings[0]
+        assert "'z'" in distance_linkage(original, renamed).warnings[0]
         assert not distance_linkage(original, original).warnings
 
     @pytest.mark.parametrize("kind", [pl.Date, pl.Datetime, pl.Time, pl.Duration])

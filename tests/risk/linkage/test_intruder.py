@@ -68,12 +68,12 @@ class TestWords:
         masked = original.drop(["name", "shoe"])
         assert known_columns(original, masked, "left-in-place") == ("weight",)
         assert "shoe" not in known_columns(original, masked, "everything")
-        with pytest.raises(InputError, match=r"share no column .* 'left-in-place'"):
+        with pytest.raises(InputError, match="left-in-place"):
             known_columns(original, masked.drop(["weight"]), "left-in-place")
 
     def test_an_informed_intruder_is_after_one_of_several(self):
         one = people(roles=Roles(quasi_identifiers=["age"], sensitive=["ill"]))
-        with pytest.raises(InputError, match="declares 1 sensitive columns, and needs two"):
+        with pytest.raises(InputError, match="1 sensitive"):
             known_columns(one, one, "informed")
 
     @pytest.mark.parametrize("word", ["quasi-identifiers", "informed"])

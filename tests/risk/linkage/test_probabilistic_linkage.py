@@ -181,7 +181,7 @@ class TestLearning:
         monkeypatch.setattr(fellegi_sunter, "MOST_STEPS", 2)
         found = probabilistic_linkage(*a_pair())
         assert (found.details["steps"], found.details["converged"]) == (2, False)
-        assert any("had not settled" in warning for warning in found.warnings)
+        assert any("did not converge" in warning for warning in found.warnings)
 
     def test_fewer_persons_are_learnt_from_where_there_are_many_pairs(self, monkeypatch):
         original, masked = a_pair()

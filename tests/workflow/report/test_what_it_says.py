@@ -139,7 +139,7 @@ class TestSwapped:
     def test_what_gets_around_it_is_told_with_its_columns(self, tmp_path: Path) -> None:
         page = self.page(tmp_path)
         text = page.text.replace("\u00a0", " ")
-        told = "Whoever knows these columns, which were not swapped, finds about 100 % of the"
+        told = "these columns, which were not swapped, finds about 100 % of the"
         assert text.count(told) == 2, "beside the claim, and among what not to conclude"
         assert "“1 in 3 holds whatever is known.”" in text
         assert "<b>\ufffdcode" in text

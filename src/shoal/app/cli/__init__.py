@@ -60,7 +60,8 @@ def _print_version(wanted: bool) -> None:
 
 
 @app.callback(
-    help="Hide every record of a table in a crowd, keep the table useful, and measure both.\n\n"
+    help="Hide every record of a table in a crowd, keep the table useful, and measure how well "
+    "both worked.\n\n"
     "Exit codes: 0 done; 1 a requirement or a claim does not hold; 2 the input or the call is "
     "wrong; 130 stopped by ctrl-C, 143 by SIGTERM, 129 by SIGHUP."
 )
@@ -80,12 +81,11 @@ def shoal(
         typer.Option(
             "--debug",
             envvar="SHOAL_DEBUG",
-            help="Show tracebacks and the warnings of libraries, which may hold values of the "
-            "data.",
+            help="Show tracebacks and library warnings. They may contain values from the data.",
         ),
     ] = False,
 ) -> None:
-    """What holds for every command."""
+    """The options that every command has."""
 
 
 #: How many new objects the search for cycles waits for: imports alone make a hundred thousand.

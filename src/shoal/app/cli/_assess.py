@@ -32,19 +32,19 @@ if TYPE_CHECKING:
 shoal assess people.csv --quasi age,zip,sex --sensitive diagnosis
 shoal assess people.csv --plan plan.toml --html exposure.html
 
-# which k to choose: what each costs on this table
+# choose k: what each one costs on this table
 shoal assess people.csv --plan plan.toml --k-curve
 
-# what masking cost, and what an intruder links: a release against its original
+# what masking cost and what an intruder can link: a release against its original
 shoal assess release --original people.csv
 shoal assess release --original people.csv --measure distance_linkage --known age,zip
 
 shoal assess release --original people.csv --option singling_out.columns=2
 
-# what two releases of one table tell together
+# what two releases of one table reveal together
 shoal assess release --original people.csv --earlier release-2025
 
-# a table that was masked elsewhere, its rows in the order of the original
+# a table that was masked elsewhere, with its rows in the original order
 shoal assess masked.csv --original people.csv --same-order --plan plan.toml
 
 # the table is a sample of a tenth of the population
@@ -80,8 +80,8 @@ def assess(
 ) -> None:
     """Measure how exposed a table is and, against its original, what masking cost.
 
-    The numbers are about the table as it is, original or masked; they are made for the steward,
-    not for the public.
+    The numbers describe the table as it is, original or masked. They are for the steward, not for
+    the public.
 
     Arguments
     ---------
@@ -91,61 +91,61 @@ def assess(
     Options
     -------
     original DATA: The table before masking, for measures that compare.
-    same_order: Both tables have the same records in the same order, so that rows can be paired.
-    population DATA: The population of the table, for journalist risk.
+    same_order: Pair the rows: both tables have the same records in the same order.
+    population DATA: The population from which the table was drawn, for journalist risk.
     sampling_fraction SHARE: The share of the population that the table holds, for journalist risk.
     threshold RISK: The risk above which a record is at risk.
-    missing: Whether a missing value is a value of its own, or agrees with every value as the
-        statistics offices count.
-    k_curve: Try the plan, or a proposed one, with several k: what each costs on this table.
-    html FILE: Write the facts as a page, too.
+    missing: Count a missing value as a value of its own, or as equal to every value, as statistics
+        offices do.
+    k_curve: Show what each of several k costs on this table, with the plan or a suggested one.
+    html FILE: Also write the results as an HTML page.
     engine ENGINE: Where the table is counted: in memory (or local), or on duckdb or spark, which
-        measure what follows from classes. With auto the size of DATA decides.
-    memory_limit SIZE: What the run is to hold in memory, as 2GB; DuckDB gets a quarter of it.
+        only measure what follows from class sizes. auto decides by the size of DATA.
+    memory_limit SIZE: The memory that the run may use, such as 2GB. DuckDB gets a quarter of it.
 
     Roles (a plan, or column names separated by commas)
     ---------------------------------------------------
-    plan FILE: Take the roles of a plan.
+    plan FILE: Take the roles from a plan.
     quasi A,B: Columns that an intruder may know.
-    sensitive A,B: Columns that nobody should learn.
-    identifiers A,B: Columns that name a person by themselves.
-    unit A,B: Columns that say whose row it is, where a person has several.
-    household A,B: Columns that say who lives together.
-    target COLUMN: The column that a model is to predict.
+    sensitive A,B: Columns whose values nobody should learn.
+    identifiers A,B: Columns that identify a person directly.
+    unit A,B: Columns that identify the person, if a person can have several rows.
+    household A,B: Columns that identify the household.
+    target COLUMN: The column that models predict.
 
     What is measured
     ----------------
-    measure NAME,NAME: Only these measures, by their names.
-    everything --all: Also the measures that take long.
-    known A,B: The columns that an intruder knows who attacks.
-    option MEASURE.OPTION=VALUE: An option of one measure, its value written as in TOML; may be
-        repeated.
-    earlier DIR: The folder of an earlier release of the same original: whom both expose together;
-        may be repeated.
-    control DATA: People of the same kind who are not in the table, to compare attacks with.
+    measure NAME,NAME: Only these measures.
+    everything --all: Also take the slow measures.
+    known A,B: The columns that the intruder knows.
+    option MEASURE.OPTION=VALUE: An option of one measure. Write the value as in TOML. May be
+    repeated.
+    earlier DIR: The folder of an earlier release of the same original, to see whom the releases
+        expose together. May be repeated.
+    control DATA: Similar people who are not in the table, as a control group for attacks.
     """
     from shoal.engines import assess_release_in_parts, assess_source, is_in_parts
     from shoal.workflow import EngineSettings, assess
 
     check_page(html)
     if measure and everything:
-        raise InputError("The measures are given twice, by --measure and by --all; give one.")
+        raise InputError("--measure and --all cannot be combined; use one of them.")
     options = measure_options(option)
     declared = Declared(plan, quasi, sensitive, identifiers, target, unit, household)
     settings = EngineSettings(memory_limit=memory_limit)
     chosen, why = reading.engine_for(data, engine, settings, declared.reading)
     if k_curve and (original or chosen != "memory" or is_in_parts(data) or Path(data).is_dir()):
         raise InputError(
-            "--k-curve tries a plan on a table before masking, in memory; leave --original out, "
-            "and give the table itself or a sample of it."
+            "--k-curve tries a plan in memory on a table that is not masked yet. Leave out "
+            "--original, and pass the table itself or a sample of it."
         )
     others = (original, population, control, sampling_fraction, known, measure, option, earlier)
     with Working("Reading the data") as working:
         if is_in_parts(data):
             if any(others[1:5]) or option or earlier or everything or same_order:
                 raise InputError(
-                    "A release in parts is assessed with --original and --measure; leave the other "
-                    "options out."
+                    "To assess a release in parts, use only --original and --measure. Leave out "
+                    "the other options."
                 )
             found = assess_release_in_parts(
                 data,
@@ -157,8 +157,8 @@ def assess(
         elif chosen != "memory":
             if any(others) or everything or same_order:
                 raise InputError(
-                    f"On the engine '{chosen}' an assessment takes roles and nothing else; leave "
-                    "the other options out, or give --engine memory."
+                    f"On the engine '{chosen}' an assessment only accepts roles. Leave out the "
+                    "other options, or use --engine memory."
                 )
             source = reading.engine_source(data)
             found = assess_source(source, declared.roles, chosen, settings)
@@ -166,8 +166,8 @@ def assess(
             if Path(data).is_dir():
                 if same_order:
                     raise InputError(
-                        "The private half of a release pairs its rows, which were shuffled; leave "
-                        "out --same-order."
+                        "The rows of a release are shuffled, and its private half pairs them. "
+                        "Leave out --same-order."
                     )
                 loaded, before = read_released(reading, data, original, declared)
             else:
@@ -226,14 +226,14 @@ def read_tables(
     )
     if original is None:
         if same_order:
-            raise InputError("--same-order is about two tables; give the other one as --original.")
+            raise InputError("--same-order needs two tables. Pass the other one as --original.")
         return loaded.with_roles(declared.roles(loaded.columns)), None
     before = reading.read_other(original, known=declared.reading)
     before = before.with_roles(declared.roles(before.columns))
     if same_order and len(loaded) != len(before):
         raise InputError(
             f"--same-order pairs row by row, but the table has {len(loaded):,} rows and the "
-            f"original {len(before):,}; leave it out, or give the folder of the release."
+            f"original has {len(before):,}. Leave it out, or pass the folder of the release."
         )
     masked = _masked_as(loaded, before.roles)
     return (masked.paired(before) if same_order else masked), before
@@ -242,7 +242,7 @@ def read_tables(
 def read_released(
     reading: Reading, folder: str, original: str | None, declared: Declared
 ) -> tuple[Table, Table | None]:
-    """The table of a release and its original, paired where the private half is there."""
+    """The table of a release and its original, paired if the private half is available."""
     from shoal.workflow import read_release, recorded_reading
 
     known = recorded_reading(folder)
@@ -263,16 +263,16 @@ def read_earlier(
 
     if original is None:
         raise InputError(
-            "--earlier follows people from release to release; give the table that they were made "
-            "from as --original."
+            "--earlier follows people from release to release. Pass the table that the releases "
+            "were made from as --original."
         )
     tables = []
     for folder in folders:
         masked, before = read_release(folder, original=original)
         if before is None or not masked.pairs_with(original):
             raise InputError(
-                f"The release at '{folder}' has no private half, which says whose its rows are; "
-                "give the whole release as --earlier."
+                f"The release at '{folder}' has no private half, so its rows cannot be matched to "
+                "people. Pass the whole release as --earlier."
             )
         tables.append(_masked_as(masked, declared.over(masked.roles, before)))
     return tables
@@ -288,26 +288,26 @@ def measure_options(given: list[str] | None) -> dict[str, dict[str, Any]]:
         measure, dot, option = names.strip().partition(".")
         if not (equals and dot and measure and option):
             raise InputError(
-                f"--option is written MEASURE.OPTION=VALUE, such as "
+                "Write --option as MEASURE.OPTION=VALUE, such as "
                 f"distance_linkage.known=['age']; got '{word}'."
             )
         if option in found.get(measure, {}):
-            raise InputError(f"The option '{measure}.{option}' is given twice; give it once.")
+            raise InputError(f"The option '{measure}.{option}' is given twice. Pass it once.")
         try:
             value = tomllib.loads(f"value = {text}")
         except (tomllib.TOMLDecodeError, RecursionError):
             value = {}
         if list(value) != ["value"]:
             raise InputError(
-                f"The value of --option {measure}.{option} is not one value as TOML writes it: a "
-                "number, true, false, a text in quotes, or a list of these in brackets."
+                f"The value of --option {measure}.{option} is not valid TOML. Write a number, "
+                "true, false, a text in quotes, or a list of these in brackets."
             )
         found.setdefault(measure, {})[option] = value["value"]
     return found
 
 
 def refuse_unless_measured(options: Mapping[str, Any], found: Assessment) -> None:
-    """Raise InputError where a measure that options were given for was not taken."""
+    """Raise InputError if a measure has options but could not be measured."""
     for name in options:
         reason = found.failed.get(name, found.left_out.get(name))
         if reason is not None:

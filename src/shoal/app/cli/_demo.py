@@ -42,14 +42,14 @@ def demo(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Do the whole job on a small shipped table: it ends with a release and its report.
+    """Run the whole job on a small built-in table and write a release with its report.
 
-    The patients in the table are invented. The demo masks them by a plan, verifies the result,
-    writes the release, and shows what an intruder finds before and after.
+    The patients in the table are invented. The demo masks the table with a plan, verifies the
+    result, writes the release, and shows what an intruder finds before and after.
 
     Options
     -------
-    out DIR: The folder of the release to make.
+    out DIR: The folder to create for the release.
     """
     from shoal import read
     from shoal.app.demo import PATIENTS, PLAN
@@ -77,7 +77,7 @@ def demo(
 
 
 def _victim(people: Table, release: Release) -> tuple[int, Any]:
-    """Somebody whom the table shows alone, in a crowd of usual size: the row, before and after."""
+    """Someone unique before and in a typical crowd after: the row, and the crowd."""
     import numpy as np
 
     after = release.masked.classes
@@ -119,26 +119,29 @@ def _show_verdict(release: Release, found: Verification) -> None:
     after = release.after
     lost = release.rows_before - len(release.masked)
     checks = ui.count(sum(check.status == "passed" for check in found.checks), "check")
-    ui.heading("What is promised, and was checked by code that did not mask")
+    ui.heading("What the release promises, checked by separate code")
     for line in (
-        f"Each patient looks like at least {after.k - 1} others, with at least 3 diagnoses.",
-        f"Whoever tries to find everybody is right about {ui.percent(after['marketer_risk'].value)}"
+        f"Each patient looks like at least {after.k - 1} others. Each such group has at least 3 "
+        "diagnoses.",
+        "An intruder who tries to find everyone finds "
+        f"{ui.percent(after['marketer_risk'].value)}"
         " of them.",
-        f"{'Nobody is' if not lost else ui.count(lost, 'patient') + ' are'} lost. {checks} passed.",
+        f"{'No patient was' if not lost else ui.count(lost, 'patient') + ' were'} removed. "
+        f"{checks} passed.",
     ):
         ui.say(line)
 
 
 def _show_places(out: Path, picture: Path, project: Path) -> None:
-    ui.heading("Look at it")
+    ui.heading("Files")
     for what, place in (
-        ("to give away", out / "public"),
+        ("to publish", out / "public"),
         ("its report", out / "public" / "report.html"),
         ("five plans", picture),
         ("to keep", out / "private"),
     ):
         ui.console().print(f"  {what:<14}{ui.printable(place)}", soft_wrap=True)
-    ui.heading("Next: in the browser, or on your own table")
+    ui.heading("Next: open the studio, or try your own table")
     ui.command_line("shoal studio", shlex.quote(os.path.relpath(project)))
     ui.command_line("shoal init YOUR-DATA")
 

@@ -23,7 +23,7 @@ _LABELS = 4
 
 @dataclass(frozen=True)
 class ProposedHierarchies:
-    """What was proposed for each column, as a plan writes it, and which files are new or kept."""
+    """The hierarchy of each column as a plan writes it, and which files are new or kept."""
 
     in_plan: Mapping[str, str | dict[str, Any]]
     written: tuple[Path, ...] = ()
@@ -40,16 +40,16 @@ def in_plan(column: str, value: str | Mapping[str, Any]) -> str:
 
 
 def propose_hierarchies(table: Table, columns: Iterable[str], plan: Path) -> ProposedHierarchies:
-    """Propose a hierarchy for each column, and write those that list values beside the plan."""
+    """Propose a hierarchy for each column; write those that list values next to the plan."""
     from shoal.table import Hierarchy
 
     return beside_plan({name: Hierarchy.propose(table, name) for name in columns}, plan)
 
 
 def beside_plan(proposed: Mapping[str, Hierarchy], plan: Path) -> ProposedHierarchies:
-    """Write hierarchies that list values into files beside the plan.
+    """Write hierarchies that list values into files next to the plan.
 
-    A file that is there already is never replaced: somebody may have edited it.
+    An existing file is never replaced: someone may have edited it.
     """
     folder = plan.parent / FOLDER
     found: dict[str, str | dict[str, Any]] = {}
@@ -73,8 +73,8 @@ def _write(path: Path, hierarchy: Hierarchy) -> None:
         path.parent.mkdir(mode=0o700, exist_ok=True)
     except FileExistsError:
         raise InputError(
-            f"'{path.parent}' is a file, where the hierarchies should go; move it away, or write "
-            "the plan into another folder."
+            f"'{path.parent}' is a file, but the hierarchies need a folder of that name. Move the "
+            "file, or write the plan into another folder."
         ) from None
     write_whole(path, hierarchy.to_csv_text(), private=True)
 
@@ -112,11 +112,11 @@ def hierarchy(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Propose a hierarchy for a column, and show its levels.
+    """Propose a hierarchy for a column and show its levels.
 
-    Level 0 is the value itself, the last level is * for every value. Numbers get intervals, dates
-    calendar units, postcodes prefixes; other values are joined by their order or because they are
-    rare. A list names values of the table, also rare ones: keep it as private as the table.
+    Level 0 is the value itself; the last level is * for every value. Numbers get intervals, dates
+    get calendar units, and postcodes get prefixes. Other values are grouped by order or because
+    they are rare. A hierarchy that lists values, including rare ones, is as private as the table.
 
     Arguments
     ---------
@@ -124,9 +124,9 @@ def hierarchy(
 
     Options
     -------
-    kind KIND: Another kind than the one that fits best: intervals, sizes, quantiles, rounding,
+    kind KIND: Use this kind instead of the best match: intervals, sizes, quantiles, rounding,
         dates, prefixes, ordered, frequency or suppression.
-    out FILE: Write it as a CSV file to edit: one line for each value of the column.
+    out FILE: Write the hierarchy as a CSV file to edit, with one line for each value of the column.
     """
     from shoal.table import Hierarchy
 
@@ -146,13 +146,16 @@ def hierarchy(
     if out is not None:
         ui.heading(f"Wrote {ui.printable(out)}")
         values = ui.count(len(codes.column.levels), "value")
-        ui.say(f"It lists {values} of the table: keep it as private as the table.")
+        ui.say(f"It lists {values} from the table. Keep it as private as the table.")
     ui.heading("In a plan")
     named = found.to_plan() if found.is_function or out is None else out.as_posix()
     if found.is_function or out is not None:
         ui.console().print(f"  {ui.printable(in_plan(column, named))}", soft_wrap=True)
     else:
-        ui.say("Write it with --out FILE, and give the path of the file relative to the plan.")
+        ui.say(
+            "Write it with --out FILE, then put the file's path, relative to the plan, into "
+            "the plan."
+        )
 
 
 def _facts(
@@ -176,13 +179,13 @@ def _show(column: str, found: Hierarchy, codes: HierarchyCodes) -> None:
     rows = []
     for level in range(codes.levels):
         labels = [label for label in codes.labels[level] if label is not None]
-        # level 0 are cells of the table, which a function need not show
+        # level 0 holds cells of the table; a function need not show them
         said = "the values themselves" if level == 0 else ", ".join(labels[:_LABELS])
         more = f" and {len(labels) - _LABELS:,} more" if level and len(labels) > _LABELS else ""
         rows.append((str(level), ui.number(codes.nodes(level)), said + more))
     ui.table(("level", "values", "such as"), rows, numeric=(0, 1))
     if codes.column.missing is not None:
-        ui.say("A missing value stays missing up to the last level, and counts as one value.")
+        ui.say("A missing value stays missing until the last level and counts as one value.")
     if found.is_function:
         return
     ui.heading("First lines")
@@ -190,5 +193,6 @@ def _show(column: str, found: Hierarchy, codes: HierarchyCodes) -> None:
     ui.table(head, found.rows[:_SHOWN])
     if len(found.rows) > _SHOWN:
         ui.note(
-            f"{ui.count(len(found.rows) - _SHOWN, 'further line')}; --out FILE writes all of them."
+            f"{ui.count(len(found.rows) - _SHOWN, 'further line')}; use --out FILE to write all "
+            "of them."
         )

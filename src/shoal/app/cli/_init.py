@@ -37,11 +37,12 @@ def init(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write a first plan to edit: suggested roles, steps that fit the columns, a requirement.
+    """Write a first plan to edit, with suggested roles, steps that fit the columns and a
+    requirement.
 
-    Every line of the plan is explained in it. It runs as it is, but the roles are a guess that
-    someone who knows the data has to check. Hierarchies that list values of the quasi-identifiers
-    are written into the folder 'hierarchies' beside the plan; a file that is there already stays.
+    The plan explains each of its lines. It runs without changes, but the roles are a guess:
+    someone who knows the data has to check them. Hierarchies that list values of the
+    quasi-identifiers go into the folder 'hierarchies' next to the plan. Existing files are kept.
 
     Options
     -------
@@ -81,19 +82,15 @@ def _show(plan: FirstPlan, out: Path) -> None:
     ui.say()
     if plan.roles.quasi_identifiers:
         ui.say(
-            "As it is, the plan makes values coarser until nobody stands in a crowd of fewer than "
+            "The plan makes values coarser until every crowd has at least "
             f"{ui.count(plan.k, 'person' if plan.roles.unit else 'record')}"
-            + (
-                ", in which the sensitive columns have different values"
-                if len(plan.required) > 1
-                else ""
-            )
-            + "; no record is taken out. The reason for each choice stands in the plan."
+            + (" and different values of the sensitive columns" if len(plan.required) > 1 else "")
+            + ". It removes no record. The plan gives the reason for each choice."
         )
     else:
         ui.say(
-            "No column looks like a quasi-identifier: name those that an intruder may know in "
-            "the plan, or it cannot run."
+            "No column looks like a quasi-identifier. Before you run the plan, add the columns "
+            "that an intruder may know."
         )
 
 
@@ -101,17 +98,18 @@ def _show_hierarchies(hierarchies: ProposedHierarchies) -> None:
     if hierarchies.written:
         ui.say()
         ui.say(
-            f"Hierarchies are in {ui.listed(hierarchies.written)}: they list values of the table, "
-            "so keep them as private as the table."
+            f"The hierarchies are in {ui.listed(hierarchies.written)}. They list values from the "
+            "table: "
+            "keep them as private as the table."
         )
     if hierarchies.kept:
         ui.say()
-        ui.say(f"Left as they were: {ui.listed(hierarchies.kept)}.")
+        ui.say(f"Kept without changes: {ui.listed(hierarchies.kept)}.")
 
 
 @dataclass(frozen=True)
 class FirstPlan:
-    """The text of a plan and the hierarchies beside it."""
+    """The text of a plan and its hierarchies."""
 
     text: str
     roles: Roles
@@ -121,7 +119,7 @@ class FirstPlan:
 
 
 def first_plan(table: Table, roles: Roles, path: Path) -> FirstPlan:
-    """A plan that runs as it is; hierarchies that list values are written beside ``path``."""
+    """A plan that runs without changes; writes hierarchies that list values next to ``path``."""
     from shoal.workflow.advice._suggest_plan import suggest_plan
 
     made = suggest_plan(table.with_roles(roles))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from shoal.measurement import MeasureInfo
     from shoal.models import PrivacyModel
 
-#: Each kind with what it is called, and the title of its list.
+#: Each kind with its name and the title of its list.
 _KINDS = {
     "method": ("masking method", "Methods: under [[steps]] of a plan"),
     "model": ("privacy model", "Privacy models: under [require] of a plan"),
@@ -74,7 +74,7 @@ shoal methods k_anonymity
 shoal methods --json
 """)
 def methods(name: str | None = None, show_all: bool = False, as_json: AsJson = False) -> None:
-    """List every method, privacy model and measure; with a NAME, explain it with an example.
+    """List every method, privacy model and measure. With a NAME, explain one and show an example.
 
     Arguments
     ---------
@@ -82,7 +82,7 @@ def methods(name: str | None = None, show_all: bool = False, as_json: AsJson = F
 
     Options
     -------
-    show_all --all: List their parameters and references, too.
+    show_all --all: Also list their parameters and references.
     """
     entries = _catalogue()
     if name is not None:
@@ -127,12 +127,12 @@ def _list(entries: list[Entry], *, show_all: bool) -> None:
             ui.show(Padding(Text(entry.name, "cyan"), (0, 0, 0, 2)))
             ui.show(Padding(entry.summary, (0, 0, 0, 4)))
             lines = [
-                f"{p.name}: {p.accepts}; {p.default_text('optional', '{} if not given')}"
+                f"{p.name}: {p.accepts}; {p.default_text('optional', 'default: {}')}"
                 for p in entry.parameters
             ]
             for line in (*lines, f"Reference: {entry.reference}"):
                 ui.show(Padding(Text(line, "dim"), (0, 0, 0, 6)))
-    ui.heading("Next: explain one, with an example for a plan")
+    ui.heading("Next: see one explained, with an example for a plan")
     ui.command_line("shoal methods suppress")
 
 
@@ -196,7 +196,7 @@ def _measure(kind: str, info: MeasureInfo) -> Entry:
     doc = Docstring(info.function)
     low, high = info.limits
     lower = info.direction == "lower"
-    # a measure without an end has no middle either: then any number shows how a limit is written
+    # an unbounded measure has no middle: any number shows how to write a limit
     finite = math.isfinite(low) and math.isfinite(high)
     bound = low + (0.2 if lower else 0.8) * (high - low) if finite else 2.0
     limit = Limit(info.name, at_most=bound) if lower else Limit(info.name, at_least=bound)
@@ -205,7 +205,7 @@ def _measure(kind: str, info: MeasureInfo) -> Entry:
     else:
         ends = f"It is at least {low:g}" if math.isfinite(low) else "It can be any number"
     facts = f"{ends}; {info.direction} is better."
-    facts += " It compares with the original." if info.needs_original else ""
+    facts += " It needs the original to compare with." if info.needs_original else ""
     text = "\n\n".join(part for part in (doc.text, facts) if part)
     example = Plan(require=[limit]).to_toml()
     return doc.entry(kind, info.name, (doc.summary, text), doc.references, example)

@@ -46,13 +46,13 @@ ReleaseFolder = Annotated[
 
 
 def _remember_json(ctx: typer.Context, value: bool) -> bool:
-    """So that a failure is told as JSON, too."""
+    """Report failures as JSON, too."""
     ctx.meta["json"] = value
     return value
 
 
 def _be_quiet(ctx: typer.Context, value: bool) -> bool:
-    """Until the program ends; a failure is told all the same."""
+    """Stay quiet until the program ends; failures are still reported."""
     if value:
         from shoal.app.cli.output import ui
 
@@ -64,12 +64,12 @@ AsJson = Annotated[
     bool,
     typer.Option(
         "--json",
-        help="Print JSON and nothing else on stdout.",
+        help="Print only JSON on stdout.",
         callback=_remember_json,
     ),
 ]
 Engine = Literal["auto", "memory", "local", "duckdb", "spark"]
-Force = Annotated[bool, typer.Option("--force", help="Replace what an earlier run has written.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace the output of an earlier run.")]
 _QUIET = inspect.Parameter(
     "quiet",
     inspect.Parameter.KEYWORD_ONLY,
@@ -79,7 +79,7 @@ _QUIET = inspect.Parameter(
         typer.Option(
             "--quiet",
             "-q",
-            help="Print nothing but failures, and what --json asks for.",
+            help="Print only failures, and JSON with --json.",
             callback=_be_quiet,
         ),
     ],
@@ -87,12 +87,12 @@ _QUIET = inspect.Parameter(
 
 
 def command(examples: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make a command of a function, whose docstring describes its options section by section.
+    """Turn a function into a command; its docstring describes the options section by section.
 
     A line of a section is ``name METAVAR: help``, or ``name --flag: help``. The section
-    ``Arguments`` has what is given without a name; any other but ``Options`` is a panel of the
-    help. A parameter ``reading`` stands for the options of :class:`Reading`. Every command has
-    ``--quiet``.
+    ``Arguments`` lists positional arguments. ``Options`` lists the plain options; every other
+    section becomes a panel of the help. A parameter ``reading`` stands for the options of
+    :class:`Reading`. Every command has ``--quiet``.
     """
 
     def make(function: Callable[..., None]) -> Callable[..., None]:
@@ -153,23 +153,23 @@ def _annotation(parameter: inspect.Parameter, panel: str, metavar: str, help: st
 class Reading:
     """How the data is read; every command that reads takes these options.
 
-    Reading the data (found out where not given)
+    Reading the data (detected if not specified)
     --------------------------------------------
-    query SQL: The SELECT whose rows are the table.
+    query SQL: The SELECT that returns the table.
     input_format FORMAT: csv, tsv, parquet, arrow or xlsx.
     delimiter CHAR: The character between fields.
     encoding NAME: The encoding of the text, such as cp1252.
     decimal CHAR: The decimal mark: a point or a comma.
     thousands CHAR: The mark between thousands, such as a point or an apostrophe.
-    missing_value TEXT: What stands for a missing value beside an empty field, NA, NaN and NULL;
-        may be given several times.
-    only_missing_value TEXT: What stands for a missing value instead of these; may be given several
-        times.
-    date_format FORMAT: How dates are written, such as '%d/%m/%Y', in all columns that fit, or in
-        one, as 'birth_date=%d/%m/%Y'; may be given several times.
+    missing_value TEXT: A text that stands for a missing value, in addition to an empty field, NA,
+        NaN and NULL. May be repeated.
+    only_missing_value TEXT: A text that stands for a missing value, instead of the defaults. May
+        be repeated.
+    date_format FORMAT: The date format, such as '%d/%m/%Y', for all columns that match it, or for
+        one column, such as 'birth_date=%d/%m/%Y'. May be repeated.
     sheet SHEET: The sheet of a workbook: its name or number.
-    header: The first line holds names, whatever they look like.
-    skip_lines N: So many lines stand above the names.
+    header: The first line holds the column names, whatever they look like.
+    skip_lines N: The number of lines above the column names.
     """
 
     query: str | None = None
@@ -186,9 +186,9 @@ class Reading:
     skip_lines: int | None = None
 
     def read(self, source: str, *others: str | None, known: ReadOptions | None = None) -> Table:
-        """The table behind DATA; an option that only fits one of the others is left to that.
+        """The table behind DATA; an option that only fits one of the others is left to that one.
 
-        What is not given is read as is known from a plan or a release.
+        Options that are not given come from a plan or a release.
         """
         elsewhere = {name for other in others if other is not None for name in _fitting(other)}
         left = elsewhere - set(_fitting(source)) if self.input_format is None else set()
@@ -220,14 +220,14 @@ class Reading:
             return chosen, why
         if is_database(source):
             raise InputError(
-                f"The engine '{chosen}' does not read from this database; give --engine memory, or "
+                f"The engine '{chosen}' cannot read from this database. Use --engine memory, or "
                 "copy the table to Parquet."
             )
         given = self.words()
         if given:
             raise InputError(
-                f"The engine '{chosen}' finds out by itself how to read; leave out {given[0]}, or "
-                "give --engine memory."
+                f"The engine '{chosen}' detects by itself how to read the data. Leave out "
+                f"{given[0]}, or use --engine memory."
             )
         from shoal.engines import refuse_reading
 
@@ -314,7 +314,7 @@ def is_database(source: str) -> bool:
 
 
 def kind_of_source(source: str) -> str | None:
-    """``"database"``, the format that the name of a file tells, or None."""
+    """``"database"``, the format that the file name implies, or None."""
     from shoal.table.storage._formats import format_of
 
     if is_database(source):
@@ -370,8 +370,8 @@ class Declared:
             return self._with_target(self._of_plan(self.plan))
         if not self.quasi:
             raise RolesError(
-                "No quasi-identifiers are given: name the columns that an intruder may know with "
-                "--quasi a,b or give a --plan; 'shoal roles DATA' suggests some."
+                "No quasi-identifiers are given. Name the columns that an intruder may know with "
+                "--quasi a,b, or pass a --plan. 'shoal roles DATA' suggests some."
             )
         roles = Roles(
             identifiers=split_names(self.identifiers, columns),
@@ -403,12 +403,12 @@ class Declared:
 
         if self._names_some:
             raise RolesError(
-                "The roles are given twice, by --plan and by --quasi, --sensitive, --identifiers, "
-                "--unit or --household; give them once."
+                "The roles are given twice: by --plan, and by --quasi, --sensitive, "
+                "--identifiers, --unit or --household. Use one of the two."
             )
         roles = Plan.load(plan).roles
         if roles is None:
-            raise PlanError(f"The plan at '{plan}' has no [roles]; add them, or give --quasi.")
+            raise PlanError(f"The plan at '{plan}' has no [roles]. Add them, or use --quasi.")
         return roles
 
     def _with_target(self, roles: Roles) -> Roles:
@@ -418,10 +418,10 @@ class Declared:
 def check_new(path: Path, *, force: bool) -> None:
     """Refuse to write over a file without ``--force``, and over a folder always."""
     if path.is_dir():
-        raise InputError(f"'{path}' is a folder; give the name of a file.")
+        raise InputError(f"'{path}' is a folder; pass a file name.")
     if path.exists() and not force:
         raise InputError(
-            f"There is already a file '{path}'; give another name, or --force to replace it."
+            f"The file '{path}' already exists. Choose another name, or use --force to replace it."
         )
     _check_folder(path)
 
@@ -431,20 +431,22 @@ def check_page(path: Path | None) -> None:
     if path is None:
         return
     if path.is_dir() or (path.exists() and path.suffix.lower() not in (".html", ".htm")):
-        raise InputError(f"'{path}' is there already and no page; give a name that ends in .html.")
+        raise InputError(
+            f"'{path}' already exists and is not an HTML page. Choose a name that ends in .html."
+        )
     _check_folder(path)
 
 
 def _check_folder(path: Path) -> None:
     folder = path.absolute().parent
     if not folder.is_dir():
-        raise InputError(f"There is no folder '{folder}' to write into; make it first.")
+        raise InputError(f"The folder '{folder}' does not exist. Create it first.")
 
 
 def write_whole(path: Path, text: str, *, private: bool = False) -> None:
-    """Write a text file in one step: whoever looks finds all of it or none.
+    """Write a text file in one step: a reader finds all of it or nothing.
 
-    Only its owner may read a private one.
+    Only the owner can read a private file.
     """
     from shoal.workflow.release._folder import complete_files
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 DryRun = Annotated[
     bool,
-    typer.Option("--dry-run", help="Say what the plan would do, and write nothing."),
+    typer.Option("--dry-run", help="Show what the plan would do. Write nothing."),
 ]
 ShowAll = Annotated[bool, typer.Option("--all", help="Show every step and every measure.")]
 
@@ -50,7 +50,7 @@ def protect(
     private_out: Path | None = None,
     dry_run: DryRun = False,
     format: Annotated[
-        str | None, typer.Option(show_default="that of DATA; parquet for a database")
+        str | None, typer.Option(show_default="same as DATA; parquet for a database")
     ] = None,
     formulas: Literal["neutralise", "keep"] = "neutralise",
     out_delimiter: str | None = None,
@@ -62,25 +62,26 @@ def protect(
     show_all: ShowAll = False,
     as_json: AsJson = False,
 ) -> None:
-    """Apply a plan, verify what it requires, and write the release.
+    """Apply a plan, verify its requirements, and write the release.
 
-    If a requirement does not hold, the reason is told with what would hold, nothing is written and
-    the exit code is 1. The release has a public half to give away and a private one to keep.
+    If a requirement does not hold, nothing is written and the exit code is 1. The message explains
+    why and suggests changes that would work. A release has a public half to publish and a private
+    half to keep.
 
     Options
     -------
     plan FILE: The plan: roles, steps, require.
-    out DIR: The folder of the release to make.
-    private_out DIR: The folder of the private half; inside of --out if not given.
+    out DIR: The folder to create for the release.
+    private_out DIR: The folder for the private half (default: inside --out).
     format FORMAT: The format of the released data: csv, tsv, parquet, arrow or xlsx.
-    formulas: In csv and tsv: put an apostrophe before texts and column names that a spreadsheet
-        would run as formulas, or keep them as they are.
-    out_delimiter CHAR: In csv and tsv: the character between fields; that of DATA if not given.
-    out_decimal CHAR: In csv and tsv: the decimal mark; that of DATA if not given.
-    out_encoding NAME: In csv and tsv: the encoding, such as utf-8-sig; that of DATA if not given.
-    strict: Refuse the release if there is anything to warn of: exit code 1, and nothing is written.
-    engine ENGINE: Where the plan runs: in memory (or local), or on duckdb or spark, which write the
-        release in parts. With auto the size of DATA decides.
+    formulas: For csv and tsv: put an apostrophe before texts and column names that a spreadsheet
+        would run as formulas, or keep them unchanged.
+    out_delimiter CHAR: For csv and tsv: the character between fields (default: same as DATA).
+    out_decimal CHAR: For csv and tsv: the decimal mark (default: same as DATA).
+    out_encoding NAME: For csv and tsv: the encoding, such as utf-8-sig (default: same as DATA).
+    strict: Treat warnings as errors: write nothing, with exit code 1.
+    engine ENGINE: Where the plan runs: in memory (or local), or on duckdb or spark, which write
+        the release in parts. auto decides by the size of DATA.
     """
     from shoal.table import DELIMITER_OF
     from shoal.table.storage._formats import check_format
@@ -98,7 +99,7 @@ def protect(
         return
     if out is None:
         raise InputError(
-            "A release needs a folder; give --out DIR, or --dry-run to see what the plan does."
+            "A release needs a folder. Add --out DIR, or --dry-run to see what the plan would do."
         )
     written = check_format(format) if format else reading.output_format(data, loaded.read)
     _, private = check_targets(out, private_out, force=force)  # before the long work
@@ -141,7 +142,7 @@ def protect(
     _show_place(release, out, private_out)
     if written in DELIMITER_OF:
         _show_formulas(release.masked, formulas)
-    ui.heading("Next: check the release again, from its files")
+    ui.heading("Next: verify the release from its files")
     against = ("--original", *shown_source(data, reading, kept=True))
     apart = () if private_out is None else ("--private", shlex.quote(str(private_out)))
     ui.command_line("shoal verify", shlex.quote(str(out)), *apart, *against)
@@ -155,7 +156,7 @@ def _tried(reading: Reading, data: str, plan: Plan, chosen: str) -> Release:
 
     if chosen != "memory":
         raise InputError(
-            f"A dry run works in memory, and this table would run on {chosen}; give --engine "
+            f"A dry run works in memory only, but this table would run on {chosen}. Use --engine "
             "memory, or try the plan on a sample of the table."
         )
     with Working("Reading the data") as working:
@@ -168,13 +169,13 @@ def _show_tried(release: Release, told: list[str], *, show_all: bool, as_json: b
         return
     show_release(release, show_all=show_all)
     ui.say()
-    ui.say("This was a dry run: nothing was written.")
+    ui.say("Dry run: nothing was written.")
 
 
 def release_facts(
     release: Release, folder: Path | None = None, private: Path | None = None
 ) -> dict[str, Any]:
-    """What was done and where it is, as plain data for the steward."""
+    """The result and its location, as plain data for the steward."""
     places = {} if folder is None else {"release": folder, **_halves(folder, private)}
     return {
         **places,
@@ -207,9 +208,9 @@ def show_release(release: Release, *, show_all: bool = False) -> None:
     show_before_and_after(release.before, release.after, show_all=show_all)
     lost = release.rows_before - len(release.masked)
     ui.say(
-        f"{ui.count(lost, 'record')} of {release.rows_before:,} are lost."
+        f"{ui.count(lost, 'record')} of {release.rows_before:,} were removed."
         if lost
-        else "No record is lost."
+        else "No record was removed."
     )
     show_claims(release)
     for found in minimalities_of(release.steps):
@@ -219,7 +220,7 @@ def show_release(release: Release, *, show_all: bool = False) -> None:
 def _show_steps(release: Release) -> None:
     ui.heading("What each step did")
     ui.table(
-        ("step", "columns changed", "records taken out", "left alone, because"),
+        ("step", "columns changed", "records removed", "columns left alone"),
         (
             (
                 step.method,
@@ -247,11 +248,14 @@ def _show_place(release: Release, out: Path, private: Path | None) -> None:
     ui.say(
         f"{ui.count(len(release.masked), 'record')} of {release.rows_before:,}{whose} in "
         f"{ui.count(len(release.masked.columns), 'column')}, "
-        + ("in their first order." if release.plan.keep_order else "in a new order.")
+        + ("in the original order." if release.plan.keep_order else "in random order.")
     )
     halves = _halves(out, private)
-    ui.say(f"{ui.printable(halves['public'])}: to give away. Its report.html says what was done.")
-    ui.say(f"{ui.printable(halves['private'])}: to keep. Whoever has it can undo the masking.")
+    ui.say(f"{ui.printable(halves['public'])}: to publish. Its report.html explains what was done.")
+    ui.say(
+        f"{ui.printable(halves['private'])}: to keep private. Anyone who has it can undo the "
+        "masking."
+    )
 
 
 def _show_formulas(masked: Table, formulas: Formulas) -> None:
@@ -259,17 +263,18 @@ def _show_formulas(masked: Table, formulas: Formulas) -> None:
     columns = list(dict.fromkeys([*masked.running_cells(), *masked.running_names()]))
     if columns:
         ui.say(
-            "Names or texts of these columns would run as formulas in a spreadsheet, and "
-            + ("have" if formulas == "neutralise" else "do not have")
-            + f" an apostrophe before them: {ui.listed(columns)}."
+            "A spreadsheet would run names or texts of these columns as formulas; they "
+            + ("now start" if formulas == "neutralise" else "do not start")
+            + " with an apostrophe: "
+            f"{ui.listed(columns)}."
         )
 
 
-#: What a newcomer understands: the measures in words, in place of all their names.
+#: The few measures that a newcomer needs, in words.
 _FEW: Final = {
-    "prosecutor_risk": "chance to find one person who is in it, at most",
-    "marketer_risk": "share of the records that are found by trying all",
-    "homogeneity": "share of the records whose sensitive value is certain",
+    "prosecutor_risk": "highest chance of finding one person",
+    "marketer_risk": "share of records found by trying all",
+    "homogeneity": "share of records with a certain sensitive value",
     "normalized_certainty_penalty": "detail lost",
 }
 
@@ -310,7 +315,7 @@ def show_claims(release: Release) -> None:
     """What the plan requires, with what was measured."""
     ui.heading("What the plan requires")
     if not release.claims:
-        ui.say("Nothing: the release makes no claim. Add a [require] part to the plan.")
+        ui.say("Nothing, so the release makes no claim. Add a [require] section to the plan.")
         return
     ui.table(
         ("requirement", "required", "measured", "holds"),

@@ -25,11 +25,11 @@ shoal roles duckdb:///people.db --query 'SELECT * FROM people'
 shoal roles people.parquet --json
 """)
 def roles(data: Data, reading: Reading, as_json: AsJson = False) -> None:
-    """Suggest which columns are identifiers, quasi-identifiers and sensitive, and say why.
+    """Suggest which columns are identifiers, quasi-identifiers or sensitive, and explain why.
 
-    Distinction is the share of different values (or tuples of values) among the records,
-    separation the share of pairs of records that differ. It is a suggestion: only someone who
-    knows the data can say what an intruder may know.
+    Distinction is the number of different values (or combinations of values) divided by the number
+    of records. Separation is the share of record pairs that differ. The roles are only a
+    suggestion: someone who knows the data has to decide what an intruder may know.
     """
     from shoal import suggest_roles
 
@@ -41,7 +41,7 @@ def roles(data: Data, reading: Reading, as_json: AsJson = False) -> None:
         ui.print_json(suggestion.to_dict())
         return
     _show(suggestion)
-    ui.heading("Next: write a first plan, and edit the roles in it")
+    ui.heading("Next: write a first plan and edit its roles")
     ui.command_line("shoal init", *shown_source(data, reading))
 
 
@@ -87,7 +87,7 @@ def _word(role: str | None) -> str | None:
 
 
 def _say_without_role(columns: Sequence[ColumnFacts]) -> None:
-    """How many columns of a wide table have no role, and why; not one line for each."""
+    """Count the columns of a wide table that have no role, by reason, to avoid a line for each."""
     reasons = Counter(facts.reason or "-" for facts in columns if not facts.role)
     ui.say()
     ui.say(f"No role is suggested for the other {sum(reasons.values()):,} (--json lists them):")

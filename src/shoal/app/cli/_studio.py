@@ -24,19 +24,19 @@ def studio(
     port: Annotated[int, typer.Option(min=0, max=65535, show_default=False)] = 0,
     no_browser: bool = False,
 ) -> None:
-    """Work in the browser: from a table to a release that is verified and signed.
+    """Work in the browser, from a table to a verified and signed release.
 
-    It runs on this machine alone and needs no network. A project is a folder: the plan in it is the
-    one that the command line runs. Given a file of data, the project is made beside it.
+    The studio runs on this machine only and needs no network. A project is a folder, and the
+    command line can run the plan in it. If you pass a data file, the project is created next to it.
 
     Arguments
     ---------
-    place FOLDER|DATA: The folder of a project, or a file of data; this folder without it.
+    place FOLDER|DATA: A project folder or a data file (default: the current folder).
 
     Options
     -------
-    port N: The port to listen to; without it, one that is free.
-    no_browser --no-browser: Print the address, and open nothing.
+    port N: The port to listen on (default: a free one).
+    no_browser --no-browser: Print the address and do not open a browser.
     """
     from shoal.app.studio import serve
 
@@ -44,6 +44,9 @@ def studio(
 
 
 def _tell(address: Address, folder: Path) -> None:
-    ui.say(f"The project is in {ui.printable(folder)}. Ctrl-C ends the studio; nothing is lost.")
-    ui.say("Open this address; it works once:")
+    ui.say(
+        f"The project is in {ui.printable(folder)}. Press Ctrl-C to stop the studio; nothing "
+        "is lost."
+    )
+    ui.say("Open this address. It works only once:")
     print(f"  {address.entrance}", flush=True)

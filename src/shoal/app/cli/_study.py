@@ -25,19 +25,19 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 @command("""
-# the experiments that are built in
+# the built-in experiments
 shoal study list
 
-# the tables of one of them, from where they are kept
+# download the tables of one of them
 shoal study fetch swap-correlations
 
-# the study itself, in minutes; the paper's whole grid with --preset full
+# the study itself, in minutes; --preset full runs the paper's whole grid
 shoal study swap-correlations --out study/
 
-# what it finds on your table; a folder of tables, or a TOML file with [[tables]], will do too
+# the same on your table; a folder of tables or a TOML file with [[tables]] works too
 shoal study tradeoff --table people.csv --target income --without name,email --out study/
 
-# your own, for two hours at most; the same command goes on where it stopped
+# your own study, for at most two hours; the same command resumes it
 shoal study compare.toml --out study/ --seconds 2h
 shoal study show study/
 """)
@@ -59,37 +59,37 @@ def study(
     hierarchies: Path | None = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run an experiment over tables, methods and seeds, and hold it against what was published.
+    """Run an experiment over tables, methods and seeds, and compare it with published results.
 
-    A study that was stopped goes on where it was, and a changed one computes only what changed.
-    Tables are found as named, beside the file, or in the folder that SHOAL_DATA names, else fetched
-    and kept where there is a network.
+    An interrupted study resumes where it stopped, and a changed study computes only what changed.
+    Tables are looked up by their path, next to the study's file, and in the folder that SHOAL_DATA
+    names. Otherwise they are downloaded and kept.
 
     Arguments
     ---------
-    name NAME|FILE: A built-in study, the TOML file of your own, 'list', 'fetch' with a built-in
-        study, or 'show' with a folder.
-    folder DIR: For 'show': where a study is. For 'fetch': the study.
+    name NAME|FILE: A built-in study, the TOML file of your own study, 'list', 'fetch' with a
+    built-in study, or 'show' with a folder.
+    folder DIR: For 'show': the folder of a study. For 'fetch': the study.
 
     Options
     -------
-    out DIR: The folder of the results; a study goes on in its own.
-    preset: Of a built-in study: minutes on two cores, or the paper's grid.
-    jobs N: Workers; all cores without it.
-    backend: Where workers run: here; on the Dask cluster that DASK_SCHEDULER_ADDRESS names; on the
-        cluster that Spark's settings name.
-    seconds TIME: Start nothing new after this time: 90, or with a unit 90s, 30m, 2h or 1d.
+    out DIR: The folder for the results. A study resumes in its own folder.
+    preset: For a built-in study: quick takes minutes on two cores, full runs the paper's grid.
+    jobs N: The number of workers (default: all cores).
+    backend: Where workers run: here, on the Dask cluster that DASK_SCHEDULER_ADDRESS names, or on
+        the cluster in Spark's settings.
+    seconds TIME: Start no new task after this time: 90, or with a unit 90s, 30m, 2h or 1d.
     retry: Try failed tasks again.
 
     Your own tables in place of the study's
     ---------------------------------------
-    table PATH: A file, a folder of files, or a TOML file that lists tables as a study's file does;
-        may be given several times.
-    target COLUMN: What models predict.
-    quasi COLUMNS: What an intruder may know: a,b; without it the study's rule.
-    sensitive COLUMNS: What an intruder wants to learn: a,b; the target without it.
-    without COLUMNS: Columns to leave out, names and e-mail addresses for example: a,b.
-    hierarchies DIR: A folder with a file COLUMN.csv for each column that has a hierarchy.
+    table PATH: A file, a folder of files, or a TOML file that lists tables as a study's file does.
+        May be repeated.
+    target COLUMN: The column that models predict.
+    quasi COLUMNS: What an intruder may know: a,b (default: the study's rule).
+    sensitive COLUMNS: What an intruder wants to learn: a,b (default: the target).
+    without COLUMNS: Columns to leave out, such as names and e-mail addresses: a,b.
+    hierarchies DIR: A folder with one file COLUMN.csv for each column that has a hierarchy.
     """
     from shoal.study import read_verdict, run_study
 
@@ -98,7 +98,7 @@ def study(
         return
     if name == "show":
         if folder is None:
-            raise InputError("Name the folder of a study: shoal study show DIR.")
+            raise InputError("Pass the folder of a study: shoal study show DIR.")
         _report(read_verdict(folder), folder, as_json)
         return
     if name == "fetch":
@@ -107,9 +107,9 @@ def study(
         _fetch(str(folder), preset, as_json)
         return
     if folder is not None:
-        raise InputError("Name the folder of the results with --out.")
+        raise InputError("Pass the folder of the results with --out.")
     if out is None:
-        raise InputError("Name a folder for the results: --out DIR.")
+        raise InputError("Pass a folder for the results: --out DIR.")
     roles = {
         "quasi_identifiers": split_names(quasi, ()),
         "sensitive": split_names(sensitive, ()),
@@ -138,7 +138,7 @@ def _own_tables(paths: list[Path] | None, said: dict[str, Any]) -> list[TableSou
     given = {part: value for part, value in said.items() if value}
     if not paths:
         if given:
-            raise InputError("Columns are named, but no table they are of; name it with --table.")
+            raise InputError("Columns are named, but no table. Pass the table with --table.")
         return []
     return [source for path in paths for source in tables_at(path, **given)]
 
@@ -225,7 +225,7 @@ def _report(facts: dict[str, Any], folder: Path, as_json: bool) -> None:
     if facts.get("missing"):
         ui.note(facts["missing"])
     if not facts["complete"]:
-        ui.note("Not all is done: run the same command again to go on.")
+        ui.note("Some tasks are not done yet. Run the same command again to continue.")
     ui.note(f"The report is at {ui.printable(folder / 'report.html')}.")
 
 
@@ -246,7 +246,7 @@ def _setting(facts: dict[str, Any]) -> str:
 
 
 def _show_measures(found: dict[str, Any]) -> None:
-    """Every measure of every variant, with how many results a mean is of."""
+    """Every measure of every variant, with the number of results behind each mean."""
     ui.heading("What was measured")
     ui.say(found["sentence"])
     by_table = any(one["table"] is not None for one in found["rows"])

@@ -1,4 +1,4 @@
-"""``shoal tune``: the plan with the most utility under a limit of risk."""
+"""``shoal tune``: the plan with the most utility within a risk limit."""
 
 from __future__ import annotations
 
@@ -52,32 +52,33 @@ def tune(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Search for the plan with the most utility whose risk stays under a limit.
+    """Search for the plan with the most utility that stays within a risk limit.
 
-    A quarter of the people is held out: the search never sees them, and the utility that is
-    reported is that on them. The plan's risk is measured again under fresh seeds, with all others.
-    A search that was stopped goes on in its folder.
+    A quarter of the people is held out. The search never sees them, and the reported utility is
+    measured on them. The plan's risk is measured again on everyone else, with fresh seeds. An
+    interrupted search resumes in its folder.
 
     Options
     -------
-    plan FILE: A plan with the roles; its steps are tried too, its requirements are kept.
-    out DIR: The folder for plan.toml and the front; a search that was stopped goes on there.
+    plan FILE: A plan with the roles. Its steps are tried too, and its requirements are kept.
+    out DIR: The folder for plan.toml and the front. An interrupted search resumes there.
     max_risk RISK: The largest risk to accept.
-    min_utility VALUE: The least utility to accept; without --max-risk, find the least risk for it.
-    target COLUMN: What models predict; the plan's without it.
-    risk MEASURE: The attack that the risk is measured by.
-    utility MEASURE: The utility that is made as large as it can be; nonuniform_entropy asks what
-        is lost, and needs no target.
-    learner NAME: The learner; what the measure takes without it.
+    min_utility VALUE: The lowest utility to accept. Without --max-risk, find the lowest risk that
+        reaches it.
+    target COLUMN: The column that models predict (default: the plan's target).
+    risk MEASURE: The attack that measures the risk.
+    utility MEASURE: The utility to maximize. nonuniform_entropy measures the information lost and
+        needs no target.
+    learner NAME: The learner (default: that of the measure).
     trials N: How many plans to try.
-    search_rows N: Try on so many people at most; confirm on all of them.
+    search_rows N: Try plans on at most this many people, and confirm the best on all of them.
     """
     from shoal.study.tuning import tune
     from shoal.workflow import Plan
     from shoal.workflow.release._folder import complete_files
 
     if max_risk is None and min_utility is None:
-        raise InputError("Name what is wanted: --max-risk, --min-utility, or both.")
+        raise InputError("Set a limit: --max-risk, --min-utility, or both.")
     _check_folder(out)
     if out.exists():
         check_new(out / "plan.toml", force=force)
@@ -114,39 +115,39 @@ def tune(
 
 
 def _check_folder(out: Path) -> None:
-    """Refuse a folder that cannot be there, before the data are read; it is made after them."""
+    """Refuse a folder that cannot be made, before the data is read."""
     if out.exists() and not out.is_dir():
-        raise InputError(f"'{out}' is a file; name a folder for the search.")
+        raise InputError(f"'{out}' is a file; choose a folder for the search.")
     if not out.exists() and not os.access(out.parent, os.W_OK):
-        raise InputError(f"The folder '{out}' cannot be made; make it first.")
+        raise InputError(f"The folder '{out}' cannot be created; create it first.")
 
 
 def _show(found: Tuning) -> None:
-    ui.heading("The front: no other plan that was tried has less risk and more utility")
+    ui.heading("The front: no other plan tried has both less risk and more utility")
     front = sorted((one for one in found.tried if one.on_front), key=lambda one: one.risk)
     _show_plans(front[:_MOST_SHOWN], found)
     if found.finals:
-        ui.heading(f"The best within the limits again, with all {found.of:,} people of the search")
+        ui.heading(f"The best plans within the limits, on all {found.of:,} people of the search")
         _show_plans(found.finals, found)
     ui.say()
     ui.say(found.reason)
     baseline = found.utility.baseline
-    against = "" if baseline is None else f"; without masking {ui.number(baseline)}"
-    whom = "that the search never saw" if found.is_on_unseen else "who were masked"
+    against = "" if baseline is None else f", and {ui.number(baseline)} without masking"
+    whom = "whom the search never saw" if found.is_on_unseen else "who were masked"
     ui.say(
-        f"On the people {whom} its utility, {found.utility_name}, is "
-        f"{_with_interval(found.utility)}{against}. Its risk with all others is "
+        f"On the people {whom}, its utility ({found.utility_name}) is "
+        f"{_with_interval(found.utility)}{against}. On everyone else, its risk is "
         f"{_with_interval(found.risk)}.",
         style="bold",
     )
     if found.not_told_apart:
         others = ui.count(found.not_told_apart, "other plan")
         ui.say(
-            f"In the search {others} under the limit had a utility inside that interval: these "
-            "people are too few to tell them apart."
+            f"In the search, {others} within the limit had a utility inside that interval. There "
+            "are too few people to tell these plans apart."
         )
     for reason, times in found.failures.items():
-        ui.note(f"{times:,} were given up: {reason}")
+        ui.note(f"{times:,} plans failed: {reason}")
 
 
 def _with_interval(found: Measurement) -> str:

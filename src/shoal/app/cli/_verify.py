@@ -1,4 +1,4 @@
-"""``shoal sign`` and ``shoal verify``: whose release it is, and whether it holds what it claims."""
+"""``shoal sign`` and ``shoal verify``: who made a release, and whether its claims hold."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ def verify(
     memory_limit: str | None = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check a release again, from its files alone, by other code than made it.
+    """Check a release from its files alone, with code that is independent of the masking.
 
-    Every claim and measured value is recomputed, and one changed byte of the data is a failure.
-    Nothing outside of the folder is opened, so it may come from anybody. The exit code is 0 if
-    everything holds, 1 if something does not, 2 if there is no release.
+    Every claim and measured value is recomputed, and a single changed byte in the data is a
+    failure. Nothing outside the folder is opened, so it is safe to check a release from anyone.
+    The exit code is 0 if everything holds, 1 if something does not, and 2 if there is no release.
 
     Options
     -------
-    original DATA: The table that was released, for the claims that compare with it; the private
-        half is needed too.
-    signer KEY: Who must have signed: a public key file of SSH, a file of allowed signers, or the
-        line of a key.
-    private DIR: The private half, where --private-out put it apart.
-    engine ENGINE: What counts a release in parts: duckdb unless spark is named.
-    memory_limit SIZE: What the run is to hold in memory, as 2GB; DuckDB gets a quarter of it.
+    original DATA: The original table, for claims that compare with it. This also needs the private
+        half.
+    signer KEY: Who must have signed: an SSH public key file, an allowed-signers file, or a key as
+        one line.
+    private DIR: The private half, if --private-out stored it elsewhere.
+    engine ENGINE: The engine that checks a release in parts: duckdb (default) or spark.
+    memory_limit SIZE: The memory that the run may use, such as 2GB. DuckDB gets a quarter of it.
     """
     from shoal.engines import is_in_parts, verify, verifying_engine
     from shoal.workflow import EngineSettings, recorded_reading
@@ -59,8 +59,8 @@ def verify(
     in_parts = is_in_parts(folder)
     if in_parts and original is not None and reading.words():
         raise InputError(
-            "The original of a release in parts is read by an engine, which finds out by itself "
-            f"how; leave out {reading.words()[0]}."
+            "An engine reads the original of a release in parts, and detects by itself how. "
+            f"Leave out {reading.words()[0]}."
         )
     with Working("Reading the release") as working:
         before = None
@@ -102,7 +102,7 @@ def show_checks(found: Verification) -> None:
 
 
 def _conclude(found: Verification, folder: Path) -> None:
-    """What was found, and what nobody could have found with what was given."""
+    """The outcome, and what could not be checked with what was given."""
     place = ui.printable(folder)
     failed = sum(check.status == "failed" for check in found.checks)
     skipped = [check for check in found.claims if check.status == "skipped"]
@@ -113,28 +113,31 @@ def _conclude(found: Verification, folder: Path) -> None:
     if failed:
         told = checked if found.claims else "no claim was checked"
         ui.say(
-            f"{place} does not hold what it claims: {ui.count(failed, 'check')} failed; {told}.",
+            f"{place} does not hold what it claims: {ui.count(failed, 'check')} failed, {told}.",
             style="bold red",
         )
     elif not found.claims:
-        ui.say(f"{place} claims nothing: 0 claims checked, files as recorded.", style="bold yellow")
+        ui.say(
+            f"{place} makes no claims: 0 claims checked. Its files are as recorded.",
+            style="bold yellow",
+        )
     elif skipped:
-        ui.say(f"{place} holds what could be checked: {checked}.", style="bold yellow")
+        ui.say(f"{place} holds as far as it could be checked: {checked}.", style="bold yellow")
     else:
         ui.say(f"{place} holds what it claims: {checked}.", style="bold green")
     if skipped:
         names = ui.listed(check.name.removeprefix("claim ") for check in skipped)
-        ui.say(f"Not checked: {names}. The details above say what that takes.", style="yellow")
+        ui.say(f"Not checked: {names}. The details above explain what is needed.", style="yellow")
     if found.signature == "skipped":
         ui.say(
-            f"It is signed by {found.signed_by}; give the key of the signer that you expect as "
-            "--signer to learn whether it is theirs.",
+            f"It is signed by {found.signed_by}. To check whose key that is, pass the key of the "
+            "signer you expect as --signer.",
             style="yellow",
         )
     if found.authenticity == "skipped" and found.signature != "passed":
         ui.say(
-            "That release.json itself is authentic and no claim was removed or weakened "
-            "cannot be checked without the private half or the key of its signer.",
+            "Without the private half or the signer's key, nobody can check that release.json is "
+            "authentic and that no claim was removed or weakened.",
             style="yellow",
         )
 
@@ -149,16 +152,16 @@ def sign(
     passphrase_file: Path | None = None,
     as_json: AsJson = False,
 ) -> None:
-    """Sign a release with an SSH key, so that others can check who released it.
+    """Sign a release with an SSH key so that others can check who released it.
 
-    The signature goes beside release.json and covers the data and the report through their
-    checksums. A release that does not verify is not signed: then the exit code is 1.
+    The signature is stored next to release.json and covers the data and the report through their
+    checksums. A release that fails verification is not signed, and the exit code is 1.
 
     Options
     -------
-    key FILE: The private key: Ed25519, ECDSA or RSA, as ssh-keygen makes them.
-    passphrase_file FILE: The file whose first line is the passphrase of the key; asked for on the
-        terminal if not given.
+    key FILE: The private key: Ed25519, ECDSA or RSA, as made by ssh-keygen.
+    passphrase_file FILE: A file with the key's passphrase in its first line (default: ask on the
+        terminal).
     """
     from shoal.workflow import sign
 
@@ -180,10 +183,10 @@ def sign(
 def _asked(key: Path) -> str:
     if not _has_terminal():
         raise InputError(
-            f"The key '{key}' is encrypted, and there is no terminal to ask for its passphrase; "
-            "give --passphrase-file."
+            f"The key '{key}' is encrypted, and there is no terminal to ask for its passphrase. "
+            "Use --passphrase-file."
         )
-    return getpass.getpass(f"Passphrase of {ui.printable(key)}: ")
+    return getpass.getpass(f"Passphrase for {ui.printable(key)}: ")
 
 
 def _has_terminal() -> bool:

@@ -27,15 +27,15 @@ def warm(
     methods: list[str] | None = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compile beforehand what large tables need, so that no later run waits for it.
+    """Compile the code for large tables now, so that no later run has to wait for it.
 
-    It is for images and continuous integration. Every method masks a small shipped table, and every
-    measure measures it, with kernels that a table of this size would not be worth. They are kept
-    beside the code, or in the folder that NUMBA_CACHE_DIR names.
+    This is meant for container images and continuous integration. Every method and every measure
+    runs once on a small built-in table, with the kernels that are meant for large ones. The
+    compiled kernels are kept next to the code, or in the folder that NUMBA_CACHE_DIR names.
 
     Arguments
     ---------
-    methods METHOD: Only what these methods need; of all methods and measures without it.
+    methods METHOD: Compile only what these methods need (default: all methods and measures).
     """
     from shoal.kernels.compile import Compiling, always_compiled
     from shoal.masking import discover_maskers
@@ -64,10 +64,10 @@ def warm(
         ui.print_json({**_facts(total), "compiled": compiled})
     elif total.kernels:
         ui.say(
-            f"Compiled {ui.count(total.kernels, 'kernel')} in {total.seconds:.0f} s, and kept them."
+            f"Compiled {ui.count(total.kernels, 'kernel')} in {total.seconds:.0f} s and kept them."
         )
     else:
-        ui.say("Everything was compiled before.")
+        ui.say("Nothing to do: everything is already compiled.")
 
 
 def _facts(found: Compiling) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Small tables of invented people, and the plan by which the demo protects one of them."""
+"""Small tables of invented people, and the plan with which the demo protects one of them."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ def _cut_by(step: Masker, course: Course) -> list[str]:
     touched, quasi = _touched(step, course), list(course.roles.quasi_identifiers)
     if isinstance(step, Redraw):
         if not quasi:
-            raise InputError("Redraw needs quasi-identifiers on an engine: it draws by class.")
+            raise InputError("On an engine, redraw draws by class; declare quasi-identifiers.")
         return quasi
     if not isinstance(step, Swap) or not step.informed:
         return [] if isinstance(step, RankSwap) else touched

@@ -94,7 +94,7 @@ def _way(step: Masker) -> _Way | None:
 
 def _why_not(step: Masker) -> str:
     if compares(step):
-        return "it runs in chunks, and a model of it compares groups with all records"
+        return "it runs in chunks, but one of its models compares groups with all records"
     if isinstance(step, Swap):
-        return "blocks by mutual information are found over all records; swap jointly"
-    return "it looks at all records at once"
+        return "it finds blocks by mutual information over all records; swap jointly instead"
+    return "it needs all records at once"

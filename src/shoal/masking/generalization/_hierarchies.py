@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shoal.errors import InputError, did_you_mean, quoted
+from shoal.errors import InputError, about, did_you_mean, quoted
 from shoal.parameters import Constraint, Integer
 from shoal.table import QUANTITIES, Hierarchy, HierarchyCodes, Table
 
@@ -44,7 +44,11 @@ class Hierarchies(Constraint):
         """Hierarchies from plain data."""
         if not isinstance(value, Mapping):
             return value
-        return {name: Hierarchy.from_plan(one) for name, one in value.items()}
+        made = {}
+        for name, one in value.items():
+            with about(f"The hierarchy of '{name}'"):
+                made[name] = Hierarchy.from_plan(one)
+        return made
 
     def relocate(self, value: Any, folder: Path) -> Any:
         """Paths that were relative to a plan's folder, as this process finds them."""
@@ -79,7 +83,7 @@ def fixed_levels(
     stray = [name for name in given if name not in columns]
     if lacking or stray:
         raise InputError(
-            f"'levels' names a level for each of the columns to generalize; it lacks "
+            "'levels' names a level for each of the columns to generalize; it lacks "
             f"{quoted(lacking) or 'none'} and has {quoted(stray) or 'none'} besides."
         )
     for name in columns:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.errors import InputError, ParameterError, did_you_mean
+from shoal.errors import InputError, ParameterError, about, did_you_mean
 from shoal.kernels.arrays import Integers, Labels
 from shoal.models import PrivacyModel, counted, discover_models
 from shoal.parameters import Constraint, parameters_of
@@ -53,13 +53,12 @@ def _models_in(given: Mapping[str, Any]) -> list[PrivacyModel]:
     models = []
     for name, value in given.items():
         if name not in known:
-            raise ParameterError(
-                f"There is no privacy model '{name}' for 'models'. {did_you_mean(name, known)}"
-            )
+            raise ParameterError(f"There is no privacy model '{name}'. {did_you_mean(name, known)}")
         for one in value if isinstance(value, list) else [value]:
             first = parameters_of(known[name])[0].name
             parameters = one if isinstance(one, Mapping) else {first: one}
-            models.append(known[name].from_params(parameters, called=f"model '{name}'"))
+            with about(f"The model '{name}'"):
+                models.append(known[name].from_params(parameters, called=f"model '{name}'"))
     return models
 
 
@@ -128,7 +127,7 @@ def _check_kind(model: PrivacyModel, table: Table) -> None:
         return
     if not asked or any(condition.kind in _OF_A_POPULATION for condition in asked):
         raise InputError(
-            f"'models' takes models that ask something of the records of each group, and "
+            "'models' takes models that ask something of the records of each group, and "
             f"{model.title} does not; require it of the release instead."
         )
 
@@ -139,5 +138,5 @@ def _check_whole(model: PrivacyModel, table: Table) -> None:
         raise InputError(
             f"No groups can satisfy {model.title}: already all {counted(table)} as one group "
             f"reach {model.level(whole):.4g} and {model.threshold:g} is asked for; relax "
-            f"'models'."
+            "'models'."
         )

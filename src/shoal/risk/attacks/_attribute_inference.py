@@ -51,7 +51,7 @@ Attack = Annotated[str, OneOf(_ATTACKS)]
 
 @dataclass(frozen=True, eq=False)
 class _Guessed:
-    """What an attack on one secret achieved; ``right`` is the chance of each person's guess."""
+    """The result of an attack on one secret; ``right`` is the chance of each person's guess."""
 
     intruder: Intruder
     right: Floats
@@ -65,12 +65,12 @@ class _Guessed:
 
     @cached_property
     def rate(self) -> Measurement:
-        """The share as a linkage has it: with its interval, and per record."""
+        """The share as a linkage reports it: with its interval, and per record."""
         return right_links("attribute_inference", self.intruder, Links(self.right))
 
     @property
     def lift(self) -> float:
-        """What is guessed of that which a blind guess would not get."""
+        """The share of right guesses among those that a blind guess would get wrong."""
         return _above(self.accuracy, self.blind)
 
 
@@ -88,22 +88,23 @@ def attribute_inference(
     sample: Count = SAMPLE,
     random_state: Draw = None,
 ) -> Measurement:
-    """The share of persons whose secret is guessed right from what is known of them.
+    """The share of people whose secret an intruder guesses right from what is known about them.
 
-    An intruder knows some columns of every person in the original and guesses a sensitive one:
-    by a model that was trained on the masked table, by the secret of the record that a linkage
-    finds (ties count by their share), or by matching ranks inside the groups of a swap. A guess is
-    judged by the person's value in the original, so the rows of the tables need not be paired,
-    unless columns were made coarser. Of a person who has several records one is known, drawn by a
-    public key, and a guess is right that is the secret in any of them.
+    An intruder knows some columns of every person in the original and guesses a sensitive one. The
+    guess comes from a model trained on the masked table, from the record that a linkage finds (ties
+    count by their share), or from matching ranks inside the groups of a swap. A guess is compared
+    with the person's value in the original, so the rows of the tables need not be paired unless
+    columns were made coarser. If a person has several records, one of them is known, drawn by a
+    public key, and a guess is right if it is the secret in any of them.
 
-    The baseline is what somebody achieves who guesses the most frequent released value for
-    everybody. Only what lies above it is disclosed by what is known. Of several secrets the value
-    is that of the one with the largest lift, (accuracy - baseline) / (1 - baseline); the details
-    have all of them.
+    The baseline is the share of right guesses if the intruder guesses the most frequent released
+    value for everyone. Only what exceeds it is disclosed through what the intruder knows. With
+    several secrets, the value is that of the secret with the largest lift,
+    (accuracy - baseline) / (1 - baseline). The details hold all of them.
 
-    A secret with more than 20 different values that have an order is cut into parts of about
-    equally many persons, and a guess is right in the right part. A missing secret is a value.
+    If a secret has an order and more than 20 different values, it is divided into parts with about
+    equally many people each, and a guess is right if it is in the right part. A missing secret is
+    a value of its own.
 
     Parameters
     ----------
@@ -112,24 +113,25 @@ def attribute_inference(
     masked : Table
         The table after masking.
     secret : list of str, optional
-        The columns that the intruder is after; the sensitive ones without it.
+        The columns that the intruder wants to learn. Default: the sensitive columns.
     known : list of str or str, optional
-        The columns that the intruder knows, by name or as for a linkage by a word
-        (``"left-in-place"``, ``"informed"``, ``"everything"``); the quasi-identifiers without it.
+        The columns that the intruder knows: a list of names or, as for a linkage,
+        ``"left-in-place"``, ``"informed"`` or ``"everything"``. Default: the quasi-identifiers.
     attack : {"model", "distance", "probabilistic", "similarity", "rank-matching"}
-        How the secret is guessed. Matching by rank needs a swap, and its guess must be exact.
+        How the secret is guessed. Matching ranks needs a swap, and its guess must be exact.
     learner : "random-forest" or estimator
-        The model; any classifier or regressor of scikit-learn. It learns from 30,000 released
-        records at most, in all, and of a secret without an order the 100 most frequent values.
+        The model: any scikit-learn classifier or regressor. All models together learn from at most
+        30,000 released records. If a secret has no order, a model learns its 100 most frequent
+        values.
     tolerance : float
-        The share of the persons' ranks that counts as one value, for numbers and dates.
+        For numbers and dates, the share of ranks that counts as one value.
     control : Table, optional
-        Persons who were not in the original, for the model: what is guessed of them, too, is
+        People who were not in the original, for the model. What can be guessed about them too is
         knowledge about people in general.
     sample : int
-        The secrets of so many persons are guessed at most, of the same ones each time.
+        At most this many people are attacked, the same ones each time.
     random_state : int, optional
-        Gives another sample of persons. It is no secret.
+        Another number draws another sample of people. It is not a secret.
 
     References
     ----------
@@ -149,8 +151,8 @@ def attribute_inference(
     """
     if control is not None and attack != "model":
         raise InputError(
-            "A control group is for the attack 'model'; the other attacks take a person's record "
-            "to be in the release."
+            "Only the attack 'model' takes a control group; the other attacks assume that a "
+            "person's record is in the release."
         )
     intruder = unpaired_intruder(
         original, masked, known=known, sample=sample, random_state=random_state
@@ -161,8 +163,8 @@ def attribute_inference(
         hints = tuple(hint for hint in intruder.known if hint != name)
         if not hints:
             raise InputError(
-                f"The intruder knows nothing but the secret '{name}' itself; name other columns "
-                "as known."
+                f"The intruder knows nothing but the secret '{name}' itself. Name other columns as "
+                "'known'."
             )
         about = replace(intruder, known=hints)
         if name not in masked.columns:
@@ -183,14 +185,14 @@ def attribute_inference(
 def _linked(
     intruder: Intruder, people: MembersAndControl, labels: SecretLabels, attack: Attack
 ) -> _Guessed:
-    """The secret of the record that a linkage finds, or a blind guess where none can."""
+    """The secret of the record that a linkage finds, or a blind guess if nothing is known."""
     secrets, blind, facts = _of_persons(intruder, people, labels)
     if not intruder.released:
         frequent = _frequent(intruder, labels)
         right = secrets.right(frequent) / len(frequent)
-        warning = "Nothing that the intruder knows was released: the guess is blind."
+        warning = "None of the columns that the intruder knows was released, so the guess is blind."
         return _Guessed(intruder, right, blind, facts, (warning,))
-    # raises where a coarser column cannot be mapped
+    # raises if a coarser column cannot be mapped
     told = about_coarser(hint for hint in intruder.released if coded_column(hint, people).coarser)
     each = replace(intruder, persons=intruder.persons[secrets.of], own=intruder.own[secrets.of])
     links = _LINKAGES[attack](each, secrets.labels, labels.records)
@@ -209,7 +211,7 @@ def _by_model(
     others = np.arange(people.members, len(people.own))
     others = others[one_row_each(people.persons[others], others)]
     rows = np.append(intruder.persons, others)
-    # Where a control group is compared, both must be mapped to coarser values in the same way.
+    # With a control group, both must be mapped to coarser values in the same way.
     columns = {
         hint: coded_column(hint, people, exactly=len(others) == 0).of(rows)
         for hint in sorted(intruder.released)
@@ -232,11 +234,12 @@ def _by_model(
 
 
 def _by_ranks(intruder: Intruder, name: str) -> _Guessed:
-    """Matching ranks inside the groups of a swap, for the persons whose records are released."""
+    """Match ranks inside the groups of a swap, for the persons whose records are released."""
     if not intruder.masked.pairs_with(intruder.original):
         raise InputError(
-            "Matching by rank needs the groups of a swap and the rows of the two tables in pairs; "
-            "mask the original with Shoal, and measure before the release is read again."
+            "The attack 'rank-matching' needs the groups of a swap and paired rows, and the two "
+            "tables do not have them. Mask the original with Shoal and measure the result before "
+            "you save it and read it again."
         )
     found = rank_matching(intruder.original, intruder.masked, name, known=list(intruder.released))
     assert found.per_record is not None
@@ -250,7 +253,7 @@ def _by_ranks(intruder: Intruder, name: str) -> _Guessed:
 def _attack_measurement(found: dict[str, _Guessed], attack: Attack, records: int) -> Measurement:
 
     def how_bad(name: str) -> tuple[bool, float, float]:
-        # one that was not released is never the worst of several
+        # a secret that was not released is never the worst of several
         return found[name].facts["released"], found[name].lift, found[name].accuracy
 
     worst = max(found, key=how_bad)
@@ -260,7 +263,7 @@ def _attack_measurement(found: dict[str, _Guessed], attack: Attack, records: int
     renamed = about_renamed(original, masked, [*guessed.intruder.known, *found])
     warnings = [*guessed.warnings, *renamed, *about_sampled(original, masked)]
     if rate.interval is not None and rate.interval[0] <= guessed.blind:
-        warnings.append("The guesses are no better than the most frequent value.")
+        warnings.append("The guesses are no better than always guessing the most frequent value.")
     return Measurement(
         "attribute_inference",
         guessed.accuracy,
@@ -294,12 +297,12 @@ def _facts(guessed: _Guessed) -> dict[str, Any]:
 
 
 def _above(share: float, blind: float) -> float:
-    """The part of what was open that is told; 0 where nothing was open."""
+    """The share of right guesses among those that blind guessing misses; 0 if it misses none."""
     return (share - blind) / (1 - blind) if blind < 1 else 0.0
 
 
 def _frequent(intruder: Intruder, labels: SecretLabels) -> Integers:
-    """The labels that most persons have: several where they are equally frequent."""
+    """The most frequent label by persons; several if there is a tie."""
     counts = np.bincount(owned_pairs(labels.records, intruder.masked.persons)[0])
     return np.flatnonzero(counts == counts.max())
 
@@ -314,7 +317,7 @@ class _Secrets:
 
     @classmethod
     def of_rows(cls, rows: Integers, people: MembersAndControl, labels: SecretLabels) -> _Secrets:
-        """Those of the persons of some rows, each of another person."""
+        """The labels of some rows' persons; each row is of a different person."""
         if len(np.unique(people.persons)) == len(people.persons):
             return cls(np.arange(len(rows)), labels.people[rows], len(rows))
         place = np.full(int(people.persons.max()) + 1, -1)
@@ -324,11 +327,11 @@ class _Secrets:
         return cls(of, had, len(rows))
 
     def summed(self, chances: Floats) -> Floats:
-        """The chance of any of the labels of each person."""
+        """The chance that any of a person's labels is guessed."""
         return np.minimum(np.bincount(self.of, chances, minlength=self.persons), 1.0)
 
     def right(self, guesses: Integers) -> Floats:
-        """How many of some guesses are right for each person: the same for all, or own ones."""
+        """How many guesses are right for each person: the same guesses for all, or their own."""
         own = np.broadcast_to(guesses, (self.persons, guesses.shape[-1]))[self.of]
         right = (own == self.labels[:, None]).sum(axis=1)
         counted: Floats = np.bincount(self.of, right, self.persons).astype(np.float64)
@@ -338,7 +341,7 @@ class _Secrets:
 def _of_persons(
     intruder: Intruder, people: MembersAndControl, labels: SecretLabels
 ) -> tuple[_Secrets, float, dict[str, Any]]:
-    """The persons' labels, what the most frequent released value gets of them, and plain facts."""
+    """The persons' labels, the share that the most frequent released value gets right, facts."""
     secrets = _Secrets.of_rows(intruder.persons, people, labels)
     frequent = _frequent(intruder, labels)
     blind = float(secrets.right(frequent).mean() / len(frequent))
@@ -350,10 +353,10 @@ def _secrets(original: Table, secret: Sequence[str] | None) -> list[str]:
         secret = original.roles.sensitive
         if not secret:
             raise InputError(
-                "The original has no sensitive columns, so nothing says what an intruder is "
-                "after; declare them in the roles, or name columns as secret."
+                "The original has no sensitive columns, so there is no secret to guess. Declare "
+                "them in the roles, or name columns as 'secret'."
             )
     absent = [name for name in secret if name not in original.columns]
     if absent:
-        raise InputError(f"The original has no column {quoted(absent)} that could be a secret.")
+        raise InputError(f"The original has no column {quoted(absent)} to use as a secret.")
     return list(dict.fromkeys(secret))

@@ -1,4 +1,4 @@
-"""Inference: a secret taken from the nearest released record, against persons not in the table."""
+"""Inference: a secret read from the nearest released record, compared with a control group."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     direction="lower",
     limits=(0, 1),
     sensitive=True,
-    on_request="what it shows without persons who were not in the table may be known of everybody; "
+    on_request="without people who were not in the table, its result may hold for everyone; "
     "ask for it by name, with a control",
 )
 def inference(
@@ -50,17 +50,17 @@ def inference(
     sample: Count = SAMPLE,
     random_state: Draw = None,
 ) -> Measurement:
-    """How often the nearest released record tells the sensitive value of a person.
+    """How often the nearest released record reveals a person's sensitive value.
 
-    Somebody knows some columns of a person and takes the sensitive value of the nearest released
-    record; of equally near ones any. What is right for people who were not in the table, too, is
-    known of the population and is not disclosed by the table.
+    An intruder knows some columns of a person and takes the sensitive value of the nearest released
+    record, or of any of several equally near ones. A guess that is also right for people who were
+    not in the table is knowledge about the population, which the table does not disclose.
 
-    The value is (r - b) / (1 - b): r is the share of right guesses, b that of the best guess that
-    is the same for everybody, or of the attack on control persons where that is higher. Of several
-    sensitive columns the one with the highest risk counts. Persons whose secret is missing have
-    nothing to be guessed, and are left out. Of a person who has several records one is known, drawn
-    by a public key, and a guess is right that is the secret in any of them.
+    The value is (r - b) / (1 - b). r is the share of right guesses. b is the share for the best
+    single guess for everyone, or for the attack on the control group if that is higher. With
+    several sensitive columns, the one with the highest risk counts. People whose secret is missing
+    are left out. If a person has several records, one of them is known, drawn by a public key, and
+    a guess is right if it is the secret in any of them.
 
     Parameters
     ----------
@@ -71,16 +71,16 @@ def inference(
     secret : str, optional
         The sensitive column; by default all of them.
     known : list of str, optional
-        The columns that the intruder knows; the quasi-identifiers without it.
+        The columns that the intruder knows. Default: the quasi-identifiers.
     closeness : float
-        How far a number or date may be from the true one to be right, as a share of the range of
-        the original.
+        How far a guessed number or date may be from the true one and still be right, as a share of
+        the range of the original.
     control : Table, optional
-        Persons of the same kind who were not in the table.
+        People of the same population who were not in the table.
     sample : int
-        So many persons of each kind are attacked at most; released records are never sampled.
+        At most this many people of each group are attacked. Released records are never sampled.
     random_state : int, optional
-        Gives another sample. It is no secret.
+        Another number draws another sample. It is not a secret.
 
     References
     ----------
@@ -101,14 +101,16 @@ def inference(
     secrets = _secrets(original, secret)
     names = [name for name in known_columns(original, masked, known) if name not in secrets]
     if not names:
-        raise InputError("The intruder knows nothing but the secret; name other columns as known.")
+        raise InputError(
+            "The intruder knows nothing but the secret. Name other columns as 'known'."
+        )
     read, said = readable_columns([*names, *secrets], original, masked, control)
     said += about_sampled(original, masked)
     targets = [column for column in read if column.name in secrets]
     steps = [column for column in read if column.name not in secrets]
     details: dict[str, Any] = {"known": [column.name for column in steps]}
     if not targets or not steps:
-        said.append("Nothing was released that the sensitive values could be guessed from.")
+        said.append("Nothing was released from which sensitive values could be guessed.")
         return nothing_found("inference", control, details | {"persons": 0}, said)
     place = released_regions(steps, masked)
     groups = rows_to_attack(original, control, int(sample), random_state)
@@ -138,8 +140,8 @@ def _secrets(original: Table, secret: str | None) -> tuple[str, ...]:
     if secret is None:
         if not original.roles.sensitive:
             raise InputError(
-                "Inference is about sensitive columns, and the original declares none; name them "
-                "in the roles, or one as 'secret'."
+                "Inference needs a sensitive column, and the original declares none. Name it in "
+                "the roles or as 'secret'."
             )
         return original.roles.sensitive
     return tuple(original.chosen([secret]))
@@ -152,7 +154,7 @@ def _rates(
     owners: Integers,
     closeness: float,
 ) -> tuple[Rate, Rate, Rate | None]:
-    """How often the secret is guessed: of persons in the table, blindly, and of control persons."""
+    """How often the secret is guessed for persons in the table, blindly, and for the control."""
     from shoal.kernels.boxes.nearest_regions import nearest_guesses
 
     secrets = _label_secrets(target, closeness)
@@ -162,7 +164,7 @@ def _rates(
         if persons is None:
             rates.append(None)
             continue
-        # the others have nothing to be guessed
+        # the others have no secret to guess
         told, own = _places_and_secrets(target, persons, owners)
         if not len(own):
             rates.append(Rate(0.0))
@@ -177,7 +179,7 @@ def _rates(
 def _places_and_secrets(
     target: ReleasedColumn, persons: Integers, owners: Integers
 ) -> tuple[Integers, Integers]:
-    """The places of the persons and, beside each, the secrets that they have in their records."""
+    """The places of the persons, and for each place a secret from their records."""
     if len(np.unique(owners)) == len(owners):
         own = target.values[persons]
         return np.flatnonzero(own >= 0), own[own >= 0]
@@ -188,7 +190,7 @@ def _places_and_secrets(
 
 
 def _of_any(target: ReleasedColumn, persons: Integers, chances: Floats) -> Floats:
-    """The chance of each person: that of any of the secrets, of numbers that of the likeliest."""
+    """The chance to guess any of a person's secrets; for numbers, the likeliest one."""
     starts = np.flatnonzero(np.diff(persons, prepend=-1))
     reduced = np.maximum if target.ordered else np.add
     found: Floats = reduced.reduceat(chances, starts)
@@ -196,7 +198,7 @@ def _of_any(target: ReleasedColumn, persons: Integers, chances: Floats) -> Float
 
 
 def _label_secrets(target: ReleasedColumn, closeness: float) -> Secrets:
-    """What each released label says of the secret."""
+    """What each released label reveals about the secret."""
     from shoal.kernels.boxes.nearest_regions import Secrets
     from shoal.kernels.boxes.predicates import Runs
 
@@ -213,7 +215,7 @@ def _label_secrets(target: ReleasedColumn, closeness: float) -> Secrets:
 
 
 def _blind(target: ReleasedColumn, secrets: Secrets, persons: Integers, own: Integers) -> Rate:
-    """How often the one guess is right that fits the most released records."""
+    """How often the guess that fits most released records is right."""
     shown = target.labels[target.labels >= 0]
     if len(shown) == 0 or len(own) == 0:
         return Rate(0.0)

@@ -1,4 +1,4 @@
-"""Many releases of one table: what they tell together that none of them tells alone."""
+"""Many releases of one table: what they reveal together that none of them reveals alone."""
 
 from __future__ import annotations
 
@@ -32,37 +32,38 @@ def intersection(
     k: Annotated[int | None, Integer(1)] = None,
     original: Annotated[Table | None, _TABLE] = None,
 ) -> Measurement:
-    """The share of persons whom several releases of one table expose together.
+    """The share of people whom several releases of one table expose together.
 
-    Somebody who knows the quasi-identifiers of a person finds a class of records in each release.
-    The person is in all of them.
+    An intruder who knows a person's quasi-identifiers finds a class of records in each release. The
+    person is in all of these classes.
 
-    - ``"records"``: where records can be followed from release to release (by a pseudonym, or by
-      columns that were not masked), the person is among those who are in the same class every
-      time. The value is the share of persons in such a crowd of fewer than ``k``; of a person who
-      has several records each is followed by itself.
-    - ``"values"``: where they cannot, the sensitive value is one that every class has. The value
-      is the share of persons for whom one value is left, and is theirs, in any sensitive column.
+    - ``"records"``: the intruder can follow records from release to release, by a pseudonym or by
+      columns that were not masked. The person is among those who are in the same class every time.
+      The value is the share of people in such a crowd of fewer than ``k``. If a person has several
+      records, each is followed on its own.
+    - ``"values"``: the intruder cannot follow records, but the person's sensitive value occurs in
+      every class. The value is the share of people for whom only one value remains, and it is
+      theirs, in any sensitive column.
 
     Parameters
     ----------
     releases : list of Table
-        Two releases or more that come from one input, each with its quasi-identifiers.
+        At least two releases that come from one input, each with its quasi-identifiers.
     attack : {"records", "values"}
         What is intersected.
     secret : str, optional
-        The sensitive column; by default all that every release has.
+        The sensitive column. Default: every sensitive column that all releases have.
     k : int, optional
-        How many must stay together; the smallest class of all releases without it, but at least
-        two: somebody alone is exposed.
+        How many people must stay together. Default: the size of the smallest class in all releases,
+        but at least two, since a person alone is exposed.
     original : Table, optional
-        The input: ``per_record`` then follows its rows, and those of the first release without it.
+        The input. ``per_record`` then follows its rows. Default: it follows the first release.
 
     Returns
     -------
     Measurement
-        The baseline is the value of the single release that tells most. ``per_record`` is private:
-        1 for a person who is exposed, and NaN for one who is not in all releases.
+        The baseline is the value of the most revealing single release. ``per_record`` is private: 1
+        for a person who is exposed, and NaN for a person who is not in all releases.
 
     References
     ----------
@@ -128,7 +129,7 @@ def intersection(
 
 @dataclass(frozen=True, eq=False)
 class RecordsInAll:
-    """The records that are in all releases, and the row and class of each in each of them."""
+    """The records in all releases, with the row and class of each record in each release."""
 
     first: Table  # the records themselves, as the first release has them
     keys: Integers
@@ -139,15 +140,17 @@ class RecordsInAll:
 def _check_releases(releases: Any, original: Any) -> None:
     tables = list(releases) if isinstance(releases, (list, tuple)) else []
     if len(tables) < 2 or not all(isinstance(one, Table) for one in tables):
-        raise InputError("An intersection needs a list of two shoal.Tables or more.")
+        raise InputError("'releases' must be a list of at least two shoal.Tables.")
     if any(not one.pairs_with(tables[0]) for one in (*tables, *([original] if original else []))):
         raise InputError(
-            "The releases do not come from one input, so nobody can be followed from one to the "
-            "other; declare that their rows are those of the input by release.paired(original)."
+            "The releases do not come from one input, so people cannot be followed from one to the "
+            "other. If their rows are those of the input, declare it with release.paired(original)."
         )
     bare = sum(not one.roles.quasi_identifiers for one in tables)
     if bare:
-        raise InputError(f"{bare} of the releases have no quasi-identifiers; declare them.")
+        raise InputError(
+            f"{bare} of the releases have no quasi-identifiers. Declare them in the roles."
+        )
 
 
 def _records_in_all(releases: Sequence[Table]) -> RecordsInAll:
@@ -170,15 +173,15 @@ def _secrets(releases: Sequence[Table], secret: Any, *, needed: bool) -> tuple[s
         names = tuple(n for n in named if all(n in release.columns for release in releases))
     if needed and not names:
         raise InputError(
-            "No sensitive column is in all of the releases; name one as 'secret', or choose the "
+            "No sensitive column is in all of the releases. Name one as 'secret', or choose the "
             "attack 'records'."
         )
     kinds = {name: {release.kind(name) for release in releases} for name in names}
     mixed = [name for name in names if len(kinds[name]) > 1 and not kinds[name] <= set(NUMBERS)]
     if mixed and needed:
         raise InputError(
-            f"Column {quoted(mixed)} is text in some of the releases and not in others, so that "
-            "its values cannot be compared; choose the attack 'records'."
+            f"Column {quoted(mixed)} is text in some of the releases and not in others, so its "
+            "values cannot be compared. Choose the attack 'records'."
         )
     return tuple(name for name in names if name not in mixed)
 
@@ -186,7 +189,7 @@ def _secrets(releases: Sequence[Table], secret: Any, *, needed: bool) -> tuple[s
 def _disclosed(
     seen: RecordsInAll, releases: Sequence[Table], name: str
 ) -> tuple[Flags, list[Flags]]:
-    """For whom one value of a column is left and is theirs: from all releases, and from each."""
+    """Who has only one value of a column left, their own: by all releases, and by each."""
     from shoal.kernels.uniques.intersections import common_members
 
     stacked = reduce(lambda above, below: stacked_table(above, below, [name]), releases)
@@ -195,7 +198,7 @@ def _disclosed(
     first, starts, members = 0, [np.zeros(1, np.int64)], []
     chosen = np.empty(seen.classes.shape[::-1], np.int64)
     own = np.stack([one[rows] for one, rows in zip(codes, seen.rows, strict=True)])
-    same = (own == own[0]).all(axis=0)  # who has other values now is not found by what is common
+    same = (own == own[0]).all(axis=0)  # common values do not find people whose value changed
     apart: list[Flags] = []
     for place, (release, values) in enumerate(zip(releases, codes, strict=True)):
         cells = np.stack([release.classes.labels.astype(np.int64), values])
@@ -211,7 +214,7 @@ def _disclosed(
     counts, value = common_members(different, np.concatenate(starts), np.concatenate(members), 2)
     of_person = labels.ravel()
     together = (counts[of_person] == 1) & same & (value[of_person] == own[0])
-    if seen.first.has_persons:  # a value may be certain that not all records have
+    if seen.first.has_persons:  # a value can be certain even if not all records have it
         together |= np.logical_or.reduce(apart) & same
     return together, apart
 
@@ -221,14 +224,14 @@ def _warnings(seen: RecordsInAll, releases: Sequence[Table], k: int) -> tuple[st
     left = max(len(release) for release in releases) - len(seen.keys)
     if left:
         said.append(
-            f"Up to {left:,} records of a release are not in all of them; who is in some only can "
-            "be exposed by having come or gone, which is not measured here."
+            f"Up to {left:,} records of a release are not in all of them. People who are only in "
+            "some releases can be exposed by that alone, which is not measured here."
         )
     if any(release.exchanges for release in releases):
         said.append(
-            "Values were swapped in a release: its classes are of the released values, so that a "
-            "person is not always in the class that somebody looks for."
+            "Values were swapped in a release. Its classes are formed from the released values, so "
+            "a person is not always in the class where an intruder would look."
         )
     if k == 1:
-        said.append("No crowd falls below k = 1, so that nobody is exposed by it; give a larger k.")
+        said.append("No crowd is smaller than k = 1, so nobody counts as exposed. Pass a larger k.")
     return tuple(said)

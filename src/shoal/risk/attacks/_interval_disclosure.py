@@ -1,4 +1,4 @@
-"""Interval disclosure: numbers that a release tells closely, if not exactly."""
+"""Interval disclosure: numbers that a release reveals closely, if not exactly."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ Interval = Annotated[
 
 @dataclass(frozen=True, eq=False)
 class _ColumnDisclosure:
-    """What a release tells of one column: for each person whether it is close, and how wide.
+    """One column: for each person, whether the interval is close to the value, and its width.
 
-    Widths are in standard deviations of the original, NaN where nothing is told. ``blind`` is the
-    share that the intervals of other records would tell, or None.
+    Widths are in standard deviations of the original, NaN if nothing is disclosed. ``blind`` is
+    the share that the intervals of other records would disclose, or None.
     """
 
     close: Floats
@@ -41,12 +41,12 @@ class _ColumnDisclosure:
 
     @property
     def exactly(self) -> Flags:
-        """Whose interval is one value, and theirs."""
+        """Whether the interval is a single value, and the person's own."""
         told: Flags = (self.widths == 0) & (self.close > 0)
         return told
 
 
-@measure("share of numbers told closely", direction="lower", limits=(0, 1), pairs=True)
+@measure("share of numbers disclosed closely", direction="lower", limits=(0, 1), pairs=True)
 def interval_disclosure(
     original: Table,
     masked: Table,
@@ -55,18 +55,19 @@ def interval_disclosure(
     interval: Interval = "ranks",
     percent: Annotated[float, Real(minimum=0, maximum=100)] = 5.0,
 ) -> Measurement:
-    """The share of numbers that lie in a narrow interval around what was released for them.
+    """The share of numbers that lie in a narrow interval around their released value.
 
-    Somebody who finds a person's record need not read the exact value there to learn much: after
-    rank swapping, microaggregation, rounding or noise the value is near. The interval of a record
-    goes ``percent`` % of the ranks of the released column, or of its standard deviation, to both
-    sides of the released value, and the value of the original is in it or not.
+    An intruder who finds a person's record can learn much from it without the exact value: after
+    rank swapping, microaggregation, rounding or noise, the released value is near. A record's
+    interval extends ``percent`` % of the released column's ranks, or of its standard deviation, to
+    both sides of the released value. The measure checks whether the original value is in it.
 
-    Groups are another source. With ``interval="groups"`` the interval holds the released value and
-    all original values behind it; after a swap it holds all values of the group, which anybody
-    can read off the release. A number is told where it is at most twice ``percent`` % of the
-    standard deviation wide, and is disclosed exactly where it has no width at all. Where a person
-    has several records, the most exposed of them counts, and shares are of persons.
+    Groups also disclose numbers. With ``interval="groups"``, the interval spans the released value
+    and all original values that became it. After a swap, it spans all values of the group, which
+    anyone can read from the release. A number counts as disclosed if its interval is at most twice
+    ``percent`` % of the standard deviation wide, and as disclosed exactly if the interval is a
+    single value. If a person has several records, the most exposed one counts, and shares are of
+    persons.
 
     Parameters
     ----------
@@ -75,12 +76,12 @@ def interval_disclosure(
     masked : Table
         The table after masking, made from ``original``.
     columns : list of str, optional
-        Columns of numbers, dates, times or durations; those among the quasi-identifiers and
-        sensitive columns without it.
+        Columns of numbers, dates, times or durations. Default: all such columns among the
+        quasi-identifiers and sensitive columns.
     interval : {"ranks", "deviations", "groups"}
-        How the interval is made.
+        How the interval is formed.
     percent : float
-        How far it goes to each side.
+        How far it extends to each side.
 
     References
     ----------
@@ -99,7 +100,7 @@ def interval_disclosure(
     """
     masked.check_pairs_with(original)
     if len(original) == 0 or len(masked) == 0:
-        raise InputError("A table without records discloses no interval.")
+        raise InputError("Interval disclosure needs records, and one of the two tables has none.")
     names, left_out = _numeric(original, masked, columns)
     own = masked.rows_of_keys(original.row_key)
     found = {
@@ -156,19 +157,19 @@ def _column_disclosure(
         blind = _chance_inside(original, before, *ends) * float((own >= 0).mean())
     close &= ~np.isnan(before)
     widths = np.where(np.isnan(before), np.nan, high - low)
-    # a column that was constant has no deviation to count in: a width is 0, or has no number
+    # a constant column has no deviation to scale by: a width is 0 or not a number
     scaled = widths / deviation if deviation > 0 else np.where(widths == 0, 0.0, np.nan)
     return _ColumnDisclosure(close.astype(np.float64), scaled, blind)
 
 
 def _of_people(own: Integers, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """The interval of each person's own record; NaN where it was taken out."""
+    """The interval of each person's own record; NaN if the record was removed."""
     there = own >= 0
     return np.where(there, low[own], np.nan), np.where(there, high[own], np.nan)
 
 
 def _rank_windows(values: Floats, percent: float) -> tuple[Floats, Floats]:
-    """For each value the ones that are some percent of the ranks below and above it."""
+    """For each value, the values that are ``percent`` % of the ranks below and above it."""
     low, high = np.full(len(values), np.nan), np.full(len(values), np.nan)
     there = ~np.isnan(values)
     ordered = np.sort(values[there])
@@ -184,10 +185,10 @@ def _rank_windows(values: Floats, percent: float) -> tuple[Floats, Floats]:
 def _hulls(
     name: str, masked: Table, own: Integers, before: Floats, after: Floats
 ) -> tuple[Floats, Floats]:
-    """For each record the ends of what its group has; NaN where its own value is missing."""
+    """For each record, the ends of its group's values; NaN if its own value is missing."""
     low, high = after, after
     swaps = [exchange for exchange in masked.exchanges if name in exchange.columns]
-    if swaps:  # the values of a group are all in it, whoever has them now
+    if swaps:  # a swap keeps all values in their group
         groups = swaps[-1].groups.astype(np.int64)
     else:
         groups = masked.codes(name).codes.astype(np.int64)
@@ -199,7 +200,7 @@ def _hulls(
 
 
 def _ends(groups: Integers, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """The least and the largest of each one's group; NaN where the group has no value."""
+    """The smallest and largest value of each record's group; NaN if the group has none."""
     least = np.full(groups.max(initial=0) + 1, np.nan)
     most = least.copy()
     np.fmin.at(least, groups, low)
@@ -208,10 +209,10 @@ def _ends(groups: Integers, low: Floats, high: Floats) -> tuple[Floats, Floats]:
 
 
 def _chance_inside(original: Table, before: Floats, low: Floats, high: Floats) -> float:
-    """The chance that a person's value is in the interval of any record."""
+    """The chance that a person's value is in a random record's interval."""
     ordered = np.sort(before[~np.isnan(before)])
     told = ~np.isnan(low)
-    if original.has_persons:  # of one of several values, each with a record of its own
+    if original.has_persons:  # for any of several values, each with its own record
         present = ~np.isnan(before)
         inside = np.searchsorted(np.sort(low[told]), before[present], side="right")
         inside = inside - np.searchsorted(np.sort(high[told]), before[present], side="left")
@@ -232,7 +233,7 @@ def _deviation(values: Floats) -> float:
 def _numeric(
     original: Table, masked: Table, columns: Sequence[str] | None
 ) -> tuple[list[str], list[str]]:
-    """The columns to look at, and those that are numbers no more."""
+    """The columns to measure, and those that are no longer numbers."""
     if columns is None:
         roles = original.roles
         declared = [*roles.quasi_identifiers, *roles.sensitive]
@@ -240,7 +241,7 @@ def _numeric(
         if not columns:
             raise DoesNotApply(
                 "No quasi-identifier and no sensitive column of the original is numeric, so no "
-                "interval can be disclosed; name columns of numbers."
+                "interval can be disclosed. Name numeric columns as 'columns'."
             )
     wrong = [name for name in columns if name not in original.columns]
     wrong = wrong or [name for name in columns if not is_quantity(name, original, original)]
@@ -250,8 +251,8 @@ def _numeric(
     kept = [n for n in chosen if n not in masked.columns or is_quantity(n, original, masked)]
     if not kept:
         raise DoesNotApply(
-            f"The columns {quoted(chosen)} are numbers no more after masking: what was released "
-            "says itself how wide it is."
+            f"The columns {quoted(chosen)} are no longer numbers after masking. The released "
+            "values show their own width."
         )
     return kept, [name for name in chosen if name not in kept]
 
@@ -260,6 +261,6 @@ def _about(left_out: Sequence[str]) -> tuple[str, ...]:
     if not left_out:
         return ()
     return (
-        f"The columns {quoted(left_out)} are left out: they were made coarser, and what was "
-        "released says itself how wide it is.",
+        f"The columns {quoted(left_out)} are left out: they were made coarser, so the released "
+        "values show their own width.",
     )

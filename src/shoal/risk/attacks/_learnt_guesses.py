@@ -1,7 +1,7 @@
-"""What a release teaches: known columns in the terms of its records, and a model's guesses.
+"""What a release teaches: known columns coded like its records, and a model's guesses.
 
-What a model learns from is put into an order of its own, so that the order of the rows and columns
-of a table does not matter, and a model with a seed gives the same guesses each time.
+Training data is sorted, so the order of a table's rows and columns does not matter, and a model
+with a seed makes the same guesses each time.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ MOST_CLASSES = 20
 
 @dataclass(frozen=True, eq=False)
 class MembersAndControl:
-    """Persons of the original, and after them those of a control group, if there is one.
+    """The original's persons, followed by those of a control group, if there is one.
 
-    ``table`` has both; the first ``members`` rows are the original's. ``own`` is for each row
-    its record in the masked table, or -1 where there is none or nothing says which one it is.
-    ``persons`` has the number of the person of each row.
+    ``table`` holds both; the first ``members`` rows are the original's. ``own`` is each row's
+    record in the masked table, or -1 if there is none or it is not known. ``persons`` holds the
+    number of each row's person.
     """
 
     table: Table
@@ -52,10 +52,10 @@ class MembersAndControl:
 
 @dataclass(frozen=True, eq=False)
 class CodedColumn:
-    """One column of people and of records in one code; -1 where a value is missing.
+    """One column of people and of records with common codes; -1 if a value is missing.
 
-    ``ordered`` says that codes follow the order of the values. ``coarser`` says that the records
-    have labels which nobody had before, so that what is known was mapped to them.
+    ``ordered``: codes follow the order of the values. ``coarser``: the records have labels that
+    nobody had before, so the known values were mapped to them.
     """
 
     people: Integers
@@ -71,7 +71,7 @@ class CodedColumn:
 def unpaired_intruder(
     original: Table, masked: Table, *, known: Known, sample: int, random_state: int | None
 ) -> Intruder:
-    """An intruder as for a linkage, also where nothing says which record is whose."""
+    """An intruder as for a linkage, but rows need not be paired."""
     options: dict[str, Any] = {"sample": sample, "random_state": random_state}
     if masked.pairs_with(original):
         return intruder_of(original, masked, known=known, **options)
@@ -85,7 +85,7 @@ def unpaired_intruder(
 def members_and_control(
     original: Table, masked: Table, control: Table | None, columns: Sequence[str]
 ) -> MembersAndControl:
-    """The original above a control group, with the record of each person where it is known."""
+    """The original above a control group, with each person's record if it is known."""
     own = np.full(len(original), -1)
     if masked.pairs_with(original):
         own = masked.rows_of_keys(original.row_key)
@@ -99,11 +99,11 @@ def members_and_control(
 
 
 def coded_column(name: str, people: MembersAndControl, *, exactly: bool = True) -> CodedColumn:
-    """A column of the people in the terms of the release.
+    """A column of the people, coded as in the release.
 
-    Where a column was made coarser, the intruder maps what is known to the label that most
-    persons with this value got; with ``exactly`` somebody's own label is taken to be found. Where
-    nothing says which record is whose, labels are read.
+    If a column was made coarser, the intruder maps a known value to the label that most persons
+    with this value got. With ``exactly``, a person's own label is used. If rows are not paired,
+    labels are read.
     """
     before, after = people.table.kind(name), people.masked.kind(name)
     ordered = (before == after and before in QUANTITIES) or {before, after} <= set(NUMBERS)
@@ -120,18 +120,18 @@ def coded_column(name: str, people: MembersAndControl, *, exactly: bool = True) 
 
 
 def _has_all(known: Integers, records: Integers) -> bool:
-    """Whether every code of the records, but for missing ones, is among the known ones."""
+    """Whether every code of the records is known, ignoring missing ones."""
     has = np.zeros(int(max(known.max(initial=-1), records.max(initial=-1))) + 2, np.bool_)
     has[known] = True
-    has[-1] = True  # of missing ones, which are -1
+    has[-1] = True  # missing ones are -1
     return bool(has[records].all())
 
 
 def _usual_labels(name: str, people: MembersAndControl, records: Integers) -> Integers:
-    """For each person the label that most records of the same value have; the lowest of ties.
+    """For each person, the most frequent label of their value; the lowest of ties.
 
-    A value that no released person had is taken for the next lower one that somebody had, or
-    the lowest; a missing one, or one without an order, is missing in the release too.
+    A value that no released person had is replaced by the next lower one that occurs, or by the
+    lowest. If it is missing or has no order, it is missing in the release too.
     """
     column = people.table.codes(name)
     codes = column.codes.astype(np.int64)
@@ -146,10 +146,11 @@ def _usual_labels(name: str, people: MembersAndControl, records: Integers) -> In
 
 @dataclass(frozen=True, eq=False)
 class SecretLabels:
-    """The secret of people and records as whole numbers from 0 on, a missing one too.
+    """The secrets of people and records as whole numbers from 0 on, including missing ones.
 
-    ``values`` is how many different ones were released, ``parts`` into how many parts of about
-    equally many persons a quantity was cut, or None where a guess must be exact.
+    ``values`` is the number of different released secrets. ``parts`` is the number of parts, with
+    about equally many persons each, that a quantity was divided into; None if a guess must be
+    exact.
     """
 
     people: Integers
@@ -172,7 +173,7 @@ def secret_labels(name: str, people: MembersAndControl, tolerance: float) -> Sec
 
 
 def _in_parts(terms: CodedColumn, members: Integers, parts: int) -> CodedColumn:
-    """Each value as the part of the original's ranks that the middle of its ranks lies in."""
+    """For each value, the part of the original's ranks that contains the middle of its ranks."""
     ordered = np.sort(members[members >= 0])
 
     def part(codes: Integers) -> Integers:
@@ -183,16 +184,16 @@ def _in_parts(terms: CodedColumn, members: Integers, parts: int) -> CodedColumn:
     return CodedColumn(part(terms.people), part(terms.records), terms.ordered, terms.coarser)
 
 
-#: Models learn from so many records at most, all models of one attack together.
+#: All models of one attack together learn from at most this many records.
 LEARNT_FROM = 30_000
 _LEAST_LEARNT_FROM = 5_000
-#: A model learns so many labels at most, the most frequent ones; the others are never guessed.
+#: A model learns at most this many labels, the most frequent ones; it never guesses the others.
 MOST_LABELS = 100
 _TREES = 20
 _FOLDS = 3
 _SEED = 0  # of the model, so that an attack can be repeated; it protects nothing
 _PUBLIC_KEY = "11" * 32
-_MOST_INDICATORS = 1_000  # columns of zeros and ones for a learner that is no tree
+_MOST_INDICATORS = 1_000  # columns of zeros and ones for a learner that is not a tree
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,13 +204,13 @@ class Model:
     regresses: bool
     classes: Integers
     learnt_from: int
-    own_guesses: Integers | None  # of the records learnt from, in their order; None: not known
+    own_guesses: Integers | None  # for the records learnt from, in their order; None: unknown
     own_labels: Integers
     warnings: tuple[str, ...]
 
     @property
     def own_accuracy(self) -> float | None:
-        """The share of records guessed right by models that did not see them."""
+        """The share of right guesses by models that did not see the record."""
         if self.own_guesses is None:
             return None
         told = self.own_guesses >= 0
@@ -218,13 +219,13 @@ class Model:
         return float((self.own_guesses == self.own_labels)[told].mean())
 
     def guesses(self, features: Floats) -> Integers:
-        """The label that the model gives to each row."""
+        """The label that the model predicts for each row."""
         if self.fitted is None:
             return np.full(len(features), self.classes[0])
         return _as_labels(self._asked("predict", features), self.classes, self.regresses)
 
     def confidence(self, features: Floats, labels: Integers) -> Floats:
-        """How much the model believes in the label of each row: 1 is certain, 0 impossible."""
+        """How likely each row's label is to the model: 1 is certain, 0 impossible."""
         if self.fitted is not None and self.regresses:
             span = max(float(np.ptp(self.classes)), 1.0)
             missed = np.abs(np.ravel(self._asked("predict", features)) - labels)
@@ -245,7 +246,7 @@ class Model:
 def learn(
     learner: Any, features: Floats, labels: Integers, persons: Integers | None = None
 ) -> Model:
-    """Fit a model to records and labels; its own error is that on persons of whom it knows none."""
+    """Fit a model to records and labels; its own error is measured on persons it has not seen."""
     estimator, regresses = _estimator(learner)
     rows = np.lexsort((labels, *features.T[::-1]))
     features, labels = features[rows], labels[rows]
@@ -264,10 +265,10 @@ def learn(
 
 
 def learnt_rows(masked: Table, own: Integers, models: int = 1) -> Integers:
-    """The records that each of some models learns from: all of them, or a part that is public.
+    """The records that each model learns from: all of them, or a sample drawn by a public key.
 
-    The records of the persons who are attacked are in it. A model of the whole table would have
-    learnt from them too, and without them the attack would look weaker than it is.
+    The sample includes the records of the persons under attack. A model of the whole table would
+    have learnt from them too. Without them the attack would look weaker than it is.
     """
     most = max(_LEAST_LEARNT_FROM, LEARNT_FROM // models)
     if len(masked) <= most:
@@ -282,7 +283,7 @@ def learnt_rows(masked: Table, own: Integers, models: int = 1) -> Integers:
 
 
 def _frequent_or_rest(labels: Integers) -> Integers:
-    """The labels, with one that nobody has for all that are rare; the lower ones of ties stay."""
+    """The labels, with one new label for all rare ones; the lower ones of ties stay."""
     values, inverse, counts = np.unique(labels, return_inverse=True, return_counts=True)
     if len(values) <= MOST_LABELS:
         return labels
@@ -292,12 +293,12 @@ def _frequent_or_rest(labels: Integers) -> Integers:
 
 
 def _estimator(learner: Any) -> tuple[Any, bool]:
-    """A learner of its own, with a seed where it takes one; and whether it predicts numbers."""
+    """A copy of the learner, with a seed if it takes one, and whether it predicts numbers."""
     from sklearn.base import clone, is_regressor
     from sklearn.ensemble import RandomForestClassifier
 
     if isinstance(learner, str) and learner == "random-forest":
-        # out-of-bag guesses come with the trees, so that the model's own error costs nothing
+        # out-of-bag guesses come with the trees, so the model's own error is free
         return RandomForestClassifier(_TREES, oob_score=True, random_state=_SEED), False
     estimator = _protected(clone, learner)
     if "random_state" in (given := estimator.get_params()) and given["random_state"] is None:
@@ -306,13 +307,13 @@ def _estimator(learner: Any) -> tuple[Any, bool]:
 
 
 def _protected(function: Any, *arguments: Any) -> Any:
-    """Call a learner; what it raises is worded here, since its own text may quote a value."""
+    """Call a learner; replace the text of its errors, which may quote a value."""
     try:
         return function(*arguments)
     except Exception as error:
         owner = type(getattr(function, "__self__", arguments[0])).__name__
         raise InputError(
-            f"The learner {owner} failed with {type(error).__name__}; choose another one, or "
+            f"The learner {owner} failed with {type(error).__name__}. Choose another learner or "
             "other parameters."
         ) from None
 
@@ -325,7 +326,7 @@ def _own_guesses(
     regresses: bool,
     persons: Integers | None = None,
 ) -> Integers | None:
-    """For each record the guess of models that saw no record of its person; -1 where none did."""
+    """For each record, the guess of models that saw no record of its person; -1 if none exists."""
     votes = getattr(fitted, "oob_decision_function_", None)
     if votes is not None and persons is None:
         counted = ~np.isnan(votes).any(axis=1) & (votes.sum(axis=1) > 0)
@@ -351,7 +352,7 @@ def _own_guesses(
 
 
 def _numbered(persons: Integers) -> Integers:
-    """The persons numbered by their first record, which does not depend on the order of rows."""
+    """The persons numbered by their first record, so the order of rows does not matter."""
     _, first, same = np.unique(persons, return_index=True, return_inverse=True)
     place = np.empty(len(first), np.int64)
     place[np.argsort(first)] = np.arange(len(first))
@@ -366,12 +367,12 @@ def _as_labels(guessed: Any, classes: Integers, regresses: bool) -> Integers:
 
 
 def features_of(columns: Sequence[CodedColumn], learner: Any) -> tuple[Floats, Floats]:
-    """The records and the people as numbers: all that is learnt about a value is from records.
+    """The records and the people as numbers, scaled by the records only.
 
-    A value is its rank among those released, one between two of them lies between their ranks,
-    and a missing one, or one without an order that was not released, is -1. Trees take
-    that; other learners get ranks from 0 to 1, with a mark where they are missing, and for columns
-    without an order a column of zeros and ones for each frequent value.
+    A value becomes its rank among the released values. A value between two of them lies between
+    their ranks. A missing value, or an unreleased one without an order, is -1. Trees take that.
+    Other learners get ranks from 0 to 1 and a mark for missing values, and, for columns without an
+    order, a column of zeros and ones for each frequent value.
     """
     count = len(columns[0].records)
     ranked = [_ranks(terms) for terms in columns]
@@ -392,7 +393,7 @@ def _is_tree(learner: Any) -> bool:
 
 
 def _ranks(terms: CodedColumn) -> Floats:
-    """The records above the people, by their ranks among what was released."""
+    """The records above the people, by their ranks among the released values."""
     codes = np.concatenate([terms.records, terms.people])
     levels = np.unique(terms.records[terms.records >= 0])
     if len(levels) == 0:
@@ -404,7 +405,7 @@ def _ranks(terms: CodedColumn) -> Floats:
 
 
 def _scaled(ranks: Floats, records: int) -> Floats:
-    """Ranks from 0 to 1, the middle where missing, and a mark there if any record has a gap."""
+    """Ranks from 0 to 1, 0.5 if missing, and a mark for these if any record has a gap."""
     absent = ranks == -1.0
     columns = [np.where(absent, 0.5, ranks / max(float(ranks[:records].max()), 1.0))]
     if (ranks[:records] < 0).any():
@@ -413,7 +414,7 @@ def _scaled(ranks: Floats, records: int) -> Floats:
 
 
 def _indicators(ranks: Floats, records: int, most: int) -> Floats:
-    """Zeros and ones for the most frequent values; the lower rank first where they are equal."""
+    """Zeros and ones for the most frequent values; the lower rank wins a tie."""
     levels, counts = np.unique(ranks[:records], return_counts=True)
     kept = np.sort(levels[np.lexsort((levels, -counts))][:most])
     marked: Floats = (ranks[:, None] == kept).astype(np.float64)

@@ -1,4 +1,4 @@
-"""Linkability: whether two halves of a person's data find each other through the release."""
+"""Linkability: whether the release joins two halves of a person's data."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from shoal.table import Table
     "risk that two sources are linked through the release",
     direction="lower",
     limits=(0, 1),
-    on_request="it is about two sources and needs persons who were not in the table; ask for it "
-    "by name, with a control",
+    on_request="it needs two sources and people who were not in the table; ask for it by name, "
+    "with a control",
 )
 def linkability(
     original: Table,
@@ -44,17 +44,19 @@ def linkability(
     sample: Count = SAMPLE,
     random_state: Draw = None,
 ) -> Measurement:
-    """How often the nearest released records by some columns and by others have one in common.
+    """How often the nearest records by some columns and by others share a released record.
 
-    Somebody has two sources about the same people, one with the left columns, one with the right
-    ones, and no name in either. For each person the nearest released records by the left and by the
-    right columns are found; where they share a record, the two halves are joined. Where several
-    are equally near, which ones are taken is left to chance, and the chance to share one counts.
-    Of a person who has several records one is known, drawn by a public key.
+    An intruder has two sources about the same people, one with the left columns and one with the
+    right columns, without names. For each person, the attack finds the nearest released records by
+    the left columns and by the right columns. If the two sets share a record, the two halves are
+    joined. If several records are equally near, the attack chooses among them at random, and the
+    chance to share one counts. If a person has several records, one of them is known, drawn by a
+    public key.
 
-    The value is (r - b) / (1 - b): r is the rate of success, b that of records taken at random, or
-    of the attack on control persons where that is higher. A released interval or set is 0 away from
-    the values it stands for, and as far from others as the nearest of those (Gower).
+    The value is (r - b) / (1 - b). r is the success rate. b is the success rate of records taken at
+    random, or of the attack on the control group if that is higher. Distances are Gower's. The
+    distance from a released interval or set to a value is 0 if the interval or set contains it;
+    otherwise it is the distance to the nearest value that it contains.
 
     Parameters
     ----------
@@ -63,18 +65,18 @@ def linkability(
     masked : Table
         The table after masking, or a synthetic one.
     left : list of str, optional
-        The columns of one source. Without both sources, the quasi-identifiers are dealt out to
-        them, by their number of different values.
+        The columns of one source. Default: the quasi-identifiers are divided between the two
+        sources by their number of different values.
     right : list of str, optional
         The columns of the other source.
     neighbours : int
-        How many nearest records are taken on each side.
+        How many nearest records to take on each side.
     control : Table, optional
-        Persons of the same kind who were not in the table.
+        People of the same population who were not in the table.
     sample : int
-        So many persons of each kind are attacked at most; released records are never sampled.
+        At most this many people of each group are attacked. Released records are never sampled.
     random_state : int, optional
-        Gives another sample. It is no secret.
+        Another number draws another sample. It is not a secret.
 
     References
     ----------
@@ -102,7 +104,7 @@ def linkability(
         "neighbours": int(neighbours),
     }
     if not (sides[0] and sides[1]):
-        said.append("Of one of the two sources no column was released, so that nothing links them.")
+        said.append("For one of the two sources, no column was released, so nothing links them.")
         return nothing_found("linkability", control, details | {"persons": 0}, said)
     taken = min(int(neighbours), masked.records)
     regions = released_regions(sides[0], masked), released_regions(sides[1], masked)
@@ -121,20 +123,20 @@ def _sources(
     original: Table, masked: Table, left: Sequence[str] | None, right: Sequence[str] | None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     if (left is None) != (right is None):
-        raise InputError("Name the columns of both sources, as left and right, or of none.")
+        raise InputError("Name the columns of both sources, 'left' and 'right', or of neither.")
     if left is not None and right is not None:
         one, other = known_columns(original, masked, left), known_columns(original, masked, right)
         if set(one) & set(other):
             raise InputError(
-                f"Column {quoted(sorted(set(one) & set(other)))} is in both sources, so that they "
-                "are linked by it; give sources that share no column."
+                f"Column {quoted(sorted(set(one) & set(other)))} is in both sources and already "
+                "links them. Name sources that share no column."
             )
         return one, other
     names = known_columns(original, masked, None)
     if len(names) < 2:
         raise InputError(
-            f"Column {quoted(names)} alone cannot be dealt out to two sources; name the columns of "
-            "both as left and right."
+            f"Column {quoted(names)} alone cannot be divided between two sources. Name the columns "
+            "of both as 'left' and 'right'."
         )
     ranked = sorted(names, key=lambda name: (-original.distinct(name), name))
     return tuple(ranked[::2]), tuple(ranked[1::2])
@@ -146,7 +148,7 @@ def _chances(
     neighbours: int,
     times: Integers | None,
 ) -> Floats:
-    """For each person the chance that the records taken on the two sides share one."""
+    """For each person, the chance that the two sides share a record."""
     from shoal.kernels.boxes.nearest_regions import shared_neighbours
 
     left, right = regions
@@ -156,12 +158,12 @@ def _chances(
 
 
 def overlap_chance(counts: Integers, neighbours: int) -> Floats:
-    """The chance that two sets of nearest records, filled up at random among ties, share one.
+    """The chance that two sets of nearest records, with ties drawn at random, share a record.
 
-    ``counts`` is as :func:`shoal.kernels.boxes.nearest_regions.shared_neighbours` gives it. One set
+    ``counts`` comes from :func:`shoal.kernels.boxes.nearest_regions.shared_neighbours`. One set
     takes ``a`` of the records tied on the left, the other ``b`` of those tied on the right. They
-    are disjoint if the first avoids what is surely in the second and, where it has ``j`` of the
-    records tied on both sides, the second avoids these and what is surely in the first.
+    are disjoint if the first avoids the records that the second surely has and, given ``j`` records
+    tied on both sides in the first, the second avoids these and those that the first surely has.
     """
     nearer, tied, right_nearer, right_tied, both, second, first, shared = counts.T
     a, b = neighbours - nearer, neighbours - right_nearer
@@ -174,7 +176,7 @@ def overlap_chance(counts: Integers, neighbours: int) -> Floats:
 
 
 def _log_choose(n: Integers, k: Integers | int) -> Floats:
-    """The logarithm of a binomial coefficient; of 0 where there is no such choice."""
+    """The logarithm of a binomial coefficient; of 0 if there is no such choice."""
     from scipy.special import gammaln
 
     n, k = np.broadcast_arrays(n, k)
@@ -185,6 +187,6 @@ def _log_choose(n: Integers, k: Integers | int) -> Floats:
 
 
 def _blind(records: int, neighbours: int) -> float:
-    """The chance that two sets of as many records, taken at random, share one."""
+    """The chance that two random sets of ``neighbours`` records share one."""
     n, k = np.array([records]), neighbours
     return float(-np.expm1(_log_choose(n - k, k) - _log_choose(n, k))[0])

@@ -1,4 +1,4 @@
-"""Membership inference: whether a person was in the table that a release was made from."""
+"""Membership inference: whether a person was in the table behind a release."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ if TYPE_CHECKING:
 
 MembershipAttack = Annotated[Literal["distance", "model"], OneOf(("distance", "model"))]
 
-_TOLERANCE = 0.1  # the part of a quantity's ranks that a model predicts as one value
+_TOLERANCE = 0.1  # the share of a quantity's ranks that a model predicts as one value
 
 
 @measure(
-    "chance that a member is told from others",
+    "chance of telling a member from others",
     direction="lower",
     limits=(0, 1),
-    on_request="it needs persons who were not in the table, as control; nothing else says how "
-    "near such persons come to a release",
+    on_request="it needs people who were not in the table, as control, to know how near such "
+    "people come to a release",
 )
 def membership_inference(
     original: Table,
@@ -56,43 +56,42 @@ def membership_inference(
     sample: Count = SAMPLE,
     random_state: Draw = None,
 ) -> Measurement:
-    """The chance that a person of the table looks more like a member than one who was not in it.
+    """The chance that a person in the table looks more like a member than one who was not in it.
 
-    The intruder knows columns of a person and asks whether the person was in the original. The
-    attack gives each person a score: how near the nearest released record is, or how sure a
-    model that was trained on the release is of the person's true target. Members and a control
-    group are scored, and the value is the area under the ROC curve: the chance that a member
-    scores higher than a person of the control group, with equal scores counted half. Blind
-    guessing gives 0.5. Of a person who has several records one is known, drawn by a public key.
+    The intruder knows some columns of a person and wants to know whether the person was in the
+    original. The attack scores each person by how near the nearest released record is, or by how
+    sure a model trained on the release is of the person's true target. It scores members and a
+    control group. The value is the area under the ROC curve: the chance that a member scores higher
+    than a person in the control group, with equal scores counted half. Blind guessing reaches 0.5.
+    If a person has several records, one of them is known, drawn by a public key.
 
-    The details have the advantage (members found minus others taken for members, at the best
-    threshold), accuracy and precision for as many members as others, and the share of members who
-    are found when 1 % of the others are. Precision has a base rate of 0.5 by construction: a
-    precision near 0.5 means that nothing is learnt, and is no achievement of the masking.
+    The details hold the advantage (members found minus others mistaken for members, at the best
+    threshold), accuracy and precision for equally many members and others, and the share of members
+    found when 1 % of the others are mistaken for members. By construction, precision has a base
+    rate of 0.5. A precision near 0.5 means that nothing is learnt; it is no merit of the masking.
 
     Parameters
     ----------
     original : Table
-        The table before masking; its persons are the members, released or not.
+        The table before masking. Its people are the members, released or not.
     masked : Table
         The table after masking.
     control : Table
-        Persons of the same population who were not in the original, with the same columns.
-        Without them there is nothing to measure.
+        People of the same population who were not in the original, with the same columns. Required.
     known : list of str or str, optional
-        The columns that the intruder knows, by name or as for a linkage by a word
-        (``"left-in-place"``, ``"informed"``, ``"everything"``); the quasi-identifiers without it.
+        The columns that the intruder knows: a list of names or, as for a linkage,
+        ``"left-in-place"``, ``"informed"`` or ``"everything"``. Default: the quasi-identifiers.
     attack : {"distance", "model"}
-        Against the release, by the nearest record, or against a model trained on it.
+        Attack the release, by the nearest record, or a model trained on the release.
     target : str, optional
-        What the model predicts, and the intruder knows too; the target of the original, or its
-        first sensitive column, without it.
+        The column that the model predicts. The intruder knows it too. Default: the original's
+        target, or else its first sensitive column.
     learner : "random-forest" or estimator
-        The model; any classifier or regressor of scikit-learn.
+        The model: any scikit-learn classifier or regressor.
     sample : int
-        So many persons of the table, and of the control group, are scored at most.
+        At most this many people of the table, and of the control group, are scored.
     random_state : int, optional
-        Gives another sample of persons. It is no secret.
+        Another number draws another sample of people. It is not a secret.
 
     References
     ----------
@@ -113,7 +112,8 @@ def membership_inference(
     """
     if control is None:
         raise InputError(
-            "Membership is judged against persons who were not in the table; give them as control."
+            "Membership inference compares members with people who were not in the table. Pass "
+            "them as 'control'."
         )
     intruder = unpaired_intruder(
         original, masked, known=known, sample=sample, random_state=random_state
@@ -124,18 +124,18 @@ def membership_inference(
     others = drawn_rows(control, sample, random_state)
     rows = np.concatenate([intruder.persons, len(original) + others])
     if not hints:
-        scores, warnings = np.zeros(len(rows)), ["Nothing that the intruder knows was released."]
+        scores, warnings = np.zeros(len(rows)), ["No column that the intruder knows was released."]
     elif goal is None:
         scores, warnings = -_gaps(people, hints, rows), []
     else:
         scores, warnings = _confidence(people, hints, goal, learner, rows)
     found = Separation(scores[: len(intruder.persons)], scores[len(intruder.persons) :])
     if found.interval[0] <= 0.5:
-        warnings.append("Members are told from others no better than by guessing.")
+        warnings.append("The attack tells members from others no better than by guessing.")
     if found.interval[1] < 0.5:
         warnings.append(
-            "Members score lower than others: whoever takes low scores for members is right more "
-            "often than by guessing."
+            "Members score lower than others. An intruder who takes low scores for members is "
+            "right more often than by guessing."
         )
     per_record = np.full(len(original), np.nan)
     per_record[intruder.persons] = found.shares_below
@@ -159,7 +159,7 @@ def membership_inference(
 
 
 def _gaps(people: MembersAndControl, hints: Sequence[str], rows: Integers) -> Floats:
-    """How unlike the nearest released record is to each of some people."""
+    """The distance from each of some people to the nearest released record."""
     from shoal.kernels.linkage.mixed_linkage import NearestRecords
 
     records = _records(people, hints, rows)
@@ -185,7 +185,8 @@ def _records(people: MembersAndControl, hints: Sequence[str], rows: Integers) ->
             weights.append(1.0 / span if span > 0 else 0.0)
             values.append(column[taken])
         else:
-            # members and others are mapped to coarser values alike: no label gives members away
+            # members and others are mapped to coarser values in the same way, so that no label
+            # gives members away
             terms = coded_column(name, people, exactly=False)
             codes.append(np.concatenate([terms.people, terms.records])[taken])
     return mixed_records(
@@ -198,7 +199,7 @@ def _records(people: MembersAndControl, hints: Sequence[str], rows: Integers) ->
 def _confidence(
     people: MembersAndControl, hints: Sequence[str], goal: str, learner: Any, rows: Integers
 ) -> tuple[Floats, list[str]]:
-    """How sure a model that was trained on the release is of each person's own target."""
+    """How sure a model trained on the release is of each person's own target."""
     labels = secret_labels(goal, people, _TOLERANCE)
     columns = [coded_column(name, people, exactly=False) for name in sorted(hints)]
     records, everybody = features_of([terms.of(rows) for terms in columns], learner)
@@ -213,8 +214,8 @@ def _target(original: Table, masked: Table, control: Table, target: Any) -> str:
         target = original.roles.target or next(iter(original.roles.sensitive), None)
         if target is None:
             raise InputError(
-                "The original has neither a target nor a sensitive column that a model could "
-                "predict; name one as target."
+                "The original has neither a target nor a sensitive column for a model to predict. "
+                "Name a column as 'target'."
             )
     if target not in original.columns:
         raise InputError(
@@ -225,7 +226,7 @@ def _target(original: Table, masked: Table, control: Table, target: Any) -> str:
     return target
 
 
-_FALSE_ALARMS = 0.01  # the share of others that somebody may take for members who must be sure
+_FALSE_ALARMS = 0.01  # the share of others that a cautious intruder may mistake for members
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,20 +238,20 @@ class Separation:
 
     @property
     def shares_below(self) -> Floats:
-        """For each member the share of the others who score lower; equal ones count half."""
+        """For each member, the share of others who score lower; equal scores count half."""
         return _shares_below(self.members, self.others)
 
     @property
     def area(self) -> float:
-        """The chance that a member scores higher than another: the area under the ROC curve."""
+        """The chance that a member outscores a non-member: the area under the ROC curve."""
         return float(self.shares_below.mean())
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Of the area, 95 %: Wilson's, with as many trials as DeLong's variance is worth.
+        """The area's 95 % Wilson interval, with the number of trials from DeLong's variance.
 
-        They are at least the smaller group, since no variance is larger than with so many; this
-        holds where the groups are apart too, and DeLong's variance is 0.
+        The number is at least the size of the smaller group, which bounds the variance from above.
+        This also holds if the groups do not overlap and DeLong's variance is 0.
         """
         area, trials = self.area, float(min(len(self.members), len(self.others)))
         above = _shares_below(-self.others, -self.members)
@@ -260,10 +261,10 @@ class Separation:
         return wilson(area, trials)
 
     def facts(self) -> dict[str, Any]:
-        """What thresholds of the score are worth, for as many members as others.
+        """What thresholds of the score achieve, for equally many members and others.
 
-        The advantage is of the best threshold for these very people. Accuracy and precision are of
-        thresholds that were found with other people, so that they are not flattered.
+        The advantage uses the best threshold for these people. Accuracy and precision use
+        thresholds found with other people, so they are not flattered.
         """
         found, alarms = _rates(self.members, self.others, self._thresholds())
         right, false = self._rates_out_of_half()
@@ -285,7 +286,7 @@ class Separation:
         return float(at[np.argmax(found - alarms)])
 
     def _rates_out_of_half(self) -> tuple[float, float]:
-        """The shares of members and of others called members, by what the other half taught."""
+        """The shares of members and others called members, by thresholds from the other half."""
         halves = [Separation(self.members[i::2], self.others[i::2]) for i in (0, 1)]
         if not all(len(half.members) and len(half.others) for half in halves):
             return 0.0, 0.0  # nothing to learn from: nobody is called a member
@@ -300,7 +301,7 @@ class Separation:
 
 
 def _rates(members: Floats, others: Floats, thresholds: Floats) -> tuple[Floats, Floats]:
-    """The shares of members and of others who score at least so much."""
+    """The shares of members and others who score at least each threshold."""
     shares = [
         1.0 - np.searchsorted(np.sort(scores), thresholds, side="left") / len(scores)
         for scores in (members, others)

@@ -1,4 +1,4 @@
-"""Singling out: conditions taken from the release that hold for one person alone."""
+"""Singling out: conditions taken from the release that hold for exactly one person."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from shoal.table import ReleasedColumn, Table, owned_pairs
 if TYPE_CHECKING:
     from shoal.kernels.boxes.predicates import Indexed, Runs
 
-#: So many rows are looked at, in all, for more predicates than the fewest: about a second.
+#: Beyond the fewest predicates, at most this many rows are checked in all: about a second.
 _MOST_LOOKS = 40_000_000
 _FEWEST_ATTACKS = 300
-#: Of more records some may be drawn twice, since to draw each once takes a number for each.
+#: From more records, some may be drawn twice: drawing each once needs a number for each.
 _MOST_CHOSEN = 10_000_000
 
 SinglingOutMode = Annotated[
@@ -59,21 +59,21 @@ def singling_out(
     control: Control = None,
     random_state: Draw = None,
 ) -> Measurement:
-    """How often conditions taken from the release hold for exactly one person of the original.
+    """How often conditions taken from the release hold for exactly one person in the original.
 
-    ``"multivariate"`` takes the cells of a released record, or as many of them as ``columns`` says,
-    and asks whom all of them fit. A cell may be a value, an interval, a set, a unit of the
-    calendar, a prefix or ``*``; a missing cell asks for nothing. Blind guessing joins the same
-    kinds of cells, each from another released record: whoever sees the columns one by one can do
-    that, so columns that were shuffled independently single nobody out.
+    ``"multivariate"`` takes the cells of a released record, or ``columns`` of them, and finds the
+    people whom all of these cells fit. A cell may be a value, an interval, a set, a calendar unit,
+    a prefix or ``*``. A missing cell sets no condition. Blind guessing combines the same kinds of
+    cells, each from a different released record. Anyone who sees the columns one by one can do
+    this, so columns that were shuffled independently single nobody out.
 
-    ``"univariate"`` takes the rarest released values, and the extremes, of one column each. As one
-    column alone says nothing about a record, the one person that a condition holds for counts only
-    if that person's own record has the value; so rows must be paired.
+    ``"univariate"`` takes the rarest released values and the extremes, one column at a time. One
+    column alone reveals nothing about a record. If a condition holds for one person, this counts
+    only if that person's own record has the value, so the rows must be paired.
 
-    The value is (r - b) / (1 - b): r is the rate of success, b that of blind guessing, or of the
-    same conditions on as many control persons where that is higher. Conditions that hold for
-    several records of one person alone single that person out.
+    The value is (r - b) / (1 - b). r is the success rate. b is the success rate of blind guessing,
+    or of the same conditions on an equally large control group if that is higher. Conditions that
+    hold only for several records of one person single that person out.
 
     Parameters
     ----------
@@ -82,22 +82,24 @@ def singling_out(
     masked : Table
         The table after masking, or a synthetic one.
     mode : {"multivariate", "univariate"}
-        Whether conditions are about several columns of a record or one.
+        Whether conditions are about several columns of a record or about one.
     known : list of str, optional
-        The columns that conditions are about; the quasi-identifiers without it.
+        The columns that conditions are about. Default: the quasi-identifiers.
     columns : int, optional
-        The number of conditions of a predicate in the multivariate mode, about columns drawn for
-        each; all known columns without it.
+        In the multivariate mode, the number of conditions in a predicate, about columns drawn at
+        random. Default: all known columns.
     numbers : {"near", "beyond"}
-        Whether the condition of a released number is to be nearer to it than to any other released
-        one, or at least as far out. The least and the largest number are open to their side.
+        The condition that a released number sets: a value is nearer to it than to any other
+        released number, or at least as far out. The smallest number also covers everything below
+        it, and the largest everything above it.
     attacks : int
-        The number of predicates at most, each from a released record of its own. Where each takes
-        long, in large tables of columns with few values, there are fewer, but 300 of them.
+        The largest number of predicates, each from a different released record. If predicates are
+        slow to check (in large tables of columns with few values), fewer are tried, but at least
+        300.
     control : Table, optional
-        Persons of the same kind who were not in the table.
+        People of the same population who were not in the table.
     random_state : int, optional
-        Gives other predicates. It is no secret.
+        Another number draws other predicates. It is not a secret.
 
     References
     ----------
@@ -119,13 +121,13 @@ def singling_out(
     names = known_columns(original, masked, known)
     if mode == "univariate" and not masked.pairs_with(original):
         raise InputError(
-            "One column alone isolates a value and no record, unless rows are paired, and the two "
-            "tables do not come from one input; choose the mode 'multivariate'."
+            "The mode 'univariate' needs paired rows, and the two tables do not come from one "
+            "input. Choose the mode 'multivariate'."
         )
     read, said = readable_columns(names, original, masked, control)
     details = {"known": [column.name for column in read], "mode": mode}
     if not any((column.labels >= 0).any() for column in read):
-        said.append("Nothing was released that a condition could be about.")
+        said.append("Nothing was released that could set a condition.")
         return nothing_found("singling_out", control, details | {"attacks": 0}, said)
     read = [column.near() if numbers == "near" else column.beyond() for column in read]
     space, short = _predicate_space(read, original, masked, control, random_state)
@@ -147,7 +149,7 @@ def singling_out(
 
 @dataclass(frozen=True, eq=False)
 class PredicateSpace:
-    """The persons and what released labels stand for, all columns in one numbering."""
+    """The persons, and what the released labels stand for, all columns in one numbering."""
 
     columns: Sequence[ReleasedColumn]
     labels: Integers  # [column, released record], -1 where the cell is missing
@@ -158,14 +160,14 @@ class PredicateSpace:
     outside: Indexed | None  # control persons
 
     def isolated(self, rows: Indexed, columns: Integers, labels: Integers) -> Integers:
-        """A row of the one person that each predicate holds for; below 0 where there is none."""
+        """A row of the only person each predicate holds for; below 0 if there is none."""
         from shoal.kernels.boxes.predicates import isolated_rows
 
         found: Integers = isolated_rows(rows, columns, labels, self.runs)
         return found
 
     def affordable(self, columns: Integers, *labels: Integers) -> int:
-        """How many of the predicates, the first ones, can be tried without taking long."""
+        """How many of the predicates, from the first, can be tried without taking long."""
         from shoal.kernels.boxes.predicates import rows_to_look_at
 
         looks = sum(rows_to_look_at(self.inside, columns, one, self.runs) for one in labels)
@@ -204,17 +206,17 @@ def _predicate_space(
             people = control.person_count if paired else people
     persons = _all_rows(original, drawn_rows(original, people, random_state))
     sources = np.arange(len(masked))
-    if people < original.person_count:  # who is not among them cannot be found by a record
+    if people < original.person_count:  # a record cannot find people outside the sample
         sources = np.flatnonzero(np.isin(masked.row_key, original.row_key[persons]))
         if len(sources) == 0:
             raise InputError(
-                f"None of {people:,} persons, as many as the control has, has a released record; "
-                "give a larger control."
+                f"None of the {people:,} persons drawn to match the control group has a released "
+                "record. Pass a larger control group."
             )
     labels, runs = one_numbering(read)
     owners = original.persons[persons]
     if original.times is not None and not original.has_persons:
-        # of several persons who are alike nobody is alone: two of them say so
+        # nobody is alone among several persons who are alike: two of them suffice
         persons = np.repeat(np.arange(len(original)), np.minimum(original.times, 2))
         owners = np.arange(len(persons))
     inside = indexed(values[:, persons], counts, owners)
@@ -222,17 +224,17 @@ def _predicate_space(
 
 
 def _all_rows(table: Table, rows: Integers) -> Integers:
-    """The rows of the persons of whom some rows have one each."""
+    """All rows of the persons to whom some rows belong."""
     return (
         np.flatnonzero(np.isin(table.persons, table.persons[rows])) if table.has_persons else rows
     )
 
 
 def _about_control(others: int, people: int, paired: bool) -> str:
-    fewer = f"The control has {others:,} persons where the original has {people:,}, so that"
+    fewer = f"The control group has {others:,} persons and the original {people:,}, so"
     if paired:
-        return f"{fewer} people are singled out among {others:,} of them."
-    return f"{fewer} conditions hold for fewer of them, and the risk may be overstated."
+        return f"{fewer} people are singled out among {others:,} of them only."
+    return f"{fewer} conditions hold for fewer control persons, and the risk may be overstated."
 
 
 def _multivariate(
@@ -243,7 +245,7 @@ def _multivariate(
     attacks: int,
     stream: SecretStream,
 ) -> AttackRates:
-    # by what they say, so that the order of rows and columns does not matter
+    # by their cells, so that the order of rows and columns does not matter
     order = np.lexsort(space.labels[::-1])
     sources = order if len(space.sources) == len(order) else order[np.isin(order, space.sources)]
     count = min(attacks, len(sources) if masked.times is None else masked.records)
@@ -276,7 +278,10 @@ def _multivariate(
 
 
 def _drawn_records(masked: Table, rows: Integers, count: int, stream: SecretStream) -> Integers:
-    """The rows of so many records, of all that some rows stand for; of very many, any ones."""
+    """The rows of ``count`` records drawn from those that some rows stand for.
+
+    Very many records are drawn with replacement.
+    """
     total = len(rows) if masked.times is None else int(masked.times[rows].sum())
     if total > _MOST_CHOSEN:
         return _at(masked, rows, stream.integers_below(np.full(count, total)))
@@ -284,7 +289,7 @@ def _drawn_records(masked: Table, rows: Integers, count: int, stream: SecretStre
 
 
 def _at(masked: Table, rows: Integers, records: Integers) -> Integers:
-    """The rows of records that are numbered through some rows in their order."""
+    """The rows that hold these records, numbered in the order of the rows."""
     if masked.times is None:
         return rows[records]
     found: Integers = rows[np.searchsorted(np.cumsum(masked.times[rows]), records, side="right")]
@@ -294,7 +299,7 @@ def _at(masked: Table, rows: Integers, records: Integers) -> Integers:
 def _univariate(
     space: PredicateSpace, original: Table, masked: Table, attacks: int, stream: SecretStream
 ) -> AttackRates:
-    """The rarest released values; the one person counts who has a record with the value."""
+    """The rarest released values; a person counts if their record has the value."""
     there = space.labels >= 0
     cells = space.labels[there]
     if masked.has_persons:  # a value counts once for each person who has it
@@ -313,7 +318,7 @@ def _univariate(
     isolated = int((found >= 0).sum())
     chance = np.where(found >= 0, counts[rarest] / masked.person_count, 0.0)
     control = _control_rate(space, columns, labels)
-    if control is not None:  # nobody there has a record: right as often as with those who have
+    if control is not None:  # they have no records: assume as many are right as for members
         right = int(own.sum()) / max(isolated, 1)
         control = replace(control, share=control.share * right)
     return AttackRates(
@@ -327,7 +332,7 @@ def _univariate(
 def _have(
     space: PredicateSpace, original: Table, masked: Table, labels: Integers, rows: Integers
 ) -> Flags:
-    """Whether the person of each row of the original has a record with the label beside it."""
+    """Whether the person of each row of the original has a record with the row's label."""
     asked = np.zeros(int(space.labels.max()) + 1, np.bool_)
     asked[labels] = True
     column, record = np.nonzero((space.labels >= 0) & asked[space.labels])

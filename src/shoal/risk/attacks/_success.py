@@ -1,4 +1,4 @@
-"""How often an attack succeeds, above what it would without the table: control and blind guess."""
+"""How much more often an attack succeeds than it would without the table."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
     from shoal.kernels.boxes.predicates import Runs
 
 WITHOUT_CONTROL = (
-    "No control persons were given, so the risk is measured above blind guessing only, and what is "
-    "known of everybody in the population counts as risk too; give persons who were not in the "
-    "table as control."
+    "No control group was passed, so the risk is only measured against blind guessing. Knowledge "
+    "that holds for the whole population counts as risk too. Pass people who were not in the table "
+    "as 'control'."
 )
-#: So many persons are attacked at most, unless the caller wants more: ± 2 percent.
+#: At most this many persons are attacked by default: ± 2 percent.
 SAMPLE = 2_000
 
 
 def risk_above(attack: Rate, baseline: Rate) -> tuple[float, tuple[float, float]]:
-    """What an attack achieves of what the baseline leaves, (r - b) / (1 - b), and its interval.
+    """How much of what the baseline leaves an attack achieves, (r - b) / (1 - b), with interval.
 
-    It is one less the ratio of the failures, so the interval is that of a ratio of two shares,
-    made from the two Wilson intervals by the method of variance estimates recovery. Below 0, where
-    the attack is worse than the baseline, it is 0.
+    This is one minus the ratio of the failure rates. The interval is therefore that of a ratio of
+    two shares. It is built from the two Wilson intervals by the method of variance estimates
+    recovery. If the attack is worse than the baseline, the result is 0.
 
     References
     ----------
@@ -62,7 +62,7 @@ def risk_above(attack: Rate, baseline: Rate) -> tuple[float, tuple[float, float]
 
 
 def _ratio_end(product: float, above: float, below: float, sign: int) -> float:
-    """One end of the interval of a ratio; without an end where the divisor may be 0."""
+    """One end of the interval of a ratio; unbounded if the divisor may be 0."""
     if below <= 0:
         return math.inf if sign > 0 else 0.0
     return max(0.0, (product + sign * math.sqrt(max(0.0, product**2 - above * below))) / below)
@@ -89,9 +89,9 @@ def attack_measurement(
     baseline = higher(blind, control)
     value, interval = risk_above(attack, baseline)
     if baseline.share >= 1:
-        said.append("Blind guessing is always right, so that nothing can be better.")
+        said.append("Blind guessing is always right, so no attack can be better.")
     elif interval[0] <= 0:
-        better = "blind guessing" if baseline is blind else "on persons who were not in the table"
+        better = "blind guessing" if baseline is blind else "on people who were not in the table"
         said.append(f"The attack is no better than {better}.")
     rates = {"success": attack, "blind": blind} | ({} if control is None else {"control": control})
     facts: dict[str, Any] = {title: rate.share for title, rate in rates.items()}
@@ -118,15 +118,15 @@ def nothing_found(
 
 
 def check_tables(original: Table, masked: Table, control: Table | None) -> None:
-    """Raise InputError where there is nobody to attack, or the control is none."""
+    """Raise InputError if there is nobody to attack, or the control group is not valid."""
     if len(masked) == 0 or len(original) == 0:
-        raise InputError("A table without records has nobody to attack.")
+        raise InputError("An attack needs records, and one of the two tables has none.")
     if control is not None:
         check_control(control, original)
 
 
 def public_stream(purpose: str, random_state: int | None) -> SecretStream:
-    """The draws of an attack, the same every time; others for each ``random_state``."""
+    """The random draws of an attack: reproducible, and different for each ``random_state``."""
     chosen = () if random_state is None else (str(int(random_state)),)
     return SecretStream.from_key_hex(PUBLIC_KEY).derive(purpose, *chosen)
 
@@ -134,7 +134,7 @@ def public_stream(purpose: str, random_state: int | None) -> SecretStream:
 def readable_columns(
     names: Sequence[str], original: Table, masked: Table, control: Table | None
 ) -> tuple[list[ReleasedColumn], list[str]]:
-    """The released columns among these that can be read, by name, and what is to be said."""
+    """The released columns among these that can be read, by name, and the warnings."""
     if control is not None:
         check_control(control, original, names)
     released = sorted(name for name in names if name in masked.columns)
@@ -144,19 +144,19 @@ def readable_columns(
     said = [*about_renamed(original, masked, names)]
     if unread:
         said.append(
-            f"What was released in {quoted(unread)} could not be read as values, intervals or "
-            "sets of the original, so it was left out."
+            f"The released cells of {quoted(unread)} could not be read as values, intervals or "
+            "sets of the original, so the attack ignored them."
         )
     if paired:
         said.append(
-            f"Some released values of {quoted(paired)} are names of groups; each is taken to stand "
-            "for the values of the persons who have it."
+            f"Some released values of {quoted(paired)} are names of groups. Each is assumed to "
+            "stand for the values of the people who have it."
         )
     return [column for column in columns if column.reading != "nothing"], said
 
 
 def one_numbering(columns: Sequence[ReleasedColumn]) -> tuple[Integers, Runs]:
-    """The labels of all columns numbered through, [column, record], and their runs of codes."""
+    """The labels of all columns in one numbering, [column, record], and their runs of codes."""
     from shoal.kernels.boxes.predicates import Runs
 
     labels, starts, before, runs = [], [], 0, 0
@@ -170,41 +170,43 @@ def one_numbering(columns: Sequence[ReleasedColumn]) -> tuple[Integers, Runs]:
 
 
 def check_control(control: Table, original: Table, columns: Sequence[str] = ()) -> None:
-    """Raise InputError where a control has nobody, people of the original, or too few columns."""
+    """Raise InputError if a control is empty, has people of the original, or lacks columns."""
     if len(control) == 0:
-        raise InputError("The control group has no persons.")
+        raise InputError("The control group is empty; it has no persons.")
     if control.pairs_with(original) and np.isin(control.row_key, original.row_key).any():
         raise InputError(
-            "Some control persons are in the original; give persons who were not in the table."
+            "Some people in the control group are in the original too. Pass people who were not in "
+            "the table."
         )
     known = int(shared_persons(original, control).sum())
     if known:
         raise InputError(
-            f"{known:,} rows of the control group are of persons who are in the original by their "
-            "unit; give persons who were not in the table, with units of their own."
+            f"{known:,} rows of the control group have a unit that is in the original, so they "
+            "belong to the same people. Pass people who were not in the table, with units of their "
+            "own."
         )
     lacking = [name for name in columns if name not in control.columns]
     if lacking:
         raise InputError(
-            f"The control group has no column {quoted(lacking)}; it needs all columns that the "
-            "original and the attack have."
+            f"The control group has no column {quoted(lacking)}. It needs every column that the "
+            "attack uses."
         )
 
 
 @dataclass(frozen=True, eq=False)
 class ReleasedRegions:
-    """Some columns: the different records that were released in them, and the persons' values."""
+    """For some columns, the different released records, and the persons' values."""
 
     regions: Regions
-    classes: Classes  # of the released records: those with equal cells are one region
-    values: Integers  # [column, person], of the original and then of the control
+    classes: Classes  # of the released records: equal cells form one region
+    values: Integers  # [column, person], the original's, then the control's
 
     def codes(self, persons: Integers) -> Integers:
         """The values of some persons."""
         return np.ascontiguousarray(self.values[:, persons])
 
     def seen_by(self, persons: Integers) -> tuple[Regions, Integers, Integers]:
-        """The regions, the values of some persons, and how many records are in each region."""
+        """The regions, some persons' values, and the number of records in each region."""
         return self.regions, self.codes(persons), self.classes.sizes
 
 
@@ -230,7 +232,7 @@ def released_regions(columns: Sequence[ReleasedColumn], masked: Table) -> Releas
 def rows_to_attack(
     original: Table, control: Table | None, sample: int, random_state: int | None
 ) -> tuple[Integers, Integers | None]:
-    """A row of each person to attack and, numbered after the original's, of control persons."""
+    """One row of each person to attack and of each control person, numbered after the original."""
     persons = drawn_rows(original, sample, random_state)
     if control is None:
         return persons, None
@@ -238,7 +240,7 @@ def rows_to_attack(
 
 
 def joint_counts(one: Classes, other: Integers, times: Integers | None = None) -> Integers:
-    """How often each class meets each of other labels: [class, label, records].
+    """How often each class occurs with each label: [class, label, records].
 
     ``times`` is how many records each row stands for, if not one.
     """

@@ -1,8 +1,8 @@
-"""What the groups of a swap give away: the attacks that one in k does not speak of.
+"""What the groups of a swap reveal: attacks that a chance of one in k does not cover.
 
-An intruder can form the groups again from the release, since a swap keeps what they were formed
-from. The attacks here read them, and who owns which value, from the record that a swap leaves
-with its table.
+An intruder can form the groups again from the release, since a swap keeps the values that they
+were formed from. These attacks read the groups, and who owns which value, from the swap's record
+in the table.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from shoal.risk.linkage._right_links import Rate, clusters_if_repeated
 from shoal.table import Exchange, Table, stacked_codes, stacked_numbers
 
 _LEARNT_FROM = 20_000  # records at most: enough for a line, and never a matrix of the table
-_PRIOR = 10.0  # records of the average that the mean of a rare category is drawn to
+_PRIOR = 10.0  # average records that pull in the mean of a rare category
 
 
 def rank_matching(
     original: Table, masked: Table, secret: str, *, known: Sequence[str]
 ) -> Measurement:
-    """The share of persons whose secret is found by matching ranks inside the groups of a swap.
+    """The share of people whose secret is found by matching ranks inside the groups of a swap.
 
-    The intruder predicts the secret from the known columns, by a linear regression in the masked
-    table, for every person of a group. The person with the smallest prediction gets the smallest
-    value of the group, and so on; ties count by chance. Without any relation this is right as
-    often as a blind choice in the group, which is the baseline.
+    The intruder fits a linear regression in the masked table and predicts the secret of every
+    person in a group from the known columns. The person with the smallest prediction gets the
+    group's smallest value, and so on. Ties count by chance. If the columns are unrelated, this is
+    right as often as a blind choice in the group, which is the baseline.
 
     Parameters
     ----------
     original : Table
-        The table before masking: what the intruder knows of the persons.
+        The table before masking: what the intruder knows about the people.
     masked : Table
         The table after a swap, with its record of exchanges.
     secret : str
-        The column that the intruder is after.
+        The column that the intruder wants to learn.
     known : list of str
         The columns that the intruder knows.
 
@@ -84,17 +84,17 @@ def rank_matching(
 def group_disclosure(masked: Table, secret: str) -> Measurement:
     """The share of records in groups of a swap whose members all have the same secret.
 
-    Where it is the same for all, nobody need be linked: it is disclosed exactly. Where a person
-    has several records, it is enough that all have it in one of them. For numbers the
-    details have the median, over records, of the width of the group's interval, in standard
-    deviations of the column: what is disclosed of everybody else.
+    If all members have the same secret, it is disclosed exactly, without linking anyone. If a
+    person has several records, it is enough that everyone has the secret in one of theirs. For
+    numbers, the details hold the median width of the group's interval over the records, in standard
+    deviations of the column: this is what the groups disclose about everyone else.
 
     Parameters
     ----------
     masked : Table
         The table after a swap, with its record of exchanges.
     secret : str
-        The column that is to be hidden.
+        The column to hide.
 
     References
     ----------
@@ -132,10 +132,10 @@ def group_disclosure(masked: Table, secret: str) -> Measurement:
 
 
 def own_values(masked: Table, exchanges: Sequence[Exchange]) -> Measurement:
-    """The share of cells that still have their own values after swaps, drawn once and uniformly.
+    """The share of cells that still hold their own values after swaps drawn once and uniformly.
 
-    It is what somebody achieves who finds the row of a person for sure and takes what it says for
-    the person's own: 1 in the size of the group, apart from chance. Values of another record of
+    An intruder who is sure to find a person's row, and takes its values for the person's own, is
+    right this often: 1 in the size of the group, apart from chance. Values from another record of
     the same person are the person's own.
 
     Parameters
@@ -183,7 +183,7 @@ def own_values(masked: Table, exchanges: Sequence[Exchange]) -> Measurement:
 
 
 def _owners(masked: Table, chain: Sequence[Exchange]) -> Integers:
-    """The key of the row that each row's value was in at first; -1 where a link is gone."""
+    """The key of the row that first held each row's value; -1 if a link is gone."""
     owners = chain[0].source
     for exchange in chain[1:]:
         at = masked.rows_of_keys(exchange.source)
@@ -192,7 +192,7 @@ def _owners(masked: Table, chain: Sequence[Exchange]) -> Integers:
 
 
 def _blind_shares(masked: Table, groups: Sequence[Integers]) -> Floats:
-    """For each swap and record the share of its group that is of the record's person."""
+    """For each swap and record, the share of its group that belongs to the record's person."""
     found = []
     for labels in groups:
         keys = labels * masked.person_count + masked.persons
@@ -202,25 +202,26 @@ def _blind_shares(masked: Table, groups: Sequence[Integers]) -> Floats:
 
 
 def _persons_of(keys: Integers, masked: Table) -> Integers:
-    """The persons of the rows with these keys; somebody else for each row that is gone."""
+    """The persons of the rows with these keys; a new person for each row that is gone."""
     rows = masked.rows_of_keys(keys)
     return np.where(rows >= 0, masked.persons[rows], masked.person_count + np.arange(len(rows)))
 
 
 def exchange_about(masked: Table, secret: str) -> Exchange:
-    """The swap that hides a column: of the column itself, or else of the quasi-identifiers."""
+    """The swap that hides a column: its own, or else that of the quasi-identifiers."""
     own = [exchange for exchange in masked.exchanges if secret in exchange.columns]
     hints = set(masked.roles.quasi_identifiers)
     others = [exchange for exchange in masked.exchanges if hints & set(exchange.columns)]
     if not own and not others:
         raise InputError(
-            f"No swap hides column '{secret}': neither it nor a quasi-identifier was swapped."
+            f"No swap hides column '{secret}': neither it nor a quasi-identifier was swapped. Swap "
+            "it, or choose another attack."
         )
     return own[-1] if own else others[0]
 
 
 def _owned_rows(masked: Table, exchange: Exchange, secret: str) -> Integers:
-    """For the person of each row the row that has its secret now; -1 where it is gone."""
+    """For each row's person, the row that holds their secret now; -1 if it is gone."""
     if secret not in exchange.columns:
         return np.arange(len(masked))
     order = np.argsort(exchange.source)
@@ -229,13 +230,13 @@ def _owned_rows(masked: Table, exchange: Exchange, secret: str) -> Integers:
 
 
 def _labels(exchange: Exchange) -> Integers:
-    """The groups, numbered without gaps: records may have been taken out since."""
+    """The groups, numbered without gaps: records may have been removed since."""
     labels: Integers = np.unique(exchange.groups, return_inverse=True)[1].astype(np.int64)
     return labels
 
 
 def _ranks(masked: Table, secret: str) -> Integers:
-    """A secret as numbers in an order; of categories only whether it is the most frequent."""
+    """A secret as ordered numbers; for categories, whether it is the most frequent one."""
     column = masked.codes(secret)
     codes = column.codes.astype(np.int64)
     if masked.kind(secret) in ("text", "boolean") and column.count > 2:
@@ -244,7 +245,7 @@ def _ranks(masked: Table, secret: str) -> Integers:
 
 
 def _runs(groups: Integers, values: Floats) -> tuple[Integers, Integers]:
-    """Where the records of a group that have a value begin and end in its order of values."""
+    """Where each value's records begin and end in their group's order of values."""
     order = np.lexsort((values, groups))
     new = np.ones(len(order), bool)
     new[1:] = (np.diff(groups[order]) != 0) | (np.diff(values[order]) != 0)
@@ -257,7 +258,7 @@ def _runs(groups: Integers, values: Floats) -> tuple[Integers, Integers]:
 
 
 def _predicted(original: Table, masked: Table, target: Floats, known: Sequence[str]) -> Floats:
-    """The secret of the person of each row, predicted as the masked table would have it."""
+    """The secret of each row's person, as predicted from the masked table."""
     persons = original.rows_of_keys(masked.row_key)
     if (persons < 0).any():
         raise InputError("The two tables do not come from the same rows.")
@@ -270,7 +271,7 @@ def _predicted(original: Table, masked: Table, target: Floats, known: Sequence[s
     weights = np.linalg.lstsq(design, target[learnt_from], rcond=None)[0]
     guesses = np.zeros(len(masked))
     for name, weight in zip(names, weights[1:], strict=True):
-        # one column after the other: equal persons then have equal guesses
+        # one column after the other, so that equal persons get equal guesses
         guesses += weight * _predictor(name, original, masked, target)[persons]
     return guesses
 
@@ -290,13 +291,13 @@ def _predictor(name: str, original: Table, masked: Table, target: Floats) -> Flo
     shown = codes[len(original) :]
     counts = np.bincount(shown, minlength=int(codes.max()) + 1)
     sums = np.bincount(shown, weights=target, minlength=len(counts))
-    # the target has mean 0, so this draws the mean of few records towards that of all
+    # the target has mean 0, so this pulls the mean of few records towards that of all
     means: Floats = sums / (counts + _PRIOR)
     return means[codes]
 
 
 def _standard(values: Floats) -> Floats:
-    """Mean 0 and variance 1; a missing value stands at the mean."""
+    """Scale to mean 0 and variance 1; a missing value becomes the mean."""
     present = ~np.isnan(values)
     if not present.any():
         return np.zeros(len(values))

@@ -1,4 +1,4 @@
-"""What an intruder compares: known values of persons and of records, equal ones once."""
+"""What an intruder compares: the known values of persons and records, equal ones once."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from shoal.table import (
 if TYPE_CHECKING:
     from shoal.kernels.linkage.best_scores import BestScores, Scored, Scoring
 
-#: So many persons are compared with all records, unless the caller wants more: ± 2 percent at 0.2.
+#: At most this many persons are compared with all records by default: ± 2 percent at 0.2.
 SCORED_SAMPLE = 2_000
 
 
 def is_numeric(name: str, original: Table, masked: Table) -> bool:
-    """Whether a column is of finite numbers in both tables; infinite ones have no distance."""
+    """Whether a column has only finite numbers in both tables; infinite ones have no distance."""
     both = original.column(name), masked.column(name)
     return all(column.kind in NUMBERS and column.is_finite for column in both)
 
 
 def is_quantity(name: str, original: Table, masked: Table) -> bool:
-    """Whether it is of finite numbers, or of dates, times or durations, in both tables."""
+    """Whether it has only finite numbers, or dates, times or durations, in both tables."""
     times = set(QUANTITIES) - set(NUMBERS)
     if {original.kind(name), masked.kind(name)} <= times:
         return scale_name(original.codes(name)) == scale_name(masked.codes(name))
@@ -46,10 +46,10 @@ def is_quantity(name: str, original: Table, masked: Table) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class KnownCodes:
-    """A column in one code for persons and groups of equal records; -1 where a value is missing.
+    """A column with common codes for persons and groups of equal records; -1 if missing.
 
-    ``coarser`` says that the masked table has values which the original has not. An intruder maps
-    what is known to them, and is taken to find the one that the person got.
+    ``coarser``: the masked table has values that the original does not have. The intruder maps
+    known values to them, and is assumed to find the one that the person got.
     """
 
     persons: Integers
@@ -57,7 +57,7 @@ class KnownCodes:
     coarser: bool = False
 
     def equal(self, persons: Integers, records: Integers) -> Flags:
-        """Whether some persons have the code of the groups of records beside them."""
+        """Whether each person has the code of the matching group of records."""
         same: Flags = self.persons[persons] == self.records[records]
         return same
 
@@ -80,10 +80,10 @@ def known_codes(intruder: Intruder, name: str, *, coarsened: bool = True) -> Kno
 
 @dataclass(frozen=True, eq=False)
 class KnownNumbers:
-    """A column of quantities in one scale for persons and groups of equal records.
+    """A column of quantities on a common scale for persons and groups of equal records.
 
-    NaN where a value is missing. ``levels`` and ``released`` are the values of the original and
-    of the masked table, and ``unit`` is how much of the scale a difference of 1 is.
+    NaN if a value is missing. ``levels`` and ``released`` are the values of the original and of
+    the masked table. ``unit`` is a difference of 1 on the scale.
     """
 
     persons: Floats
@@ -95,36 +95,36 @@ class KnownNumbers:
 
     @property
     def is_listed(self) -> bool:
-        """Whether ``released`` has each value once, ascending; else that of each row."""
+        """Whether ``released`` holds each value once, ascending, or else one for each row."""
         return self._after.codes is not None
 
     @cached_property
     def records(self) -> Floats:
-        """What each group of equal records has."""
+        """The value of each group of equal records."""
         return self._after.at(self._first_rows)
 
     def equal(self, persons: Integers, records: Integers) -> Flags:
-        """Whether some persons have the number of the groups of records beside them."""
+        """Whether each person has the number of the matching group of records."""
         same: Flags = self.persons[persons] == self._after.at(self._first_rows[records])
         return same
 
 
 def known_numbers(intruder: Intruder, name: str) -> KnownNumbers:
-    """What is known of the persons in a column, and what each of ``intruder.crowds`` has there."""
+    """A column's known values of the persons, and the values of ``intruder.crowds``."""
     before, after, unit = shared_numbers(name, intruder.original, intruder.masked)
     persons, first_rows = before.at(intruder.persons), intruder.crowds.first_rows
     return KnownNumbers(persons, before.present, after.present, unit, after, first_rows)
 
 
 def values_before(intruder: Intruder, name: str) -> Floats:
-    """The values of a column of quantities in all rows of the original, missing ones left out."""
+    """The values of a column of quantities in all rows of the original, without missing ones."""
     before, _, _ = shared_numbers(name, intruder.original, intruder.masked)
     values = before.of_rows
     return values[~np.isnan(values)]
 
 
 def numbered_tuples(keys: Sequence[Integers], rows: int) -> tuple[Integers, Integers]:
-    """Equal rows of columns of codes from -1 on have equal numbers, from 0; and each first row."""
+    """Number the rows of columns of codes (from -1 on), equal rows alike; and each first row."""
     from shoal.kernels.grouping import first_rows, group
 
     labels, count = np.zeros(rows, np.int64), 1
@@ -137,11 +137,11 @@ def numbered_tuples(keys: Sequence[Integers], rows: int) -> tuple[Integers, Inte
 
 @dataclass(frozen=True, eq=False)
 class Compared:
-    """Two sides in the same codes and units; masked records that are equal are one.
+    """Two sides in the same codes and units; equal masked records form one tuple.
 
-    ``tuples`` has for each masked record the number of the one that stands for it, ``rows`` all
-    masked records in the order of ``tuples``, those of tuple t from ``starts[t]`` on. ``coarser``
-    are the columns whose values became coarser.
+    ``tuples`` holds the tuple of each masked record. ``rows`` holds all masked records in the order
+    of ``tuples``, those of tuple t from ``starts[t]`` on. ``coarser`` are the columns whose values
+    became coarser.
     """
 
     persons: Scored
@@ -158,7 +158,7 @@ class Compared:
 
 
 def compared(intruder: Intruder, values: Sequence[str] = ()) -> Compared:
-    """What is known and was released, as codes; some columns as values."""
+    """The known and released columns as codes; some of them as values."""
     from shoal.kernels.linkage.best_scores import Scored
 
     names = [name for name in intruder.released if name not in values]
@@ -201,7 +201,7 @@ def best_scores(
     person_labels: Integers,
     record_labels: Integers,
 ) -> BestScores:
-    """Every person compared with every record."""
+    """Compare every person with every record."""
     from shoal.kernels.linkage.best_scores import BestScores
 
     own = np.where(intruder.own >= 0, both.tuples[intruder.own], -1)

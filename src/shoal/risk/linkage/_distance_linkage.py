@@ -46,24 +46,25 @@ def distance_linkage(
     sample: Count = SAMPLE,
     random_state: Draw = None,
 ) -> Measurement:
-    """The share of persons whose nearest released record is their own.
+    """The share of people whose nearest released record is their own.
 
-    An intruder knows some columns of every person in the original and takes the nearest record
-    of the masked table for the person's own. Where t records are equally near, and the right one
-    is among them, the link counts 1/t. Somebody whose record was taken out is not linked, nor is
-    anybody by a column that was taken out. All masked records are candidates, always.
+    An intruder knows some columns of every person in the original and takes the nearest record in
+    the masked table for the person's own. If t records are equally near and the right one is among
+    them, the link counts 1/t. A person whose record was removed cannot be linked, and a column that
+    was removed links nobody. All masked records are always candidates.
 
-    Numbers, dates, times and durations are compared in the scale of the original. A column counts
-    for two records only where both have a value (Gower's rule, for both dissimilarities); records
-    that share none are 1 apart. Other columns, or such as are none in both tables, are equal or
-    different.
+    Numbers, dates, times and durations are compared on the scale of the original. A column counts
+    for two records only if both have a value (Gower's rule, for both dissimilarities). Records that
+    share no such column are 1 apart. All other columns, including those that are quantities in one
+    table only, are equal or different.
 
-    The value is of all persons of the original, whoever was released: what an intruder achieves
-    who does not know who is in the masked table. ``details["of_released"]`` is of those who are.
+    The value covers everyone in the original, released or not: it is what an intruder achieves
+    without knowing who is in the masked table. ``details["of_released"]`` covers only the people
+    who are in it.
 
-    The interval is Wilson's (binomial), of the chance that the masking gives: what another
-    draw of persons, or of a random masking, would show. It is not narrowed where the whole table
-    was linked, and persons who were swapped with each other count as one.
+    The interval is Wilson's (binomial). It shows how much the value could vary with another draw of
+    people or of a random masking. It is not narrower if the whole table was linked, and people
+    whose values were swapped with each other count as one.
 
     Parameters
     ----------
@@ -77,10 +78,10 @@ def distance_linkage(
     dissimilarity : {"gower", "euclidean"}
         How records are compared; ``"euclidean"`` is for numbers only, standardised.
     sample : int
-        So many persons are linked at most. Without ``random_state`` a larger table always gives
+        At most this many people are linked. Without ``random_state``, a larger table always yields
         the same sample, so that a release can be verified.
     random_state : int, optional
-        Gives another sample. It is no secret.
+        Another number draws another sample. It is not a secret.
 
     References
     ----------
@@ -118,7 +119,7 @@ def distance_links(
     if nominal and dissimilarity == "euclidean":
         raise InputError(
             f"Euclidean distance compares numbers, but {quoted(nominal)} is not numeric in both "
-            "tables; choose the dissimilarity 'gower', or name other columns as known."
+            "tables. Choose the dissimilarity 'gower', or name other columns as 'known'."
         )
     sides = _sides(intruder, numeric, nominal, squared=dissimilarity == "euclidean")
     chances = _chances(intruder, sides, person_labels, record_labels)
@@ -128,7 +129,7 @@ def distance_links(
 
 @dataclass(frozen=True, eq=False)
 class _Sides:
-    """Known columns of persons and of groups of equal records, and what a difference weighs."""
+    """Known columns of persons and of groups of equal records, and the weights of differences."""
 
     numbers: list[KnownNumbers]
     codes: list[KnownCodes]
@@ -136,14 +137,14 @@ class _Sides:
     squared: bool
 
     def tells_apart(self) -> bool:
-        """Whether records with other numbers than a record are not at distance 0 from it."""
+        """Whether records with different numbers are never at distance 0."""
         return all(
             len(column.released) < 2 or (0 < weight < np.inf and _differ_clearly(column))
             for column, weight in zip(self.numbers, self.weights, strict=True)
         )
 
     def equal(self, persons: Integers, records: Integers) -> Flags:
-        """Whether some persons have exactly the known values of the records beside them."""
+        """Whether each person has exactly the known values of the matching record."""
         same = np.ones(len(persons), np.bool_)
         columns: list[KnownNumbers | KnownCodes] = [*self.numbers, *self.codes]
         for column in columns:
@@ -151,7 +152,7 @@ class _Sides:
         return same
 
     def records(self, persons: Integers) -> MixedRecords:
-        """The groups of records, then some persons, in the scale of the original."""
+        """The groups of records, then some persons, on the scale of the original."""
         from shoal.kernels.space.mixed_records import mixed_records
 
         values, codes = (
@@ -170,7 +171,7 @@ class _Sides:
 def _differ_clearly(column: KnownNumbers) -> bool:
     """Whether different released numbers are more than the least gap apart."""
     values = column.released
-    if column.is_listed:  # different ones may be one float
+    if column.is_listed:  # different values may be the same float
         return float(np.diff(values).min()) > _LEAST_GAP
     least = np.abs(values[values != 0]).min(initial=np.inf)
     if least > _LEAST_GAP * 2.0**60:  # neighbouring floats differ by more than their size / 2**54
@@ -196,15 +197,15 @@ def _sides(
 def _chances(
     intruder: Intruder, sides: _Sides, person_labels: Integers, record_labels: Integers
 ) -> Floats:
-    """For each person the chance that one of the nearest records, any of them, has the label."""
+    """For each person, the chance that a random one of the nearest records has the label."""
     from shoal.kernels.linkage.mixed_linkage import behind, with_label
 
     crowds = intruder.crowds
     whom = behind(crowds.rows, crowds.labels, record_labels, person_labels)
     alike = np.zeros(len(intruder.persons), np.int64)
     ties = np.ones(len(intruder.persons), np.int64)
-    searched = np.flatnonzero(person_labels >= 0)  # whoever has no record is never found
-    # A record that is exactly as a person is known is nearer than any other one, without gaps.
+    searched = np.flatnonzero(person_labels >= 0)  # a person without a record is never found
+    # Without gaps, a record that equals what is known is nearer than any other.
     gaps = any(map(intruder.masked.missing_count, intruder.released))
     if sides.tells_apart() and not gaps:
         there = np.flatnonzero(intruder.own >= 0)
@@ -246,7 +247,7 @@ def _nearest(
 
 
 def _about_gaps(intruder: Intruder) -> tuple[str, ...]:
-    """That records with missing values are near to everybody, which hides the right ones."""
+    """Records with missing values are near to everyone, which hides the right ones."""
     gappy = filter(intruder.masked.missing_count, intruder.released)
     columns = [intruder.masked.codes(name) for name in gappy]
     rows = intruder.crowds.first_rows
@@ -255,7 +256,7 @@ def _about_gaps(intruder: Intruder) -> tuple[str, ...]:
         return ()
     gaps = int(intruder.crowds.rows[np.logical_or.reduce(missing)].sum())
     return (
-        f"In {gaps:,} of {intruder.masked.records:,} released records a known value is missing; "
-        "this attack takes a gap to agree with any value, so whoever prefers records without gaps "
-        "links more.",
+        f"In {gaps:,} of {intruder.masked.records:,} released records, a known value is missing. "
+        "This attack assumes that a gap agrees with any value. An intruder who prefers records "
+        "without gaps finds more people.",
     )

@@ -1,4 +1,4 @@
-"""An intruder who links: what is known, about whom, and how often a link is right."""
+"""An intruder who links records: what is known, and about whom."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from shoal.randomness import SecretStream
 from shoal.risk._options import Known
 from shoal.table import Classes, Table
 
-#: So many persons are linked at most, unless the caller wants more: ± 1 percent at a rate of 0.2.
+#: At most this many persons are linked by default: ± 1 percent at a rate of 0.2.
 SAMPLE = 5_000
 
-#: Who is measured is no secret, and whoever verifies a release must measure the same persons.
+#: Who is measured is not a secret: verifying a release must measure the same persons.
 PUBLIC_KEY = "00" * 32
 
 
 @dataclass(frozen=True, eq=False)
 class Intruder:
-    """Somebody who knows columns of persons in the original and sees the masked table.
+    """An intruder knows columns of persons in the original and sees the masked table.
 
-    ``persons`` are rows of the original, one of each person who has several: the one that is
-    known. ``own`` is for each of them its row in the masked table, or -1 where it was taken out.
+    ``persons`` are rows of the original, one for each person: the one that is known. ``own`` is
+    each row's place in the masked table, or -1 if it was removed.
     """
 
     original: Table
@@ -36,12 +36,12 @@ class Intruder:
 
     @property
     def released(self) -> tuple[str, ...]:
-        """What is known and was released: the columns that a link can use."""
+        """The known columns that were released: those that a link can use."""
         return tuple(name for name in self.known if name in self.masked.columns)
 
     @cached_property
     def people(self) -> tuple[Integers, Integers]:
-        """Numbers of persons and of the person of each masked record; -1 for who has no record."""
+        """Numbers of the persons (-1 without a record) and of each masked record's person."""
         if not self.original.has_persons:
             return self.own, np.arange(len(self.masked))
         if not self.masked.pairs_with(self.original):
@@ -52,12 +52,12 @@ class Intruder:
 
     @cached_property
     def crowds(self) -> Classes:
-        """The masked records grouped by what is known and was released: equal ones are one."""
+        """The masked records grouped by equal values of the released known columns."""
         return self.masked.group(self.released)
 
     @property
     def there(self) -> Flags:
-        """Who has a record in the masked table."""
+        """Whether each person has a record in the masked table."""
         found: Flags = self.people[0] >= 0
         return found
 
@@ -65,10 +65,10 @@ class Intruder:
 def intruder_of(
     original: Table, masked: Table, *, known: Known, sample: int, random_state: int | None
 ) -> Intruder:
-    """Check what was asked, draw the persons and pair them with their records."""
+    """Check the options, draw the persons and pair them with their records."""
     masked.check_pairs_with(original)
     if len(masked) == 0 or len(original) == 0:
-        raise InputError("A table without records has nobody to link.")
+        raise InputError("Linkage needs records, and one of the two tables has none.")
     names = known_columns(original, masked, known)
     persons = drawn_rows(original, int(sample), random_state)
     own = masked.rows_of_keys(original.row_key[persons])
@@ -76,14 +76,12 @@ def intruder_of(
 
 
 def known_columns(original: Table, masked: Table, known: Known) -> tuple[str, ...]:
-    """The columns that an intruder knows, by name or by one of the words for them."""
+    """The columns that an intruder knows, by name or by one of the keywords."""
     if known is None or isinstance(known, str):
         return _columns_of_word(original, masked, known or "quasi-identifiers")
     absent = [name for name in known if name not in original.columns]
     if absent:
-        raise InputError(
-            f"The original has no column {quoted(absent)} that an intruder could know."
-        )
+        raise InputError(f"The original has no column {quoted(absent)} for an intruder to know.")
     return tuple(dict.fromkeys(known))
 
 
@@ -93,8 +91,8 @@ def _columns_of_word(original: Table, masked: Table, word: str) -> tuple[str, ..
     quasi, sensitive = roles.quasi_identifiers, roles.sensitive
     if word in ("quasi-identifiers", "informed") and not quasi:
         raise InputError(
-            "The original has no quasi-identifiers, so nothing says what an intruder knows; "
-            "declare them in the roles, or name columns as known."
+            "The original has no quasi-identifiers, so it is not clear what an intruder knows. "
+            "Declare them in the roles, or name columns as 'known'."
         )
     if word == "quasi-identifiers":
         return quasi
@@ -102,8 +100,8 @@ def _columns_of_word(original: Table, masked: Table, word: str) -> tuple[str, ..
         if len(sensitive) < 2:
             raise InputError(
                 "An informed intruder knows the quasi-identifiers and all sensitive columns but "
-                f"the first, and is after that; the original declares {len(sensitive)} sensitive "
-                "columns, and needs two or more."
+                "the first, and wants to learn the first. The original declares "
+                f"{len(sensitive)} sensitive columns and needs at least two."
             )
         return (*quasi, *sensitive[1:])
     shared = [n for n in original.columns if n in masked.columns and n not in roles.withheld]
@@ -111,14 +109,14 @@ def _columns_of_word(original: Table, masked: Table, word: str) -> tuple[str, ..
         shared = [name for name in shared if name not in (*quasi, *sensitive)]
     if not shared:
         raise InputError(
-            f"The tables share no column for an intruder who knows what is '{word}'; name "
-            "columns as known."
+            f"The tables share no column that an intruder with known='{word}' could use. Name "
+            "columns as 'known'."
         )
     return tuple(shared)
 
 
 def drawn_persons(row_key: Integers, sample: int, random_state: int | None) -> Integers:
-    """The rows of at most ``sample`` persons, the same ones whatever the order of the rows."""
+    """The rows of at most ``sample`` persons, independent of the order of the rows."""
     if len(row_key) <= sample:
         return np.arange(len(row_key))
     purpose = ("persons",) if random_state is None else ("persons", str(int(random_state)))
@@ -129,7 +127,7 @@ def drawn_persons(row_key: Integers, sample: int, random_state: int | None) -> I
 
 
 def drawn_rows(table: Table, sample: int, random_state: int | None = None) -> Integers:
-    """A row, by a public key, of each of at most ``sample`` persons: the same ones each time."""
+    """One row of each of at most ``sample`` persons, drawn by a public key."""
     if not table.has_persons:
         return drawn_persons(table.row_key, sample, random_state)
     rows = one_row_each(table.persons, table.row_key, random_state)
@@ -140,7 +138,7 @@ def drawn_rows(table: Table, sample: int, random_state: int | None = None) -> In
 
 
 def one_row_each(persons: Integers, row_key: Integers, random_state: int | None = None) -> Integers:
-    """A row of each person, ascending, chosen by a public key."""
+    """One row of each person, ascending, chosen by a public key."""
     luck = SecretStream.from_key_hex(PUBLIC_KEY).keyed_hash(
         row_key, "known row", *(() if random_state is None else (str(int(random_state)),))
     )
@@ -150,7 +148,7 @@ def one_row_each(persons: Integers, row_key: Integers, random_state: int | None 
 
 
 def persons_of_records(original: Table, masked: Table) -> Integers:
-    """The number in the original of the person of each masked record."""
+    """The original's number of each masked record's person."""
     rows = original.rows_of_keys(masked.row_key)
     strangers = original.person_count + np.arange(len(rows))
     return np.where(rows >= 0, original.persons[rows], strangers)

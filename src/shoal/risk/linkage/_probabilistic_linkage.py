@@ -1,6 +1,6 @@
-"""Probabilistic linkage: agreement weighs more where it is rare among strangers.
+"""Probabilistic linkage: agreement weighs more if it is rare among strangers.
 
-The weights of Fellegi and Sunter are learnt from the agreement patterns of all pairs.
+Fellegi and Sunter's weights are learnt from the agreement patterns of all pairs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from shoal.kernels.linkage.best_scores import Scoring
 
 
-#: The weights of so many persons, each with as many records, are held at once: 72 MB.
+#: The weights of this many persons with as many records are held at once: 72 MB.
 MOST_PERSONS = 3_000
 
 
@@ -41,14 +41,15 @@ def probabilistic_linkage(
     sample: Count = SCORED_SAMPLE,
     random_state: Draw = None,
 ) -> Measurement:
-    """The share of persons who are linked to their own record by agreement of values.
+    """The share of people who are linked to their own record by agreement of values.
 
-    An intruder compares every person with every masked record: each known column agrees or not.
-    Agreement weighs the logarithm of m/u, a difference that of (1-m)/(1-u), where m is how often
-    the column agrees for a person and the own record, and u how often for any other record. Both
-    are learnt from the tables alone, without knowing who is who. The record with the greatest sum
-    is taken for the person's own; where t records have it, and the right one is among them, the
-    link counts 1/t. A value that is missing on either side weighs nothing.
+    An intruder compares every person with every masked record. Each known column agrees or not.
+    The weight of agreement is the logarithm of m/u, and the weight of a difference is that of
+    (1-m)/(1-u). m is how often the column agrees between a person and their own record, and u how
+    often it agrees with any other record. Both are learnt from the tables alone, without knowing
+    who is who. The intruder takes the record with the largest sum for the person's own. If t
+    records have the largest sum and the right one is among them, the link counts 1/t. A value that
+    is missing on either side has no weight.
 
     Parameters
     ----------
@@ -60,17 +61,17 @@ def probabilistic_linkage(
         The columns that the intruder knows: a list, or ``"quasi-identifiers"`` (the default),
         ``"left-in-place"``, ``"informed"`` or ``"everything"``.
     one_to_one : bool
-        Whether no record is taken for two persons: the sum of weights over all links is made as
-        great as it can be. For at most 3,000 persons.
+        Whether each record is linked to at most one person. The links then maximise the total sum
+        of weights. For at most 3,000 people.
     estimate : {"by-person", "by-pair"}
-        How m and u are learnt, by expectation and maximisation over the counts of agreement
-        patterns. ``"by-person"`` knows that a person has one record at most. ``"by-pair"`` is the
-        mixture of the textbooks, which takes pairs one by one and estimates how many of them
-        belong together; it easily finds kinds of people instead of persons.
+        How m and u are learnt, by expectation-maximisation over the counts of agreement patterns.
+        ``"by-person"`` uses that a person has at most one record. ``"by-pair"`` is the textbook
+        mixture model, which treats pairs as independent and estimates how many of them belong
+        together. It easily finds kinds of people instead of individuals.
     sample : int
-        So many persons are linked at most; all masked records are candidates, always.
+        At most this many people are linked. All masked records are always candidates.
     random_state : int, optional
-        Gives another sample. It is no secret.
+        Another number draws another sample. It is not a secret.
 
     References
     ----------
@@ -102,13 +103,13 @@ def probabilistic_links(
     one_to_one: bool = False,
     estimate: Estimate = "by-person",
 ) -> Links:
-    """The chance that the record with the greatest weight has the person's label."""
+    """The chance that the record with the largest weight has the person's label."""
     from shoal.kernels.linkage.best_scores import scoring
 
     if one_to_one and len(intruder.persons) > MOST_PERSONS:
         raise InputError(
-            f"One-to-one linkage is for at most {MOST_PERSONS:,} persons; got "
-            f"{len(intruder.persons):,}: give a smaller sample."
+            f"One-to-one linkage takes at most {MOST_PERSONS:,} persons; got "
+            f"{len(intruder.persons):,}. Pass a smaller 'sample'."
         )
     if not intruder.released:
         return blind_links(intruder, person_labels, record_labels)
@@ -148,11 +149,11 @@ def _details(intruder: Intruder, both: Compared, learnt: Learnt) -> dict[str, ob
 def _about_learning(learnt: Learnt) -> tuple[str, ...]:
     if learnt.persons == 0:
         return (
-            "There are too many patterns of agreement to learn from, so the weights are those that "
-            "learning starts from.",
+            "There are too many patterns of agreement to learn from, so the weights are the "
+            "starting values.",
         )
     if not learnt.converged:
-        return (f"The weights had not settled after {MOST_STEPS} steps of learning.",)
+        return (f"The weights did not converge in {MOST_STEPS} steps of learning.",)
     return ()
 
 
@@ -165,10 +166,10 @@ def one_to_one_chances(
 ) -> Floats:
     """The chance that a person is linked to a record with the person's label.
 
-    Persons and records come in an order that follows from their values and a public key alone, so
-    that of many best solutions the one that is found has nothing to do with who is who, nor with
-    the order of rows. Records that are equal are exchanged at random, and so are persons:
-    somebody linked to one of two equal records gets the right one with chance 1/2.
+    The order of persons and records depends only on their values and a public key. If there are
+    many best solutions, the one found is therefore independent of who is who and of the order of
+    rows. Equal records are exchanged at random, and so are equal persons: a person linked to one
+    of two equal records gets the right one with chance 1/2.
     """
     by_name = np.argsort(columns)
     stream = SecretStream.from_key_hex(PUBLIC_KEY).derive("one-to-one")
@@ -184,7 +185,7 @@ def one_to_one_chances(
 def _assigned(
     both: Compared, how: Scoring, persons: Integers, tuples: Integers
 ) -> tuple[Integers, Integers]:
-    """Places of persons and of records that are linked, as many as there are of the fewer."""
+    """The places of linked persons and records, as many as the smaller side has."""
     from scipy.optimize import linear_sum_assignment
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import min_weight_full_bipartite_matching
@@ -198,14 +199,14 @@ def _assigned(
         dense = np.array([scores(person) for person in persons])
         one, other = linear_sum_assignment(dense, maximize=True)
         return one, other
-    # The others take all but one of as many records as there are persons: nobody needs more.
+    # The best records, one for each person, are enough: the other persons leave one of them.
     count = len(persons)
     near, gains = np.empty((count, count), np.int32), np.empty((count, count))
     for at, person in enumerate(persons):
         found = scores(person)
         near[at] = np.sort(np.argpartition(-found, count - 1)[:count])
         gains[at] = found[near[at]]
-    costs = gains.max() + 1 - gains  # none is 0, which would be no entry
+    costs = gains.max() + 1 - gains  # never 0, which would not be an entry
     starts = np.arange(0, count * count + 1, count)
     sparse = csr_array((costs.ravel(), near.ravel(), starts), shape=(count, len(tuples)))
     one, other = min_weight_full_bipartite_matching(sparse)
@@ -215,12 +216,12 @@ def _assigned(
 def _exchanged(
     both: Compared, linked: Integers, person_labels: Integers, record_labels: Integers
 ) -> Floats:
-    """Chances of labels, where equal persons and equal records are exchanged at random."""
+    """Chances of labels if equal persons and equal records are exchanged at random."""
     alike = np.unique(both.persons.codes, axis=1, return_inverse=True)[1].ravel()
     chances = np.zeros(len(linked))
     there = np.flatnonzero(linked >= 0)
     ties = np.bincount(alike, minlength=alike.max() + 1)
-    # For each kind of persons the tuples that they were linked to, with how many links each.
+    # For each kind of person, the linked tuples and the number of links to each.
     kinds = alike[there] * len(both.sizes) + linked[there]
     pairs, links = np.unique(kinds, return_counts=True)
     order = np.argsort(alike, kind="stable")
@@ -238,11 +239,11 @@ def _exchanged(
 
 Estimate = Annotated[Literal["by-person", "by-pair"], OneOf(("by-person", "by-pair"))]
 
-#: How often a column agrees for a person and the own record, before anything is learnt.
+#: How often a column agrees between a person and their own record, before learning.
 START = 0.9
-#: No chance of agreement is learnt to be nearer to 0 or 1.
+#: A learnt chance of agreement is never nearer to 0 or 1.
 LEAST = 1e-6
-#: Learning ends where no chance moves by more, or after so many steps.
+#: Learning ends when no chance moves by more than this, or after this many steps.
 TOLERANCE, MOST_STEPS = 1e-5, 200
 
 _MOST_PATTERNS = 100_000
@@ -253,10 +254,11 @@ _HARDLY_ANY = 1e-15  # a share of pairs, or of what is left of all pairs
 
 @dataclass(frozen=True, eq=False)
 class Learnt:
-    """How often each column agrees for own records (m) and for others (u), and what that weighs.
+    """How often each column agrees for own records (m) and for others (u), and the weights.
 
-    ``prevalence`` is the share of pairs that belong together. ``persons`` were learnt from, each
-    with all records; none where there were too many patterns, and the start values stand.
+    ``prevalence`` is the share of pairs that belong together. ``persons`` is how many persons were
+    learnt from, each with all records. It is 0 if there were too many patterns; the starting values
+    then remain.
     """
 
     m: Floats
@@ -269,13 +271,13 @@ class Learnt:
 
     @property
     def agreeing(self) -> Floats:
-        """What agreement of each column weighs: the logarithm of a likelihood ratio."""
+        """The weight of agreement in each column: the logarithm of a likelihood ratio."""
         weights: Floats = np.log(self.m / self.u)
         return weights
 
     @property
     def differing(self) -> Floats:
-        """What a difference in each column weighs."""
+        """The weight of a difference in each column."""
         weights: Floats = np.log((1 - self.m) / (1 - self.u))
         return weights
 
@@ -283,7 +285,7 @@ class Learnt:
 def learn_weights(
     persons: Labels, records: Labels, sizes: Integers, *, presence: float, estimate: Estimate
 ) -> Learnt:
-    """Learn m, u and, by pair, the prevalence by expectation and maximisation."""
+    """Learn m, u and, by pair, the prevalence by expectation-maximisation."""
     from shoal.kernels.linkage.agreement_patterns import count_patterns, expected_matches
 
     count = min(persons.shape[1], max(1, _MOST_PAIRS // records.shape[1]))
@@ -325,10 +327,9 @@ def learn_weights(
 
 
 def _spread(persons: int) -> Integers:
-    """All places in an order whose beginning, of whatever length, is from all over them.
+    """All places in an order whose beginning, of any length, is spread over all of them.
 
-    Neighbours are alike. Multiples of the golden ratio, without their whole parts, leave no
-    large gap.
+    Neighbours are alike. The fractional parts of multiples of the golden ratio leave no large gap.
     """
     return np.argsort(np.arange(persons) * ((5**0.5 - 1) / 2) % 1)
 
@@ -341,7 +342,7 @@ def _maximised(
     prevalence: float,
     expected: Callable[[Floats, float], Floats],
 ) -> tuple[Floats, Floats, float, int, bool]:
-    """Steps of expectation and maximisation until nothing moves; m, u, prevalence, how it went."""
+    """Iterate expectation-maximisation; return m, u, prevalence, steps and convergence."""
     u = _shares(agreed @ pairs, present @ pairs, m)
     for step in range(1, MOST_STEPS + 1):
         weights = np.log(m / u) @ agreed + np.log((1 - m) / (1 - u)) @ (present - agreed)
@@ -357,7 +358,7 @@ def _maximised(
 
 
 def _shares(part: Floats, whole: Floats, unknown: Floats) -> Floats:
-    """The parts of wholes, not quite 0 or 1; as before where there is no whole."""
+    """The parts of wholes, not quite 0 or 1; ``unknown`` if the whole is 0."""
     shares = np.divide(part, whole, out=unknown.copy(), where=whole > 0)
     return np.clip(shares, LEAST, 1 - LEAST)
 

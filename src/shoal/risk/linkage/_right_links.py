@@ -1,7 +1,7 @@
 """How often a link is right: the share, its interval, and what the masked table promises.
 
-A link is right with some chance for each person. All linkages give these chances as
-:class:`Links`; here a measurement is made of them.
+Each person's link is right with some chance. All linkages return these chances as
+:class:`Links`; this module turns them into a measurement.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ def wilson(share: float, trials: float) -> tuple[float, float]:
     spread = _Z * math.sqrt(share * (1 - share) / trials + _Z**2 / (4 * trials**2))
     middle, scale = share + _Z**2 / (2 * trials), 1 + _Z**2 / trials
     low, high = (middle - spread) / scale, (middle + spread) / scale
-    # the value itself is never outside, whatever rounding does at the ends
+    # rounding at the ends must not exclude the value itself
     return max(0.0, min(low, share)), min(1.0, max(high, share))
 
 
 def clusters_if_repeated(numbers: Integers) -> list[Integers]:
-    """The numbers as clusters, if one of them comes twice; none otherwise."""
+    """The numbers as clusters if any occurs twice; none otherwise."""
     return [numbers] if len(np.unique(numbers)) < len(numbers) else []
 
 
 def independent_trials(outcomes: Floats, *clusterings: Integers | None) -> float:
-    """How many independent trials tell as much as these, of which some go together.
+    """How many independent trials these trials are worth if some are correlated.
 
-    Two people who exchange values are both in place or both not: a pair tells as much as one of
-    them. The number of trials is divided by the design effect, the variance between clusters
-    over that of as many independent trials, where it is above 1 (Kish 1965, section 5.4). Where
-    trials go together in several ways, the one that leaves the fewest counts.
+    If two people exchange values, both are in place or neither is: the pair is worth one trial. The
+    number of trials is divided by the design effect if that is above 1: the variance between
+    clusters over that of as many independent trials (Kish 1965, section 5.4). With several
+    clusterings, the one that leaves the fewest trials counts.
     """
     trials = float(len(outcomes))
     if len(outcomes) == 0:
@@ -60,7 +60,7 @@ def independent_trials(outcomes: Floats, *clusterings: Integers | None) -> float
 
 @dataclass(frozen=True)
 class Rate:
-    """A share of successes and the trials that it was seen in; infinite where it is known."""
+    """A share of successes and the number of trials behind it; infinite if it is known exactly."""
 
     share: float
     trials: float = math.inf
@@ -73,14 +73,14 @@ class Rate:
 
     @classmethod
     def of(cls, successes: npt.NDArray[Any], *together: Integers) -> Rate:
-        """The mean chance of success, each a trial; fewer where some go together."""
+        """The mean chance of success, each a trial; fewer trials if some are correlated."""
         outcomes = successes.astype(np.float64)
         return cls(float(outcomes.mean()), independent_trials(outcomes, *together))
 
 
 @dataclass(frozen=True, eq=False)
 class Links:
-    """The chance of each person's link to be right; what a measurement of it is to say."""
+    """The chance that each person's link is right, with details and warnings to report."""
 
     chances: Floats
     details: dict[str, Any] = field(default_factory=dict)
@@ -88,7 +88,7 @@ class Links:
 
 
 def blind_links(intruder: Intruder, person_labels: Integers, record_labels: Integers) -> Links:
-    """Where nothing that is known was released: any record is as good as another."""
+    """The links if no known column was released: any record is as good as another."""
     values, counts = np.unique(record_labels, return_counts=True)
     at = np.minimum(np.searchsorted(values, person_labels), len(values) - 1)
     there = (values[at] == person_labels) & (person_labels >= 0)
@@ -96,12 +96,12 @@ def blind_links(intruder: Intruder, person_labels: Integers, record_labels: Inte
 
 
 def about_coarser(names: Iterable[str]) -> tuple[str, ...]:
-    """What an intruder is taken to know about columns that were made coarser."""
+    """What an intruder is assumed to know about columns that were made coarser."""
     if not (names := list(names)):
         return ()
     return (
-        f"The columns {quoted(names)} were made coarser: the intruder is taken to know which "
-        "released value a person has in them.",
+        f"The columns {quoted(names)} were made coarser. The attack assumes that the intruder "
+        "knows which released value a person has in them.",
     )
 
 
@@ -110,36 +110,36 @@ def about_sampled(original: Table, masked: Table) -> tuple[str, ...]:
     if masked.person_count >= original.person_count:
         return ()
     return (
-        f"The masked table has {len(masked):,} records of {original.person_count:,} "
-        "persons, all of whom count here; the risk of those who are in it can be higher.",
+        f"The masked table has {len(masked):,} records of {original.person_count:,} persons. All "
+        "of them count here. The risk can be higher for those who are in the masked table.",
     )
 
 
 def about_renamed(original: Table, masked: Table, names: Iterable[str]) -> tuple[str, ...]:
-    """Columns that may still be there under names which nobody can know."""
+    """Warn of columns that may have been renamed."""
     lacking = [name for name in names if name not in masked.columns]
     added = [name for name in masked.columns if name not in original.columns]
     if not lacking or not added:
         return ()
     return (
-        f"The masked table has no column {quoted(lacking)}, and it has {quoted(added)}, which the "
-        "original has not: a column under another name counts as taken out; give it its old name.",
+        f"The masked table lacks column {quoted(lacking)} and has {quoted(added)}, which the "
+        "original does not have. A renamed column counts as removed. Restore its old name.",
     )
 
 
 class Bound(NamedTuple):
-    """No link by the known columns is right more often than 1/k, under what hides the records."""
+    """Links by the known columns are right at most 1/k of the time, because of ``by``."""
 
     k: int
     by: str
 
 
 def bound_of(intruder: Intruder) -> Bound | None:
-    """The bound for what the intruder knows; None where a record is alone.
+    """The bound for what the intruder knows; None if a record is alone.
 
     Records that are equal in all known columns hide each other from any link. Records that
-    exchanged them uniformly within a group hide each other under the draw. The more of them are of
-    one person, the less they hide that person.
+    exchanged these columns uniformly within a group hide each other through the draw. The more of
+    them belong to one person, the less they hide that person.
     """
     names = list(intruder.released)
     if not names:
@@ -159,12 +159,12 @@ def bound_of(intruder: Intruder) -> Bound | None:
 
 
 def right_links(name: str, intruder: Intruder, links: Links) -> Measurement:
-    """The measurement of a linkage, from the chance of each person's link to be right."""
+    """The measurement of a linkage, from the chance that each person's link is right."""
     per_record = np.full(len(intruder.original), np.nan)
     per_record[intruder.persons] = links.chances
     together = _together(intruder)
     rate = Rate.of(links.chances, *together)
-    # whoever picks any record for any person: most persons of a small sample have none
+    # picking any record for any person: most persons of a small sample have none
     blind = 1.0 / max(intruder.original.person_count, intruder.masked.person_count)
     warnings = [*links.warnings, *about_renamed(intruder.original, intruder.masked, intruder.known)]
     there = intruder.there
@@ -183,8 +183,8 @@ def right_links(name: str, intruder: Intruder, links: Links) -> Measurement:
     bound = bound_of(intruder)
     if bound is not None and of_released.interval[0] > 1 / bound.k:
         warnings.append(
-            f"The links are right more often than 1 in {bound.k}, which is what the masked table "
-            f"promises by its {bound.by}."
+            f"The links are right more often than 1 in {bound.k}, the limit that the masked table "
+            f"promises ({bound.by})."
         )
     return Measurement(
         name,
@@ -210,17 +210,17 @@ def _about_the_released(intruder: Intruder, share: float | None) -> str:
         f"{(~intruder.there).sum():,} of {len(intruder.own):,} persons are not in the masked table"
     )
     if share is None:
-        return f"{gone}, so that none could be linked; give a larger sample of persons."
-    return f"{gone} and cannot be linked; of those who are, {100 * share:.3g} % are."
+        return f"{gone}, so nobody could be linked. Pass a larger 'sample'."
+    return f"{gone} and cannot be linked. Of those who are, {100 * share:.3g} % are linked."
 
 
 def _together(intruder: Intruder) -> list[Integers]:
-    """What links go together by: one draw of a swap, and one person with several of them."""
+    """What correlates links: one draw of a swap, and one person with several links."""
     found = []
     for exchange in intruder.masked.exchanges:
         if set(exchange.columns) & set(intruder.known):
             groups = exchange.groups.astype(np.int64)
-            alone = -1 - np.arange(len(intruder.own))  # who is gone is a group of one
+            alone = -1 - np.arange(len(intruder.own))  # a removed record is a group of its own
             found.append(np.where(intruder.own >= 0, groups[intruder.own], alone))
             break
     return found + clusters_if_repeated(intruder.original.persons[intruder.persons])

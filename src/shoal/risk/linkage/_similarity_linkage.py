@@ -1,4 +1,4 @@
-"""Linkage by similarity: the record that scores best over the known columns, if well enough."""
+"""Linkage by similarity: the record with the best score over the known columns, if high enough."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from shoal.table import Table
 Comparator = Annotated[Literal["exact", "linear", "gauss"], OneOf(("exact", "linear", "gauss"))]
 Units = Annotated[Literal["raw", "sd"], OneOf(("raw", "sd"))]
 
-#: The share of all columns that a score must reach for a link (Carvalho et al.).
+#: The share of the full score that a link must reach (Carvalho et al.).
 THRESHOLD = 0.7
 
 
@@ -48,13 +48,14 @@ def similarity_linkage(
     sample: Count = SCORED_SAMPLE,
     random_state: Draw = None,
 ) -> Measurement:
-    """The share of persons whose own record scores best, and reaches a share of the full score.
+    """The share of people whose own record scores best and reaches a share of the full score.
 
-    Every known column scores between 0 and 1, a value that is missing or was taken out 0. An
-    intruder takes the masked record with the highest sum for the person's own, if the sum reaches
-    ``threshold`` times the number of known columns. Where t records have it, and the right one is
-    among them, the link counts 1/t. The threshold can hide links that are right without it:
-    ``details["best_match"]`` has their share, and a warning says where the two are far apart.
+    Every known column scores between 0 and 1; a missing or removed value scores 0. An intruder
+    takes the masked record with the highest sum for the person's own, if the sum reaches
+    ``threshold`` times the number of known columns. If t records have the highest sum and the right
+    one is among them, the link counts 1/t. The threshold can hide links that are right without it:
+    ``details["best_match"]`` holds the share of right links without a threshold, and a warning
+    appears if the two are far apart.
 
     Parameters
     ----------
@@ -66,9 +67,9 @@ def similarity_linkage(
         The columns that the intruder knows: a list, or ``"quasi-identifiers"`` (the default),
         ``"left-in-place"``, ``"informed"`` or ``"everything"``.
     comparator : {"exact", "linear", "gauss"}
-        How two numbers that are d apart are compared: equal or not; ``1 - d / (2 scale)`` down
-        to 0; or ``2 ** -(d / scale) ** 2``. So are dates, by days, and times and durations. All
-        other columns are equal or not.
+        The score of two numbers with difference d: 1 if they are equal, else 0; ``1 - d / (2
+        scale)``, at least 0; or ``2 ** -(d / scale) ** 2``. Dates (in days), times and durations
+        are scored in the same way. All other columns score 1 if they are equal, else 0.
     scale : float
         The difference at which two numbers are half similar, for ``"linear"`` and ``"gauss"``.
     units : {"raw", "sd"}
@@ -76,9 +77,9 @@ def similarity_linkage(
     threshold : float or None
         The share of the full score that a link must reach; None links by the best score alone.
     sample : int
-        So many persons are linked at most; all masked records are candidates, always.
+        At most this many people are linked. All masked records are always candidates.
     random_state : int, optional
-        Gives another sample. It is no secret.
+        Another number draws another sample. It is not a secret.
 
     References
     ----------
@@ -129,14 +130,14 @@ def similarity_links(
         if comparator != "exact" and is_quantity(name, intruder.original, intruder.masked)
     ]
     halves = {name: _half_similar(intruder, name, scale, units) for name in numeric}
-    # A scale of 0, of a column that is constant in the original, leaves equal or not.
+    # A column that is constant in the original has scale 0: values are equal or not.
     halves = {name: difference for name, difference in halves.items() if difference > 0}
     both = compared(intruder, list(halves))
     ones = np.ones(len(both.persons.codes))
     how = scoring(ones, 0 * ones, np.array(list(halves.values())), gauss=comparator == "gauss")
     found = best_scores(intruder, both, how, person_labels, record_labels)
     best_match = found.alike / found.ties
-    # Sums are exact; a share of a number of columns, such as 0.7 times 30, is not quite.
+    # Sums are exact, but a share of a number of columns, such as 0.7 times 30, is not.
     enough = (THRESHOLD if threshold is None else threshold) * len(intruder.known) - 1e-9
     reached = found.best >= enough
     details = {
@@ -163,18 +164,18 @@ def _half_similar(intruder: Intruder, name: str, scale: float, units: Units) -> 
 def _blind(
     intruder: Intruder, person_labels: Integers, record_labels: Integers, threshold: float | None
 ) -> Links:
-    """Nothing that is known was released: every score is 0, and every record the best."""
+    """No known column was released: every score is 0, and every record is the best."""
     links = blind_links(intruder, person_labels, record_labels)
     return links if threshold is None else Links(0 * links.chances)
 
 
 def _about_threshold(best_match: Floats, chances: Floats) -> tuple[str, ...]:
-    """The warning that a threshold hides links that are right."""
+    """Warn that a threshold hides right links."""
     shown, hidden = float(chances.mean()), float(best_match.mean())
     if wilson(hidden, len(chances))[0] <= wilson(shown, len(chances))[1]:
         return ()
     return (
-        f"The threshold hides right links: {100 * hidden:.3g} % of the persons are found by the "
-        f"best score alone, {100 * shown:.3g} % with a score that reaches it. Read the first "
-        "number as the risk (threshold=None gives it).",
+        f"The threshold hides right links: {100 * hidden:.3g} % of the people are found by the "
+        f"best score alone, but only {100 * shown:.3g} % by a score that reaches the threshold. "
+        "Read the first number as the risk (threshold=None returns it).",
     )

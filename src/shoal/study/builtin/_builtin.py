@@ -95,16 +95,16 @@ def with_target(study: Study, source: TableSource) -> TableSource:
     target = declared if source.target is None else source.target
     if target is None:
         raise InputError(
-            f"The study '{study.name}' predicts a column, and the table '{source.name}' names "
-            "none; name it as its target (--target COLUMN)."
+            f"The study '{study.name}' predicts a column, but the table '{source.name}' has no "
+            "target; name one (--target COLUMN)."
         )
     table = source.load(study.folder)
     classes = table.distinct(target)
     if natural_task(table, target) == "regression" or not 2 <= classes <= MOST_CLASSES:
         raise InputError(
-            f"The study '{study.name}' predicts classes, and the target '{target}' of the table "
-            f"'{source.name}' has {classes:,} different value{'s' * (classes != 1)}; name one of "
-            "two classes or more, or group its values."
+            f"The study '{study.name}' predicts classes, but the target '{target}' of the table "
+            f"'{source.name}' has {classes:,} different value{'s' * (classes != 1)}; name a column "
+            "with at least two classes, or group its values."
         )
     return replace(source, target=target)
 

@@ -102,9 +102,9 @@ def _on_tables(study: Study, sources: Sequence[TableSource], preset: str) -> Stu
     for source in sources:
         if isinstance(source.roles, Roles):
             raise InputError(
-                f"The study '{study.name}' chooses the quasi-identifiers itself, some and all of "
-                f"the columns; give the table '{source.name}' a target, and the columns that are "
-                "left out (--without), but no roles."
+                f"The study '{study.name}' chooses the quasi-identifiers itself; declare a target "
+                f"for the table '{source.name}' and the columns to leave out (--without), but no "
+                "roles."
             )
         rows = _PAPER["presets"][preset].get("rows")
         taken += _twice(at_most(with_target(study, source), rows))
@@ -219,7 +219,7 @@ def notes_of(results: Results) -> list[str]:
     notes = list(_PAPER["notes"])
     network = f1_of(NETWORK)
     if any(row.status == "failed" and row.measure.startswith(network) for row in results):
-        notes.append("The network could not be trained everywhere; the failures say why.")
+        notes.append("The network could not be trained everywhere; the failures state why.")
     return notes
 
 

@@ -121,15 +121,15 @@ def _on_table(study: Study, sources: Sequence[TableSource], preset: str) -> Stud
     """The same on another table, with its hierarchies, or those that are proposed for it."""
     if len(sources) != 1:
         raise InputError(
-            f"The study '{study.name}' is about one table, and {len(sources)} are given; run it "
-            "for each, with a folder of its own."
+            f"The study '{study.name}' takes one table; got {len(sources)}. Run it once per table, "
+            "each with its own folder."
         )
     source = with_target(study, sources[0])
     roles = source.roles
     if not isinstance(roles, Roles) or not roles.quasi_identifiers:
         raise InputError(
-            f"The study '{study.name}' generalizes quasi-identifiers, and the table "
-            f"'{source.name}' does not say which these are; name them (--quasi)."
+            f"The study '{study.name}' generalizes quasi-identifiers, but the table "
+            f"'{source.name}' declares none; name them (--quasi)."
         )
     source = at_most(source, _PAPER["presets"][preset].get("rows"))
     source = replace(source, held_out=source.held_out or _PAPER["held_out"])
@@ -149,8 +149,8 @@ def _hierarchies(source: TableSource, columns: Sequence[str]) -> dict[str, str]:
     there = {name: str(file.resolve()) for name, file in files.items() if file.is_file()}
     if not there:
         raise InputError(
-            f"The folder '{source.hierarchies}' has a hierarchy of none of the quasi-identifiers "
-            f"of the table '{source.name}'; it holds a file COLUMN.csv for each that has one."
+            f"The folder '{source.hierarchies}' has no hierarchy for any quasi-identifier of the "
+            f"table '{source.name}'; add a file COLUMN.csv for each column that has one."
         )
     return there
 

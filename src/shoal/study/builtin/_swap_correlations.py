@@ -81,13 +81,13 @@ def _on_tables(study: Study, sources: Sequence[TableSource], preset: str) -> Stu
         texts = [name for name in columns if table.kind(name) not in NUMBERS]
         if texts:
             raise InputError(
-                f"The study '{study.name}' is about correlations of numbers, and the table "
+                f"The study '{study.name}' is about correlations of numbers, but the table "
                 f"'{source.name}' has other values in {quoted(texts)}; leave them out of the roles."
             )
         if sum(table.distinct(name) > 1 for name in columns) < 2:
             raise InputError(
-                f"The study '{study.name}' is about correlations of numbers, and fewer than two of "
-                f"those of the table '{source.name}' have more than one value; name others."
+                f"The study '{study.name}' is about correlations of numbers, but fewer than two "
+                f"columns of the table '{source.name}' have more than one value; name others."
             )
         taken.append(replace(source, only=columns, without=(), floats=True))
         averaged += variants_of(_averaged(source.name, columns, _PAPER["presets"][preset]["k"]))

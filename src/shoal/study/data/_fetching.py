@@ -1,9 +1,9 @@
-"""Tables from elsewhere: fetched once, kept as a file, and read as any other file from then on.
+"""Tables from elsewhere: fetched once, kept as a file, and then read like any other file.
 
-OpenML is asked through scikit-learn, and the American Community Survey through folktables. What
-they give is kept as Parquet in the folder ``shoal`` of scikit-learn's data home, so that workers
-read it quickly, a second run needs no network, and the hash of the file names its content. A file
-of the same name in the folder that ``SHOAL_DATA`` names is taken before.
+OpenML tables come through scikit-learn, and the American Community Survey through folktables. They
+are kept as Parquet in the folder ``shoal`` of scikit-learn's data home, so that workers read them
+quickly, a second run needs no network, and the hash of the file names its content. A file of the
+same name in the folder ``SHOAL_DATA`` takes precedence.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from shoal.table import Table, records_as_parquet
 
 #: The environment variable that names the folder of tables.
 DATA_VARIABLE: Final = "SHOAL_DATA"
-_MOST_REASONS: Final = 12  # in one sentence; of more tables the names must do
+_MOST_REASONS: Final = 12  # in one sentence; beyond that, only the names of the tables
 
 
 def data_folder() -> Path | None:
@@ -39,21 +39,21 @@ def data_folder() -> Path | None:
 
 
 def kept_folder() -> Path:
-    """Where what ``shoal study fetch`` makes is kept."""
+    """Where ``shoal study fetch`` keeps its files."""
     return data_folder() or data_home() / "shoal"
 
 
 def find(
     path: str, folder: Path | None = None, fits: Callable[[Path], bool] = Path.exists
 ) -> Path | None:
-    """A file or folder: as it is, here, beside the study, where ``SHOAL_DATA`` says, or kept."""
+    """Find a file or folder: here, next to the study, in ``SHOAL_DATA``, or among kept files."""
     places = (Path.cwd(), folder, data_folder(), data_home() / "shoal")
     found = (place / path for place in places if place is not None)  # an absolute path stays so
     return next((place for place in found if fits(place)), None)
 
 
 def not_found(missing: Mapping[str, str]) -> str:
-    """One sentence about all tables that are nowhere, by name, a few with what there is not."""
+    """One sentence that names all missing tables and, if they are few, what was looked for."""
     reasons: dict[str, list[str]] = {}
     for name, reason in missing.items():
         reasons.setdefault(reason, []).append(name)
@@ -63,8 +63,8 @@ def not_found(missing: Mapping[str, str]) -> str:
         told = ", ".join(f"{quoted(names)} ({reason})" for reason, names in reasons.items())
     subject = "The table {} was" if len(missing) == 1 else "The tables {} were"
     return (
-        f"{subject.format(told)} not found, neither here, nor beside the study, nor in the folder "
-        f"that the environment variable {DATA_VARIABLE} names; put what is missing there."
+        f"{subject.format(told)} not found: not here, not next to the study, and not in the folder "
+        f"named by the environment variable {DATA_VARIABLE}. Put what is missing there."
     )
 
 
@@ -82,14 +82,14 @@ STATES: Final = tuple(
     """AL AK AZ AR CA CO CT DE FL GA HI ID IL IN IA KS KY LA ME MD MA MI MN MS MO MT NE
 NV NH NJ NM NY NC ND OH OK OR PA RI SC SD TN TX UT VT VA WA WV WI WY PR""".split()
 )
-#: Columns of the survey that count or measure; the others are codes, whatever digits they have.
+#: Columns of the survey that count or measure; the others are codes, even if they have digits.
 _QUANTITIES: Final = ("AGEP", "JWMNP", "PINCP", "POVPIP", "SCHL", "WKHP")
-#: Whom this process could not reach.
+#: Services that this process could not reach.
 _UNREACHABLE: Final[set[type]] = set()
 
 
 class _UnexpectedContent(Exception):
-    """What was fetched is not what was asked for; the text says why."""
+    """The fetched content is not what was asked for; the text states why."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class OpenML:
         return f"openml-{self.number}.parquet"
 
     def write(self, path: Path) -> None:
-        """Fetch it, through scikit-learn's own copy, and write it down."""
+        """Fetch it through scikit-learn, and write it to a file."""
         from sklearn.datasets import fetch_openml
 
         if OpenML in _UNREACHABLE:
@@ -122,7 +122,7 @@ class OpenML:
             raise MissingExtra(self.label, "study") from None
         except URLError as error:
             if not isinstance(error, HTTPError):
-                _UNREACHABLE.add(OpenML)  # other sets need not be waited for
+                _UNREACHABLE.add(OpenML)  # do not wait for the other sets
             raise
         Table(found.frame).write(path, format="parquet")
 
@@ -148,9 +148,9 @@ class Folktables:
         return "-".join((self.task, str(self.year), self.horizon, *self.states)) + ".parquet"
 
     def write(self, path: Path) -> None:
-        """Fetch what is not there of the survey's files, and write the task's table down.
+        """Fetch missing files of the survey, and write the table of the task.
 
-        State by state: the survey has hundreds of columns, and a task has twenty.
+        It works state by state: the survey has hundreds of columns, and a task has twenty.
         """
         try:
             import folktables
@@ -170,7 +170,7 @@ class Folktables:
                     parts.append(problem.df_to_numpy(survey.get_data(states=[state]))[:2])
                 except KeyError:
                     raise _UnexpectedContent(
-                        "the survey of that year lacks a column of the task"
+                        "the survey of that year lacks a column that the task needs"
                     ) from None
         values = np.concatenate([part for part, _ in parts])
         columns = {name: _plain(name, values[:, i]) for i, name in enumerate(problem.features)}
@@ -179,7 +179,7 @@ class Folktables:
             records_as_parquet(stream, columns)
 
     def _fetch(self, folder: Path, state: str) -> None:
-        """The survey's file of one state: whole in its place, or not there."""
+        """Fetch the survey's file for one state: complete, or not at all."""
         from folktables.load_acs import initialize_and_download
 
         given = (state, str(self.year), self.horizon, "person")
@@ -195,7 +195,7 @@ Elsewhere = OpenML | Folktables
 
 
 def kept_file(wanted: Elsewhere) -> tuple[Path | None, str]:
-    """The file of a table from elsewhere, fetched where it is not there; or why there is none."""
+    """The file of a table from elsewhere, fetched if it is missing; or why there is none."""
     given = data_folder()
     if given is not None and (given / wanted.file_name).is_file():
         return given / wanted.file_name, ""
@@ -203,7 +203,7 @@ def kept_file(wanted: Elsewhere) -> tuple[Path | None, str]:
         kept = data_home() / "shoal" / wanted.file_name
         kept.parent.mkdir(parents=True, exist_ok=True)
     except OSError:
-        return None, f"{wanted.label}, for which scikit-learn's data home cannot be written"
+        return None, f"{wanted.label}: scikit-learn's data home is not writable"
     if kept.is_file():
         return kept, ""
     reason = _why_not_fetched(wanted, kept)
@@ -212,11 +212,11 @@ def kept_file(wanted: Elsewhere) -> tuple[Path | None, str]:
 
 @lru_cache(maxsize=128)
 def _why_not_fetched(wanted: Elsewhere, kept: Path) -> str:
-    """Fetch a table; the reason where that fails, which is not tried again by this process."""
+    """Fetch a table, or return why that failed; this process does not try again."""
     part = kept.with_name(f".{os.getpid()}-{kept.name}")  # complete, or not there
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what a library says of its retries
+            warnings.simplefilter("ignore")  # about retries
             wanted.write(part)
         part.replace(kept)
     except MissingExtra:
@@ -231,7 +231,7 @@ def _why_not_fetched(wanted: Elsewhere, kept: Path) -> str:
 
 
 def survey_folder() -> Path:
-    """Where the survey's files are, in the layout of folktables: YEAR/HORIZON/psam_pNN.csv."""
+    """The folder of the survey's files, in the layout of folktables: YEAR/HORIZON/psam_pNN.csv."""
     given = data_folder()
     if given is not None and (given / "folktables").is_dir():
         return given / "folktables"
@@ -239,7 +239,7 @@ def survey_folder() -> Path:
 
 
 def data_home() -> Path:
-    """scikit-learn's folder of data, by its own rule; it is not made here."""
+    """scikit-learn's data folder, by its own rule; this does not create it."""
     given = os.environ.get("SCIKIT_LEARN_DATA") or "~/scikit_learn_data"
     return Path(given).expanduser()
 

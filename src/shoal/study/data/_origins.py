@@ -1,4 +1,4 @@
-"""Where tables of built-in studies come from that no archive hands out as tables."""
+"""The origins of tables of built-in studies that no archive offers as tables."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ _MOST_BYTES: Final = 50_000_000
 
 
 class NotFetched(Exception):
-    """Why a table is not there; a sentence with its origin and what to do."""
+    """Why a table is missing; a sentence with its origin and what to do."""
 
 
 @dataclass(frozen=True)
 class Origin:
-    """A file that somebody else keeps, and what a study makes of it.
+    """A file kept by someone else, and what a study takes from it.
 
     Parameters
     ----------
     url : str
-        The file: a data frame that R saved.
+        The address of the file, a data frame saved by R.
     columns : sequence of str
-        The columns that are taken, in this order.
+        The columns to take, in this order.
     checksum : str
-        Of the names and values of these columns, whatever file they are in; see :func:`checksum`.
+        The checksum of the names and values of these columns; see :func:`checksum`.
     licence : str
-        Under which terms the file is given.
+        The terms of the file.
     """
 
     url: str
@@ -48,15 +48,15 @@ class Origin:
 
     @property
     def file_name(self) -> str:
-        """What the file is called there."""
+        """The name of the file at its origin."""
         return self.url.rpartition("/")[2]
 
 
 def fetch(name: str, path: str, origin: Origin) -> Path:
     """Make the file of a table from its origin.
 
-    The origin's own file is taken from the folder that the table goes to, where somebody put it
-    there for a machine without a network.
+    If the origin's own file already lies in the table's folder, it is used: a machine without a
+    network can get it that way.
     """
     target = kept_folder() / path
     own = target.with_name(origin.file_name)
@@ -67,8 +67,8 @@ def fetch(name: str, path: str, origin: Origin) -> Path:
         handle, part = tempfile.mkstemp(dir=target.parent, suffix=".part")
     except OSError:
         raise NotFetched(
-            f"The folder {target.parent} for the table '{name}' cannot be written; name another "
-            f"one with the environment variable {DATA_VARIABLE}."
+            f"The folder {target.parent} for the table '{name}' is not writable; name another one "
+            f"in the environment variable {DATA_VARIABLE}."
         ) from None
     try:
         with os.fdopen(handle, "wb") as stream:
@@ -85,31 +85,31 @@ def _downloaded(name: str, origin: Origin, own: Path) -> bytes:
             content: bytes = answer.read(_MOST_BYTES + 1)
     except (OSError, urllib.error.URLError, ValueError):
         raise NotFetched(
-            f"The table '{name}' could not be fetched from {origin.url}; get this file, put it at "
-            f"{own}, and run the same command again."
+            f"The table '{name}' could not be fetched from {origin.url}; download this file, save "
+            f"it as {own}, and run the same command again."
         ) from None
     return content
 
 
 def _columns_of(name: str, content: bytes, origin: Origin) -> dict[str, list[Any]]:
-    """The columns that the study takes, if they are those that it was made with."""
+    """The columns of the study, if they are the ones it was made with."""
     for frame in _frames_in(content):
         if set(origin.columns) <= set(frame.columns):
             columns = {column: _whole(frame[column].tolist()) for column in origin.columns}
             if checksum(columns) == origin.checksum:
                 return columns
     raise NotFetched(
-        f"The file {origin.file_name} of the table '{name}' is another one than the study was made "
-        f"with (its checksum differs), so it is not used; get it from {origin.url}."
+        f"The file {origin.file_name} of the table '{name}' is not the one that the study was made "
+        f"with: its checksum differs, so it is not used. Download it from {origin.url}."
     )
 
 
 def _frames_in(content: bytes) -> list[Any]:
-    """The data frames in a file that R saved; none where it is another file, or damaged."""
+    """The data frames in a file saved by R; none if the file is damaged or of another kind."""
     try:
         import rdata
     except ImportError:
-        raise MissingExtra("Reading a table that R saved", "study") from None
+        raise MissingExtra("Reading a table saved by R", "study") from None
     if len(content) > _MOST_BYTES:
         return []
     try:
@@ -122,14 +122,14 @@ def _frames_in(content: bytes) -> list[Any]:
 
 
 def _whole(values: Sequence[Any]) -> list[Any]:
-    """Numbers as whole ones where all of them are."""
+    """Numbers as integers if all of them are whole."""
     if all(isinstance(each, (int, float)) and float(each).is_integer() for each in values):
         return [int(each) for each in values]
     return list(values)
 
 
 def checksum(columns: Mapping[str, Sequence[Any]]) -> str:
-    """A hash of the names and values of columns, whatever file they are in.
+    """A hash of the names and values of columns, independent of their file.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The tables of a study: where they are found, and which column plays which part."""
+"""The tables of a study: where they are, and the roles of their columns."""
 
 from __future__ import annotations
 
@@ -77,43 +77,45 @@ class TableSource(Parametrized):
     Parameters
     ----------
     name : str
-        What results and figures call it.
+        Its name in results and figures.
     path : str, optional
-        A file: as it is, beside the study, or in the folder that ``SHOAL_DATA`` names.
+        A file: here, next to the study, or in the folder ``SHOAL_DATA``.
     openml : int, optional
-        The number of a data set at OpenML, fetched and kept where there is no such file.
+        The number of a data set at OpenML; it is fetched and kept if there is no such file.
     openml_target : str, optional
-        What the target is called there, where that is not its name here.
+        The target's name at OpenML, if it differs from the name here.
     folktables : {"ACSIncome", "ACSPublicCoverage", "ACSMobility", "ACSEmployment", \
 "ACSTravelTime"}, optional
-        A task of folktables on the American Community Survey, fetched and kept likewise.
+        A task of folktables on the American Community Survey; it is fetched and kept too.
     year : int, optional
-        Of the survey; 2018 without it.
+        The year of the survey; default: 2018.
     horizon : {"1-Year", "5-Year"}, optional
-        Of the survey; one year without it.
+        The horizon of the survey; default: one year.
     states : tuple of str
-        Of the survey, by two letters; all without it.
+        The states of the survey, as two letters; default: all.
     scikit_learn : {"breast_cancer", "digits", "iris", "wine"}, optional
         A data set that comes with scikit-learn; its class is the column ``target``.
     roles : Roles or {"all", "part"}
-        The roles of the columns, or a rule: every column but the target is a quasi-identifier, or
-        the fewest that tell more than 99 % of the records apart. The target is then sensitive.
+        The roles of the columns, or a rule for the quasi-identifiers: every column except the
+        target (``"all"``), or the fewest columns that distinguish more than 99 % of the records
+        (``"part"``). With a rule, the target is sensitive.
     target : str, optional
-        The column that models predict; that of the task for folktables.
+        The column that models predict; default: that of the folktables task.
     hierarchies : str, optional
-        A folder with a file COLUMN.csv for each column that has a hierarchy, for a built-in study
-        that generalizes; found as a path is. The steps of a study's file name their own.
+        For a built-in study that generalizes: a folder with a file COLUMN.csv for each column that
+        has a hierarchy, found in the same places as ``path``. In a study's file, the steps name
+        their hierarchies.
     rows : int, optional
-        Only so many rows, chosen by a public hash, always the same ones.
+        The number of rows to take. A public hash chooses them, always the same ones.
     held_out : float, optional
-        The share of these rows that is put aside before anything is masked; a measure with the
-        option ``holdout = true``, or ``control = true``, is given them.
+        The share of these rows that is put aside before masking. Measures with the option
+        ``holdout = true`` or ``control = true`` get these rows.
     only : tuple of str
-        The columns that are taken; all without it.
+        The columns to take; default: all.
     without : tuple of str
-        Columns that are left out.
+        Columns to leave out.
     floats : bool
-        Take whole numbers as numbers with fractions, so that means are not rounded.
+        Read whole numbers as floats, so that means are not rounded.
     """
 
     called: ClassVar[str] = "a table of a study"
@@ -150,7 +152,7 @@ class TableSource(Parametrized):
         return cls.from_params({"name": _name_of(given), **given}, called="table of a study")
 
     def to_dict(self) -> dict[str, Any]:
-        """The source as plain data: what its results depend on, besides the file itself."""
+        """The source as plain data: everything its results depend on, except the file itself."""
         given = self.get_params()
         if isinstance(self.roles, Roles):
             given["roles"] = self.roles.to_dict()
@@ -161,7 +163,7 @@ class TableSource(Parametrized):
 
     @property
     def elsewhere(self) -> Elsewhere | None:
-        """What is asked for where there is no file."""
+        """What to fetch if there is no file."""
         if self.openml is not None:
             return OpenML(self.openml)
         if self.folktables is not None:
@@ -170,14 +172,14 @@ class TableSource(Parametrized):
         return None
 
     def file(self, folder: Path | None = None) -> Path | None:
-        """Where the file is, fetched if need be; None where scikit-learn has the table itself."""
+        """The file, fetched if needed; None if scikit-learn ships the table."""
         found, missing = self.found(folder)
         if missing:
             raise InputError(not_found({self.name: missing}))
         return found
 
     def found(self, folder: Path | None = None) -> tuple[Path | None, str]:
-        """Where the file is, and what there is not if it is nowhere."""
+        """The file, and what is missing if there is none."""
         lacking = []
         if self.path is not None:
             place = find(self.path, folder, Path.is_file)
@@ -194,7 +196,7 @@ class TableSource(Parametrized):
         return None, "; ".join(lacking)
 
     def fingerprint(self, folder: Path | None = None) -> str:
-        """A hash of the data, so that results of other data are not taken for these."""
+        """A hash of the data, so that results of other data are not mistaken for these."""
         file = self.file(folder)
         return f"scikit-learn:{self.scikit_learn}" if file is None else content_hash(file)
 
@@ -203,7 +205,7 @@ class TableSource(Parametrized):
         return self.load_divided(folder)[0]
 
     def load_divided(self, folder: Path | None = None) -> tuple[Table, Table | None]:
-        """The table to mask, and the rows that were put aside, which nothing masks."""
+        """The table to mask, and the rows put aside, which stay unmasked."""
         table = self._load(folder)
         if self.held_out is None:
             return table.with_roles(self._roles_of(table)), None
@@ -216,7 +218,7 @@ class TableSource(Parametrized):
         return kept.with_roles(roles), table.keep(apart).with_roles(roles)
 
     def row_count(self, folder: Path | None = None) -> int:
-        """How many rows are taken, those that are put aside among them."""
+        """The number of rows, including those put aside."""
         return len(self._load(folder))
 
     def _load(self, folder: Path | None) -> Table:
@@ -251,29 +253,29 @@ class TableSource(Parametrized):
         return Roles(quasi_identifiers=others, sensitive=secret, target=self.target)
 
     def identifying(self, table: Table) -> list[str]:
-        """The fewest columns but the target that tell more than 99 % of the records apart."""
+        """The fewest columns, target excluded, that distinguish more than 99 % of records."""
         return identifying_columns(table, [name for name in table.columns if name != self.target])
 
 
 def _check_origin(entry: Mapping[str, Any]) -> None:
-    """One place at least that a table comes from, and nothing about another one."""
+    """Require one origin of a table, and no options of another."""
     named = [part for part in _ORIGINS if entry.get(part) is not None]
     if not named:
         raise PlanError(
-            "A table of a study needs a path, the number of a set at OpenML, a task of folktables, "
-            "or the name of one that comes with scikit-learn."
+            "A table of a study needs one of: path, openml (the number of a data set), folktables "
+            "(a task), or scikit_learn (a data set that it ships)."
         )
     if len([part for part in named if part != "path"]) > 1:
         raise PlanError(
-            "A table of a study comes from one of openml, folktables and scikit_learn; give one."
+            "A table of a study has one origin: openml, folktables or scikit_learn; name only one."
         )
     for part in ("year", "horizon", "states"):
         if "folktables" not in named and entry.get(part):
-            raise PlanError(f"The '{part}' of a table belongs to folktables, and none is named.")
+            raise PlanError(f"The '{part}' of a table needs a folktables task; none is named.")
 
 
 def _name_of(entry: Mapping[str, Any]) -> str:
-    """What a table without a name is called."""
+    """The name of a table that does not state one."""
     if entry.get("path") is not None:
         return Path(str(entry["path"])).stem
     if entry.get("openml") is not None:
@@ -282,7 +284,7 @@ def _name_of(entry: Mapping[str, Any]) -> str:
 
 
 def content_hash(path: Path) -> str:
-    """The hash of a file, computed once for each state of it."""
+    """The hash of a file, computed once per version."""
     stat = path.stat()
     return _hashed(str(path.resolve()), stat.st_mtime_ns, stat.st_ctime_ns)
 
@@ -294,14 +296,14 @@ def _hashed(path: str, modified: int, changed: int) -> str:
 
 
 def drawn_whole(table: Table, share: float, purpose: str) -> npt.NDArray[np.bool_]:
-    """A share of the rows, the same ones every time; of persons or households, who stay whole."""
+    """A share of the rows, always the same ones; persons and households stay whole."""
     together = np.arange(len(table)) if table.together is None else table.together
     groups, member = np.unique(together, return_inverse=True)
     return chosen_rows(len(groups), max(1, round(share * len(groups))), purpose)[member]
 
 
 def chosen_rows(rows: int, count: int, purpose: str) -> npt.NDArray[np.bool_]:
-    """So many of the rows, the same ones every time."""
+    """A number of rows, always the same ones."""
     chosen = np.zeros(rows, dtype=bool)
     chosen[SecretStream.public(purpose).choose(rows, count)] = True
     return chosen
@@ -327,21 +329,21 @@ def tables_at(
     without: Sequence[str] = (),
     hierarchies: str | os.PathLike[str] | None = None,
 ) -> list[TableSource]:
-    """The tables at a place, for a study that is to be run on them.
+    """The tables at a path, to run a study on.
 
     Parameters
     ----------
     path : path
-        A file with a table, a folder of such files, or a TOML file with ``[[tables]]`` as in the
-        file of a study, which then says everything about them.
+        A file with a table, a folder of such files, or a TOML file with ``[[tables]]``. Such a
+        file declares the roles itself, as the file of a study does.
     target : str, optional
         The column that models predict.
     quasi_identifiers : list of str
-        The columns that an intruder may know; all but the target without any role.
+        The columns that an intruder may know; default: all except the target.
     sensitive : list of str
-        The columns that an intruder wants to learn; the target without it.
+        The columns that an intruder wants to learn; default: the target.
     without : list of str
-        Columns that are left out: names and numbers of people, for example.
+        Columns to leave out, for example people's names and numbers.
     hierarchies : path, optional
         A folder with a file COLUMN.csv for each column that has a hierarchy.
 
@@ -368,7 +370,7 @@ def tables_at(
     if place.suffix == ".toml":
         if said:
             raise InputError(
-                f"The file '{path}' says which roles its tables have; give them there, not in the "
+                f"The file '{path}' declares the roles of its tables; write them there, not in the "
                 "call."
             )
         return _listed_in(place)
@@ -382,26 +384,26 @@ def sources_of(entry: Mapping[str, Any], folder: Path | None = None) -> list[Tab
     common = {part: value for part, value in entry.items() if part != "folder"}
     for part in ("name", *_ORIGINS):
         if part in common:
-            raise PlanError(f"A folder of tables has no part '{part}'; name the tables singly.")
+            raise PlanError(f"A folder of tables cannot have '{part}'; list the tables one by one.")
     beside = None if folder is None else folder / str(entry["folder"])
     inside = beside if beside is not None and beside.is_dir() else find(str(entry["folder"]))
     paths = sorted(inside.iterdir()) if inside is not None and inside.is_dir() else []
     tables = [path for path in paths if path.suffix in _ENDINGS]
     if not tables:
         raise InputError(
-            f"There is no table in the folder '{entry['folder']}'; a table is a file that ends in "
+            f"There is no table in the folder '{entry['folder']}'; the name of a table ends in "
             f"{quoted(_ENDINGS)}."
         )
     return [TableSource.from_dict({"path": str(path.resolve()), **common}) for path in tables]
 
 
 def _listed_in(path: Path) -> list[TableSource]:
-    """The tables that a TOML file lists; what it names is found beside it too."""
+    """The tables listed in a TOML file; the files it names may lie next to it."""
     given = read_toml(path, "file of tables")
     entries = given.get("tables")
     listed = isinstance(entries, list) and all(isinstance(one, Mapping) for one in entries)
     if not entries or not listed:
-        raise PlanError(f"The file '{path}' lists no tables; write [[tables]] for each.")
+        raise PlanError(f"The file '{path}' lists no tables; write [[tables]] above each.")
     sources = []
     for entry in entries:
         paths = {p: _absolute(entry[p], path.parent) for p in ("path", "hierarchies") if p in entry}
@@ -410,6 +412,6 @@ def _listed_in(path: Path) -> list[TableSource]:
 
 
 def _absolute(path: Any, folder: Path | None = None) -> Any:
-    """A path that stays the same from anywhere, where there is such a file; else as it is."""
+    """The absolute path if there is such a file; else the path as it is."""
     found = find(path, folder) if isinstance(path, str) else None
     return path if found is None else str(found.resolve())

@@ -1,1 +1,1 @@
-"""Running the tasks of a study: in processes or on a cluster, and keeping what was done."""
+"""Running the tasks of a study in processes or on a cluster, and storing the results."""

@@ -1,7 +1,7 @@
-"""Running a study: only what has no result yet, on all cores, and never for nothing.
+"""Running a study: only tasks without a result, on all cores, and with nothing lost.
 
-The unit that a worker gets is a cell, one masked table with all its measures, since masking is
-paid once. The unit that is kept is a task, one measure of it: it is on disk before the next begins.
+A worker gets a cell: one masked table with all its measures, so that it is masked once. The store
+keeps tasks: one measure of a cell, which is on disk before the next begins.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Run:
 
     @property
     def complete(self) -> bool:
-        """Whether every task has a result, if only the reason why there is none."""
+        """Whether every task has a result or a reason for its failure."""
         return self.done + self.failed == self.tasks
 
 
@@ -66,12 +66,11 @@ def run(
     retry: bool = False,
     progress: Progress | None = None,
 ) -> Run:
-    """Compute what a study has no result of yet; the parameters are those of ``run_study``.
+    """Compute the missing results of a study; the parameters are those of ``run_study``.
 
-    Workers have one thread each. Results are kept in the folder, where a study that was stopped
-    goes on.
+    Each worker has one thread. Results are stored in the folder, where a stopped study resumes.
     """
-    keys = keys_of(study)  # before a folder is made: it tells what is wrong with the study
+    keys = keys_of(study)  # before a folder is made: it raises if the study is wrong
     store = Store(folder)
     if retry:
         store.forget_failed(keys.values())
@@ -114,8 +113,8 @@ def _open_cells(
 ) -> Iterator[Work]:
     """The cells that lack results, each with the measures it lacks and their keys.
 
-    In such an order that what is done after any time is balanced: first seeds; under each, the
-    first variant of every family on every table, then the second of every family, and so on.
+    The order keeps the results balanced at any time: first by seed; then the first variant of
+    every family on every table, then the second of every family, and so on.
     """
     seen: Counter[str] = Counter()
     turn: dict[str, int] = {}
@@ -137,7 +136,7 @@ def _open_cells(
 
 @dataclass(frozen=True)
 class _Masked:
-    """A table that was masked, with what measures may ask for besides."""
+    """A masked table, with what else measures may ask for."""
 
     source: TableSource
     folder: Path | None
@@ -152,15 +151,15 @@ class _Masked:
         return cls(cell.table, folder, original, *masked)
 
     def options(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The options of a measure: words stand for what only the runner has.
+        """The options of a measure, with words replaced by what only the runner has.
 
-        ``population = true`` is everybody in the table, sampled or not, as coarse as the release;
-        for the others see :func:`concrete_options`.
+        ``population = true`` is everyone in the table, sampled or not, as coarse as the release.
+        For the other words see :func:`concrete_options`.
         """
         options = concrete_options(given, self.source, self.folder)
         if options.get("population") is True:
             if not len(self.table):
-                raise InputError("No record was left, so that there is nothing to measure.")
+                raise InputError("No record is left, so there is nothing to measure.")
             options["population"] = in_released_domain(self.steps, self.original)
         return options
 
@@ -172,9 +171,9 @@ def measure_cell(
     target: Path | None,
     until: float | None = None,
 ) -> list[Result]:
-    """Mask a table and take its measures; each result is written to ``target`` at once.
+    """Mask a table and measure it; each result is written to ``target`` at once.
 
-    No measure is begun after ``until``, so that there may be fewer results than asked for.
+    No measure starts after ``until``, so there may be fewer results than asked for.
     """
     if until is not None and time.time() >= until:
         return []
@@ -182,7 +181,7 @@ def measure_cell(
     began = time.perf_counter()
     results = []
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what a release must be warned of, a study measures
+        warnings.simplefilter("ignore")  # a study measures what these warn about
         try:
             masked = _Masked.of(cell, folder)
             reason = None
@@ -228,7 +227,7 @@ def measure_elsewhere(
     data: str,
     until: float | None,
 ) -> list[Result]:
-    """What a worker of a cluster does: as here, with one thread, if it has the same table."""
+    """The same on a worker of a cluster: with one thread, if it has the same table."""
     with threadpool_limits(1):
         absent = _absent(cell.table, data)
         if absent is not None:
@@ -237,15 +236,15 @@ def measure_elsewhere(
 
 
 def _absent(source: TableSource, data: str) -> str | None:
-    """Why this worker cannot have the table that the study is about."""
+    """Why this worker cannot read the table of the study."""
     if source.path is None:
         return None
     where = f"on the worker '{platform.node()}'"
-    remedy = "put it there under the same path, or on a disk that all workers see, and retry."
+    remedy = "put it there under the same path, or on a disk that all workers share, and retry."
     try:
         if source.fingerprint() == data:
             return None
-        lack = f"is another one {where}: the file '{source.path}' there has other content"
+        lack = f"differs {where}: the file '{source.path}' has other content there"
     except (FileNotFoundError, InputError):
         lack = f"was not found {where}: there is no file '{source.path}' there"
     except OSError as error:
@@ -258,7 +257,7 @@ def _lost(task: tuple[Any, ...], reason: str) -> list[Result]:
 
 
 def _is_still(cell: Cell, measure: MeasureSpec, key: str, folder: Path | None) -> bool:
-    """Whether the table and all else that a result hangs on are what they were at first."""
+    """Whether the table and everything else that a result depends on are unchanged."""
     try:
         return task_key(cell, measure, cell.table.fingerprint(folder), folder) == key
     except (ShoalError, OSError):
@@ -276,18 +275,18 @@ def _measured(measure: MeasureSpec, key: str, masked: _Masked, masking: float) -
         return Result(key, "failed", reason=_reason(error), seconds=time.perf_counter() - began)
     seconds, told = time.perf_counter() - began, found.to_dict()
     facts = {part: told[part] for part in ("interval", "baseline", "direction", "details")}
-    # what the steps report of themselves, the levels of a generalization for example
+    # what the steps report, for example the levels of a generalization
     facts["steps"] = [{"method": step.method, **step.facts} for step in masked.steps]
     return Result(key, "done", found.value, {**facts, "masking": masking}, seconds=seconds)
 
 
 def _reason(error: BaseException) -> str:
-    """Shoal's own sentences tell no cell; what others say might."""
+    """Shoal's own messages quote no cell; those of libraries might."""
     return str(error) if isinstance(error, ShoalError) else type(error).__name__
 
 
 def _progress_label(done: int, total: int, seconds: float) -> str:
-    """How far a run is, and how long the rest takes if it goes on like this."""
+    """How far a run is, and how long the rest takes at this pace."""
     label = f"{done:,} of {total:,} tasks"
     if not 0 < done < total:
         return label

@@ -1,8 +1,8 @@
-"""Where the results of a study are kept: one row for each task, found again by what it was.
+"""The store of a study's results: one row per task.
 
-The key of a task is a hash of everything that its result depends on. A study that was stopped, or
-changed, therefore computes only what is not there yet. Every result is on disk before the next
-one is begun, and workers may write at the same time.
+The key of a task is a hash of everything that its result depends on. A study that was stopped or
+changed therefore computes only what is missing. Every result is on disk before the next task
+starts, and several workers may write at the same time.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ CREATE TABLE IF NOT EXISTS results (
     written REAL NOT NULL
 ) WITHOUT ROWID
 """
-_PATIENCE = 60.0  # seconds that a worker waits for another one to finish its write
+_PATIENCE = 60.0  # seconds that a worker waits for another's write
 
 
 def key_of(parts: Mapping[str, Any]) -> str:
@@ -51,7 +51,7 @@ def key_of(parts: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Result:
-    """What came of one task: a value with its facts, or the reason why there is none."""
+    """The result of one task: a value with its facts, or the reason for its failure."""
 
     key: str
     status: Status
@@ -71,9 +71,9 @@ class Store:
             self.folder.mkdir(mode=0o700, exist_ok=True)  # about original records
         except OSError:
             raise InputError(
-                f"There can be no folder '{folder}' for the results; choose another one."
+                f"The folder '{folder}' for the results cannot be created; choose another one."
             ) from None
-        with suppress(OSError):  # what is wrong with the folder, the database says better
+        with suppress(OSError):  # the database reports better what is wrong with the folder
             (self.folder / _FILE).touch(mode=0o600, exist_ok=False)
         with self._connected() as connection:
             connection.execute("PRAGMA journal_mode = WAL")  # readers and writers side by side
@@ -90,25 +90,25 @@ class Store:
         except sqlite3.OperationalError as cause:  # a full disk, no right to write, another table
             raise InputError(
                 f"The results of the study in '{self.folder.name}' cannot be read or written: "
-                f"{cause}. What is in {_FILE} is kept; run again when this is mended, or choose "
-                "another folder."
+                f"{cause}. {_FILE} stays as it is. Fix this and run again, or choose another "
+                "folder."
             ) from None
         except sqlite3.DatabaseError as cause:
             raise InputError(
                 f"The results of the study in '{self.folder.name}' are damaged "
-                f"({type(cause).__name__}): {_FILE} is no database that can be read; remove it to "
-                "begin anew, or choose another folder."
+                f"({type(cause).__name__}): {_FILE} is not a readable database; remove it to start "
+                "again, or choose another folder."
             ) from None
 
     @contextmanager
     def kept_open(self) -> Iterator[None]:
-        """While this lasts, a writer that closes does not have to tidy up: it is not the last."""
+        """Meanwhile, a writer that closes does not have to tidy up: it is not the last."""
         with self._connected() as connection:
             connection.execute("SELECT 1 FROM results LIMIT 1").fetchall()
             yield
 
     def write(self, *results: Result) -> None:
-        """Put results on disk, in place of what was there under the same keys."""
+        """Write results to disk; they replace those with the same keys."""
         rows = []
         for one in results:
             value = None if math.isnan(one.value) else float(one.value)
@@ -119,20 +119,20 @@ class Store:
             connection.executemany("INSERT OR REPLACE INTO results VALUES (?,?,?,?,?,?,?)", rows)
 
     def known(self, keys: Iterable[str]) -> set[str]:
-        """Which of these tasks have a result, if only the reason why there is none."""
+        """Which of these tasks have a result or a reason for their failure."""
         wanted = set(keys)
         with self._connected() as connection:
             return {key for (key,) in connection.execute("SELECT key FROM results")} & wanted
 
     def forget_failed(self, keys: Iterable[str]) -> None:
-        """Let those of these tasks that failed be as if they had never been tried."""
+        """Forget which of these tasks failed, so that they run again."""
         with self._connected() as connection:
             connection.executemany(
                 "DELETE FROM results WHERE key = ? AND status = 'failed'", [(key,) for key in keys]
             )
 
     def read(self, keys: Iterable[str]) -> dict[str, Result]:
-        """The results of these tasks that are there."""
+        """The stored results of these tasks."""
         wanted = set(keys)
         with self._connected() as connection:
             rows = connection.execute(
@@ -156,12 +156,12 @@ def _finite(value: Any) -> Any:
     return value
 
 
-#: What fits models and draws noise: another version may give another number.
+#: Libraries that fit models and draw noise: another version may change the numbers.
 _LIBRARIES = ("opacus", "opendp", "scikit-learn", "scipy", "torch", "xgboost", "xgboost-cpu")
 
 
 def task_key(cell: Cell, measure: MeasureSpec, fingerprint: str, folder: Path | None = None) -> str:
-    """The hash of all that a task's result depends on, the version of Shoal included."""
+    """The hash of everything a task's result depends on, including the version of Shoal."""
     steps, options = [dict(step) for step in cell.variant.steps], dict(measure.options)
     parts = {
         "shoal": __version__,
@@ -179,7 +179,7 @@ def task_key(cell: Cell, measure: MeasureSpec, fingerprint: str, folder: Path | 
     except TypeError:
         raise PlanError(
             f"The variant '{cell.variant.name}' or the measure '{measure.name}' has an option that "
-            "is no text, number, true or false, or a list or table of these."
+            "is not a text, number, true or false, or a list or table of these."
         ) from None
 
 
@@ -196,7 +196,7 @@ def keys_of(study: Study) -> dict[tuple[str, str, int, str], str]:
 
 @cache
 def library_versions() -> Mapping[str, str]:
-    """The versions of the libraries that results depend on, as far as they are here."""
+    """The versions of the installed libraries that results depend on."""
     found = {}
     for name in _LIBRARIES:
         try:
@@ -222,7 +222,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _content(text: str, folder: Path | None) -> str | None:
-    """The hash of the file of this name, beside the study or here; None where there is none."""
+    """The hash of the file with this name, next to the study or here; None if there is none."""
     for place in (Path() if folder is None else folder, Path()):
         try:
             if (place / text).is_file():

@@ -1,9 +1,9 @@
-"""Who does the tasks of a study: processes of this machine, or the workers of a cluster.
+"""The workers of a study: processes on this machine, or the workers of a cluster.
 
-joblib has backends for Dask and Spark too. Its Dask backend waits for ever when a task has killed
-its workers, and spreads the models inside of a measure over the cluster once more; its Spark
-backend returns no result before all are there, so that a study that is stopped would keep nothing.
-Both clusters can be asked for one task at a time instead, which is all that a study needs.
+joblib has backends for Dask and Spark too. Its Dask backend waits forever when a task has killed
+its workers, and distributes the models inside a measure over the cluster again. Its Spark backend
+returns nothing until all results are there, so a stopped study would keep nothing. A study only
+needs to submit one task at a time, which both clusters can do.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from shoal.study.running._store import Result, Store
 
 Begin = Callable[..., Any]
 
-_PATIENCE = 300.0  # seconds that a study waits for the first worker of a cluster, or the next one
+_PATIENCE = 300.0  # seconds that a study waits for the next worker of a cluster
 
 
 class Dask:
@@ -41,7 +41,7 @@ class Dask:
         self._seen = time.monotonic()
 
     def room(self) -> int:
-        """One for each thread: a task that waits on a worker would be blamed for its death too."""
+        """One per thread: a task that waits on a worker would also be blamed for its death."""
         threads = sum(self._client.nthreads().values())
         if threads:
             self._seen = time.monotonic()
@@ -51,14 +51,14 @@ class Dask:
                 f"The Dask cluster at '{address}' has no workers; start one for each core with: "
                 f"dask worker {address} --nthreads 1"
             )
-        return max(threads, 1)  # a cluster that grows with its work has none before there is some
+        return max(threads, 1)  # a cluster that scales with its work starts with none
 
     def submit(self, begin: Begin, *given: Any) -> Future[Any]:
-        """A worker that dies is replaced by another one, three times."""
+        """Dask replaces a worker that dies, three times."""
         return self._executor.submit(begin, *given)
 
     def died(self, error: BaseException) -> bool:
-        """Whether so many workers died of it that Dask gave it up."""
+        """Whether the task killed so many workers that Dask gave up on it."""
         from distributed import KilledWorker
 
         return isinstance(error, KilledWorker)
@@ -66,7 +66,7 @@ class Dask:
 
 @contextmanager
 def dask() -> Iterator[Cluster]:
-    """The client that is there already, or one for the scheduler that Dask was told of."""
+    """The current client, or a new one for the configured scheduler."""
     try:
         import distributed
     except ImportError:
@@ -79,7 +79,7 @@ def dask() -> Iterator[Cluster]:
     try:
         yield Dask(client, executor)
     finally:
-        executor.shutdown(wait=False)  # what is not wanted any more is not begun
+        executor.shutdown(wait=False)  # do not start what is no longer wanted
         if is_ours:
             client.close()
 
@@ -90,16 +90,16 @@ def _connected(distributed: Any) -> Any:
     address = config.get("scheduler-address", None)
     if address is None:
         raise InputError(
-            "There is no Dask cluster to run on: name its scheduler in the environment variable "
-            "DASK_SCHEDULER_ADDRESS, or make a distributed.Client first; to use the cores of this "
-            "machine, leave the backend out."
+            "There is no Dask cluster to run on. Name its scheduler in the environment variable "
+            "DASK_SCHEDULER_ADDRESS, or create a distributed.Client first. To use the cores of "
+            "this machine, leave the backend out."
         )
     try:
         return distributed.Client(address, set_as_default=False)
     except (OSError, ValueError) as cause:  # a time out is an OSError
         raise InputError(
-            f"The Dask scheduler at '{address}' does not answer ({type(cause).__name__}); start it "
-            "with: dask scheduler; or correct the environment variable DASK_SCHEDULER_ADDRESS."
+            f"The Dask scheduler at '{address}' does not answer ({type(cause).__name__}). Start it "
+            "with 'dask scheduler', or correct the environment variable DASK_SCHEDULER_ADDRESS."
         ) from None
 
 
@@ -120,11 +120,11 @@ class Spark:
         self._tag = f"shoal-study-{uuid.uuid4().hex}"
 
     def room(self) -> int:
-        """What the executors took at once when the study began."""
+        """How many tasks the executors took at once when the study began."""
         return self._room
 
     def submit(self, begin: Begin, *given: Any) -> Future[Any]:
-        """A task that was lost with its executor is repeated by Spark, as it was told to."""
+        """Spark repeats a task that was lost with its executor."""
         return self._threads.submit(self._done, begin, given)
 
     def _done(self, begin: Begin, given: tuple[Any, ...]) -> Any:
@@ -141,11 +141,11 @@ class Spark:
         return pickle.loads(bytes(rows[0][0]))
 
     def died(self, error: BaseException) -> bool:
-        """Whether Spark gave up this job; without executors or a driver it says other things."""
+        """Whether Spark gave up on this job; its message differs without executors or a driver."""
         return "Job aborted due to stage failure" in str(error)
 
     def close(self) -> None:
-        """Stop what still runs, and wait until it has."""
+        """Stop what still runs, and wait for it to stop."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         self._session.interruptTag(self._tag)
         self._threads.shutdown()
@@ -153,7 +153,7 @@ class Spark:
 
 @contextmanager
 def spark(jobs: int | None) -> Iterator[Cluster]:
-    """The session that is active, or a new one as Spark's own settings say."""
+    """The active session, or a new one by Spark's own settings."""
     try:
         from pyspark.sql import SparkSession
     except ImportError:
@@ -182,14 +182,14 @@ Cluster = Dask | Spark
 
 BACKENDS = ("loky", "dask", "spark")
 
-#: A cell, what is to be measured of it with the keys, and what a worker needs besides.
+#: A cell, its measures with their keys, and what else a worker needs.
 Piece = tuple[Any, ...]
 
 _PINNED = ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 _LOOK = 5.0  # seconds after which a cluster is asked again how many workers it has
 _LOST = (
-    "The workers that tried this died, one after the other; it may need more memory than they "
-    "have: retry it with fewer or larger ones."
+    "The workers that tried this task died, one after the other. It may need more memory than they "
+    "have; retry with fewer or larger workers."
 )
 
 
@@ -291,7 +291,7 @@ def on_a_cluster(
 ) -> Generator[Any, None, None]:
     """What the calls return, in the order in which they end.
 
-    In place of a call whose workers died comes what ``lost`` makes of it and the reason.
+    For a call whose workers died, ``lost`` makes the result from the call and the reason.
     """
     task = next(tasks, None)
     if task is None:  # nothing to do is no reason to start a cluster
@@ -310,8 +310,8 @@ def on_a_cluster(
                 task_of_it = begun.pop(each)
                 if each.cancelled():
                     raise InputError(
-                        f"The {cluster.name} cluster went away; what was done until then is kept, "
-                        "and the same command goes on from there."
+                        f"The {cluster.name} cluster went away. The results so far are stored; run "
+                        "the same command to resume."
                     )
                 error = each.exception()
                 if error is not None and cluster.died(error):
@@ -349,8 +349,8 @@ def _beginning(version: str) -> Begin:
             there, differs = str(cause), True
         if differs:
             return (
-                f"The worker on '{platform.node()}' has no Shoal {version}, which runs this study "
-                f"({there}); install the same version for the Python of every worker.",
+                f"The worker on '{platform.node()}' does not have Shoal {version}, which runs this "
+                f"study ({there}); install the same version in the Python of every worker.",
                 None,
             )
         return None, call(*task)
@@ -359,8 +359,8 @@ def _beginning(version: str) -> Begin:
 
 
 DIED = (
-    "The process that computed it died, alone as well as among others; it may need more memory "
-    "than there is."
+    "The process that computed this task died, even when it ran alone; the task may need more "
+    "memory than is available."
 )
 
 
@@ -371,9 +371,9 @@ def retry_broken_pool(
 ) -> Generator[list[Result], None, None]:
     """What ``start`` makes of the pieces, though a process may die on the way.
 
-    One that dies takes the others of its pool with it, and nobody says which task was the cause.
-    So what was in flight is tried again alone, piece by piece; a task that kills its process then
-    too is recorded as failed, and all others go on.
+    A dying process takes the others of its pool with it, and the cause stays unknown. So the
+    pieces in flight are tried again, each alone. A task that kills its process again is recorded
+    as failed, and all others go on.
     """
     from joblib.externals.loky.process_executor import BrokenProcessPool
 

@@ -33,11 +33,11 @@ Asked = tuple[str, dict[str, Any]]
 
 @dataclass(frozen=True)
 class Judged:
-    """What a plan came to; without utility where it was not asked for, or not worth it."""
+    """The risk and utility of a plan; no utility if it was not asked for or not worth measuring."""
 
     risk: Measurement | None = None
     utility: Measurement | None = None
-    #: Why the plan cannot be recommended whatever its risk: it failed, or misses a requirement.
+    #: Why the plan cannot be recommended, whatever its risk: it failed or misses a requirement.
     reason: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -46,7 +46,7 @@ class Judged:
 
 
 class Judge:
-    """Masks people by a plan and measures both sides of it, once for each plan and seed."""
+    """Masks people by a plan and measures risk and utility, once per plan and seed."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class Judge:
         }
 
     def check_utility(self) -> None:
-        """Raise where not even the people as they are have a utility: no plan would mend that."""
+        """Raise if the utility of the original cannot be measured: no plan would fix that."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             self._useful(self.people)
@@ -86,7 +86,7 @@ class Judge:
         with_utility: bool = True,
         holdout: Table | None = None,
     ) -> Judged:
-        """Risk and utility of a plan under a seed; kept, so that a stopped search goes on."""
+        """Risk and utility of a plan under a seed; stored, so that a stopped search can resume."""
         key = key_of(
             {
                 **self._depends,
@@ -120,7 +120,7 @@ class Judge:
         holdout: Table | None,
     ) -> Judged:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what a release is warned of, the attack measures
+            warnings.simplefilter("ignore")  # the attack measures what these warn about
             try:
                 plan = seeded(steps, seed)
                 masked, records = plan.apply(self.people)
@@ -131,7 +131,7 @@ class Judge:
                 return Judged(risk, self._useful(masked, holdout))
             except ShoalError as error:
                 return Judged(reason=str(error))
-            except Exception as error:  # what others say may tell a cell
+            except Exception as error:  # a library's message may quote a cell
                 return Judged(reason=type(error).__name__)
 
     def _missed(self, records: Sequence[StepRecord], masked: Table) -> str | None:
@@ -140,7 +140,7 @@ class Judge:
         for requirement in self.require:
             if isinstance(requirement, Limit) and requirement.measure == self.risk[0]:
                 continue  # judged by the interval, and by the limit that was given
-            # a trial may be seeded: the release is drawn anew
+            # a trial may be seeded: the release is drawn again
             claim = make_claim(requirement, masked, self.people, served=served, accept_seed=True)
             if not claim.holds:
                 return f"it does not satisfy {claim.key}, which the plan requires"
@@ -158,7 +158,7 @@ class Judge:
 
 
 def as_utility(found: Measurement, limits: tuple[float, float]) -> Measurement:
-    """A loss as what is left: 1 where nothing is lost, 0 where all is; a utility as it is.
+    """A loss as what is left: 1 if nothing is lost, 0 if everything is; a utility as it is.
 
     Examples
     --------
@@ -184,7 +184,7 @@ def as_utility(found: Measurement, limits: tuple[float, float]) -> Measurement:
 
 
 def seeded(steps: Sequence[Mapping[str, Any]], seed: int) -> Plan:
-    """The plan of some steps, every random one of them under a seed."""
+    """The plan of some steps, with the seed set for every random one."""
     plan = Plan.from_dict({"steps": [dict(step) for step in steps]})
     for step in plan.steps:
         if step.is_random:

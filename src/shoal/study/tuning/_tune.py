@@ -1,4 +1,4 @@
-"""The search for a plan: risk under a limit, utility on people that the search never saw."""
+"""The search for a plan: risk under a limit, utility on people the search never saw."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _GROUP_KS = (2, 3, 5, 8, 12, 20, 30, 50)
 
 @dataclass(frozen=True)
 class Family:
-    """Plans of one shape: steps, and for some of their parameters the values to choose from.
+    """Plans of one shape: steps, and the values to choose from for some of their parameters.
 
-    ``choices`` are by ``"number.parameter"``, the number of the step from 0.
+    The keys of ``choices`` are ``"number.parameter"``; steps are numbered from 0.
 
     Examples
     --------
@@ -43,7 +43,7 @@ class Family:
 
     @property
     def size(self) -> int:
-        """How many plans it has."""
+        """The number of plans."""
         return math.prod(len(values) for values in self.choices.values())
 
     def steps_with(self, chosen: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -52,7 +52,7 @@ class Family:
         for place, value in chosen.items():
             number, _, parameter = place.partition(".")
             if not number.isdigit() or int(number) >= len(steps) or not parameter:
-                raise PlanError(f"The choice '{place}' of the family '{self.name}' is of no step.")
+                raise PlanError(f"The choice '{place}' of the family '{self.name}' names no step.")
             steps[int(number)][parameter] = value
         return steps
 
@@ -65,9 +65,9 @@ class Family:
 def default_space(table: Table) -> list[Family]:
     """Families that suit a table: swaps, microaggregation, generalization, and the five techniques.
 
-    Coding and rounding are offered where quasi-identifiers are numbers, recoding where some are
-    whole and noise where some are not, which is all that they change; groups are never asked to
-    be larger than half of the table.
+    Coding and rounding are offered if quasi-identifiers are numbers, recoding if some are whole
+    numbers, and noise if some are not: these methods change nothing else. Groups are at most half
+    the size of the table.
 
     Examples
     --------
@@ -116,14 +116,14 @@ def default_space(table: Table) -> list[Family]:
     return space
 
 
-#: Tried plans: risk and utility; utility is NaN where a plan was given up for its risk.
+#: Risk and utility of a plan; the utility is NaN if its risk was hopeless.
 Evaluate = Callable[[Family, dict[str, Any]], tuple[float, float]]
 
 
 def try_plans(space: Sequence[Family], evaluate: Evaluate, trials: int, random_state: int) -> None:
-    """Try plans: all of them where there are few enough, else those that a sampler proposes.
+    """Try all plans if there are few enough, else those that a sampler proposes.
 
-    The sampler learns from both objectives (Optuna's TPE); the same seed gives the same order.
+    The sampler (Optuna's TPE) learns from both objectives; the same seed yields the same order.
     """
     if sum(family.size for family in space) <= trials:
         for family in space:
@@ -133,7 +133,7 @@ def try_plans(space: Sequence[Family], evaluate: Evaluate, trials: int, random_s
     try:
         import optuna
     except ImportError:
-        raise MissingExtra("Tuning over so many plans", "study") from None
+        raise MissingExtra("Tuning over this many plans", "study") from None
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     by_name = {family.name: family for family in space}
     sampler = optuna.samplers.TPESampler(seed=random_state, n_startup_trials=max(10, trials // 4))
@@ -160,7 +160,7 @@ Progress = Callable[[str, float], None]
 
 _FRESH_SEEDS = (7001, 7002, 7003)  # draws that the search has not seen
 _FINAL_SEED, _LAST_SEED = 7004, 7005
-_FINALISTS = 5  # tried again with everybody: the best of many on some people is best by luck, too
+_FINALISTS = 5  # tried again with everyone: the best of many on some people is partly luck
 
 
 @checked
@@ -185,50 +185,50 @@ def tune(
 ) -> Tuning:
     """Search for the plan with the most utility whose risk stays under a limit.
 
-    A share of the people is held out first and never seen by the search. Plans are tried on the
-    others, or on some of them where they are many: each plan is judged by the attack, and by
-    models that learn from the masked and are asked about the original records. Plans whose risk,
-    with its whole interval, is under the limit are masked anew under fresh seeds, the best first;
-    where plans were tried on some people only, the five best are judged again with everybody but
-    those held out, and the best of these is taken. It is masked once more, under another seed.
-    Only if all of these stay under the limit it is recommended; its risk is that of the last one,
-    and its utility that of the people who were held out. A measure that tests no model says what
-    is kept of those who were masked.
+    First, a share of the people is held out; the search never sees them. Plans are tried on the
+    others, or on a sample of them if there are many. Each plan is judged by the attack, and by
+    models that learn from the masked records and are tested on original ones. Plans whose whole
+    risk interval is under the limit are tried again with fresh seeds, the best first. If the
+    search used a sample, the five best are judged again with everyone except those held out, and
+    the best of these is taken. It is masked once more, with another seed. It is recommended only
+    if the risk stays under the limit every time. The reported risk is that of the last masking.
+    The reported utility is measured on the people held out; a measure that does not test models
+    reports it for the masked people.
 
     Parameters
     ----------
     table : Table
-        The table, with quasi-identifiers declared, and a target for a utility that tests models.
+        The table with its quasi-identifiers, and with a target if the utility tests models.
     max_risk : float, optional
-        The largest risk that is accepted, by the attack ``risk``.
+        The highest accepted risk, as measured by ``risk``.
     min_utility : float, optional
-        The least utility that is accepted. Without ``max_risk`` the plan with the least risk that
-        is as useful is looked for.
+        The lowest accepted utility. Without ``max_risk``, the search looks for the plan with the
+        least risk that reaches it.
     risk : str
         A measure of risk.
     utility : str
-        A measure of utility. Of a loss that has a most, such as ``"nonuniform_entropy"``, what is
-        left of 1 is the utility: it needs no target.
+        A measure of utility, or a bounded loss such as ``"nonuniform_entropy"``, which needs no
+        target. The utility is then 1 minus the loss.
     risk_options, utility_options : dict, optional
-        Options of the two measures.
+        Options for the two measures.
     space : list of Family, optional
-        What to choose from; what suits the table without it.
+        The plans to choose from; default: families that suit the table.
     plan : Plan, list of steps, or path of a plan, optional
-        A plan that is tried besides; what it requires is required of every plan.
+        A plan to try as well; every plan must meet its requirements.
     trials : int
-        So many plans are tried at most; a smaller space is tried as a whole.
+        The largest number of plans to try; a smaller space is tried completely.
     held_out : float
-        The share of the people that the search never sees.
+        The share of people that the search never sees.
     search_rows : int
-        Plans are tried on so many people at most; the chosen one is confirmed on all.
+        The largest number of people to try plans on; the chosen plan is confirmed on everyone.
     random_state : int
-        For the search and its draws. It is no secret: a release is drawn anew.
+        For the search and its draws. It need not be secret: a release is drawn again.
     folder : path, optional
-        Where results are kept, so that a search that was stopped goes on.
+        Where to store results, so that a stopped search can resume.
     progress : callable, optional
-        Called with what was tried and the share that is done.
+        Called with a text and the share that is done.
     watch : callable, optional
-        Called with each plan that was tried, as soon as it was.
+        Called with each plan as soon as it was tried.
 
     Returns
     -------
@@ -237,7 +237,7 @@ def tune(
     Raises
     ------
     UnreachableLevel
-        Where no plan that was tried is within the limits; it says which came closest.
+        If no plan is within the limits; the message names the closest one.
 
     References
     ----------
@@ -273,17 +273,17 @@ def tune(
 
 
 def searched_and_held_out(table: Table, held_out: float = 0.25) -> tuple[Table, Table]:
-    """The people of the search, and a share of all whom it never sees; always the same ones."""
+    """The people of the search, and those held out; always the same ones."""
     apart = drawn_whole(table, held_out, "held out")
     return table.keep(~apart), table.keep(apart)
 
 
 @dataclass
 class _Search:
-    """Plans tried on the people of one judge, the best of them confirmed by that of the whole.
+    """Plans tried on the people of one judge; the judge of everyone confirms the best.
 
-    ``failures`` counts why plans were given up, ``passed`` has those that were better in the
-    search and not within the limits again.
+    ``failures`` counts why plans were rejected. ``passed`` holds plans that were within the limits
+    in the search but not when tried again.
     """
 
     goal: Goal
@@ -321,7 +321,7 @@ class _Search:
         self.found = [replace(one, on_front=bool(on)) for one, on in zip(found, front, strict=True)]
 
     def recommended(self, unseen: Table, given: Plan | None) -> Tuning:
-        """The best plan that holds under fresh seeds too, measured on people never seen."""
+        """The best plan that also holds with fresh seeds, measured on unseen people."""
         goal, judge, whole = self.goal, self.judge, self.whole
         order, finals = self._stable(), []
         if whole is not judge:
@@ -335,8 +335,8 @@ class _Search:
             if goal.min_utility is not None and last.utility.value < goal.min_utility:
                 raise UnreachableLevel(
                     f"The best plan, '{one.label}', has a utility of {last.utility.value:.3g} for "
-                    f"people that the search never saw, and {goal.min_utility:g} was asked for; "
-                    f"ask for less utility, or allow more risk.{self._given_up()}"
+                    f"people the search never saw, below the required {goal.min_utility:g}; "
+                    f"lower min_utility, or allow more risk.{self._given_up()}"
                 )
             return Tuning(
                 plan=_plan_of(one, whole, given),
@@ -357,7 +357,7 @@ class _Search:
         raise UnreachableLevel(self._nothing() + self._given_up())
 
     def _stable(self) -> Iterator[Tried]:
-        """The plans within the limits that are so under fresh seeds too, the best first."""
+        """The plans that stay within the limits with fresh seeds, the best first."""
         for one in self.goal.best_first(self.found):
             again = [self.judge.judged(one.steps, seed=s, with_utility=False) for s in _FRESH_SEEDS]
             if all(_holds(self.goal, each, whole_interval=False) for each in again):
@@ -366,9 +366,9 @@ class _Search:
                 self.passed.append(one)
 
     def _finals(self, best: Sequence[Tried]) -> list[tuple[Tried, Tried]]:
-        """The best plans with everybody but those held out, the best of them first.
+        """The best plans, tried again with everyone except those held out, the best first.
 
-        Each as it was in the search, and as it is now; those beyond the limits now are left out.
+        Each pair is the plan in the search and now; plans beyond the limits now are left out.
         """
         pairs = []
         for one in best:
@@ -385,44 +385,45 @@ class _Search:
         goal, everyone = self.goal, len(self.whole.people)
         within = sum(goal.meets(each) for each in self.found)
         best = "least risk" if goal.max_risk is None else "most utility"
-        text = f"Of {len(self.found):,} plans that were tried {within:,} have {goal.words}"
+        text = f"{within:,} of the {len(self.found):,} plans tried have {goal.words}"
         if self.whole is not self.judge:
-            text += f", on {len(self.judge.people):,} of {everyone:,} people"
+            text += f", measured on {len(self.judge.people):,} of {everyone:,} people"
         if len(finals) > 1 and any(one == before for before, _ in finals):
-            text += f"; of the {len(finals):,} best, tried again with all {everyone:,}, "
+            text += f". Of the {len(finals):,} best, tried again with all {everyone:,}, "
             text += f"'{one.label}' has the {best}"
         else:
-            text += f"; '{one.label}' has the {best} of them"
+            text += f". Of these, '{one.label}' has the {best}"
         text += (
-            f", and it stayed within the limits under {len(_FRESH_SEEDS)} fresh seeds, and under "
-            f"another one with all {everyone:,} people."
+            f". It stayed within the limits with {len(_FRESH_SEEDS)} fresh seeds, and with one "
+            f"more on all {everyone:,} people."
         )
         if self.passed:
-            text += f" {len(self.passed):,} that seemed better did not."
+            text += f" {len(self.passed):,} that looked better did not."
         return text
 
     def _nothing(self) -> str:
         known = [one for one in self.found if math.isfinite(one.risk)]
         if not known:
-            return "No plan could be tried on this table."
-        text = f"No plan of {len(self.found):,} has {self.goal.words}"
+            return "No plan could run on this table."
+        text = f"None of the {len(self.found):,} plans tried has {self.goal.words}"
         if self.passed:
-            text += f" ({len(self.passed):,} had in the search, but not under fresh seeds with "
-            text += "everybody)"
+            text += f" ({len(self.passed):,} had in the search, but not with fresh seeds and "
+            text += "everyone)"
         if self.goal.max_risk is None:
             best = max(known, key=lambda one: -math.inf if math.isnan(one.utility) else one.utility)
             text += f"; the most utility was {best.utility:.3g}, by '{best.label}'"
         else:
             least = min(known, key=lambda one: one.risk)
             text += f"; the least risk was {least.risk:.3g}, by '{least.label}'"
-        return f"{text}. Allow more risk, less utility, or other methods."
+        return f"{text}. Allow more risk, accept less utility, or offer other methods."
 
     def _given_up(self) -> str:
-        """Why most of the plans that failed did, as a sentence more."""
+        """The most frequent reason for rejecting a plan, as one more sentence."""
         if not self.failures:
             return ""
         ((reason, times),) = self.failures.most_common(1)
-        return f" {times:,} of {self.failures.total():,} that were given up: {reason.rstrip('.')}."
+        rejected = f"{times:,} of the {self.failures.total():,} rejected plans"
+        return f" The reason for {rejected}: {reason.rstrip('.')}."
 
 
 def _tried(family: str, steps: list[dict[str, Any]], judged: Judged) -> Tried:
@@ -443,7 +444,7 @@ def _plan_of(one: Tried, judge: Judge, given: Plan | None) -> Plan:
     steps = Plan.from_dict({"steps": [dict(step) for step in one.steps]}).steps
     for step in steps:
         if step.is_random:
-            step.set_params(random_state=None)  # who knows the seed undoes the release
+            step.set_params(random_state=None)  # anyone who knows the seed can undo the release
     given = Plan() if given is None else given
     require = list(given.require)
     if judge.goal.max_risk is not None:
@@ -465,14 +466,16 @@ def _check(table: Table, risk: str, utility: str) -> None:
             raise InputError(f"There is no measure of {about} called '{name}'; see shoal methods.")
     if not math.isfinite(sum(infos[utility].limits)):
         raise InputError(
-            f"Tuning needs a utility, or a loss of which there is a most; '{utility}' has no end."
+            f"Tuning needs a utility or a bounded loss; '{utility}' has no upper bound."
         )
     if table.roles.target is None and infos[utility].target:
         raise InputError(
-            "Tuning by models needs a target: name the column that they are to predict, or take a "
-            "utility without one, such as 'nonuniform_entropy'."
+            "Tuning with models needs a target: name the column to predict, or choose a utility "
+            "that needs none, such as 'nonuniform_entropy'."
         )
     if not table.roles.quasi_identifiers:
-        raise InputError("Tuning needs quasi-identifiers: name what an intruder may know.")
+        raise InputError(
+            "Tuning needs quasi-identifiers: name the columns that an intruder may know."
+        )
     if len(table) < 20:
-        raise InputError("Tuning needs 20 records or more, some of which are held out.")
+        raise InputError("Tuning needs at least 20 records, because some are held out.")

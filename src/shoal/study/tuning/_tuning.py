@@ -1,4 +1,4 @@
-"""What tuning found."""
+"""The result of tuning."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from shoal.notebook import listing, picture, view
 from shoal.study.figures import Figure, Point, risk_utility
 from shoal.workflow import Plan, discover_all_measures
 
-_HOPELESS = 3.0  # times the limit: a plan of such risk is not worth a model
+_HOPELESS = 3.0  # times the limit: no model is trained for a plan with this much risk
 
 
 def utility_title(name: str) -> str:
-    """What a measure of utility is called where more is better.
+    """The title of a measure of utility, read so that more is better.
 
     Examples
     --------
@@ -32,10 +32,10 @@ def utility_title(name: str) -> str:
 
 @dataclass(frozen=True)
 class Goal:
-    """The most risk and the least utility that are accepted; one of them at least.
+    """The highest accepted risk and the lowest accepted utility; at least one of them.
 
-    Under a limit of risk the most useful plan is the best; without one it is the plan with the
-    least risk that is useful enough.
+    With a limit on risk, the most useful plan is the best. Without one, it is the plan with the
+    least risk among those that are useful enough.
     """
 
     max_risk: float | None = None
@@ -43,14 +43,14 @@ class Goal:
 
     def __post_init__(self) -> None:
         if self.max_risk is None and self.min_utility is None:
-            raise InputError("Tuning needs a limit: give max_risk, min_utility, or both.")
+            raise InputError("Tuning needs a limit: pass max_risk, min_utility, or both.")
 
     def is_hopeless(self, risk: float) -> bool:
-        """Whether no model needs to be trained to know that a plan will not be recommended."""
+        """Whether the risk is so high that no model needs to be trained for the plan."""
         return self.max_risk is not None and risk > _HOPELESS * self.max_risk
 
     def allows(self, risk: Measurement, *, whole_interval: bool = True) -> bool:
-        """Whether a risk is under the limit, its whole interval unless told otherwise."""
+        """Whether a risk, by default with its whole interval, is within the limit."""
         return self._allows(risk.value, risk.interval if whole_interval else None)
 
     def _allows(self, risk: float, interval: tuple[float, float] | None) -> bool:
@@ -77,7 +77,7 @@ class Goal:
         """The limits as a part of a sentence."""
         parts = []
         if self.max_risk is not None:
-            parts.append(f"a risk of at most {self.max_risk:g}, with its whole interval")
+            parts.append(f"a risk of at most {self.max_risk:g} (whole interval)")
         if self.min_utility is not None:
             parts.append(f"a utility of at least {self.min_utility:g}")
         return " and ".join(parts)
@@ -85,7 +85,7 @@ class Goal:
 
 @dataclass(frozen=True)
 class Tried:
-    """One plan that was tried, with its risk and its utility in the search."""
+    """One tried plan, with its risk and utility in the search."""
 
     family: str
     steps: tuple[Mapping[str, Any], ...]
@@ -116,7 +116,7 @@ class Tried:
 
 @dataclass(frozen=True, repr=False)
 class Tuning(Helpful):
-    """What tuning found: a plan to protect with, the front it lies on, and why it was chosen."""
+    """The result of tuning: a plan to protect with, the front it lies on, and why it was chosen."""
 
     _instead = instead({"tuning.plan": "best best_plan best_plan_ best_params_"})
 
@@ -128,24 +128,24 @@ class Tuning(Helpful):
     reason: str
     limit: float | None
     measures: tuple[str, str]
-    #: The best plans again with everybody but those held out, where plans were tried on some.
+    #: The best plans, tried again with everyone except those held out, if the search used a sample.
     finals: tuple[Tried, ...] = ()
     failures: Mapping[str, int] = field(default_factory=dict)
-    #: How many people plans were tried on, of how many, besides those who were held out.
+    #: How many people plans were tried on, and of how many; both exclude those held out.
     searched_on: int = 0
     of: int = 0
     held_out: int = 0
-    #: How many maskings were judged now, and not taken from an earlier run.
+    #: How many maskings were judged in this run, not taken from an earlier one.
     computed: int = 0
 
     @property
     def is_on_unseen(self) -> bool:
-        """Whether the utility is that on people whom the search never saw."""
+        """Whether the utility was measured on people the search never saw."""
         return "holdout" in discover_all_measures()[self.measures[1]].options
 
     @property
     def utility_name(self) -> str:
-        """What the utility is: of which model and which column, where one is predicted."""
+        """The utility in words, with the model and the predicted column if there are any."""
         told = self.utility.details
         if not {"score", "learner", "target"} <= told.keys():
             return utility_title(self.measures[1])
@@ -154,7 +154,7 @@ class Tuning(Helpful):
 
     @property
     def not_told_apart(self) -> int:
-        """How many other plans under the limit have a utility inside the interval of the chosen."""
+        """How many other plans within the limit have a utility inside the chosen one's interval."""
         if self.utility.interval is None:
             return 0
         low, high = self.utility.interval
@@ -163,7 +163,7 @@ class Tuning(Helpful):
         return sum(one.risk <= most and low <= one.utility <= high for one in others)
 
     def figure(self) -> Figure:
-        """All plans that were tried by risk and utility, with the front and the limit."""
+        """All tried plans by risk and utility, with the front and the limit."""
         infos = discover_all_measures()
         points = [
             Point(one.label, one.risk, one.utility, one.family)
@@ -185,7 +185,7 @@ class Tuning(Helpful):
         )
 
     def _repr_html_(self) -> str:
-        """The plans by risk and utility, where pictures can be drawn, and those on the front."""
+        """The plans by risk and utility, if pictures can be drawn, and those on the front."""
         drawn = []
         with contextlib.suppress(MissingExtra):
             drawn = [picture(self.figure().to_svg(), "plans by risk and utility")]

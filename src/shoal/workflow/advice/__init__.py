@@ -1,1 +1,1 @@
-"""Help with plans: a first one, what each k costs, what is left, and what would hold."""
+"""Help with plans: a first plan, the cost of each k, what is left, and changes that would hold."""

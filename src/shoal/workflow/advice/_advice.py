@@ -1,4 +1,4 @@
-"""What to change where a requirement is not met: each change was tried before it is given."""
+"""Changes for a plan that does not meet a requirement; each one is tried before it is suggested."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from shoal.workflow._require import Claim, Limit, plain
 if TYPE_CHECKING:
     from shoal.workflow._protect import Masking
 
-#: More records are not masked for a try: a sample of the persons says what would hold.
+#: Larger tables are not tried in full: a sample of the persons shows what would hold.
 _MOST_RECORDS: Final = 100_000
 _MOST_TRIES: Final = 6
-#: After so many seconds no further change is tried: a search may take a minute by itself.
+#: No further change is tried after this many seconds: a single search may take a minute.
 _PATIENCE: Final = 30.0
 #: Risks that no class of k records exceeds, when they must be at most 1/k.
 _BY_CLASSES: Final = ("prosecutor_risk", "marketer_risk", "journalist_risk")
@@ -37,7 +37,7 @@ _BY_CLASSES: Final = ("prosecutor_risk", "marketer_risk", "journalist_risk")
 
 @dataclass(frozen=True)
 class Advice:
-    """A change of a plan under which all that it requires holds, and what the change costs."""
+    """A change after which all requirements of a plan hold, and what the change costs."""
 
     change: str
     plan: Plan = field(repr=False)
@@ -52,7 +52,7 @@ class Advice:
         if self.loss is not None and self.loss_now is not None:
             costs.append(f"loss {self.loss:.3g} instead of {self.loss_now:.3g}")
         if self.records_lost:
-            costs.append(f"{self.records_lost:,} more records taken out")
+            costs.append(f"{self.records_lost:,} more records removed")
         tried = "" if self.sampled is None else f", tried on {self.sampled:,} records"
         return f"With {self.change} it holds ({'; '.join(costs) or 'no further loss'}{tried})"
 
@@ -68,11 +68,11 @@ class Advice:
 
 
 def advise(made: Masking, plan: Plan, progress: Progress | None = None) -> list[Advice]:
-    """Changes of a plan that were tried on its table, with which it holds; the least loss first."""
+    """Changes that were tried and make the requirements hold, the one with the least loss first."""
     from shoal.workflow._protect import mask_by
 
     if progress:
-        progress("Trying what would hold", 0.0)
+        progress("Trying changes to the plan", 0.0)
     broken = [claim for claim in made.claims if not claim.holds]
     table, sampled = some_persons(made.table)
     found: list[Advice] = []
@@ -101,7 +101,7 @@ def _cost(advice: Advice) -> float:
 
 
 def reached(claims: Sequence[Claim]) -> list[str]:
-    """How far the plan goes in each model that fails, as its parameter."""
+    """The parameter that the plan reaches in each model that fails."""
     return [
         f"This plan reaches {parameters_of(type(claim.requirement))[0].name} = "
         f"{claim.measured:.4g} in {claim.requirement.title}"
@@ -130,7 +130,7 @@ def _loss(made: Masking) -> float | None:
 
 
 def some_persons(table: Table) -> tuple[Table, int | None]:
-    """The table, or whole persons of it with about as many records as may be tried."""
+    """The table, or a sample of whole persons if it is too large to try."""
     if len(table) <= _MOST_RECORDS:
         return table, None
     chance = SecretStream.from_state(None).derive("advice").permutation(table.person_count)
@@ -141,9 +141,9 @@ def some_persons(table: Table) -> tuple[Table, int | None]:
 
 
 def _changes(plan: Plan, broken: Sequence[Claim]) -> Iterator[tuple[str, list[Masker]]]:
-    """Changes that may help, in words and as steps: those that change least come first.
+    """Changes that may help, in words and as steps, the smallest changes first.
 
-    Where a limit fails that no size of a class is sure to keep, larger ones are tried as well.
+    If a limit fails that no class size is sure to keep, larger sizes are tried as well.
     """
     k, models = _asked(plan, broken)
     yield from _with(plan, k, models)
@@ -176,7 +176,7 @@ def _with(
 
 
 def _asked(plan: Plan, broken: Sequence[Claim]) -> tuple[int | None, list[PrivacyModel]]:
-    """The crowd and the other models that the steps have to give, for all to hold."""
+    """The crowd size and the other models that the steps must reach for everything to hold."""
     sizes, models = [], []
     for claim in broken:
         asked = claim.requirement
@@ -199,7 +199,7 @@ def _asked(plan: Plan, broken: Sequence[Claim]) -> tuple[int | None, list[Privac
 
 
 def _of_step(step: Masker, k: int | None, models: Sequence[PrivacyModel]) -> dict[str, Any]:
-    """The parameters to change, so that a step gives what is asked; none where it cannot."""
+    """The parameters to change so that a step reaches the goal; none if it cannot."""
     names = {parameter.name for parameter in parameters_of(type(step))}
     if getattr(step, "levels", None):
         return {}

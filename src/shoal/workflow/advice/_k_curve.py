@@ -1,4 +1,4 @@
-"""What each k costs on one table, and what it is safe against: the curve to choose k by."""
+"""The cost and the risk of each k on one table: the curve for choosing k."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ def k_curve(
     ks: Sequence[int] = _ASKED,
     progress: Progress | None = None,
 ) -> tuple[CostOfK, ...]:
-    """Run a plan with each of several k, and measure what is lost and how many are found.
+    """Run a plan with each of several k, and measure the loss and the share of people found.
 
-    What the plan requires besides is left aside. A table of more than 100,000 records is
-    represented by whole persons of it, so that the loss is a little above that of the table.
+    The plan's other requirements are ignored. A table with more than 100,000 records is
+    represented by a sample of whole persons, so the loss is slightly higher than on the full table.
 
     Parameters
     ----------
     table : Table
         The table with its roles.
     plan : Plan, optional
-        A plan with a step that has a ``k``; without one, that of :func:`shoal.suggest_plan`.
+        A plan with a step that has a ``k`` (default: that of :func:`shoal.suggest_plan`).
     ks : list of int
-        What to try; a k that the table is too small for is left out.
+        The values of k to try; those for which the table is too small are left out.
     progress : callable, optional
         Called with what is being done and the share that is done.
 

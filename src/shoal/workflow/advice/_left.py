@@ -20,7 +20,7 @@ _CALENDAR: Final = {
 
 
 def what_is_left(original: Table, masked: Table) -> dict[str, str]:
-    """For each column of the original that may leave, what a reader of the release still has."""
+    """What a reader of the release still has of each original column that may be released."""
     names = [name for name in original.columns if name not in original.roles.withheld]
     return {name: _left(original, masked, name) for name in names}
 
@@ -30,7 +30,7 @@ def _left(original: Table, masked: Table, name: str) -> str:
         return "taken out"
     changed = masked.changed_count(name, original)
     if not changed:
-        return "as it was"
+        return "unchanged"
     if masked.distinct(name) <= 1 < original.distinct(name):
         return "nothing left"
     share = changed / len(masked)
@@ -40,9 +40,9 @@ def _left(original: Table, masked: Table, name: str) -> str:
     gone = counts.pop("*", 0) / len(masked)
     told = _cut(list(counts)) or _calendar(list(counts)) or _ranges(original, masked, name)
     if told is None:
-        parts = {"as it was in": 1 - share, "in a group in": share - gone}
+        parts = {"unchanged in": 1 - share, "grouped in": share - gone}
         told = ", ".join(f"{said} {_percent(part)}" for said, part in parts.items() if part > 0)
-    return told + (f", nothing in {_percent(gone)}" if gone else "")
+    return told + (f", removed in {_percent(gone)}" if gone else "")
 
 
 def _ranges(original: Table, masked: Table, name: str) -> str | None:
@@ -61,7 +61,7 @@ def _ranges(original: Table, masked: Table, name: str) -> str | None:
     width = float(np.median(widths))
     if not width:
         return None  # most are single values
-    return "ranges, half of them at most " + (
+    return "ranges, half of them up to " + (
         _days(width) if kind == "date" else f"{width:,.4g} wide"
     )
 

@@ -1,4 +1,4 @@
-"""A first plan for a table: method, models, hierarchies and k, each with the reason for it."""
+"""A first plan for a table: method, models, hierarchies and k, each with its reason."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shoal.hints import Helpful
 from shoal.masking import Generalize
 from shoal.models import KAnonymity, LDiversity, PrivacyModel
 from shoal.notebook import listing, view
-from shoal.table import Hierarchy, Roles, Table, suggest_roles
+from shoal.table import Hierarchy, MixedColumn, Roles, Table, mixed_columns, suggest_roles
 from shoal.workflow._plan import Plan, in_toml
 from shoal.workflow._plan_words import plan_view
 from shoal.workflow._require import plain, requirements_to_dict
@@ -23,10 +23,10 @@ _WIDEST: Final = 88
 
 @dataclass(frozen=True)
 class PlanSuggestion(Helpful):
-    """A plan that runs as it is, and why it is as it is.
+    """A plan that runs without changes, and the reasons for its choices.
 
-    ``plan`` is the plan; ``reasons`` say why, by what they are about: ``method``, ``k``,
-    ``models`` and ``hierarchies``.
+    ``reasons`` explain the choices of ``method``, ``k``, ``models`` and ``hierarchies`` in
+    ``plan``.
     """
 
     plan: Plan
@@ -36,6 +36,7 @@ class PlanSuggestion(Helpful):
     _quantities: frozenset[str] = field(repr=False)
     _read: Mapping[str, Any] = field(repr=False)
     _kinds: Mapping[str, str] = field(repr=False)
+    _mixed: tuple[MixedColumn, ...] = field(repr=False)
 
     @property
     def roles(self) -> Roles:
@@ -45,19 +46,19 @@ class PlanSuggestion(Helpful):
 
     @property
     def k(self) -> int:
-        """How many persons each one is to look like."""
+        """The smallest crowd."""
         return next(m.k for m in self.plan.require if isinstance(m, KAnonymity))
 
     @property
     def hierarchies(self) -> Mapping[str, Hierarchy]:
-        """What was proposed for each quasi-identifier, whether the method needs it or not."""
+        """The proposed hierarchy of each quasi-identifier, whether the method needs it or not."""
         return self._hierarchies
 
     def to_toml(self, files: Mapping[str, str] | None = None) -> str:
-        """The plan as a file to edit: every line explained, every choice with its reason.
+        """The plan as a file to edit, with every line and every choice explained.
 
-        ``files`` are the paths of hierarchies that list values of the table, by column; a
-        hierarchy without one stands in the plan itself.
+        ``files`` maps columns to the paths of hierarchies that list values of the table. A
+        hierarchy without a path is written into the plan itself.
         """
         from jinja2 import Environment
 
@@ -79,7 +80,28 @@ class PlanSuggestion(Helpful):
             models=plain(requirements_to_dict(self.plan.require[1:])),
             read=[assignment(name, value) for name, value in self._read.items()],
             columns=self._kinds,
+            missing=self._missing(),
             k=self.k,
+        )
+
+    def _missing(self) -> tuple[str, str] | None:
+        """What may stand for a missing value, as a line of ``[read]``, and why.
+
+        Only known spellings are here: any other text is a cell of the table.
+        """
+        mixed = [one for one in self._mixed if one.signs]
+        if not mixed:
+            return None
+        key = next((key for key in self._read if key == "only_missing_values"), "missing_values")
+        signs = [sign for one in mixed for sign in one.signs]
+        line = assignment(key, list(dict.fromkeys([*self._read.get(key, ()), *signs])))
+        why = " ".join(one.question for one in mixed)
+        kinds = ", ".join(f"'{one.name}'" for one in mixed)
+        instead = " in place of the one above" if key in self._read else ""
+        return line, (
+            f"{why} If so, run 'shoal init' again with --missing-value for each text below. By "
+            f"hand: use the next line{instead}, and take {kinds} out of [read.columns] and the "
+            "hierarchies, because the kind of these columns changes."
         )
 
     def __repr__(self) -> str:
@@ -92,18 +114,18 @@ class PlanSuggestion(Helpful):
 
 
 def suggest_plan(table: Table, *, k: int | None = None) -> PlanSuggestion:
-    """A first plan for a table, to look at and to edit.
+    """A first plan for a table, to review and edit.
 
     The roles are those of the table, or those that :func:`shoal.suggest_roles` finds. Values
-    become coarser until each person stands in a crowd of ``k``, in which the sensitive columns
-    have different values; nobody is taken out.
+    become coarser until every person is in a crowd of at least ``k`` with different values of the
+    sensitive columns. Nobody is removed.
 
     Parameters
     ----------
     table : Table
         The table that the plan is for.
     k : int, optional
-        The smallest crowd; 5 without it, or all persons of a smaller table.
+        The smallest crowd (default: 5, or all persons of a smaller table).
 
     Examples
     --------
@@ -118,12 +140,14 @@ def suggest_plan(table: Table, *, k: int | None = None) -> PlanSuggestion:
     >>> found.plan
     Plan: generalize; requires k_anonymity = 5, l_diversity = 2
     >>> print(found.reasons["models"])
-    In each crowd the sensitive columns must differ, or whoever finds the crowd knows the value.
+    In each crowd the sensitive columns must differ. Otherwise finding the crowd reveals the value.
     >>> protect(table, found.plan).after.k >= 5
     True
     """
     if len(table) < 2:
-        raise InputError(f"A plan needs a table of 2 records or more; this one has {len(table)}.")
+        raise InputError(
+            f"A plan needs a table with at least 2 records; this one has {len(table)}."
+        )
     roles = table.roles if table.roles != Roles() else suggest_roles(table).roles
     table = table.with_roles(roles)
     names = roles.quasi_identifiers
@@ -140,13 +164,14 @@ def suggest_plan(table: Table, *, k: int | None = None) -> PlanSuggestion:
         )
     ]
     reasons = {
-        "method": "mondrian gives every record the smallest box that is safe, and loses nobody.",
+        "method": "mondrian gives every record the smallest safe box and removes nobody.",
         "k": why_k,
-        "hierarchies": "How values become coarser, proposed from the data: level by level up to *.",
+        "hierarchies": "How values become coarser, level by level up to *, as proposed from the "
+        "data.",
     }
     if models:
         reasons["models"] = (
-            "In each crowd the sensitive columns must differ, or whoever finds the crowd knows "
+            "In each crowd the sensitive columns must differ. Otherwise finding the crowd reveals "
             "the value."
         )
     return PlanSuggestion(
@@ -157,6 +182,7 @@ def suggest_plan(table: Table, *, k: int | None = None) -> PlanSuggestion:
         quantities,
         {} if table.manner is None else table.manner.options.to_dict(),
         {name: table.kind(name) for name in table.columns},
+        () if table.manner is None else tuple(mixed_columns(table)),
     )
 
 
@@ -167,14 +193,15 @@ def _crowd(table: Table, k: int | None) -> tuple[int, str]:
     if people < _K:
         return max(2, people), f"The table has {people} persons, so no crowd can be larger."
     return _K, (
-        f"{_K} is what offices ask for at least where the recipient is known; take 10 or more for "
-        "a file that anyone may download. 'shoal assess DATA --plan THIS --k-curve' shows what "
-        "each k costs."
+        f"Statistics offices ask for at least {_K} if the recipient is known. Use 10 or more for "
+        "a file "
+        "that anyone can download. 'shoal assess DATA --plan THIS --k-curve' shows "
+        "what each k costs."
     )
 
 
 def _diversity(table: Table) -> list[PrivacyModel]:
-    """How many different values each sensitive column must have in a crowd: two or three."""
+    """How many values each sensitive column must have in a crowd: two or three."""
     asked = {name: _values(table, name) for name in table.roles.sensitive}
     found = {name: least for name, least in asked.items() if least > 1}
     if len(found) == len(asked) and len(set(found.values())) == 1:
@@ -183,7 +210,7 @@ def _diversity(table: Table) -> list[PrivacyModel]:
 
 
 def _values(table: Table, name: str) -> int:
-    """Three where no value has half of the records and there is room for them, two else."""
+    """Three if no value has half of the records and there is room for them, otherwise two."""
     distinct = table.distinct(name)
     most = max(table.value_counts(name).values(), default=0)
     return min(distinct, 3 if distinct > 4 and most < len(table) / 2 else 2)

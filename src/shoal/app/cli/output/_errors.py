@@ -52,10 +52,10 @@ _PYTHON_OPTION: Final = re.compile(
 
 
 class Stopping:
-    """Ends the program in good order when a signal asks for it: SIGTERM and SIGHUP as ctrl-C.
+    """Ends the program cleanly on a signal: SIGTERM and SIGHUP work like Ctrl-C.
 
-    A signal that comes again, as ``timeout`` and the end of a terminal send it, does not disturb
-    cleaning up. One that a library swallowed is raised again.
+    A repeated signal, as sent by ``timeout`` or a closing terminal, does not disturb the cleanup.
+    A signal that a library swallowed is raised again.
     """
 
     def __init__(self) -> None:
@@ -91,7 +91,7 @@ class Stopping:
             signal.setitimer(signal.ITIMER_REAL, seconds)
 
     def code(self) -> int:
-        """Say that the program was stopped; the exit code is 128 and the number of the signal."""
+        """Report that the program was stopped; the exit code is 128 plus the signal's number."""
         self._is_told = True
         by = self.received
         named = "" if by in (None, signal.SIGINT) else f" by {by.name}"
@@ -108,23 +108,23 @@ STOPPING: Final = Stopping()
 
 @contextmanager
 def resumable() -> Iterator[None]:
-    """Say that nothing is lost when long work is stopped whose results are kept as they come."""
+    """Report that nothing is lost when long work is stopped that saves results as it goes."""
     try:
         yield
     except KeyboardInterrupt:
-        tell("shoal: what was done is kept; the same command goes on from there.")
+        tell("shoal: finished work is kept; run the same command again to resume.")
         raise
 
 
 class _PlainHelp:
-    """Help that says what to type, without types, and ends with examples as they were written."""
+    """Help that shows what to type, without types, and ends with examples as written."""
 
     def __init__(self, *args: Any, epilog: str | None = None, **settings: Any) -> None:
         super().__init__(*args, **settings)
         self.examples = epilog
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Whatever can be given; the type of a flag and of an argument says nothing to a reader."""
+        """The parameters without the types of flags and arguments, which do not help a reader."""
         params = super().get_params(ctx)  # type: ignore[misc]
         for param in params:
             if getattr(param, "is_flag", False):
@@ -216,7 +216,7 @@ def failure(cause: BaseException, *, debug: bool, as_json: bool = False) -> int:
 def _done(step: Mapping[str, Any]) -> str:
     """What a step did before a requirement failed, in a line."""
     changed = f"changed {listed(step['columns'])}" if step["columns"] else "changed nothing"
-    lost = f", took out {count(step['records_removed'], 'record')}"
+    lost = f", removed {count(step['records_removed'], 'record')}"
     return f"{step['method']} {changed}" + (lost if step["records_removed"] else "")
 
 
@@ -227,14 +227,14 @@ def _worded(cause: BaseException) -> tuple[str, int]:
     if hasattr(cause, "format_message"):  # what typer finds wrong with the call
         return _usage(cause), WRONG
     if isinstance(cause, MemoryError):
-        return "There is not enough memory for this table; take fewer rows or columns.", WRONG
+        return "There is not enough memory for this table; use fewer rows or columns.", WRONG
     if isinstance(cause, OSError) and cause.strerror:
         where = f" ('{cause.filename}')" if cause.filename else ""
-        return f"The system refused: {cause.strerror}{where}.", WRONG
+        return f"The operating system reported an error: {cause.strerror}{where}.", WRONG
     return (
-        f"Something unexpected went wrong ({type(cause).__name__}{_place(cause)}); nothing is "
-        "left half written. Please report this line. SHOAL_DEBUG=1 shows the details, which may "
-        "hold values of the data.",
+        f"An unexpected error occurred ({type(cause).__name__}{_place(cause)}). No file is left "
+        "half written. Please report this line. SHOAL_DEBUG=1 shows the details, which may "
+        "contain values from the data.",
         WRONG,
     )
 
@@ -254,7 +254,7 @@ def in_options(message: str) -> str:
 
 
 def _usage(cause: Any) -> str:
-    """One sentence for a wrong call, with the command whose help tells more."""
+    """One sentence for a wrong call, with the command that shows more help."""
     ctx = getattr(cause, "ctx", None)
     path = "shoal" if ctx is None else ctx.command_path
     said = " ".join(str(cause.format_message()).split()).replace("Value error, ", "").rstrip(".")
@@ -272,14 +272,14 @@ def _place(cause: BaseException) -> str:
 
 
 def _let_go_of(*streams: Any) -> None:
-    """Whoever read the output has left: do not fail again when Python flushes at its end."""
+    """The reader of the output is gone: do not fail again when Python flushes at its end."""
     for stream in streams:
         with suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 class Warned(list[str]):
-    """What Shoal warned of so far."""
+    """Shoal's warnings so far."""
 
     refuses = False
 
@@ -288,7 +288,7 @@ class Warned(list[str]):
         self.refuses = True
         if self:
             raise RequirementNotMet(
-                f"--strict refuses {count(len(self), 'warning')}, and nothing was written: "
+                f"--strict does not accept {count(len(self), 'warning')}. Nothing was written: "
                 + " ".join(self),
                 {"warnings": list(self)},
             )
@@ -296,9 +296,9 @@ class Warned(list[str]):
 
 @contextmanager
 def kept_warnings(*, strict: bool = False) -> Iterator[Warned]:
-    """What Shoal warns of, in a list as well as wherever it is shown; in the list alone if strict.
+    """Collect Shoal's warnings in a list; if strict, do not show them as well.
 
-    Whoever is strict has to call ``refuse`` before anything is written.
+    A strict caller must call ``refuse`` before anything is written.
     """
     told = Warned()
     shown = warnings.showwarning
@@ -321,9 +321,9 @@ def kept_warnings(*, strict: bool = False) -> Iterator[Warned]:
 
 @contextmanager
 def warnings_as_lines(*, debug: bool) -> Iterator[None]:
-    """Shoal's warnings as one line each; those of libraries, which may quote cells, on demand.
+    """Show each of Shoal's warnings as one line; show those of libraries on demand.
 
-    That nothing is left waits for the end: a failure for that reason says it itself.
+    The warning that nothing is left waits for the end: a failure for that reason reports it itself.
     """
     told: set[str] = set()
     waiting: list[str] = []

@@ -1,4 +1,4 @@
-"""Progress on the terminal, for what takes longer than a moment."""
+"""Progress on the terminal, for work that takes longer than a moment."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _WIDTH = 42
 _TOO_EARLY = 0.03  # the share that must be done before the time left is guessed
 _UNNOTICED = 2.0  # seconds that may be spent on compiling without a word
 _FIRST_USE = (
-    "Shoal compiles what large tables need on first use, and keeps it: the next run is faster. "
-    "'shoal warm' does all of it beforehand."
+    "Shoal compiles code for large tables on first use and keeps it, so the next run is faster. "
+    "'shoal warm' compiles everything in advance."
 )
 _said: list[str] = []
 

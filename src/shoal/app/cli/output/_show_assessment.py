@@ -11,16 +11,15 @@ if TYPE_CHECKING:
     from shoal.measurement import Measurement
     from shoal.workflow import Assessment
 
-#: What has to be known to read numbers of crowds after a swap.
+#: How to read crowd sizes after a swap.
 NOT_BY_CROWDS = (
-    "Crowds are not what protects this table: values were exchanged between records, so that a "
-    "match may be another person's. What is counted by crowds is counted as if nothing had been "
-    "exchanged."
+    "Crowds do not protect this table. Values were exchanged between records, so a match may be "
+    "another person's. Crowd sizes are counted as if nothing had been exchanged."
 )
 _MOST_NAMED = 6
 _SIDES = {
     "risk": "Risk: what an intruder can learn",
-    "utility": "Utility: what an analyst still can",
+    "utility": "Utility: what an analyst can still do",
 }
 
 
@@ -126,7 +125,7 @@ def _short(value: float) -> str:
 
 
 def _show_remarks(found: Assessment) -> None:
-    """What has to be known to read the numbers, and what was not measured."""
+    """How to read the numbers, and what was not measured."""
     from shoal.workflow import discover_all_measures
 
     infos = discover_all_measures()
@@ -149,7 +148,7 @@ def _show_remarks(found: Assessment) -> None:
     if found.left_out:
         ui.heading("Left out")
         _show_reasons(found.left_out)
-        ui.say("--measure NAME asks for one by its name, --all for all that these tables allow.")
+        ui.say("Use --measure NAME for one of these, or --all for all that these tables allow.")
 
 
 def _show_reasons(reasons: Mapping[str, str]) -> None:

@@ -35,7 +35,7 @@ def console(*, stderr: bool = False) -> Console:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Meanwhile only failures are told, and JSON is printed where it is asked for."""
+    """Meanwhile, print only failures, and JSON if it is asked for."""
     global _quiet
     _quiet = True
     try:
@@ -46,7 +46,7 @@ def quiet() -> Iterator[None]:
 
 @contextmanager
 def live(shared: Console) -> Iterator[None]:
-    """While something moves on stderr, all that is told there goes through its console."""
+    """While a progress bar is on stderr, all output there goes through its console."""
     _LIVE.append(shared)
     try:
         yield
@@ -82,13 +82,13 @@ def heading(text: str) -> None:
 
 
 def note(text: str, *, style: str = "dim") -> None:
-    """A remark beside the result: on stderr, so that a pipe gets the result alone."""
+    """A remark on stderr, so that a pipe gets only the result."""
     if not _quiet:
         tell(text, style=style)
 
 
 def is_watched() -> bool:
-    """Whether somebody sees how the work goes on: on a terminal, unless it is to be quiet."""
+    """Whether someone watches the progress: on a terminal, unless quiet."""
     return console(stderr=True).is_terminal and not _quiet
 
 
@@ -112,8 +112,8 @@ def table(
 ) -> None:
     """A table that folds long texts and loses nothing; ``whole`` columns are folded last.
 
-    A cell may be a text, a number, names in a list, or None. Numbers are never folded: where they
-    do not fit beside each other, the table goes on below, with its first column again.
+    A cell may be a text, a number, names in a list, or None. Numbers are never folded: if they do
+    not fit side by side, the table continues below and repeats its first column.
     """
     from rich.text import Text
 
@@ -130,7 +130,7 @@ def table(
 
 @dataclass(frozen=True)
 class _Column:
-    """A column of a table with the width that it would like, and the one it cannot do without."""
+    """A column of a table with its natural and its smallest width."""
 
     name: str
     cells: list[str | Text]
@@ -151,7 +151,7 @@ class _Column:
 
 
 def _blocks(columns: Sequence[_Column], width: int) -> list[list[_Column]]:
-    """The columns that fit beside each other, the first one in every block."""
+    """The columns that fit side by side, with the first one in every block."""
     blocks = [list(columns[:1])]
     for column in columns[1:]:
         block = [*blocks[-1], column]
@@ -163,7 +163,7 @@ def _blocks(columns: Sequence[_Column], width: int) -> list[list[_Column]]:
 
 
 def _room(block: Sequence[_Column], width: int) -> int:
-    """What is left for text beside the gaps between columns."""
+    """The width left for text next to the gaps between columns."""
     return width - _GAP * len(block) + 1
 
 
@@ -236,7 +236,7 @@ def number(value: float) -> str:
 
 
 def percent(share: float) -> str:
-    """A share for people; what is not nothing is never shown as nothing, nor all as all."""
+    """A share for people; only an exact 0 or 1 is shown as 0 % or 100 %."""
     if share in (0, 1):
         return f"{100 * share:.0f} %"
     if 0 < share < 0.0005:
