@@ -374,7 +374,7 @@ class Plan(Helpful):
                 raise PlanError(f"'{part}' of a plan must be a table. Write it under [{part}].")
         steps = given.get("steps", [])
         if not isinstance(steps, list) or not all(isinstance(step, Mapping) for step in steps):
-            raise PlanError("The steps of a plan must be a list. Write each one under [[steps]].")
+            raise PlanError("'steps' of a plan must be a list. Write each one under [[steps]].")
         for part in (roles, require, read, *steps):
             for switch in (*_SWITCHES, "unlisted"):
                 if part is not None and switch in part:

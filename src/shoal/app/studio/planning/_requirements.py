@@ -24,7 +24,7 @@ from shoal.measurement import MeasureInfo
 from shoal.models import PrivacyModel, discover_models
 from shoal.parameters import parameters_of
 from shoal.table import Table
-from shoal.workflow import Limit, discover_all_measures
+from shoal.workflow import discover_all_measures
 from shoal.workflow._require import requirement_from
 from shoal.workflow.report._words import number
 
@@ -86,12 +86,7 @@ def thing_of(key: str) -> type[PrivacyModel] | MeasureInfo | None:
     if key in models:
         return models[key]
     bound, _, measure = key.partition("_")
-    if bound not in ("max", "min"):
-        return None
-    try:
-        return Limit(measure, at_most=0.5).info
-    except ShoalError:
-        return None
+    return discover_all_measures().get(measure) if bound in ("max", "min") else None
 
 
 def _declaring(thing: type[PrivacyModel] | MeasureInfo) -> Any:
@@ -175,8 +170,7 @@ def offers_for(table: Table) -> dict[str, list[Offer]]:
     for name, info in discover_all_measures().items():
         if (info.sensitive and not secret) or (info.target and table.roles.target is None):
             continue
-        lower = info.direction == "lower"
-        key = (Limit(name, at_most=0.5) if lower else Limit(name, at_least=0.5)).key
+        key = f"{'max' if info.direction == 'lower' else 'min'}_{name}"
         group = _RISK if info.about == "risk" else _UTILITY
         found.append(Offer(key, in_words(key, usual_of(key)), _about(info), group))
     groups = (_CROWD, _SENSITIVE, _RISK, _UTILITY)
