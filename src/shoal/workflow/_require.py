@@ -40,6 +40,19 @@ def discover_all_measures() -> dict[str, MeasureInfo]:
     return discover_risks() | discover_utilities()
 
 
+def limit_key(bound: str, measure: str) -> str:
+    """The name in a plan of a limit on a measure."""
+    return f"{bound}_{_PLAN_NAMES.get(measure, measure)}"
+
+
+def limited_measure(key: str) -> MeasureInfo | None:
+    """The measure that a key of a plan limits; None if it does not limit one."""
+    bound, _, spoken = key.partition("_")
+    if bound not in ("max", "min"):
+        return None
+    return discover_all_measures().get(_MEASURE_NAMES.get(spoken, spoken))
+
+
 @dataclass(frozen=True)
 class Limit(Helpful):
     """A limit on a measure: at most, or at least, a value.
@@ -110,8 +123,7 @@ class Limit(Helpful):
     @property
     def key(self) -> str:
         """The name of the limit in a plan."""
-        spoken = _PLAN_NAMES.get(self.measure, self.measure)
-        return f"{'max' if self.at_most is not None else 'min'}_{spoken}"
+        return limit_key("max" if self.at_most is not None else "min", self.measure)
 
     @property
     def threshold(self) -> float:
@@ -349,19 +361,18 @@ def requirement_from(key: str, value: Any) -> Requirement:
         given = value if isinstance(value, Mapping) else {parameters_of(model)[0].name: value}
         with about(f"The requirement '{key}'"):
             return model.from_params(given, called=f"requirement '{key}'")
-    bound, _, measure = key.partition("_")
-    measure = _MEASURE_NAMES.get(measure, measure)
-    if bound in ("max", "min") and measure in measures:
+    if (limited := limited_measure(key)) is not None:
         options = dict(value) if isinstance(value, Mapping) else {"value": value}
         number = options.pop("value", None)
-        which = "at_most" if bound == "max" else "at_least"
+        which = "at_most" if key.startswith("max") else "at_least"
         with about(f"The requirement '{key}'"):
-            return Limit(measure, options=options, **{which: number})
+            return Limit(limited.name, options=options, **{which: number})
     spoken = [_PLAN_NAMES.get(name, name) for name in measures]
     if (name := _MEASURE_NAMES.get(key, key)) in measures:
         bound = "max" if measures[name].direction == "lower" else "min"
-        said = f"{bound}_{_PLAN_NAMES.get(name, name)}"
-        raise PlanError(f"There is no requirement '{key}'. Did you mean '{said}'?")
+        raise PlanError(
+            f"There is no requirement '{key}'. Did you mean '{limit_key(bound, name)}'?"
+        )
     known = [*models, *(f"max_{m}" for m in spoken), *(f"min_{m}" for m in spoken)]
     near = nearest_name(key, known)
     cure = (

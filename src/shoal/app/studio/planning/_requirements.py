@@ -25,7 +25,7 @@ from shoal.models import PrivacyModel, discover_models
 from shoal.parameters import parameters_of
 from shoal.table import Table
 from shoal.workflow import discover_all_measures
-from shoal.workflow._require import requirement_from
+from shoal.workflow._require import limit_key, limited_measure, requirement_from
 from shoal.workflow.report._words import number
 
 _HOLE: Final = re.compile(r"\{(\w+)(?::([^}]*))?\}")
@@ -85,8 +85,7 @@ def thing_of(key: str) -> type[PrivacyModel] | MeasureInfo | None:
     models = discover_models()
     if key in models:
         return models[key]
-    bound, _, measure = key.partition("_")
-    return discover_all_measures().get(measure) if bound in ("max", "min") else None
+    return limited_measure(key)
 
 
 def _declaring(thing: type[PrivacyModel] | MeasureInfo) -> Any:
@@ -170,7 +169,7 @@ def offers_for(table: Table) -> dict[str, list[Offer]]:
     for name, info in discover_all_measures().items():
         if (info.sensitive and not secret) or (info.target and table.roles.target is None):
             continue
-        key = f"{'max' if info.direction == 'lower' else 'min'}_{name}"
+        key = limit_key("max" if info.direction == "lower" else "min", name)
         group = _RISK if info.about == "risk" else _UTILITY
         found.append(Offer(key, in_words(key, usual_of(key)), _about(info), group))
     groups = (_CROWD, _SENSITIVE, _RISK, _UTILITY)
