@@ -87,14 +87,19 @@ class MixedColumn:
         return dataclasses.asdict(self)
 
     @property
-    def question(self) -> str:
-        """What to ask whoever knows the data."""
+    def fact(self) -> str:
+        """What the values are, without a full stop."""
         count = len(self.signs) + self.others
         texts = "one text" if count == 1 else f"{count} different texts"
         return (
             f"{_percent(self.share)} of the values of '{self.name}' are {self.kind}; the others "
-            f"are {texts}. Are they missing?"
+            f"are {texts}"
         )
+
+    @property
+    def question(self) -> str:
+        """What to ask someone who knows the data."""
+        return f"{self.fact}. Are they missing?"
 
     @property
     def sentence(self) -> str:
