@@ -206,7 +206,8 @@ def test_what_is_read_on_an_engine_is_what_memory_reads_or_refused(shoal, patien
     words = ["protect", patients, "--plan", "plan.toml", "--out", "release", "--engine", "duckdb"]
     result = shoal(*words)
     assert result.exit_code == 2
-    assert "'thousands', 'date_formats', 'encoding'" in result.stderr
+    for option in ("thousands", "missing_values", "date_formats", "encoding"):
+        assert f"'{option}'" in result.stderr
 
 
 @pytest.mark.parametrize(
