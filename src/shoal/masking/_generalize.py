@@ -91,6 +91,7 @@ class Generalize(Masker):
         default 60), and how long local recoding is refined (by default 0.5).
     columns : list of str, optional
         The columns to generalize; by default the quasi-identifiers.
+
     Attributes
     ----------
     levels_ : dict
