@@ -65,9 +65,7 @@ def view(title: str, *parts: Html | str, quiet: str = "") -> str:
     <p>Of 3 rows.</p>
     </div>
     """
-    paragraphs = [
-        part if isinstance(part, Html) else Html(f"<p>{_cell(part)}</p>") for part in parts
-    ]
+    texts = [part if isinstance(part, Html) else Html(f"<p>{_cell(part)}</p>") for part in parts]
     head = f"<p><strong>{_cell(title)}</strong></p>"
     below = [f'<p class="quiet">{_cell(quiet)}</p>'] if quiet else []
     return "\n".join([f'<div class="{CLASS}">', STYLE, head, *texts, *below, "</div>"])
