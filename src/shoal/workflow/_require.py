@@ -1,4 +1,4 @@
-"""What a release must satisfy: privacy models and limits on measures, and the claims they make."""
+"""The requirements on a release: privacy models and limits on measures, and their claims."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from shoal.table import Hierarchy, Roles, Table
 from shoal.utility import discover_utilities
 from shoal.workflow.release._crowds import SOME, crowded_percent
 
-#: What plans call a measure, where it is not the name of its function.
+#: The names of measures in plans that differ from the names of their functions.
 _PLAN_NAMES = {"distance_linkage": "linkage_rate"}
-#: Options of measures that name a file, which are private like such parameters of models.
+#: Options of measures that name a file; they are private, like such parameters of models.
 _PRIVATE_OPTIONS = ("hierarchy",)
 _MEASURE_NAMES = {spoken: name for name, spoken in _PLAN_NAMES.items()}
 
@@ -233,7 +233,7 @@ def make_claim(
     """Measure a requirement with code that took no part in the masking.
 
     ``served`` maps rows of a population into the domain of the masked table. With ``accept_seed``,
-    a model may rely on values drawn under a seed.
+    a model may rely on values that were drawn from a seed.
     """
     if isinstance(requirement, Limit):
         found = requirement.run(masked, original)
@@ -299,7 +299,7 @@ def value_of(requirement: Requirement, *, public: bool = False) -> Any:
 def value_on_record(requirement: Requirement) -> Any:
     """The value of a requirement for the audit, with the content of hierarchies in place of paths.
 
-    So a release can be verified from its folder alone, and no path in it has to be trusted.
+    So a release can be verified from its folder alone, without trusting any path in it.
     """
     value = value_of(requirement)
     written = value.get("hierarchy") if isinstance(value, Mapping) else None
@@ -309,9 +309,9 @@ def value_on_record(requirement: Requirement) -> Any:
 
 
 def plain(value: Any, *, public: bool = False) -> Any:
-    """Lists for tuples, tables for models, Python's numbers for numpy's: what files can hold.
+    """The value as files can hold it: lists, tables, and Python's numbers.
 
-    Where it is ``public``, models are without their private parameters, as a population is.
+    If ``public``, models are without their private parameters, such as a population.
     """
     if isinstance(value, PrivacyModel):
         return {key_of(value): plain(value_of(value, public=public), public=public)}

@@ -37,10 +37,10 @@ class Spot:
 
 @dataclass(frozen=True)
 class Front:
-    """The picture: where plans stand, the front, and the two limits."""
+    """The picture: the places of the plans, the front, and the two limits."""
 
     spots: tuple[Spot, ...]
-    #: Plans that have no utility: too risky to ask for it, or given up.
+    #: Plans without a measured utility: too risky to measure it, or abandoned.
     unmeasured: int
     risks: tuple[float, float]
     utilities: tuple[float, float]
@@ -50,7 +50,7 @@ class Front:
     y_ticks: tuple[Tick, ...]
 
     def x(self, risk: float) -> float:
-        """Where a risk stands; beyond the ends, at them."""
+        """The place of a risk, kept within the ends of the axis."""
         return _between(risk, self.risks, LEFT, RIGHT)
 
     def y(self, utility: float) -> float:
@@ -58,7 +58,7 @@ class Front:
 
     @property
     def path(self) -> str:
-        """The front as steps: what risk buys which utility."""
+        """The front as steps: the utility that each risk buys."""
         line = sorted((spot for spot in self.spots if spot.on_front), key=lambda spot: spot.x)
         if not line:
             return ""
@@ -94,7 +94,7 @@ class Front:
 def front_of(
     tried: Sequence[Mapping[str, Any]], max_risk: float | None, min_utility: float | None
 ) -> Front:
-    """The picture of what was tried so far under two limits."""
+    """The picture of the plans tried so far, with two limits."""
     known = [
         (number, one)
         for number, one in enumerate(tried)
@@ -139,7 +139,7 @@ def plans_svg(front: Front, *, risk: str, utility: str, chosen: str | None = Non
 
 
 def _upper(one: Mapping[str, Any]) -> float:
-    """The upper end of a risk's interval: the whole of it must be under the limit."""
+    """The upper end of a risk's interval, since all of it must be under the limit."""
     interval = one.get("interval") or [None, None]
     return float(one["risk"] if interval[1] is None else max(one["risk"], interval[1]))
 

@@ -184,7 +184,7 @@ def _loaded(content: bytes, password: bytes | None, path: object) -> Any:
         if isinstance(cause, TypeError) and password is None:
             return None  # what both readers raise for an encrypted key
         why = "it is damaged, or not an SSH private key"
-        why = why if password is None else "the passphrase is wrong, or the key is damaged"
+        why = why if password is None else "the passphrase does not open it, or it is damaged"
     raise InputError(f"The key '{path}' cannot be read: {why}.")
 
 
