@@ -69,7 +69,7 @@ class LDiversity(SensitiveModel):
         super().__post_init__()
         if self.kind != "entropy" and self.l != int(self.l):
             raise ParameterError(
-                f"The 'l' parameter of LDiversity counts values, so it must be a whole number with "
+                "The 'l' parameter of LDiversity counts values, so it must be a whole number with "
                 f"the kind '{self.kind}'. Got {self.l!r} instead."
             )
         if (self.c is None) == (self.kind == "recursive"):

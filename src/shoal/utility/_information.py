@@ -77,8 +77,8 @@ def mutual_information_loss(
     most = max(1000, 2 * _CELLS // (len(names) * (len(names) - 1)))
     rows = [sampled_rows(table.row_key, most) for table in (original, masked)]
     coded = [_categories(original, masked, name) for name in names]
-    told = [_mean_information([both[place][rows[place]] for both in coded]) for place in (0, 1)]
-    lost, before = told[0] - told[1], float(told[0].mean())
+    means = [_mean_information([both[place][rows[place]] for both in coded]) for place in (0, 1)]
+    lost, before = means[0] - means[1], float(means[0].mean())
     value = float(lost.mean())
     return Measurement(
         "mutual_information_loss",
@@ -87,7 +87,7 @@ def mutual_information_loss(
         details={
             "relative": value / before if before > 0 else 0.0,
             "columns": dict(zip(names, lost.tolist(), strict=True)),
-            "original": dict(zip(names, told[0].tolist(), strict=True)),
+            "original": dict(zip(names, means[0].tolist(), strict=True)),
             "records": [len(part) for part in rows],
         },
     )
@@ -113,10 +113,10 @@ def _categories(original: Table, masked: Table, name: str) -> tuple[Integers, In
 def _means(labels: Codes, values: Floats) -> Floats:
     """For each record, the mean of the values with its label; NaN if the label is empty."""
     texts = [*labels.texts, ROOT][: labels.count]  # the missing one, which is last, is empty too
-    told = ~np.isnan(values) & np.array([text != ROOT for text in texts])[labels.codes]
-    codes = labels.codes[told].astype(np.int64)
+    known = ~np.isnan(values) & np.array([text != ROOT for text in texts])[labels.codes]
+    codes = labels.codes[known].astype(np.int64)
     counts = np.bincount(codes, minlength=labels.count)
-    sums = np.bincount(codes, weights=values[told], minlength=labels.count)
+    sums = np.bincount(codes, weights=values[known], minlength=labels.count)
     means = np.divide(sums, counts, out=np.full(labels.count, np.nan), where=counts > 0)
     found: Floats = means[labels.codes]
     return found

@@ -161,8 +161,8 @@ def _indicators(codes: Integers, most: int) -> list[Floats]:
     """Which of its most frequent values a record has; one value may go without an indicator."""
     found, counts = np.unique(codes, return_counts=True)
     frequent = found[np.lexsort((found, -counts))][:most]
-    told = frequent if len(found) > len(frequent) else frequent[1:]
-    return [(codes == code).astype(np.float64) for code in told]
+    listed = frequent if len(found) > len(frequent) else frequent[1:]
+    return [(codes == code).astype(np.float64) for code in listed]
 
 
 def _error(features: Floats, is_masked: Integers, share: float, discriminator: str) -> float:

@@ -51,6 +51,7 @@ def init(
     out FILE: The plan to write.
     """
     from shoal import suggest_roles
+    from shoal.table import mixed_columns
 
     check_new(out, force=force)
     with Working("Reading the data") as working:
@@ -58,6 +59,7 @@ def init(
         loaded, missing = _with_signs_missing(data, reading, loaded)
         working("Comparing columns", 0.3)
         suggestion = suggest_roles(loaded)
+        open_questions = {one.sentence for one in mixed_columns(loaded)}
         working("Proposing hierarchies", 0.7)
         plan = first_plan(loaded, suggestion.roles, out, missing_because=missing)
         write_whole(out, plan.text)
@@ -71,7 +73,7 @@ def init(
     if missing:
         ui.say(missing, style="yellow")
     for note in suggestion.notes:
-        if "unit" in note or "Are they missing?" in note:
+        if "unit" in note or note in open_questions:
             ui.say(note, style="yellow")
     _show_hierarchies(plan.hierarchies)
     ui.heading("Next: check the roles in the plan, then")

@@ -219,9 +219,9 @@ def hierarchy_in_words(value: Any) -> str:
         return f"the file {value}"
     told = []
     for name, option in value.items():
-        listed = option if isinstance(option, list) else [option]
+        listed = [] if option is True else option if isinstance(option, list) else [option]
         plain = all(isinstance(one, (int, float, str)) for one in listed) and len(listed) <= 8
-        told.append(f"{name} {', '.join(map(str, listed))}" if plain else str(name))
+        told.append(f"{name} {', '.join(map(str, listed))}".rstrip() if plain else str(name))
     return "; ".join(told) or "a list"
 
 

@@ -52,7 +52,7 @@ def checklist(studio: Studio, compared: Candidate | None) -> list[Point]:
 
 
 def _whose(roles: Roles) -> Point:
-    title = "It is declared whose each row is"
+    title = "Row ownership is declared"
     if not roles.unit:
         return Point("attention", title, "k counts rows as people; confirm or correct it.", "data")
     if roles.unit_columns:
@@ -101,7 +101,7 @@ def _required(plan: Plan, compared: Candidate | None) -> Point:
         return Point("attention", title, "The plan requires nothing, so the release would "
                      "claim nothing.", "plan")  # fmt: skip
     if compared is None:
-        told = "Unknown: the current plan was not compared yet. The release checks it anyway."
+        told = "The current plan was not compared yet. The release checks it anyway."
         return Point("open", title, told, "compare")
     standing: Standing = "done" if compared.holds else "attention"
     return Point(standing, title, f"In the last comparison the plan {compared.verdict}.", "compare")

@@ -224,7 +224,7 @@ def _whose(studio: Studio, form: Form, request: Request) -> str:
         set_in(roles, ["unit"], unit)
         set_in(roles, ["household"], household)
 
-    studio.project.change("whose each row is", edit)
+    studio.project.change("row ownership", edit)
     return "/data"
 
 
