@@ -75,7 +75,7 @@ def test_from_init_to_verify_without_a_flag(shoal, tmp_path, patients):
     found = done(shoal("init", patients))
     assert "cp1252" in found.stderr
     said = " ".join(found.stdout.split())
-    assert "are numbers; the others are 3 different texts" in said
+    assert "3 different texts" in said
     assert found.stderr.count("cp1252") == 1
     assert "prefixes" not in re.sub("PLZ = .*", "", (tmp_path / "plan.toml").read_text())
     read = Plan.load(tmp_path / "plan.toml").read

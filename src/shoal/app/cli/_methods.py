@@ -71,7 +71,11 @@ class Entry:
 
 def _names() -> list[str]:
     """The names that a shell completes."""
-    return [entry.name for entry in _catalogue()]
+    from shoal.masking import discover_maskers
+    from shoal.models import discover_models
+    from shoal.workflow import discover_all_measures
+
+    return [*discover_maskers(), *discover_models(), *discover_all_measures()]
 
 
 @command("""

@@ -90,8 +90,9 @@ class MixedColumn:
     def fact(self) -> str:
         """What the values are, without a full stop."""
         count = len(self.signs) + self.others
-        rest = "is one text" if count == 1 else f"are {count} different texts"
-        return f"{_percent(self.share)} of the values of '{self.name}' are {self.kind}; the rest {rest}"
+        texts = "is one text" if count == 1 else f"are {count} different texts"
+        share = _percent(self.share)
+        return f"{share} of the values of '{self.name}' are {self.kind}; the rest {texts}"
 
     @property
     def question(self) -> str:
