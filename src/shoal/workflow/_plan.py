@@ -278,7 +278,10 @@ class Plan(Helpful):
 
     def __repr__(self) -> str:
         steps = ", ".join(step.method for step in self.steps) or "no steps"
-        required = ", ".join(f"{k} = {v}" for k, v in requirements_to_dict(self.require).items())
+        told = requirements_to_dict(self.require).items()
+        required = ", ".join(
+            f"{k} = {in_toml(v) if isinstance(v, Mapping) else v}" for k, v in told
+        )
         return f"Plan: {steps}; requires {required or 'nothing'}"
 
     def _repr_html_(self) -> str:
