@@ -131,7 +131,7 @@ def test_missing_values_that_are_said_stay_in_the_plan(shoal, tmp_path, patients
     done(shoal("assess", "release", "--original", patients, "--measure", "marketer_risk"))
     other = shoal("verify", "release", "--original", patients, "--missing-value", "F10.2")
     assert other.exit_code == 1
-    assert "read with other options than the release was ('missing_values')" in " ".join(
+    assert "with other options than for the release ('missing_values')" in " ".join(
         other.stdout.replace("\n", " ").split()
     )
 
