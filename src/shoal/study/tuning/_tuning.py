@@ -178,7 +178,7 @@ class Tuning(Helpful):
         return front_of([one.to_spot() for one in self.tried], self.limit, None)
 
     def to_svg(self) -> str:
-        """The picture of :meth:`front`; it needs no further package."""
+        """The picture of all tried plans as SVG; it needs no further package."""
         return plans_svg(
             self.front(),
             risk=discover_all_measures()[self.measures[0]].title,
