@@ -159,7 +159,11 @@ class Conclusion:
     @property
     def views(self) -> list[Html]:
         """For a notebook: the numbers and the claims as tables, and the figures."""
-        numbers = [(f.name, f.published, f.measured, f.within_tolerance) for f in self.findings]
+        numbers = [
+            (f.name, f.published, measured, f.within_tolerance)
+            for f in self.findings
+            for measured in [None if math.isnan(f.measured) else f.measured]
+        ]
         claims = [(claim.text, claim.holds, claim.evidence, claim.remark) for claim in self.claims]
         parts = []
         if numbers:
@@ -169,6 +173,8 @@ class Conclusion:
             width = 4 if any(claim.remark for claim in self.claims) else 3
             rows = (row[:width] for row in claims)
             parts.append(listing(head[:width], rows, of="claims"))
+        if self.terms:
+            parts.append(listing(("short name", "what it is"), self.terms.items(), of="names"))
         return parts + [picture(figure.to_svg(), name) for name, figure in self.figures.items()]
 
     def _repr_html_(self) -> str:

@@ -225,6 +225,11 @@ def _design_of(study: str | os.PathLike[str] | Study, preset: str) -> tuple[Stud
     """The study, and its published experiment, if it is built in."""
     if isinstance(study, Study):
         return study, None
+    if not isinstance(study, (str, os.PathLike)):
+        raise InputError(
+            "A study is the name of a built-in one, the path of a file or a Study; got "
+            f"{type(study).__name__}. sh.Study.from_dict takes plain data."
+        )
     if str(study).endswith(".toml") or Path(study).is_file():
         return Study.load(study), None
     found = built_in(str(study))

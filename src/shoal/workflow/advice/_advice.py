@@ -31,6 +31,8 @@ _MOST_RECORDS: Final = 100_000
 _MOST_TRIES: Final = 6
 #: No further change is tried after this many seconds: a single search may take a minute.
 PATIENCE: Final = 30.0
+#: With this loss, the quasi-identifiers carry no information.
+_NOTHING_LEFT: Final = 1 - 1e-9
 #: Risks that no class of k records exceeds, when they must be at most 1/k.
 BY_CLASSES: Final = ("prosecutor_risk", "marketer_risk", "journalist_risk")
 
@@ -109,12 +111,15 @@ def reached(claims: Sequence[Claim]) -> list[str]:
 def try_change(
     table: Table, change: str, plan: Plan, now: Masking | None, sampled: int | None = None
 ) -> Advice | None:
-    """The change with its cost compared with now; None if something does not hold after it."""
+    """The change with its cost compared with now; None if it fails, or leaves no information."""
     tried = mask_quietly(table, plan)
     if tried is None or not all(claim.holds for claim in tried.claims):
         return None
+    loss = _loss(tried)
+    if loss is not None and loss > _NOTHING_LEFT:
+        return None
     lost = 0 if now is None else max(0, len(now.masked) - len(tried.masked))
-    return Advice(change, plan, _loss(tried), None if now is None else _loss(now), lost, sampled)
+    return Advice(change, plan, loss, None if now is None else _loss(now), lost, sampled)
 
 
 def mask_quietly(table: Table, plan: Plan) -> Masking | None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
-from shoal.errors import ShoalError
+from shoal.errors import ParameterError, ShoalError
 from shoal.masking import Progress
 from shoal.notebook import Html, listing, view
 from shoal.risk import marketer_risk
-from shoal.table import Table
+from shoal.table import Table, check_table
 from shoal.utility import normalized_certainty_penalty
 from shoal.workflow._assessment import CostOfK
 from shoal.workflow._crowd_size import with_k
@@ -76,7 +76,10 @@ def k_curve(
     >>> [(point.k, round(point.loss, 2)) for point in k_curve(table, ks=[2, 4, 8])]
     [(2, 0.03), (4, 0.06), (8, 0.12)]
     """
-    plan = suggest_plan(table).plan if plan is None else plan
+    check_table(table, "The curve of k")
+    if not isinstance(ks, Iterable):
+        raise ParameterError(f"'ks' must be a list of integers, such as [2, 5, 10]. Got {ks!r}.")
+    plan = suggest_plan(table).plan if plan is None else Plan.of(plan)
     with_k(plan, 2)  # raises if there is no k to vary
     table, _ = some_persons(table.with_roles(plan.roles_for(table)))
     bare = table.drop(table.roles.withheld)

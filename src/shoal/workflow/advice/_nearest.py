@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -36,8 +37,6 @@ _FAR: Final = 16.0
 _LEAST: Final = 1.1
 #: Nothing further is tried after this many seconds, for each way to ask for less.
 _PATIENCE: Final = 15.0
-#: With this loss, the quasi-identifiers carry no information.
-_NOTHING_LEFT: Final = 1 - 1e-9
 
 #: The plans of one rung, from the smallest change on, each with the change in words.
 _Rung = Iterable[tuple[str, Plan]]
@@ -133,9 +132,7 @@ def _first_that_holds(
     table: Table, plans: _Rung, base: Masking | None, sampled: int | None
 ) -> Advice | None:
     tried = (try_change(table, change, plan, base, sampled) for change, plan in plans)
-    found = next(
-        (one for one in tried if one is not None and (one.loss or 0) < _NOTHING_LEFT), None
-    )
+    found = next((one for one in tried if one is not None), None)
     return None if found is None else replace(found, asks_less=True)
 
 
@@ -170,7 +167,7 @@ def _moved(one: Requirement, reached: float, share: float) -> Requirement:
     scale = 10.0 ** (1 - math.floor(math.log10(bound))) if bound > 0 else 1.0
     for value in (outward(bound * scale) / scale, outward(bound), math.ceil(bound)):
         try:
-            return replace(one, **{_bound_of(one): value})  # type: ignore[arg-type, type-var]
+            return replace(one, **{_bound_of(one): value})  # type: ignore[type-var]
         except ParameterError:  # counted in whole numbers, or too small
             continue
     return one
@@ -184,14 +181,15 @@ def _bound_of(one: Requirement) -> str:
 
 def _by_order(model: Requirement, table: Table) -> Iterator[Requirement]:
     """t-closeness per column, with the distance by order for numbers; other models as they are."""
-    is_plain = isinstance(model, TCloseness) and model.distance == "equal"
-    names = model.columns(table) if is_plain else ()
-    if not any(table.kind(name) in NUMBERS for name in names):
+    names = model.columns(table) if isinstance(model, TCloseness) else ()
+    has_numbers = any(table.kind(name) in NUMBERS for name in names)
+    if not isinstance(model, TCloseness) or model.distance != "equal" or not has_numbers:
         yield model
         return
     for name in names:
-        distance = "ordered" if table.kind(name) in NUMBERS else "equal"
-        yield replace(model, column=name, distance=distance)
+        by_column = replace(model, column=name)
+        is_number = table.kind(name) in NUMBERS
+        yield replace(by_column, distance="ordered") if is_number else by_column
 
 
 def _sensitive(step: Masker) -> list[SensitiveModel]:
@@ -201,4 +199,4 @@ def _sensitive(step: Masker) -> list[SensitiveModel]:
 
 
 def _without_models(step: Masker) -> Masker:
-    return replace(step, models=None) if _sensitive(step) else step
+    return copy.copy(step).set_params(models=None) if _sensitive(step) else step
