@@ -142,7 +142,7 @@ def gain_of_an_intruder(frames, known, secrets, k=5) -> tuple[float, float, floa
 
 @pytest.mark.parametrize("secrets", [["income", "weight"], ["income", "hours", "weight"]])
 def test_values_so_fine_that_a_copy_shows_are_refused(secrets):
-    """On Adult, doubles found all redrawn values, and 94 % of the values they found were redrawn."""
+    """On Adult, doubles found all redrawn values; 94 % of the values they found were redrawn."""
     with pytest.raises(RequirementNotMet, match="coarser"):
         redrawn(town(3000, "fine"), KNOWN, secrets)
 
