@@ -211,7 +211,8 @@ def protect_on(
         after=both.assessment(tell=measuring),
         class_sizes=class_size_profile(before, after),
         columns=tuple(_profiles(both, course)),
-        removed_identifiers=roles.withheld,
+        removed_identifiers=roles.naming,
+        dropped=roles.drop,
         rows_before=total,
         audit=Secrets(
             plan=plan.to_dict(),

@@ -18,7 +18,7 @@ from shoal.errors import (
     quoted,
 )
 from shoal.hints import Helpful, helpful, instead
-from shoal.masking import Progress, Secrets
+from shoal.masking import Progress, Secrets, hashed_names
 from shoal.models import PrivacyModel
 from shoal.notebook import listing, view
 from shoal.randomness import SecretStream
@@ -26,7 +26,7 @@ from shoal.table import Formulas, Manner, Roles, Table, role_word
 from shoal.workflow._assess import assess_release, check_assessable
 from shoal.workflow._assessment import Assessment
 from shoal.workflow._leaks import Swapping, refutes
-from shoal.workflow._plan import Plan, StepRecord, in_released_domain
+from shoal.workflow._plan import Plan, StepRecord, in_released_domain, pseudonymized_by
 from shoal.workflow._require import (
     Claim,
     discover_all_measures,
@@ -87,6 +87,8 @@ class Release(Helpful):
     left: Mapping[str, str] = field(default_factory=dict)
     #: How the source was read; None where the original was a frame.
     manner: Manner | None = None
+    #: The columns that were to be left out, whatever they hold.
+    dropped: tuple[str, ...] = ()
 
     @helpful
     def save(
@@ -201,7 +203,7 @@ def mask_by(table: Table, plan: Plan, progress: Progress | None = None) -> Maski
     """Mask a table with a plan and measure the requirements, whether they hold or not."""
     plan = Plan.of(plan)
     table = _checked(table, plan)
-    masked, records = plan.apply(table.drop(table.roles.withheld), progress=progress)
+    masked, records = plan.mask(table, progress=progress)
     if len(masked) == 0 or not masked.columns:
         raise RequirementNotMet(
             f"The plan removes every {'record' if len(masked) == 0 else 'column'}, so there is "
@@ -231,6 +233,7 @@ def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Re
         made.claims, crowded_total([r.removed for r in records], [r.losing for r in records])
     )
     touched = {name for record in records for name in record.touched}
+    named = pseudonymized_by(records)
     if not any(r.removed for r in records) and not touched & {*table.roles.quasi_identifiers}:
         warnings.warn(
             "The plan changed no quasi-identifier. All of them are released unchanged.",
@@ -242,8 +245,8 @@ def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Re
         order = SecretStream.from_state(None).derive("row-order").permutation(len(masked))
         masked = masked.reorder(order)
     if plan.pseudonyms:
-        masked = masked.with_pseudonyms(table.roles.unit_columns, SecretStream.from_state(None))
-    if masked.has_persons and (plan.pseudonyms or plan.keep_order):
+        masked = masked.with_pseudonyms(table.roles.unit_columns, person_names(masked))
+    if masked.has_persons and (plan.pseudonyms or named or plan.keep_order):
         warn_if_histories_stand_out(masked, claims)
     masked = masked.scrubbed()
     before = assess_release(table, table, progress)  # what no masking at all gives
@@ -261,7 +264,7 @@ def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Re
         after=after,
         class_sizes=class_size_profile(table, masked),
         columns=tuple(column_profiles(table, masked)),
-        removed_identifiers=table.roles.withheld,
+        removed_identifiers=tuple(n for n in table.roles.naming if n not in named),
         rows_before=len(table),
         audit=Secrets(
             plan=plan.to_dict(),
@@ -273,7 +276,14 @@ def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Re
         ),
         left=what_is_left(table, masked),
         manner=table.manner,
+        dropped=table.roles.drop,
     )
+
+
+def person_names(masked: Table) -> list[str]:
+    """A pseudonym for each person, made for one release: nobody keeps its key."""
+    key = bytes.fromhex(SecretStream.from_state(None).derive("pseudonyms").key_hex)
+    return hashed_names([str(number) for number in range(masked.person_count)], key)
 
 
 def refuse_unless_all_hold(claims: Sequence[Claim]) -> None:
@@ -344,6 +354,12 @@ def refuse_nameless(plan: Plan, roles: Roles) -> None:
         raise RolesError(
             "The plan asks for pseudonyms, which show which rows belong together, but the roles "
             'name no unit. Declare unit = "..." or leave out pseudonyms.'
+        )
+    twice = [n for n in roles.unit_columns if n in plan.identifiers_needed(roles)]
+    if plan.pseudonyms and twice:
+        raise RolesError(
+            f"The plan gives {quoted(twice)} two pseudonyms: by a step, and by pseudonyms = true. "
+            "Leave out one of the two."
         )
 
 
