@@ -29,7 +29,7 @@ from shoal.engines._measures import (
 )
 from shoal.engines._parts import parts_for
 from shoal.engines._swaps import swap_claim
-from shoal.engines.steps import Course, check_steps, run_step
+from shoal.engines.steps import Course, check_steps, name_identifiers, run_step
 from shoal.errors import (
     InputError,
     RequirementNotMet,
@@ -44,7 +44,7 @@ from shoal.notebook import listing, view
 from shoal.randomness import SecretStream
 from shoal.table import OTHER, Roles, Table, role_word
 from shoal.workflow import Claim, Limit, Plan, Release
-from shoal.workflow._plan import at_step
+from shoal.workflow._plan import at_step, pseudonymized_by
 from shoal.workflow._protect import (
     refuse_nameless,
     refuse_unknown_owners,
@@ -149,8 +149,9 @@ def protect_on(
         raise InputError("The source has no records.")
     width = _check_people(rows, roles, total)
     before, assessed = tally_before(rows, roles, plan.require)
-    unit, owners = list(roles.unit_columns), [*roles.unit_columns, *roles.household]
-    left = rows.hide(owners).drop(roles.withheld)
+    owners = [*roles.unit_columns, *roles.household]
+    needed = plan.identifiers_needed(roles)
+    left = rows.hide([*owners, *needed]).drop([n for n in roles.withheld if n not in owners])
     shown = roles.without([n for n in roles.withheld if n not in owners])
     course = Course(left, shown, total, counted=(left, before))
     for requirement in plan.require:
@@ -162,8 +163,10 @@ def protect_on(
         with at_step(number, step.method):
             run_step(step, course)
     _refuse_nothing(course)
+    public = name_identifiers(course)
     course.leave_homes()
-    public, names = course.roles.without(unit), SecretStream.from_state(None).derive("pseudonyms")
+    public = public.without(roles.household)
+    names = SecretStream.from_state(None).derive("pseudonyms")
     if plan.pseudonyms:
         public = public.replacing(unit=[course.name_persons(names)])
     stage("Writing the parts", 0.5, 0.8)
@@ -195,7 +198,7 @@ def protect_on(
     lost = [r.removed for r in records], [r.losing for r in records]
     claims = told_claims(claims, crowded_total(*lost))
     _warn_about_columns_left(course, public)
-    if plan.pseudonyms:
+    if plan.pseudonyms or (course.to_name and after.has_persons):
         warn_if_histories_stand_out(after, claims)
 
     def measuring(label: str, share: float) -> None:
@@ -211,7 +214,7 @@ def protect_on(
         after=both.assessment(tell=measuring),
         class_sizes=class_size_profile(before, after),
         columns=tuple(_profiles(both, course)),
-        removed_identifiers=roles.naming,
+        removed_identifiers=tuple(n for n in roles.naming if n not in pseudonymized_by(records)),
         dropped=roles.drop,
         rows_before=total,
         audit=Secrets(

@@ -14,9 +14,13 @@ from shoal.masking._suppress import Suppress
 from shoal.masking._swap import Swap
 from shoal.masking._top_bottom_code import TopBottomCode
 from shoal.masking.dates._dates_to_year import DatesToYear
-from shoal.masking.dates._shift_dates import ShiftDates
+from shoal.masking.dates._shift_dates import (
+    ShiftDates,
+    refuse_nameless_shifts,
+    warn_of_shifts,
+)
 from shoal.masking.generalization._recoding import TOP, Scale
-from shoal.masking.identifiers._key_file import write_key_file
+from shoal.masking.identifiers._key_file import fingerprint_of, read_key_file, write_key_file
 from shoal.masking.identifiers._pseudonymize import Pseudonymize
 from shoal.masking.identifiers._shapes import hashed_names
 
@@ -42,6 +46,10 @@ __all__ = [
     "Swap",
     "TopBottomCode",
     "discover_maskers",
+    "fingerprint_of",
     "hashed_names",
+    "read_key_file",
+    "refuse_nameless_shifts",
+    "warn_of_shifts",
     "write_key_file",
 ]

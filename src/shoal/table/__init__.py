@@ -58,6 +58,7 @@ from shoal.table.columns._column import Column, Numbers, in_one_code
 from shoal.table.columns._domain import (
     ROOT,
     Domain,
+    Meaning,
     interval_meanings,
     interval_text,
     value_meanings,
@@ -102,6 +103,7 @@ __all__ = [
     "Kind",
     "Listed",
     "Manner",
+    "Meaning",
     "Missing",
     "MixedColumn",
     "Numbers",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Final
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from shoal.masking._base import Masker, StepLog
 from shoal.parameters import ColumnNames, Integer
-from shoal.table import Hierarchy, Table
+from shoal.table import Domain, Hierarchy, Meaning, Table, interval_meanings, interval_text
 
 _DATES: Final = ("date", "datetime")
 
@@ -70,11 +70,26 @@ class DatesToYear(Masker):
         by_year = Hierarchy.dates(["year"])
         for name in columns:
             tree = by_year.codes(table, name)
-            labels = [self._label(text) for text in tree.labels[1]]
-            table = table.with_labels(name, labels, tree.maps[1][np.asarray(tree.column.codes)])
+            labels = [self._label(year) for year in tree.labels[1]]
+            years = {label: None for label in labels if label is not None}
+            domain = Domain("date", {**years, **self._before(years)})
+            codes = tree.maps[1][tree.column.codes]
+            table = table.with_labels(name, labels, codes, domain)
         return table
 
     def _label(self, year: str | None) -> str | None:
         if year is None or self.earliest is None or int(year) >= self.earliest:
             return year
-        return f"<{self.earliest:04}-01-01"
+        return interval_text(None, self._first_day)
+
+    def _before(self, labels: Container[str]) -> Mapping[str, Meaning]:
+        """What the text for all earlier years stands for, where a record has it."""
+        if self.earliest is None:
+            return {}
+        first = (np.datetime64(self._first_day) - np.datetime64("1970-01-01")).astype(float)
+        told = interval_meanings([None], [self._first_day], np.array([[-np.inf, first]]))
+        return {label: meaning for label, meaning in told.items() if label in labels}
+
+    @property
+    def _first_day(self) -> str:
+        return f"{self.earliest:04}-01-01"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Final
 
@@ -116,15 +116,7 @@ class ShiftDates(Masker):
             return table
         dates = _Dates(table, chosen)
         shifts = self._shifts(table, dates, log)
-        left = _dates_left(table, chosen)
-        if left:
-            _warn(
-                f"These columns have dates that are not shifted: {quoted(left)}. Beside shifted "
-                "dates they are released as they were. Name them in the step, or drop them; read "
-                "texts as dates.",
-                UnprotectedColumnWarning,
-            )
-        _warn_of_what_shows(table, dates, chosen)
+        warn_of_shifts(table, chosen)
         log.touched.extend(chosen)
         return table.shifted(dict.fromkeys(chosen, shifts[table.persons]))
 
@@ -150,7 +142,7 @@ class ShiftDates(Masker):
                 f"The dates of {stuck:,} persons span nearly the whole calendar, so no shift keeps "
                 "them within the years 1 to 9999. Make such dates missing first."
             )
-        if self.key_file is not None:
+        if self.key_file is not None or log.stream is not None:
             return self._keyed(table, step, (low, high), log)
         stream = self._stream(table, log)
         shifts = step * _drawn(low, high, stream.derive("shifts"))
@@ -165,15 +157,18 @@ class ShiftDates(Masker):
     def _keyed(
         self, table: Table, step: int, room: tuple[Integers, Integers], log: StepLog
     ) -> Integers:
-        """Shifts that depend on the key and the unit alone, so that other tables have the same."""
-        unit = table.roles.unit_columns
-        if not unit:
-            raise InputError(
-                "ShiftDates with a key file needs the unit, whose rows are moved alike in every "
-                'table. Declare unit = "..." in the roles, or leave out the key file.'
-            )
-        assert self.key_file is not None
-        stream = read_key_file(self.key_file)
+        """Shifts that depend on the key and the unit alone, so that other tables have the same.
+
+        So have the parts of a table that an engine masks one by one.
+        """
+        unit, stream = table.roles.unit_columns, log.stream
+        if self.key_file is not None:
+            refuse_nameless_shifts(unit)
+            stream = read_key_file(self.key_file)
+            log.private["key_file"] = fingerprint_of(stream)
+            log.private["randomness"] = stream.origin
+            log.public["lasting"] = True  # other releases may have the same shifts
+        assert stream is not None
         most = self.days // step
         key = bytes.fromhex(stream.derive("shifts", str(self.days), str(step)).key_hex)
         numbers = [int(one[1:], 16) % (2 * most) for one in hashed_names(_names(table, unit), key)]
@@ -184,14 +179,22 @@ class ShiftDates(Masker):
                 f"The shifts of {beyond:,} persons lead out of the years 1 to 9999. With a key "
                 "file no other shift is drawn. Make such dates missing first."
             )
-        log.private["key_file"] = fingerprint_of(stream)
-        log.private["randomness"] = stream.origin
-        log.public["lasting"] = True  # other releases may have the same shifts
         return step * places
 
 
-def _names(table: Table, unit: Iterable[str]) -> list[str]:
-    """What each person is called, by their numbers."""
+def refuse_nameless_shifts(unit: Sequence[str]) -> None:
+    """Raise InputError where a key file is to move a person alike, and no column says who it is."""
+    if not unit:
+        raise InputError(
+            "ShiftDates with a key file needs the unit, whose rows are moved alike in every "
+            'table. Declare unit = "..." in the roles, or leave out the key file.'
+        )
+
+
+def _names(table: Table, unit: Sequence[str]) -> list[str]:
+    """What each person is called, by their numbers; a row that is a person, by its key."""
+    if not unit:
+        return [str(key) for key in table.row_key.tolist()]
     first = np.unique(table.persons, return_index=True)[1]
     parts = []
     for name in unit:
@@ -268,7 +271,16 @@ def _dates_left(table: Table, shifted: Sequence[str]) -> list[str]:
     return found
 
 
-def _warn_of_what_shows(table: Table, dates: _Dates, shifted: Sequence[str]) -> None:
+def warn_of_shifts(table: Table, shifted: Sequence[str]) -> None:
+    """Warn of dates that are not shifted, and of what shows by how much the others were."""
+    left = _dates_left(table, shifted)
+    if left:
+        _warn(
+            f"These columns have dates that are not shifted: {quoted(left)}. Beside shifted dates "
+            "they are released as they were. Name them in the step, or drop them; read texts as "
+            "dates.",
+            UnprotectedColumnWarning,
+        )
     common = [name for name in shifted if _most_shared(table, name) >= _MANY]
     if common:
         _warn(

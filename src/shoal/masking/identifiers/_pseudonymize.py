@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Final
 
 import numpy as np
@@ -78,7 +78,7 @@ class Pseudonymize(Masker):
     (True, 'P', 21)
     """
 
-    columns: Annotated[list[str], ColumnNames()]
+    columns: Annotated[list[str], ColumnNames()] = field(kw_only=False)
     shape: Annotated[str, OneOf(SHAPES)] = "hex"
     shared_as: Annotated[str | None, Text()] = None
     key_file: Annotated[str | None, KeyFile()] = None

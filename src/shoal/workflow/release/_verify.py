@@ -216,9 +216,14 @@ def _disagreement(facts: Mapping[str, Any], said: Mapping[str, Any]) -> str:
     """What both halves tell, and not alike; empty where all agrees."""
     roles, pseudonyms = Roles.from_dict(said["roles"]), pseudonymized_by(facts["methods"])
     role_of: dict[str, str | None] = {name: role for role, name in reversed(roles.items())}
-    role_of |= {n: None for n in pseudonyms if role_of.get(n) in ("identifiers", "household")}
+    named_as_unit = bool(roles.unit_columns) and pseudonyms >= {*roles.unit_columns}
+    role_of |= {
+        name: None
+        for name in pseudonyms & {*roles.naming}
+        if not (named_as_unit and name in roles.unit_columns)
+    }
     removed = [name for name in roles.naming if name not in pseudonyms]
-    unit = said["plan"].get("pseudonyms", False) or bool(pseudonyms & {*roles.unit_columns})
+    unit = said["plan"].get("pseudonyms", False) or named_as_unit
     columns = {column["name"]: column["role"] for column in facts["data"]["columns"]}
     named = [columns.pop(name) for name, role in list(columns.items()) if role == "unit"]
     told = {
