@@ -83,6 +83,8 @@ class Masker(Parametrized, ABC):
     summary: ClassVar[str]
     reference: ClassVar[str]
     is_random: ClassVar[bool] = False
+    #: Whether it is for identifiers, which other methods never name.
+    names_identifiers: ClassVar[bool] = False
     #: Whether the method needs only combinations with their counts, not single records.
     by_counts: bool = False
 

@@ -20,6 +20,8 @@ _DISTINCT: Final = 3
 _MOST_DATES: Final = 12
 #: The share of rows in which a column may be otherwise: corrections, and errors of typing.
 _ODD: Final = 0.02
+#: A part of a date that nearly all rows share says nothing about columns that are as even.
+_MOST_OF_ALL: Final = 0.9
 _YEAR: Final = 365.2425
 #: What differences of dates are counted in, in days.
 _UNITS: Final = {"hours": 1 / 24, "days": 1.0, "weeks": 7.0, "months": _YEAR / 12, "years": _YEAR}
@@ -103,18 +105,28 @@ def _part(cells: _Cells, dates: Mapping[str, Floats]) -> str | None:
             numbers = None if cells.numbers is None else cells.numbers[both]
             if numbers is not None and _mostly(numbers == part):
                 return f"{what} of '{name}'"
-            if numbers is not None and what == "the date" and not np.ptp(numbers - part):
-                return f"{what} of '{name}' as a number"
+            if numbers is not None and what == "the date":
+                apart = numbers - part
+                if _mostly(apart == np.median(apart)):
+                    return f"{what} of '{name}' as a number"
             if _is_renamed(cells.codes[both], part):
                 return f"{what} of '{name}'"
     return None
 
 
 def _is_renamed(codes: npt.NDArray[np.int64], part: Floats) -> bool:
-    """Whether each value goes with one value of the part, in too many rows to be chance."""
-    pairs = np.unique(np.column_stack((codes, part)), axis=0)
-    alone = len(np.unique(codes)), len(np.unique(part))
-    return len(pairs) == alone[0] == alone[1] and len(codes) >= 3 * len(pairs)
+    """Whether values go with values of the part, one to one, in too many rows to be chance."""
+    pairs, counts = np.unique(np.column_stack((codes, part)), axis=0, return_counts=True)
+    best = np.ones(len(pairs), np.bool_)
+    for side in (0, 1):
+        _, label = np.unique(pairs[:, side], return_inverse=True)
+        most = np.zeros(label.max() + 1, np.int64)
+        np.maximum.at(most, label, counts)
+        best &= counts == most[label]
+    covered = counts[best]
+    many = len(covered) >= _DISTINCT and len(codes) >= 3 * len(covered)
+    even = covered.max(initial=0) <= _MOST_OF_ALL * len(codes)
+    return bool(many and even and covered.sum() >= (1 - _ODD) * len(codes))
 
 
 def _difference(cells: _Cells, dates: Mapping[str, Floats]) -> str | None:

@@ -94,6 +94,7 @@ class ShiftDates(Masker):
     summary = "moves all dates of a person by one secret number of days"
     reference = "Hripcsak et al. 2016"
     is_random = True
+    kinds = _DATES
 
     def check_parameters(self) -> None:
         super().check_parameters()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import stat
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,7 +57,7 @@ def write_key_file(path: str | os.PathLike[str]) -> Path:
     except (OSError, ValueError):
         raise InputError(f"The key file '{path}' cannot be written there.") from None
     with os.fdopen(descriptor, "w", encoding="ascii") as file:
-        file.write(secrets.token_hex(_DIGITS // 2) + "\n")
+        file.write(SecretStream.from_state(None).key_hex + "\n")
     return Path(path)
 
 
@@ -95,6 +94,8 @@ def _content(path: str) -> str:
                 )
             # what is longer is no key, and may be anything
             return file.read(4 * _DIGITS).decode("ascii", errors="replace")
+    except InputError:
+        raise
     except FileNotFoundError:
         raise InputError(f"There is no key file at '{path}'; 'shoal key FILE' makes one.") from None
     except (OSError, ValueError):

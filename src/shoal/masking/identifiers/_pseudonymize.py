@@ -88,6 +88,7 @@ class Pseudonymize(Masker):
     summary = "replaces identifiers by keyed, secret names, one to one"
     reference = "ENISA 2019; NIST SP 800-38G"
     is_random = True
+    names_identifiers = True
 
     def check_parameters(self) -> None:
         super().check_parameters()

@@ -22,7 +22,7 @@ from shoal.errors import InputError, RolesError
 from shoal.table import Roles
 from shoal.table.suggestion._role_suggestion import ColumnFacts
 
-_LISTS: Final = ("identifiers", "quasi_identifiers", "sensitive", "insensitive")
+_LISTS: Final = ("identifiers", "quasi_identifiers", "sensitive", "insensitive", "drop")
 _SINGLES: Final = ("weight", "target")
 _BOTH: Final = "sensitive_target"
 _PARTS: Final = {_BOTH: ("sensitive", "target")}
@@ -33,6 +33,7 @@ CHOICES: Final = {
     "quasi_identifiers": ("quasi-identifier", "others may know it; it is made coarser"),
     "sensitive": ("sensitive", "what nobody may learn about a person"),
     "insensitive": ("may leave as it is", "tells nothing about who it is"),
+    "drop": ("left out", "does not leave, whatever it holds"),
     "weight": ("sampling weight", "how many people a row stands for; one column"),
     "target": ("target", "what a model is to predict; one column"),
     _BOTH: ("target and sensitive", "what a model predicts, and nobody may learn"),
