@@ -115,7 +115,7 @@ def test_a_k_beyond_the_table_is_a_level_that_cannot_be_reached(shoal, tmp_path,
     before = sorted(tmp_path.iterdir())
     result = shoal("protect", "data.csv", "--plan", "plan.toml", "--out", "release")
     assert result.exit_code == 1
-    part = "k = 5 is larger than the table, which has 4 records; choose k of at most 4."
+    part = "k = 5 is larger than the table, which has 4 records. Choose k of at most 4."
     assert_one_sentence(result.stderr, part)
     assert sorted(tmp_path.iterdir()) == before
 

@@ -40,7 +40,7 @@ def command_line(repository) -> dict[str, str]:
 
 def test_every_command_has_a_section_and_a_line_in_the_list(command_line):
     assert set(command_line) == {"", *COMMANDS}
-    assert set(re.findall(r"^shoal (\w+)", command_line[""], flags=re.M)) == set(COMMANDS)
+    assert set(re.findall(r"^\| \[`shoal (\w+)`", command_line[""], flags=re.M)) == set(COMMANDS)
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -177,7 +177,7 @@ def test_suppressed_records_that_stay(keep_sensitive, shown):
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_a_level_that_no_table_reaches_says_what_can_be_reached(algorithm):
-    with pytest.raises(UnreachableLevel, match="choose l of at most 3") as refused:
+    with pytest.raises(UnreachableLevel, match="l of at most 3") as refused:
         Generalize(algorithm, k=2, models=LDiversity(4)).fit_transform(people())
     assert refused.value.exit_code == 1
     entropy = LDiversity(2.9, kind="entropy")

@@ -206,10 +206,10 @@ class TestVerdict:
         assert mean(readings_of(some)) == pytest.approx(0.75)
 
     def test_an_intruder_is_judged_by_the_columns_that_were_swapped(self):
-        """What who knows everything finds where a part is swapped is no number of the paper."""
+        """The paper has no number for an intruder who knows everything if a part is swapped."""
         glued, plain = invented(left_in_place=1.0), invented()
         assert findings(glued) == findings(plain)
-        name = "To swap the columns that identify"
+        name = "Swapping the identifying columns"
         assert claim(plain, name).holds is True
         assert claim(glued, name).holds is False
         assert "0.00 and 1.00" in claim(glued, name).evidence
@@ -232,12 +232,12 @@ class TestVerdict:
     @pytest.mark.parametrize(
         ("measure", "value", "beginning"),
         [
-            (LINKS, lambda r: 1.5 / r.parameters["k"], "Who knows the swapped columns"),
+            (LINKS, lambda r: 1.5 / r.parameters["k"], "An intruder who knows the swapped"),
             (F1[0], lambda r: 0.7, "The loss of F1"),
             (guessed("model", "everything"), lambda r: 1.1, "Swapping leaves fewer secrets"),
-            (guessed("model", "part"), lambda r: 0.95, "From k = 50 on, hardly more"),
+            (guessed("model", "part"), lambda r: 0.95, "From k = 50 on, attacks"),
             (guessed("model", "everything"), lambda r: 0.9, "From k = 50 on, a random forest"),
-            (F1[0], lambda r: r.value + 0.2, "No difference between Gower"),
+            (F1[0], lambda r: r.value + 0.2, "Gower and Ahmad-Dey"),
         ],
     )
     def test_every_claim_can_fail(self, measure, value, beginning):

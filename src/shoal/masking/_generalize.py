@@ -91,6 +91,7 @@ class Generalize(Masker):
         default 60), and how long local recoding is refined (by default 0.5).
     columns : list of str, optional
         The columns to generalize; by default the quasi-identifiers.
+
     Attributes
     ----------
     levels_ : dict
@@ -384,7 +385,7 @@ def _why_nothing_is_left(
                 f"{model.title} requires {model.threshold:g}, and with one column alone at its "
                 f"coarsest level {best:.4g} is the closest"
             )
-    told = f" ({'; '.join(closest)})" if closest else ""
+    levels = f" ({'; '.join(closest)})" if closest else ""
     what = (
         "Every value of the columns to generalize became '*', so these columns carry no information"
         if starred
@@ -392,13 +393,13 @@ def _why_nothing_is_left(
         "anyone"
     )
     return (
-        f"{what}{told}. Ask for less (a smaller k, a weaker model), allow more records to be "
+        f"{what}{levels}. Ask for less (a smaller k, a weaker model), allow more records to be "
         "suppressed, or use finer hierarchies."
     )
 
 
 def _warn_if_distributions_moved(models: Sequence[PrivacyModel], kept: Table) -> None:
-    """Classes were compared with the input table; readers compare with what they receive."""
+    """Warn if suppression moved the distributions with which readers compare classes."""
     for model in models:
         compares = any(condition.kind in COMPARING for condition in model.conditions(kept))
         if len(kept) and compares and not model.holds(kept):

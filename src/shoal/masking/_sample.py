@@ -33,8 +33,8 @@ class Sample(Masker):
 
     Parameters
     ----------
+    fraction : float
         The share of the records to keep, above 0 and below 1.
-        The share of the records that stays, above 0 and below 1.
     strategy : {"random", "stratified", "balanced", "bernoulli"}
         ``"random"``: a simple random sample of floor(fraction × records).
         ``"stratified"``: floor(fraction × size) of each class, so that nobody can be more certain

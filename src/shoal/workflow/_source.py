@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from shoal.table import Table
     from shoal.workflow._plan import Plan
 
-#: Kinds that are masked alike.
+#: Kinds that are masked in the same way.
 _FAMILIES: Final = {"float": "integer", "datetime": "date"}
 
 
@@ -69,7 +69,7 @@ def _known_columns(plan: Plan) -> set[str]:
 def _refuse_other_kinds(
     kinds: Mapping[str, str], recorded: Mapping[str, str], empty: Container[str]
 ) -> None:
-    """Report columns that now read as another kind: they would be masked in another way."""
+    """Report columns that now read as another kind and would be masked differently."""
     other = {
         name: (kind, kinds[name])
         for name, kind in recorded.items()

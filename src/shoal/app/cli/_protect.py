@@ -259,7 +259,7 @@ def _show_place(release: Release, out: Path, private: Path | None) -> None:
 
 
 def _show_formulas(masked: Table, formulas: Formulas) -> None:
-    """Which columns have texts that a spreadsheet would run, where there are any."""
+    """Which columns have texts that a spreadsheet would run, if any."""
     columns = list(dict.fromkeys([*masked.running_cells(), *masked.running_names()]))
     if columns:
         ui.say(
@@ -307,12 +307,12 @@ def show_before_and_after(before: Assessment, after: Assessment, *, show_all: bo
 def _holding(claim: Claim) -> object:
     """Whether a claim holds, in a word or two."""
     if claim.rests_on_seed and claim.holds:
-        return ui.styled("under a seed", "yellow")
+        return ui.styled("with a seed", "yellow")
     return ui.styled("yes", "green") if claim.holds else ui.styled("no", "red")
 
 
 def show_claims(release: Release) -> None:
-    """What the plan requires, with what was measured."""
+    """The requirements of the plan, with their measured values."""
     ui.heading("What the plan requires")
     if not release.claims:
         ui.say("Nothing, so the release makes no claim. Add a [require] section to the plan.")

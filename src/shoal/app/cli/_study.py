@@ -68,7 +68,7 @@ def study(
     Arguments
     ---------
     name NAME|FILE: A built-in study, the TOML file of your own study, 'list', 'fetch' with a
-    built-in study, or 'show' with a folder.
+        built-in study, or 'show' with a folder.
     folder DIR: For 'show': the folder of a study. For 'fetch': the study.
 
     Options

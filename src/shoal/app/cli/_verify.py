@@ -102,7 +102,7 @@ def show_checks(found: Verification) -> None:
 
 
 def _conclude(found: Verification, folder: Path) -> None:
-    """The outcome, and what could not be checked with what was given."""
+    """The outcome, and what could not be checked."""
     place = ui.printable(folder)
     failed = sum(check.status == "failed" for check in found.checks)
     skipped = [check for check in found.claims if check.status == "skipped"]

@@ -141,7 +141,7 @@ def demand_of(
     if both:
         raise InputError(
             f"The models protect {quoted(both)}, which is also to be generalized. A column cannot "
-            "be both generalized and protected. Remove it from one of the two."
+            "be both generalized and protected. Leave it out of the columns or of the models."
         )
     everything = [*given, *([] if k is None else [KAnonymity(k)])]
     for model in everything:

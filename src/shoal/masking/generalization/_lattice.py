@@ -93,7 +93,7 @@ def at_levels(task: Problem, given: Sequence[int], *, limit: float) -> Recoding:
         )
     if needs_everyone(task.demand.conditions) and (gone or not violating(task, levels)[1]):
         raise RequirementNotMet(
-            f"At the given levels, some people of the population are in classes without a released "
+            "At the given levels, some people of the population are in classes without a released "
             f"record, and {_PRESENT}. Use higher levels. Nothing was written."
         )
     kept = task.found.without(recoding.suppressed)

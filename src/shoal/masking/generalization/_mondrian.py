@@ -53,7 +53,7 @@ def ordered_spans(
     numbers = quantities(column)
     silent = last >= levels  # missing values, alone or with others
     single = (first == last) & (silent | (np.append(records, 0)[first] > 1))
-    ends, low, high = _told_ends(column, records, reach, np.flatnonzero(~silent & ~single))
+    ends, low, high = _published_ends(column, records, reach, np.flatnonzero(~silent & ~single))
     values, measured = [*column.texts, None], scale_name(column)
     texts = [
         values[code] if one else interval_text(start, end)
@@ -72,7 +72,7 @@ def ordered_spans(
     return spans, domain
 
 
-def _told_ends(
+def _published_ends(
     column: Codes, records: Integers, reach: npt.NDArray[np.integer[Any]], asked: Integers
 ) -> tuple[Floats, list[str | None], list[str | None]]:
     """Where the given stretches begin and end, as numbers and as texts; the others are open."""
@@ -82,13 +82,13 @@ def _told_ends(
     rows = reach[asked].astype(np.int64)
     for side, place in enumerate((_below, _above) if len(asked) else ()):
         points, found = place(line, rows)
-        told = line.numbers(points[found])
+        numbers = line.numbers(points[found])
         if line.line.dtype.kind == "f":  # the last digits of a float may be lost
             own = line.line[rows[found, side]]
-            true = told > own if side else told <= own
+            true = numbers > own if side else numbers <= own
             found[np.flatnonzero(found)[~true]] = False
-            told = told[true]
-        ends[asked[found], side] = told
+            numbers = numbers[true]
+        ends[asked[found], side] = numbers
         for at, text in zip(asked[found], line.texts(points[found]), strict=True):
             shown[side][at] = text
     return ends, shown[0], shown[1]

@@ -32,7 +32,7 @@ _FEWEST = 50_000  # below so many records, no partition takes noticeably long
 _PILOT = 20  # the pilot uses one record in so many: one or two percent of the run's time
 _FEW = 200  # records of a first run, which may have to compile
 _GROWTH = 1.3  # time grows as this power of the records; observed: 1.1 to 1.5, depending on data
-_WORTH_TELLING = 3.0  # seconds
+_WORTH_SHOWING = 3.0  # seconds
 
 
 def with_estimate(log: StepLog, space: Space, form: Forming) -> StepLog:
@@ -41,7 +41,7 @@ def with_estimate(log: StepLog, space: Space, form: Forming) -> StepLog:
     if show is None:
         return log
     seconds = estimated_seconds(space, form)
-    if seconds is None or seconds < _WORTH_TELLING:
+    if seconds is None or seconds < _WORTH_SHOWING:
         return log
     return replace(log, progress=lambda label, share: show(f"{label}: {in_words(seconds)}", share))
 

@@ -1,4 +1,4 @@
-"""CSV, TSV and the like: text in lines, fields between delimiters."""
+"""Read CSV, TSV and similar files: text in lines, with fields between delimiters."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ from shoal.table.storage.inference._dates import doubts_in_words, is_empty, read
 from shoal.table.storage.inference._infer import FIRST, Spelling, first_texts, infer_types
 
 _SAMPLE: Final = 1 << 18
-#: The share of different texts in the sample beyond which coding costs more than it saves.
+#: The share of distinct texts in the sample above which coding costs more than it saves.
 _MOST_DIFFERENT: Final = 0.9
 
 
 @dataclass(frozen=True)
 class TextFile:
-    """A file of delimited text that has been looked at, and is parsed once."""
+    """A file of delimited text whose shape is known, and which is parsed once."""
 
     path: Path
     text: Text
@@ -58,9 +58,9 @@ class TextFile:
         likely: str = ",",
         skip_lines: int | None = 0,
     ) -> TextFile:
-        """ReadError if the file is no text, or its records do not fit together.
+        """Open a file; ReadError if it is not text or its records do not fit together.
 
-        Lines above the names are looked for where nothing is said about them.
+        If ``skip_lines`` is None, lines above the names are detected.
         """
         check_delimiter(delimiter)
         text = load_text(path, encoding)
@@ -88,7 +88,7 @@ class TextFile:
         return self.shape.names
 
     def fields(self, missing_values: Sequence[str] = ()) -> list[Fields]:
-        """The columns as they stand in the file, named by their positions."""
+        """The columns of the file, unchanged and named by their positions."""
         source: Path | bytes
         if self.shape.blank_lines:
             source = without_blank_lines(self.text, self.shape)
@@ -98,18 +98,20 @@ class TextFile:
             source = bytes(self.text.content)
         frame = self._parsed(source, [value for value in missing_values if value])
         if frame is None or frame.height != self.shape.records:
-            raise ReadError(f"'{self.path}' cannot be parsed as text in lines with delimiters.")
-        numbers = frame.select(pl.all().to_physical())  # in one go: there may be many columns
+            raise ReadError(
+                f"'{self.path}' cannot be parsed as delimited text. Check its format and delimiter."
+            )
+        numbers = frame.select(pl.all().to_physical())  # at once, as there may be many columns
         return [Fields.of(*column) for column in zip(frame, numbers, strict=True)]
 
     def _parsed(self, source: Path | bytes, missing_values: list[str]) -> pl.DataFrame | None:
-        """All columns as text, or None if polars refuses: its reasons quote cells."""
+        """All columns as text, or None if polars fails; its messages quote cells."""
         try:
             return pl.read_csv(
                 source,
                 separator=self.shape.delimiter,
                 quote_char='"' if self.shape.quoted else None,
-                # not by names that come twice or that polars reads as patterns, such as ^a$
+                # positions, because names may repeat, and polars reads ^a$ as a pattern
                 new_columns=[str(at) for at in range(len(self.names))],
                 schema_overrides=self._types(),
                 null_values=missing_values or None,
@@ -119,7 +121,7 @@ class TextFile:
             return None
 
     def _types(self) -> list[pl.DataType]:
-        """Categories of its own for a column whose first texts repeat, texts for others."""
+        """Separate categories for each column whose first texts repeat; text for the others."""
         rows = sample_rows(self.text, self.shape.delimiter, _SAMPLE)[1:]
         seen = zip(*rows, strict=False) if rows else ()
         few = [len(set(texts)) <= _MOST_DIFFERENT * len(rows) for texts in seen]
@@ -133,7 +135,7 @@ class TextFile:
 def read_delimited(
     path: Path, options: ReadOptions, *, likely: str = ","
 ) -> tuple[list[Column], Manner]:
-    """Read delimited text; types are guessed from all values."""
+    """Read delimited text; types are inferred from all values."""
     state = file_state(path)
     file = TextFile.open(path, options.encoding, options.delimiter, likely, options.skip_lines)
     if options.header and all(map(str.strip, file.names)):
@@ -144,7 +146,7 @@ def read_delimited(
     labels = [column.labels for column in fields]
     texts = [column.texts for column in fields]
     samples = [first_texts(column.head(FIRST)) for column in fields]
-    del fields  # texts are let go one by one
+    del fields  # so that texts are freed one by one
     if "" in options.missing:
         texts, samples = list(map(_without_empty, texts)), list(map(_without_empty, samples))
     used = [at for at, name in enumerate(file.names) if name.strip() or not is_empty(texts[at])]
@@ -162,7 +164,7 @@ def read_delimited(
     )
     columns = [column_of(*column) for column in zip(names, texts, labels, strict=True)]
     if not options.header:
-        # first: what is said about names may quote them
+        # first, because other messages may quote the names
         check_header(names, columns, f"The first line of '{path}'")
     check_names(names, f"'{path}'")
     formats = {names[at]: format for at, format in spelling.date_formats.items()}
@@ -182,28 +184,28 @@ def read_delimited(
 def _notes(
     file: TextFile, options: ReadOptions, spelling: Spelling, names: Sequence[str], dropped: int
 ) -> Iterator[str]:
-    """What was found out and may be wrong, and what nobody can find out."""
+    """Notes on what was detected and may be wrong, and on what is ambiguous."""
     if file.text.origin == WESTERN and options.encoding is None:
         yield (
-            f"The file is not UTF-8 and looks like {WESTERN}, so it was read so; where letters "
-            "are wrong, name its encoding (--encoding)."
+            f"The file is not UTF-8 and was read as {WESTERN}, which it looks like. If letters "
+            "are wrong, set the encoding (--encoding)."
         )
     if file.skipped and options.skip_lines is None:
         yield (
-            f"Lines above the names of the columns were left out: {file.skipped}; --skip-lines "
-            "says how many there are."
+            f"Lines above the column names were skipped: {file.skipped}. Use --skip-lines to "
+            "change this."
         )
     if dropped:
         yield (
-            f"{dropped} column{'s' * (dropped > 1)} without a name and without a value "
+            f"{dropped} column{'s' * (dropped > 1)} without a name or any value "
             f"{'were' if dropped > 1 else 'was'} left out."
         )
     yield from doubts_in_words({names[at]: doubt for at, doubt in spelling.doubts.items()})
     if spelling.open_numbers:
         yield (
-            f"In {quoted(names[at] for at in spelling.open_numbers)} nobody can tell whether 1,234 "
-            "is a thousand and more or a fraction: read as text, until --thousands ',' or "
-            "--decimal ',' tells it."
+            f"In {quoted(names[at] for at in spelling.open_numbers)}, a number such as 1,234 may "
+            "be a whole number or a decimal fraction, so the column was read as text. Use "
+            "--thousands ',' or --decimal ','."
         )
 
 
@@ -218,7 +220,7 @@ def recorded_columns(
     formulas: Formulas,
     decimal: str = ".",
 ) -> list[Column]:
-    """The columns of a file that :func:`write_frame` wrote, in the types that were recorded."""
+    """The columns of a file that :func:`write_frame` wrote, in the recorded types."""
     called = f"'{file.path}'"
     check_names(file.names, called)
     neutralised = formulas == "neutralise"
@@ -233,7 +235,7 @@ def recorded_columns(
         if marked and dtype == pl.String:
             texts = restored(texts)
         if decimal == "," and (dtype.is_float() or dtype.is_decimal()):
-            # a point would be another spelling of the same number
+            # the swap makes a decimal point invalid, as it was not written
             texts = texts.str.replace_many([",", "."], [".", ","])
         values = in_recorded_type(texts.alias(name), dtype, called)
         columns.append(column_of(name, values, column.labels))

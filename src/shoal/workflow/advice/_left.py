@@ -10,7 +10,7 @@ import numpy as np
 from shoal.table import Table
 
 _CUT: Final = re.compile(r"([^*]*)(\*+)")
-#: What is left of a date, by how it is written.
+#: What is left of a date, by its notation.
 _CALENDAR: Final = {
     r"\d{4}-\d{2}": "month",
     r"\d{4}-Q[1-4]": "quarter",
@@ -48,7 +48,7 @@ def _left(original: Table, masked: Table, name: str) -> str:
 
 
 def _ranges(original: Table, masked: Table, name: str) -> str | None:
-    """How wide the ranges of a column of numbers or dates are, for the record in the middle."""
+    """The median width of the ranges in a column of numbers or dates."""
     kind = original.kind(name)
     if kind not in ("integer", "float", "date"):
         return None
@@ -76,7 +76,7 @@ def _days(days: float) -> str:
 
 
 def _cut(labels: list[str]) -> str | None:
-    """How many characters are left of codes that were cut from the right, as ``55***``."""
+    """How many characters are left of codes that were cut on the right, such as ``55***``."""
     found = [_CUT.fullmatch(label) for label in labels]
     if not all(found) or not found:
         return None

@@ -50,9 +50,9 @@ def step_in_words(method: str, parameters: Mapping[str, Any]) -> str:
     if method == "generalize":
         known = WORDS["generalize"]
         sentence = known.get(parameters.get("algorithm"), known["full-domain"])
-        asked = [f"at least {number(parameters['k'])} people"] if "k" in parameters else []
-        asked += ["what the models require"] if "models" in parameters else []
-        return f"{sentence} Every crowd has {' and '.join(asked)}."
+        goal = [f"has at least {number(parameters['k'])} people"] if "k" in parameters else []
+        goal += ["satisfies the privacy models"] if "models" in parameters else []
+        return f"{sentence} Every crowd {' and '.join(goal)}." if goal else str(sentence)
     if method == "suppress":  # a rule that is not published is a condition
         sentences, rules = WORDS["suppress"], ("max_distinct", "min_count", "min_class_size")
         public = [rule for rule in rules if rule in parameters]
