@@ -52,6 +52,14 @@ def test_every_option_is_documented(name, command_line, repository):
     assert sorted(options_of(COMMANDS[name]) - EVERYWHERE - named) == []
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_is_not_cut_off(name):
+    """A line of a docstring that is not indented would be lost."""
+    helps = {p.name: p.help for p in COMMANDS[name].params if getattr(p, "help", None)}
+    assert len(helps) > 1
+    assert {key: help for key, help in helps.items() if help.rstrip()[-1] not in ".)"} == {}
+
+
 def test_options_of_the_program_itself_are_documented(command_line):
     assert options_of(GROUP) - EVERYWHERE <= set(re.findall(r"--[a-z-]+", command_line[""]))
 

@@ -246,6 +246,11 @@ class Masker(Parametrized, ABC):
         return OTHER
 
     @property
+    def takes_seed(self) -> bool:
+        """Whether its draws can follow a seed: they do not if their key is in a file."""
+        return self.is_random and getattr(self, "key_file", None) is None
+
+    @property
     def needs_columns(self) -> bool:
         """Whether the step needs named columns or declared quasi-identifiers."""
         return True

@@ -31,7 +31,7 @@ def test_the_empty_screen_offers_the_plan_as_it_is(browser):
 def test_a_candidate_shows_risk_utility_crowds_and_who_pays(browser, compared):
     text = browser.get("/compare").text
     for word in ("Holds what it requires", "links is right", "of detail", "Attacks that were tried",
-                 "Who pays", "blind guess", "How large the crowds are"):  # fmt: skip
+                 "Who bears the loss", "blind guess", "How large the crowds are"):  # fmt: skip
         assert word in text
     assert "Holds what it requires".lower() in text.split('id="room-compare"')[1][:600]
 

@@ -192,9 +192,8 @@ def refuse_others(given: Iterable[str], allowed: Sequence[str], what: str) -> No
     odd = [name for name in given if name not in allowed]
     if odd:
         raise ReadError(
-            f"{'These options do' if len(odd) > 1 else 'This option does'} not apply to {what}: "
-            f"{quoted(odd)}. "
-            + (f"Its options are {quoted(allowed)}." if allowed else "It has no options.")
+            f"The option {quoted(odd)} does not apply to {what}, whose options are "
+            f"{quoted(allowed) if allowed else 'none'}."
         )
 
 
