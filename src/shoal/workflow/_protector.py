@@ -12,7 +12,7 @@ from sklearn.utils.validation import _check_feature_names, check_is_fitted, vali
 
 from shoal.errors import InputError, quoted
 from shoal.hints import Helpful
-from shoal.masking import Pseudonymize, Scale
+from shoal.masking import Scale
 from shoal.table import Roles, Table, as_roles, features_of, frame_of_array, with_target
 from shoal.workflow._crowd_size import models_of_plan, shortest_plan, with_k
 from shoal.workflow._features import ENCODINGS, encoders_of
@@ -150,11 +150,12 @@ class Protector(Helpful, TransformerMixin, BaseEstimator):  # type: ignore[misc]
         plan = Plan() if self.plan is None else Plan.of(self.plan)
         if plan.pseudonyms:
             raise InputError("A Protector does not support pseudonyms; leave them out of its plan.")
-        if any(isinstance(step, Pseudonymize) for step in plan.steps):
-            raise InputError(
-                "A Protector drops identifiers, so it does not support the step 'pseudonymize'; "
-                "leave it out of its plan."
-            )
+        for step in plan.steps:
+            if step.names_identifiers or getattr(step, "key_file", None) is not None:
+                raise InputError(
+                    f"A Protector drops identifiers, and the step '{step.method}' needs them; leave "
+                    "the step or its key file out of the plan."
+                )
         return plan if self.k is None else with_k(plan, self.k)
 
     def _mask(self, table: Table, plan: Plan, target: str | None) -> Table:
