@@ -9,11 +9,21 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shoal import DatesToYear, Roles, ShiftDates, Table, TopBottomCode
+from shoal import (
+    DatesToYear,
+    Plan,
+    Pseudonymize,
+    Roles,
+    ShiftDates,
+    Table,
+    TopBottomCode,
+    protect,
+)
 from shoal.errors import (
     DisclosureWarning,
     InputError,
     ParameterError,
+    RolesError,
     ShoalWarning,
     UnprotectedColumnWarning,
 )
@@ -246,6 +256,12 @@ def test_a_key_file_needs_a_unit(key):
         shifted(table, key_file=key)
     with pytest.raises(ParameterError, match="not both"):
         ShiftDates(key_file=key, random_state=1)
+
+
+def test_shifts_with_a_key_file_come_before_pseudonyms(key):
+    late = Plan([Pseudonymize(["patient"]), ShiftDates(key_file=key)])
+    with pytest.raises(RolesError, match="first"):
+        protect(stays(), late)
 
 
 def test_a_key_file_draws_no_other_shift(key):

@@ -46,7 +46,7 @@ from shoal.table import OTHER, Roles, Table, role_word
 from shoal.workflow import Claim, Limit, Plan, Release
 from shoal.workflow._plan import at_step, pseudonymized_by
 from shoal.workflow._protect import (
-    refuse_nameless,
+    check_pseudonyms,
     refuse_unknown_owners,
     refuse_unless_all_hold,
     warn_if_histories_stand_out,
@@ -276,7 +276,7 @@ def check_plan(plan: Plan) -> Roles:
             "Only tables in memory can keep their row order; leave 'keep_order' out of the plan, "
             "or use the engine 'memory'."
         )
-    refuse_nameless(plan, roles)
+    check_pseudonyms(plan, roles)
     check_steps(plan.steps)
     if _private_models(plan) and (roles.unit_columns or roles.household):
         raise InputError(

@@ -344,12 +344,12 @@ def _checked(table: Table, plan: Plan) -> Table:
             "them under 'identifiers', or under 'insensitive' if they may be released."
         )
     refuse_unknown_owners(table)
-    refuse_nameless(plan, table.roles)
+    check_pseudonyms(plan, table.roles)
     return table
 
 
-def refuse_nameless(plan: Plan, roles: Roles) -> None:
-    """Raise RolesError if a plan asks for pseudonyms but the roles name no unit."""
+def check_pseudonyms(plan: Plan, roles: Roles) -> None:
+    """Raise RolesError if the pseudonyms of a plan do not fit the roles, or each other."""
     if plan.pseudonyms and not roles.unit_columns:
         raise RolesError(
             "The plan asks for pseudonyms, which show which rows belong together, but the roles "
@@ -361,6 +361,15 @@ def refuse_nameless(plan: Plan, roles: Roles) -> None:
             f"The plan gives {quoted(twice)} two pseudonyms: by a step, and by pseudonyms = true. "
             "Leave out one of the two."
         )
+    named: set[str] = set()
+    for number, step in enumerate(plan.steps, start=1):
+        needed = {*step.identifiers_needed(roles)}
+        if not step.names_identifiers and needed & named:
+            raise RolesError(
+                f"Step {number} ({step.method}) has a key file and needs the unit as it was, but "
+                "an earlier step makes pseudonyms of it. Put the step first."
+            )
+        named |= needed
 
 
 def refuse_unknown_owners(

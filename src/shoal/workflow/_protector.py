@@ -153,8 +153,8 @@ class Protector(Helpful, TransformerMixin, BaseEstimator):  # type: ignore[misc]
         for step in plan.steps:
             if step.names_identifiers or getattr(step, "key_file", None) is not None:
                 raise InputError(
-                    f"A Protector drops identifiers, and the step '{step.method}' needs them; leave "
-                    "the step or its key file out of the plan."
+                    f"A Protector drops identifiers, and the step '{step.method}' needs them. "
+                    "Leave the step or its key file out of the plan."
                 )
         return plan if self.k is None else with_k(plan, self.k)
 

@@ -17,7 +17,7 @@ from shoal.errors import (
     UnprotectedColumnWarning,
     quoted,
 )
-from shoal.kernels.arrays import Flags, Integers
+from shoal.kernels.arrays import Integers
 from shoal.masking._base import Masker, StepLog
 from shoal.masking.dates._derived import derived_columns
 from shoal.masking.identifiers._key_file import KeyFile, fingerprint_of, read_key_file
@@ -33,6 +33,8 @@ _NO_DATE: Final = 2_932_532
 _NANOSECONDS: Final = 106_751
 #: A shift that moves a date onto another date of the same person is drawn again so often.
 _DRAWS: Final = 100
+#: More than all days of the calendar, and a shift.
+_SPAN: Final = np.int64(1 << 24)
 #: A date that so many persons share, and so large a part of them, shows their shifts.
 _MANY: Final = 10
 _PART: Final = 0.05
@@ -147,12 +149,13 @@ class ShiftDates(Masker):
             return self._keyed(table, step, (low, high), log)
         stream = self._stream(table, log)
         shifts = step * _drawn(low, high, stream.derive("shifts"))
+        again = dates.meeting(shifts, np.arange(dates.count))
         for draw in range(_DRAWS):
-            again = np.flatnonzero(dates.meeting(shifts))
             if not len(again):
                 break
             own = stream.derive("again", str(draw))
             shifts[again] = step * _drawn(low[again], high[again], own)
+            again = dates.meeting(shifts, again)
         return shifts
 
     def _keyed(
@@ -242,14 +245,18 @@ class _Dates:
         last = np.maximum(0, np.minimum(days, self.calendar[1] - latest))
         return -(-first // step), last // step
 
-    def meeting(self, shifts: Integers) -> Flags:
-        """Which persons have a date now that is another of their own dates."""
-        span = np.int64(1 << 24)  # more than all days of the calendar and a shift
-        before = np.unique(self.owners * span + self.days)
-        after = (self.days + shifts[self.owners]) + self.owners * span
+    def meeting(self, shifts: Integers, persons: Integers) -> Integers:
+        """Which of some persons have a date now that is another of their own dates."""
+        asked = np.zeros(self.count, np.bool_)
+        asked[persons] = True
+        rows = asked[self.owners]
+        owners, days = self.owners[rows], self.days[rows]
+        before = np.sort(owners * _SPAN + days)
+        after = owners * _SPAN + days + shifts[owners]
+        at = np.minimum(np.searchsorted(before, after), len(before) - 1)
         found = np.zeros(self.count, np.bool_)
-        found[self.owners[np.isin(after, before)]] = True
-        return found
+        found[owners[before[at] == after]] = True
+        return np.flatnonzero(found)
 
 
 def _released(table: Table) -> list[str]:
@@ -305,11 +312,12 @@ def _most_shared(table: Table, name: str) -> int:
     """How many persons have the most frequent date, where that is a large part of them; else 0."""
     ticks, per_day = table.ticks(name)
     there = table.present(name)
-    pairs = np.unique(np.column_stack((table.persons[there], ticks[there] // per_day)), axis=0)
-    if not len(pairs):
-        return 0
-    most = int(np.unique(pairs[:, 1], return_counts=True)[1].max())
-    return most if most >= _PART * len(np.unique(pairs[:, 0])) else 0
+    days = ticks[there] // per_day
+    owned = np.sort(table.persons[there] * _SPAN + days - days.min(initial=0))
+    once = owned[np.append(True, owned[1:] != owned[:-1])] if len(owned) else owned
+    most = int(np.bincount(once % _SPAN).max(initial=0))
+    persons = np.count_nonzero(np.diff(once // _SPAN)) + 1
+    return most if most >= _PART * persons else 0
 
 
 def _warn(text: str, category: type[Warning]) -> None:

@@ -30,6 +30,8 @@ from shoal.table import Roles, Table
 _CROWD: Final = 10
 #: A form with fewer possible values hides nobody among them.
 _LEAST_ROOM: Final = 100
+#: With more pseudonyms that are true values than these, another key has about as many.
+_FEW: Final = 10
 #: So often a key is drawn again where a pseudonym is somebody's true value.
 _DRAWS: Final = 32
 _POINT_ZERO: Final = re.compile(r"\.0+$")
@@ -143,7 +145,8 @@ class Pseudonymize(Masker):
         named = self._named(table, given, stream)
         mixed = _mixed(given, named)
         if self.key_file is None:
-            for draw in range(_DRAWS if self.shape == "format" and mixed else 0):
+            # with another key about as many are, and none of them with a chance of exp(-mixed)
+            for draw in range(_DRAWS if self.shape == "format" and 0 < mixed <= _FEW else 0):
                 again = stream.derive("again", str(draw))
                 tried = self._named(table, given, again)
                 if not (mixed := _mixed(given, tried)):
