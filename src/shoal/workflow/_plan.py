@@ -376,7 +376,7 @@ class Plan(Helpful):
             ]
         if self.require:
             out["require"] = plain(requirements_to_dict(self.require))
-        return out | ({"engine": told} if (told := self.engine.to_dict()) else {})
+        return out | ({"engine": engine} if (engine := self.engine.to_dict()) else {})
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any], *, folder: Path | None = None) -> Plan:

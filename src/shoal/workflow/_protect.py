@@ -301,9 +301,9 @@ def _not_met(
         "Mask more strongly, remove the records at risk, declare fewer quasi-identifiers, or "
         "relax the requirement"
     ]
-    told = [f"The masked table does not satisfy the plan: {'; '.join(broken)}"]
+    reasons = [f"The masked table does not satisfy the plan: {'; '.join(broken)}"]
     return RequirementNotMet(
-        ". ".join([*told, *reached(claims), *said, "Nothing was written."]),
+        ". ".join([*reasons, *reached(claims), *said, "Nothing was written."]),
         {
             "requirements": [claim.to_dict() for claim in claims],
             "steps": [record.to_dict() for record in records],

@@ -225,7 +225,7 @@ def _disagreement(facts: Mapping[str, Any], said: Mapping[str, Any]) -> str:
     unit = said["plan"].get("pseudonyms", False) or named_as_unit
     columns = {column["name"]: column["role"] for column in facts["data"]["columns"]}
     named = [columns.pop(name) for name, role in list(columns.items()) if role == "unit"]
-    told = {
+    pairs = {
         "requirements": (len(said["requirements"]), len(facts["claims"])),
         "steps": (len(said["steps"]), len(facts["methods"])),
         "identifiers": (len(said["identifiers"]), facts["identifiers_removed"]),
@@ -234,7 +234,7 @@ def _disagreement(facts: Mapping[str, Any], said: Mapping[str, Any]) -> str:
         "roles": ({name: role_of.get(name) for name in columns}, columns),
         "pseudonyms": (unit, bool(named)),
     }
-    return next((what for what, (one, other) in told.items() if one != other), "")
+    return next((what for what, (one, other) in pairs.items() if one != other), "")
 
 
 def _only_known_files(place: Place, facts: Mapping[str, Any], audit: Audit | None) -> Outcome:

@@ -300,21 +300,21 @@ def kept_warnings(*, strict: bool = False) -> Iterator[Warned]:
 
     A strict caller must call ``refuse`` before anything is written.
     """
-    told = Warned()
+    warned = Warned()
     shown = warnings.showwarning
 
     def keep(message: Warning | str, category: type[Warning], *more: Any, **named: Any) -> None:
         own = issubclass(category, ShoalWarning)
-        if own and str(message) not in told:
-            told.append(str(message))
-        if told.refuses:
-            told.refuse()
+        if own and str(message) not in warned:
+            warned.append(str(message))
+        if warned.refuses:
+            warned.refuse()
         if not (own and strict):
             shown(message, category, *more, **named)
 
     warnings.showwarning = keep
     try:
-        yield told
+        yield warned
     finally:
         warnings.showwarning = shown
 
@@ -325,7 +325,7 @@ def warnings_as_lines(*, debug: bool) -> Iterator[None]:
 
     The warning that nothing is left waits for the end: a failure for that reason reports it itself.
     """
-    told: set[str] = set()
+    warned: set[str] = set()
     waiting: list[str] = []
 
     def show(
@@ -337,9 +337,9 @@ def warnings_as_lines(*, debug: bool) -> Iterator[None]:
         **__: object,
     ) -> None:
         text = str(message)
-        if text in told:
+        if text in warned:
             return
-        told.add(text)
+        warned.add(text)
         if issubclass(category, NothingLeftWarning):
             waiting.append(text)
         elif issubclass(category, ShoalWarning):
