@@ -80,7 +80,7 @@ class TopBottomCode(NumericMasker):
     columns: Annotated[list[str] | None, ColumnNames()] = None
 
     method = "top_bottom_code"
-    summary = "moves extreme numbers to the whiskers of Tukey's fences"
+    summary = "replaces extreme numbers by a limit, or by the whiskers of Tukey's fences"
     reference = "Carvalho et al. 2022; Tukey 1977"
     keeps_equal = True
     by_counts = True

@@ -59,6 +59,9 @@ def step_in_words(method: str, parameters: Mapping[str, Any]) -> str:
         rule = public[0] if public else str(parameters.get("target", "cells"))
     else:
         sentences, rule = WORDS["steps"], method
+        if method == "top_bottom_code" and "fence" not in parameters:
+            ends = [f"{n} {number(parameters[n])}" for n in ("bottom", "top") if n in parameters]
+            return str(sentences["limits"].format(", ".join(ends)))
     try:
         return str(sentences[rule].format_map(_shown({**_defaults(method), **parameters})))
     except KeyError:  # words.toml has no sentence for this method
