@@ -392,3 +392,24 @@ def test_warnings_are_of_one_kind_each(tmp_path):
         released(tmp_path)
     texts = [str(one.message) for one in caught if issubclass(one.category, ShoalWarning)]
     assert [text for text in texts if "follow from dates" in text or "not shifted" in text] == []
+
+
+def test_a_number_that_is_in_another_column_too_is_found_before_anything_is_written(tmp_path):
+    """One letter names a patient in a column of texts: too few to look like an identifier."""
+    frame = stays().with_columns(
+        ill=pl.when(pl.int_range(pl.len()) == 40).then("patient_id").otherwise("ill")
+    )
+    with pytest.raises(ShoalError, match="'ill'") as caught:
+        released(tmp_path, frame=frame)
+    assert not any(number in str(caught.value) for number in set(frame["patient_id"]))
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_later_steps_change_is_not_checked_against_the_pseudonyms(tmp_path):
+    """A quasi-identifier is pseudonymized and generalized: the first is no longer to be seen."""
+    table = Table(stays(), ROLES)
+    plan = Plan([Pseudonymize(["sex"]), sh.Suppress(where="came > '2022-01-01'", columns=["sex"])])
+    folder = sh.protect(table, plan).save(tmp_path / "out")
+    found = sh.verify(folder, original=table)
+    assert found.holds
+    assert {c.name: c.status for c in found.checks}["pseudonyms"] == "skipped"

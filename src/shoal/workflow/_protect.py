@@ -38,6 +38,7 @@ from shoal.workflow._source import as_planned
 from shoal.workflow.advice._advice import Advice, advise, reached
 from shoal.workflow.advice._left import what_is_left
 from shoal.workflow.release._crowds import crowded_total
+from shoal.workflow.release._identities import same_pseudonyms, same_shifts
 from shoal.workflow.release._profile import Bar, ColumnProfile, class_size_profile, column_profiles
 
 #: What a notebook shows before and after.
@@ -212,6 +213,7 @@ def mask_by(table: Table, plan: Plan, progress: Progress | None = None) -> Maski
     for record in records:
         if "nothing_left" in record.private:
             raise RequirementNotMet(f"{record.private['nothing_left']} Nothing was written.")
+    _check_identities(table, masked, records)
     if progress:
         progress("Verifying what the plan requires", 0.0)
     served = functools.partial(in_released_domain, records)
@@ -278,6 +280,18 @@ def protect(table: Table, plan: Plan, *, progress: Progress | None = None) -> Re
         manner=table.manner,
         dropped=table.roles.drop,
     )
+
+
+def _check_identities(table: Table, masked: Table, records: Sequence[StepRecord]) -> None:
+    """Raise RequirementNotMet if code that did not mask finds a true identifier, or a true date."""
+    methods = [
+        {"method": one.method, "columns": one.touched, "parameters": one.parameters}
+        for one in records
+    ]
+    for check in (same_pseudonyms, same_shifts):
+        good, detail = check({"methods": methods}, table, masked)
+        if good is False:
+            raise RequirementNotMet(f"The masked table was checked: {detail}. Nothing was written.")
 
 
 def person_names(masked: Table) -> list[str]:

@@ -14,11 +14,24 @@ from shoal.workflow.release._verification import Outcome
 
 #: A value this long, and with a digit, is in another column only where it was copied.
 _LONG: Final = 6
+_LATER: Final = "other steps changed these columns as well"
 
 
 def steps_of(facts: Mapping[str, Any], method: str) -> list[Mapping[str, Any]]:
     """The steps of a release that have one method."""
     return [step for step in facts["methods"] if step["method"] == method]
+
+
+def _alone(facts: Mapping[str, Any], masked: Table, method: str) -> list[tuple[Any, list[str]]]:
+    """The steps of a method, with the released columns that no other step touched."""
+    found = []
+    for number, step in enumerate(facts["methods"]):
+        others = [one for at, one in enumerate(facts["methods"]) if at != number]
+        again = {name for one in others for name in one["columns"]}
+        names = [n for n in step["columns"] if n in masked.columns and n not in again]
+        if step["method"] == method and names:
+            found.append((step, names))
+    return found
 
 
 # -- pseudonyms
@@ -27,8 +40,8 @@ def steps_of(facts: Mapping[str, Any], method: str) -> list[Mapping[str, Any]]:
 def same_pseudonyms(facts: Mapping[str, Any], original: Table, masked: Table) -> Outcome:
     """Whether pseudonyms and true values are one to one, and no true value is in the release."""
     count, known = 0, set()
-    for step in steps_of(facts, "pseudonymize"):
-        pairs = {name: _pairs(original, masked, name) for name in step["columns"]}
+    for step, names in _alone(facts, masked, "pseudonymize"):
+        pairs = {name: _pairs(original, masked, name) for name in names}
         if not all(found is not None for found in pairs.values()):
             return False, "a pseudonym is missing, or a missing value has one"
         for name, found in pairs.items():
@@ -42,7 +55,9 @@ def same_pseudonyms(facts: Mapping[str, Any], original: Table, masked: Table) ->
             count += len(found or ())
         together = set().union(*(found or set() for found in pairs.values()))
         if "shared_as" in step["parameters"] and not _is_one_to_one(together):
-            return False, f"the pseudonyms of {quoted(step['columns'])} do not agree"
+            return False, f"the pseudonyms of {quoted(names)} do not agree"
+    if not count:
+        return None, _LATER
     copied = _copied(facts, known, masked)
     if copied:
         return False, f"{quoted(copied)} has values of identifiers that were pseudonymized"
@@ -99,20 +114,13 @@ def same_shifts(facts: Mapping[str, Any], original: Table, masked: Table) -> Out
     Then the intervals between all dates of a person are what they were.
     """
     persons, checked = 0, 0
-    for number, step in enumerate(facts["methods"]):
-        if step["method"] != "shift_dates":
-            continue
-        others = [one for at, one in enumerate(facts["methods"]) if at != number]
-        again = {name for one in others for name in one["columns"]}
-        names = [n for n in step["columns"] if n in masked.columns and n not in again]
-        if not names:
-            continue
+    for step, names in _alone(facts, masked, "shift_dates"):
         wrong, found = _wrong_shift(original, masked, names, step["parameters"])
         if wrong:
             return False, wrong
         persons, checked = max(persons, found), checked + len(names)
     if not checked:
-        return None, "other steps changed these columns as well"
+        return None, _LATER
     return True, f"{persons:,} persons, each with one shift in {checked} columns; intervals kept"
 
 
