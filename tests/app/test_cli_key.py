@@ -42,7 +42,7 @@ def test_a_key_is_made_once_and_for_its_owner(shoal, tmp_path, monkeypatch):
     assert again.exit_code == 2
     assert path.read_text() == text
     other = shoal("key", "other.key", "--json")
-    assert json.loads(other.stdout) ["key_file"] == "other.key"
+    assert json.loads(other.stdout)["key_file"] == "other.key"
 
 
 def test_two_tables_released_with_one_key_join(shoal, tmp_path, monkeypatch):
