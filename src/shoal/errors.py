@@ -20,6 +20,8 @@ class ShoalError(Exception):
     """
 
     exit_code = 2
+    #: The part of a plan that the error concerns, such as "roles", and the number of the step.
+    plan_part: tuple[str, int] | None = None
 
 
 class InputError(ShoalError, ValueError):
@@ -32,6 +34,10 @@ class DoesNotApply(InputError):
 
 class ReadError(InputError):
     """A source of data cannot be read."""
+
+
+class OptionError(ReadError):
+    """An option of reading is wrong or does not apply; the names in quotes are options."""
 
 
 class RolesError(InputError):
@@ -187,6 +193,9 @@ _OTHER_WORDS = {
     **dict.fromkeys(["qi", "qid", "qids", "qis", "quasi"], ("quasi_identifiers",)),
     **dict.fromkeys(["id", "ids", "direct", "direct_identifiers"], ("identifiers",)),
     **dict.fromkeys(["sa", "secret", "confidential"], ("sensitive",)),
+    **dict.fromkeys(["ignore", "exclude", "remove", "removed", "dropped"], ("drop",)),
+    **dict.fromkeys(["hash", "pseudonym", "pseudonymise", "tokenize"], ("pseudonymize",)),
+    **dict.fromkeys(["date_shift", "shift", "jitter"], ("shift_dates",)),
     **dict.fromkeys(["person", "person_id", "entity", "patient"], ("unit",)),
     **dict.fromkeys(["seed", "rng", "random_seed"], ("random_state",)),
     **dict.fromkeys(["eps", "budget"], ("epsilon",)),

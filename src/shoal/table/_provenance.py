@@ -310,10 +310,3 @@ class Owners:
 
 def _labels(table: Table, columns: Sequence[str]) -> Integers:
     return table.group(columns).labels.astype(np.int64)
-
-
-def pseudonyms(persons: Integers, order: Integers) -> pl.Series:
-    """A pseudonym for the person of each row: their place in a secret order, zero-padded."""
-    width = len(str(len(order)))
-    names = pl.Series([f"P{place + 1:0{width}}" for place in order.tolist()], dtype=pl.String)
-    return names.gather(persons)

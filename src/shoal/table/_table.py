@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
+from typing import Any, Literal, NoReturn, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -39,7 +39,7 @@ from shoal.table._classes import (
     weights_by_class,
 )
 from shoal.table._pair import Pair, counted_in
-from shoal.table._provenance import Course, Exchange, Owners, Provenance, Sampling, pseudonyms
+from shoal.table._provenance import Course, Exchange, Owners, Provenance, Sampling
 from shoal.table._roles import Roles, as_roles, check_roles, role_word
 from shoal.table.columns._column import Column, Numbers, keys_of
 from shoal.table.columns._domain import ROOT, Domain
@@ -58,9 +58,6 @@ from shoal.table.storage._formulas import Formulas, may_run, running
 from shoal.table.storage._reading import Manner
 from shoal.table.storage._write import schema_of, unwritable_columns, write_columns
 from shoal.table.suggestion._owners import repeating_owners, undeclared_identifiers
-
-if TYPE_CHECKING:
-    from shoal.randomness import SecretStream
 
 Missing = Literal["own", "wildcard"]
 _ANEW = "Change the frame, and make a new table: sh.Table(frame, roles)."
@@ -309,6 +306,10 @@ class Table(Helpful):
         """A numeric column as arrays; infinite values are refused."""
         return self.column(column).numbers
 
+    def ticks(self, column: str) -> tuple[Integers, int]:
+        """Dates or datetimes as whole numbers (0 where missing), and how many make a day."""
+        return self.column(column).ticks
+
     def codes(self, column: str) -> Codes:
         """A column as integer codes; a missing value has its own code."""
         return self.column(column).codes
@@ -388,7 +389,7 @@ class Table(Helpful):
         found = self._kept[key] = make()
         return found
 
-    def let_go(self) -> None:
+    def forget_groupings(self) -> None:
         """Forget all groupings except the classes; they are formed again when needed."""
         known = (*map(self.column, self.roles.quasi_identifiers), self._past.owners)
         own = {id(one) for one in known}
@@ -455,7 +456,7 @@ class Table(Helpful):
 
     @property
     def together(self) -> Integers | None:
-        """The groups of rows that stay together; None if each row stands alone."""
+        """The groups of rows that stay together; None if each row is on its own."""
         return self._past.owners.together
 
     def whole(self, rows: Flags) -> Flags:
@@ -861,16 +862,18 @@ class Table(Helpful):
         left = {name: column for name, column in self._columns.items() if name not in gone}
         return self._derive(columns=left, roles=self._roles.without(gone))
 
-    def with_pseudonyms(self, columns: Sequence[str], stream: SecretStream) -> Table:
-        """The table with a first column that has a random name for the person of each row.
+    def with_pseudonyms(self, columns: Sequence[str], names: Sequence[str]) -> Table:
+        """The table with a first column that has the given name of the person of each row.
 
         Its name is that of the unit column, or ``person`` if the unit has several columns.
         """
         called = columns[0] if len(columns) == 1 else "person"
         while called in self.columns:
             called += "_"
-        order = stream.derive("pseudonyms").permutation(self.person_count)
-        named = Column(pseudonyms(self.persons, order).alias(called))
+        order = np.argsort(names)  # that of the persons would say something
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order))
+        named = Column.of_labels(called, [names[at] for at in order], place[self.persons])
         roles = self._roles.replacing(unit=[called])
         return self._derive(columns={called: named, **self._columns}, roles=roles)
 
@@ -930,6 +933,10 @@ class Table(Helpful):
             changed.append(Column(each.at(codes)))
             assert changed[-1].name == name
         return self._with_columns(changed)
+
+    def shifted(self, columns: Mapping[str, Integers]) -> Table:
+        """The named dates and datetimes, in each row moved by so many days of 24 hours."""
+        return self._with_columns(self.column(name).shifted(days) for name, days in columns.items())
 
     def fill_numbers(
         self, columns: Mapping[str, Floats], groups: npt.NDArray[np.integer[Any]] | None = None

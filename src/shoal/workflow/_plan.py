@@ -22,7 +22,7 @@ from shoal.errors import (
     quoted,
 )
 from shoal.hints import Helpful, check_path, instead
-from shoal.masking import Masker, Progress, Secrets, discover_maskers
+from shoal.masking import Masker, Progress, Pseudonymize, Secrets, discover_maskers
 from shoal.models import PrivacyModel, discover_models
 from shoal.parameters import parameters_of
 from shoal.table import ReadOptions, Roles, Table, as_roles, check_table
@@ -39,9 +39,6 @@ from shoal.workflow.release._crowds import crowded_percent
 
 #: The switches of a plan, which stand above its first table.
 _SWITCHES = ("keep_order", "accept_seed", "pseudonyms")
-#: How the message of an error in a step begins.
-_STEP = "Step"
-_STEP_HEAD = re.compile(r"\s*\[\[\s*[\"']?steps[\"']?\s*\]\]")
 #: What to do about what the TOML parser refuses.
 _TOML_CURES = {
     "Invalid value": " Put texts in quotation marks, and write true and false in small letters.",
@@ -348,6 +345,27 @@ class Plan(Helpful):
                 break
         return table, records
 
+    def mask(
+        self, table: Table, *, progress: Progress | None = None
+    ) -> tuple[Table, list[StepRecord]]:
+        """Run the steps on what may leave of a table.
+
+        Identifiers are dropped at once. Those that a step needs are dropped afterwards, unless the
+        step made pseudonyms of them.
+        """
+        roles = table.roles
+        needed = self.identifiers_needed(roles)
+        masked, records = self.apply(
+            table.drop([name for name in roles.withheld if name not in needed]), progress=progress
+        )
+        named = pseudonymized_by(records)
+        left = [n for n in masked.columns if n in roles.withheld and n not in named]
+        return (masked.drop(left) if left else masked), records
+
+    def identifiers_needed(self, roles: Roles) -> set[str]:
+        """The columns that never leave as they are, but that some step has to see."""
+        return {name for step in self.steps for name in step.identifiers_needed(roles)}
+
     # -- the TOML form
 
     def to_dict(self) -> dict[str, Any]:
@@ -393,10 +411,14 @@ class Plan(Helpful):
         for number, step in enumerate(steps):
             with at_step(number, step.get("method")):
                 made.append(_step_from(step, folder))
+        with _in_part("require"):
+            requirements = requirements_from_dict(require)
+        with _in_part("roles"):
+            declared = None if roles is None else Roles.from_dict(roles)
         return cls(
             made,
-            require=requirements_from_dict(require),
-            roles=None if roles is None else Roles.from_dict(roles),
+            require=requirements,
+            roles=declared,
             unlisted=given.get("unlisted"),
             read=None if read is None else _reading_from(read),
             engine=EngineSettings.from_dict(given.get("engine", {})),
@@ -479,6 +501,12 @@ def _parsed(text: str, called: str) -> dict[str, Any]:
         raise PlanError(f"The {called} is not valid TOML: {cause}.{cure}") from None
 
 
+def pseudonymized_by(steps: Iterable[Any]) -> set[str]:
+    """The columns that steps made pseudonyms of, by what is on record of the steps."""
+    told = [one if isinstance(one, Mapping) else one.to_dict() for one in steps]
+    return {n for one in told if one["method"] == Pseudonymize.method for n in one["columns"]}
+
+
 def in_released_domain(records: Iterable[StepRecord], people: Table) -> Table:
     """People of a population, mapped in the same way as the plan mapped its table.
 
@@ -494,36 +522,47 @@ def in_released_domain(records: Iterable[StepRecord], people: Table) -> Table:
 def at_step(number: int, method: object) -> Iterator[None]:
     """Add the number of the step to every error that arises in it."""
     try:
-        yield
+        with _in_part("steps", number):
+            yield
     except ShoalError as cause:
         named = f" ({method})" if isinstance(method, str) else ""
-        cause.args = (f"{_STEP} {number + 1}{named}: {cause}", *cause.args[1:])
+        cause.args = (f"Step {number + 1}{named}: {cause}", *cause.args[1:])
+        raise
+
+
+@contextmanager
+def _in_part(part: str, number: int = 0) -> Iterator[None]:
+    """Record in every error which part of a plan it concerns."""
+    try:
+        yield
+    except ShoalError as cause:
+        cause.plan_part = part, number
         raise
 
 
 def _line_of(cause: InputError, text: str) -> int | None:
     """The line of a plan that an error is about: that of the quoted name, or of the step."""
-    error = str(cause)
-    step = re.match(rf"{_STEP} (\d+)", error)
-    heads = [n for n, line in enumerate(text.splitlines(), 1) if _STEP_HEAD.match(line)]
-    first, last = 1, len(text.splitlines())
-    if step is not None:
-        if len(heads) < int(step[1]):
-            return None  # the plan uses another TOML notation
-        first = heads[int(step[1]) - 1]
+    lines = text.splitlines()
+    part, number = cause.plan_part or ("", 0)
+    brackets, end = (r"\[\s*\[", r"\]") if part == "steps" else (r"\[", r"[\].]")
+    head = re.compile(rf"\s*{brackets}\s*[\"']?{part}[\"']?\s*{end}")
+    heads = [n for n, line in enumerate(lines, 1) if part and head.match(line)]
+    first, last = 1, len(lines)
+    if len(heads) > number:
+        first = heads[number]
+    elif part == "steps":
+        return None  # the plan uses another TOML notation
+    if part == "steps":
         last = next((head - 1 for head in heads if head > first), last)
-    part = "roles" if isinstance(cause, RolesError) else "require" if "requirement" in error else ""
-    if step is None and part:
-        lines = [line.replace(" ", "") for line in text.splitlines()]
-        first = next((n for n, line in enumerate(lines, 1) if line.startswith(f"[{part}")), 1)
-    for name in re.findall(r"'([^'\n]+)'", error):
+    for name in re.findall(r"'([^'\n]+)'", str(cause)):
         key = re.compile(rf"\s*\[*\s*(?:\w+\.)*[\"']?{re.escape(name)}[\"']?\s*[=\]]")
-        for number, line in enumerate(text.splitlines()[first - 1 : last], first):
-            if key.match(line):
-                return number
-    return first if step is not None else None
+        for line, content in enumerate(lines[first - 1 : last], first):
+            if key.match(content):
+                return line
+    return first if part == "steps" else None
 
 
+@_in_part("read")
 def _reading_from(given: Mapping[str, Any]) -> ReadOptions:
     try:
         made = ReadOptions.from_dict(given)

@@ -1,4 +1,4 @@
-"""Which way each step of a plan runs on an engine, and which steps cannot run there."""
+"""How each step of a plan runs on an engine, and which steps cannot run there."""
 
 from __future__ import annotations
 
@@ -9,20 +9,24 @@ from typing import Any
 from shoal.engines.steps._chunked import by_chunks, compares
 from shoal.engines.steps._counts import by_counts
 from shoal.engines.steps._course import Course
+from shoal.engines.steps._identities import by_naming, by_shifting
 from shoal.engines.steps._sampling import by_sampling
 from shoal.engines.steps._values import by_condition, by_noise, by_redrawing, by_value
 from shoal.errors import InputError
 from shoal.masking import (
     AddNoise,
+    DatesToYear,
     Generalize,
     Masker,
     Microaggregate,
     Pram,
+    Pseudonymize,
     RankSwap,
     Recode,
     Redraw,
     Round,
     Sample,
+    ShiftDates,
     Suppress,
     Swap,
     TopBottomCode,
@@ -42,8 +46,8 @@ def check_steps(steps: Sequence[Masker]) -> None:
     for number, step in enumerate(steps, start=1):
         if getattr(step, "random_state", None) is not None:
             raise InputError(
-                f"Step {number} ('{step.method}') has a 'random_state'; on an engine every draw "
-                "comes from the operating system. Leave it out."
+                f"Step {number} ('{step.method}') has a 'random_state', but on an engine every "
+                "draw comes from the operating system's entropy. Leave it out."
             )
         if _way(step) is None:
             raise InputError(
@@ -58,7 +62,7 @@ def run_step(step: Masker, course: Course) -> None:
     assert way is not None
     named = getattr(step, "columns", None)
     if step.needs_columns and not (course.roles.quasi_identifiers if named is None else named):
-        # earlier steps took out every quasi-identifier: nothing is left to mask
+        # earlier steps removed every quasi-identifier: nothing is left to mask
         parameters = plain(step.changed_params(public=True), public=True)
         course.records.append(StepRecord(step.method, parameters))
         return
@@ -78,8 +82,12 @@ def _way(step: Masker) -> _Way | None:
         if step.where is not None:
             return by_condition if step.target == "records" or step.whole else by_value
         return by_counts
-    if isinstance(step, (Round, Recode, TopBottomCode)):
+    if isinstance(step, (DatesToYear, Round, Recode, TopBottomCode)):
         return by_value
+    if isinstance(step, ShiftDates):
+        return by_shifting
+    if isinstance(step, Pseudonymize):
+        return by_naming if step.shape == "hex" else None
     if isinstance(step, AddNoise):
         return by_noise
     if isinstance(step, Pram):
@@ -96,5 +104,7 @@ def _why_not(step: Masker) -> str:
     if compares(step):
         return "it runs in chunks, but one of its models compares groups with all records"
     if isinstance(step, Swap):
-        return "it finds blocks by mutual information over all records; swap jointly instead"
+        return "it forms blocks by mutual information over all records; swap jointly instead"
+    if isinstance(step, Pseudonymize):
+        return "with this shape all pseudonyms must be compared; take the shape 'hex'"
     return "it needs all records at once"

@@ -474,7 +474,7 @@ def _plan_of(one: Tried, judge: Judge, given: Plan | None) -> Plan:
     """The plan to protect with: its steps and the limit of the search."""
     steps = Plan.from_dict({"steps": [dict(step) for step in one.steps]}).steps
     for step in steps:
-        if step.is_random:
+        if step.takes_seed:
             step.set_params(random_state=None)  # anyone who knows the seed can undo the release
     given = Plan() if given is None else given
     require = list(given.require)

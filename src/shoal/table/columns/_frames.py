@@ -23,9 +23,9 @@ _OTHER_PLAIN = (pl.Boolean, pl.String, pl.Categorical, pl.Enum, pl.Null)
 _WRITE = "Use sh.Table(pl.DataFrame(...), roles), with a name for each column"
 
 # 0001-01-01 and 9999-12-31, in days since 1970
-_CALENDAR = (-719_162, 2_932_896)
+DAYS_OF_CALENDAR: Final = (-719_162, 2_932_896)
 _MOST_DAYS = 100_000_000
-_PER_DAY = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+PER_DAY = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 
 Kind = Literal["integer", "float", "boolean", "text", "date", "datetime", "time", "duration"]
 #: The kinds of numbers, and all kinds that measure something and so have an order.
@@ -167,27 +167,37 @@ def _inconvertible(native: Any, types: Mapping[str, Any]) -> str:
     return f"column {', '.join(shown)}{more}" if odd else ""
 
 
-def check_names(names: list[Any]) -> None:
-    """InputError unless the names are valid and all different."""
-    if not all(isinstance(name, str) for name in names):
-        raise InputError(
-            "Column names must be text. Rename columns whose names are numbers "
-            "or have several levels."
+def check_names(
+    names: Sequence[Any],
+    called: str = "The table",
+    *,
+    error: type[InputError] = InputError,
+    remedy: str = "Name every column.",
+) -> None:
+    """Raise an error unless the names are valid and all different."""
+    if not all(name is None or isinstance(name, str) for name in names):
+        raise error(
+            "Column names must be text. Rename columns whose names are numbers or have several levels."
         )
-    if any(not name.strip() for name in names):
-        raise InputError("A column has an empty name. Give every column a name.")
+    empty = [str(at) for at, name in enumerate(names, 1) if name is None or not name.strip()]
+    if empty:
+        raise error(
+            f"{called} has no name for column number {', '.join(empty[:12])} of {len(names)}. "
+            f"{remedy}"
+        )
     if any("\0" in name for name in names):
-        raise InputError("A column name contains a NUL character. Rename the column.")
+        raise error(f"{called} has a column name with a NUL character. Rename the column.")
     patterns = [name for name in names if name.startswith("^") and name.endswith("$")]
     if patterns:
-        raise InputError(
-            f"Column names that begin with ^ and end with $ are read as patterns: "
-            f"{quoted(patterns)}. Rename these columns."
+        raise error(
+            f"{called} has column names that begin with ^ and end with $: {quoted(patterns)}. Such "
+            "names are read as patterns. Rename these columns."
         )
-    if len(set(names)) != len(names):
-        twice = sorted(name for name, count in Counter(names).items() if count > 1)
-        raise InputError(
-            f"The frame has several columns with the same name: {quoted(twice)}. Rename them."
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise error(
+            f"{called} has more than one column with the name {quoted(twice)}. Give every column "
+            "its own name."
         )
 
 
@@ -224,16 +234,16 @@ def _normalise(data: pl.DataFrame) -> pl.DataFrame:
 def refuse_beyond_calendar(column: pl.Series) -> None:
     """InputError for dates outside of the years 1 to 9999 and for extremely long durations."""
     dtype, bare = column.dtype, column.alias("")
-    first, last = _CALENDAR
+    first, last = DAYS_OF_CALENDAR
     limit = "dates beyond the years 1 to 9999"
     if isinstance(dtype, pl.Date):
         days = bare.to_physical()
     elif isinstance(dtype, pl.Datetime):
-        days = bare.to_physical() // _PER_DAY[dtype.time_unit]
+        days = bare.to_physical() // PER_DAY[dtype.time_unit]
         if dtype.time_zone not in (None, "UTC"):
             first, last = first + 1, last - 1  # a zone may be a day ahead or behind
     elif isinstance(dtype, pl.Duration):
-        days = bare.to_physical() // _PER_DAY[dtype.time_unit]
+        days = bare.to_physical() // PER_DAY[dtype.time_unit]
         first, last = -_MOST_DAYS, _MOST_DAYS
         limit = f"durations beyond {_MOST_DAYS:,} days"
     else:

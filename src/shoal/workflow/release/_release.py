@@ -263,6 +263,7 @@ def public_facts(release: Release, written: Mapping[str, Any]) -> dict[str, Any]
             ],
         },
         "identifiers_removed": len(release.removed_identifiers),
+        **({"columns_dropped": len(dropped)} if (dropped := release.dropped) else {}),
         "records_removed": crowded_total(
             [step.removed for step in release.steps], [step.losing for step in release.steps]
         ),
