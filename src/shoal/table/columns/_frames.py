@@ -177,7 +177,8 @@ def check_names(
     """Raise an error unless the names are valid and all different."""
     if not all(name is None or isinstance(name, str) for name in names):
         raise error(
-            "Column names must be text. Rename columns whose names are numbers or have several levels."
+            "Column names must be text. Rename columns whose names are numbers or have several "
+            "levels."
         )
     empty = [str(at) for at, name in enumerate(names, 1) if name is None or not name.strip()]
     if empty:
