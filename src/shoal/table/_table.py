@@ -260,6 +260,12 @@ class Table(Helpful):
             return self.of_persons(values).sum()
         return (values * self.times).sum()
 
+    def total_of_classes(self, values: npt.NDArray[Any]) -> Any:
+        """The same of a value of each class."""
+        if self.has_persons:
+            return self.of_persons(self.classes.spread(values)).sum()
+        return (values * self.classes.rows).sum()
+
     def __repr__(self) -> str:
         counts = [
             (len(self.roles.identifiers), "identifier"),
@@ -431,11 +437,13 @@ class Table(Helpful):
         """Whether a person may have several rows."""
         return self._past.owners.persons is not None
 
-    @cached_property
+    @property
     def persons(self) -> Integers:
         """The number of the person of each row, from 0 without gaps. Never publish it."""
-        if self._past.owners.persons is None:
-            return np.arange(len(self))
+        return self._numbered_persons if self.has_persons else np.arange(len(self))
+
+    @cached_property
+    def _numbered_persons(self) -> Integers:
         return np.unique(self._past.owners.persons, return_inverse=True)[1].astype(np.int64)
 
     @cached_property
@@ -480,9 +488,13 @@ class Table(Helpful):
         With ``missing="wildcard"`` a missing value agrees with every value, which is how the
         statistics offices count; the groups then overlap.
         """
+        return self.classes.spread(self.crowd_sizes(missing))
+
+    def crowd_sizes(self, missing: Missing = "own") -> Integers:
+        """The same once for each class."""
         check_reading(missing)
         if missing == "own":
-            return self.classes.record_sizes
+            return self.classes.sizes
         return self._of_classes(self._wildcard_sizes, "wildcard sizes")
 
     def _wildcard_sizes(self) -> Integers:
@@ -495,7 +507,7 @@ class Table(Helpful):
             totals = np.maximum(agreement.largest(sizes), np.floor(summed + 1e-9))
         else:
             totals = agreement.totals(sizes)
-        crowds = self.classes.spread(totals.astype(np.int64))
+        crowds = totals.astype(np.int64)
         crowds.flags.writeable = False
         return crowds
 

@@ -108,8 +108,10 @@ def protect(
     dialect = {"delimiter": out_delimiter, "decimal": out_decimal, "encoding": out_encoding}
     with kept_warnings(strict=strict) as told, Working("Reading the data") as working:
         if chosen == "memory":
-            table = reading.read(data, known=loaded.read)
-            release = protect(table, loaded, progress=working.if_watched)
+            # not held here: the original is let go once the release is made
+            release = protect(
+                reading.read(data, known=loaded.read), loaded, progress=working.if_watched
+            )
         else:
             from shoal.engines import protect_source
 

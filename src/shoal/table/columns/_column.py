@@ -179,7 +179,7 @@ class Column:
         inside = self.numbers.values[self.present]
         return (float(inside.min()), float(inside.max())) if len(inside) else None
 
-    @cached_property
+    @property
     def present(self) -> Flags:
         """Where there is a value."""
         if not self.missing_count:
