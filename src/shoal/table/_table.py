@@ -675,7 +675,8 @@ class Table(Helpful):
             raise InputError("The audit is of another number of rows than the table has.")
         if np.array_equal(row_key, self.row_key):
             return self._recorded(exchanges=exchanges)
-        keys = np.array(row_key, dtype=np.int64)
+        own = row_key.dtype == np.int64 and not row_key.flags.writeable  # nobody changes them
+        keys = row_key if own else np.array(row_key, dtype=np.int64)
         return self._recorded(row_key=keys, exchanges=exchanges, sampling=None)
 
     def pairs_with(self, other: Table) -> bool:

@@ -210,7 +210,7 @@ def mondrian(task: Problem, *, relaxed: bool) -> Recoding:
         losses += axis.widths(reach)[boxes[:, place]] / len(names)
         spans[name], domain = axis.spans(reach, _holders(found, place, task.demand))
         if not spans[name].single.all():
-            stretches = boxes[:, place].copy()[box_of_row]
+            stretches = boxes[:, place].astype(np.min_scalar_type(len(reach)))[box_of_row]
             columns[name] = Relabelling(spans[name].texts, stretches, domain)
     loss = float(losses @ np.bincount(work.labels, counts, len(boxes))) / found.records
     return boxed(columns, loss, spans, boxes, losses, box_of_row)

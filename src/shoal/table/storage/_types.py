@@ -174,14 +174,17 @@ class Fields:
             self.counts = counts_of(self.labels, len(texts))
 
     @classmethod
-    def of(cls, cells: pl.Series, labels: pl.Series) -> Fields:
-        """The fields of a column that a reader gave: categories, where texts repeat, by number."""
-        if not isinstance(cells.dtype, pl.Categorical):
+    def of(cls, cells: pl.Series, known: pl.Series) -> Fields:
+        """The fields of a column that a reader gave: texts, or numbers of known categories."""
+        if not isinstance(known.dtype, pl.Categorical):
             return cls(cells)
-        texts = cells.dtype.categories.to_series()
+        texts = known.dtype.categories.to_series()
+        largest = cells.max()
+        assert largest is None or int(largest) < len(texts)  # type: ignore[call-overload]
         if cells.null_count():
-            texts, labels = texts.extend_constant(None, 1), labels.fill_null(len(texts))
-        fields = cls(texts.alias(cells.name), labels.to_numpy())
+            cells = cells.cast(pl.UInt32).fill_null(len(texts))
+            texts = texts.extend_constant(None, 1)
+        fields = cls(texts.alias(cells.name), cells.to_numpy())
         assert fields.counts is not None
         unused = fields.counts == 0
         if unused.any():  # of a piece that was parsed twice
