@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +17,7 @@ import numpy as np
 from shoal.errors import InputError, quoted
 from shoal.kernels.arrays import Flags, Floats, Integers, Labels
 from shoal.measurement import Measurement, measure
-from shoal.risk._classes import mean_of_classes, population_sizes
+from shoal.risk._classes import for_records, mean_of_classes, population_sizes
 from shoal.risk._options import Missing
 from shoal.risk.attacks._success import one_numbering
 from shoal.table import (
@@ -117,7 +117,7 @@ def certainty(original: Table, masked: Table, *, missing: Missing = "own") -> Me
     return Measurement(
         "certainty",
         float(shares.max()),
-        per_record=partial(masked.classes.spread, shares),
+        per_record=for_records(masked, shares),
         details=details,
         warnings=tuple(warnings),
     )
@@ -304,7 +304,7 @@ def journalist_risk_before_sampling(
     return Measurement(
         "journalist_risk",
         float(risks.max()),
-        per_record=partial(masked.classes.spread, risks),
+        per_record=for_records(masked, risks),
         details={"population": "the table before sampling"},
     )
 

@@ -34,6 +34,13 @@ def _risks(table: Table, missing: Missing) -> Floats:
     return 1.0 / table.crowd_sizes(missing)
 
 
+def for_records(table: Table, values: npt.NDArray[Any]) -> Any:
+    """A value of each class for each of its records: made when asked for, which takes no memory."""
+    if len(values) and (values == values[0]).all():
+        return np.broadcast_to(values[0], len(table))
+    return partial(table.classes.spread, values)
+
+
 def mean_of_classes(table: Table, values: Floats) -> float:
     """The mean over persons of a value of each class, unrounded: 2/5 meets a limit of 0.4."""
     return sum_of_classes(table, values) / table.person_count
@@ -52,7 +59,7 @@ def _share_of(name: str, table: Table, marked: Flags, **details: Any) -> Measure
     return Measurement(
         name,
         records / table.person_count,
-        per_record=partial(table.classes.spread, marked),
+        per_record=for_records(table, marked),
         details={**details, "records": records},
     )
 
@@ -98,8 +105,8 @@ def prosecutor_risk(table: Table, *, missing: Missing = "own") -> Measurement:
     0.5
     """
     risks = _risks(table, missing)
-    spread = partial(table.classes.spread, risks)
-    return Measurement("prosecutor_risk", float(risks.max()), per_record=spread)
+    each = for_records(table, risks)
+    return Measurement("prosecutor_risk", float(risks.max()), per_record=each)
 
 
 @measure("marketer risk", direction="lower", limits=(0, 1), by_counts=True)
@@ -146,8 +153,8 @@ def marketer_risk(
             table, missing=missing, population=population, sampling_fraction=sampling_fraction
         )
         risks = 1.0 / sizes[table.classes.first_rows]
-    spread = partial(table.classes.spread, risks)
-    return Measurement("marketer_risk", mean_of_classes(table, risks), per_record=spread)
+    each = for_records(table, risks)
+    return Measurement("marketer_risk", mean_of_classes(table, risks), per_record=each)
 
 
 @measure("highest journalist risk", direction="lower", limits=(0, 1), by_counts=True)

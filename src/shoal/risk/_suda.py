@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from shoal.errors import InputError
 from shoal.kernels.arrays import Floats, Integers
 from shoal.measurement import Measurement, measure
 from shoal.parameters import Real, checked
-from shoal.risk._classes import check_records, mean_of_classes
+from shoal.risk._classes import check_records, for_records, mean_of_classes
 from shoal.risk._options import Count, Fraction, Missing
 from shoal.table import Classes, Table, exact_total
 
@@ -203,8 +203,8 @@ def suda(
         scores = dis_scores(table, found, sampling_fraction)
         details["highest_dis"] = float(scores.max())
         details["mean_dis"] = mean_of_classes(table, scores[table.classes.first_rows])
-    share, spread = persons / table.person_count, partial(found.classes.spread, unique)
-    return Measurement("suda", share, per_record=spread, details=details)
+    share, each = persons / table.person_count, for_records(table, unique)
+    return Measurement("suda", share, per_record=each, details=details)
 
 
 def dis_scores(table: Table, found: SpecialUniques, sampling_fraction: float) -> Floats:
