@@ -440,11 +440,14 @@ class Table(Helpful):
     @property
     def persons(self) -> Integers:
         """The number of the person of each row, from 0 without gaps. Never publish it."""
-        return self._numbered_persons if self.has_persons else np.arange(len(self))
+        return np.arange(len(self)) if self._numbered is None else self._numbered
 
     @cached_property
-    def _numbered_persons(self) -> Integers:
-        return np.unique(self._past.owners.persons, return_inverse=True)[1].astype(np.int64)
+    def _numbered(self) -> Integers | None:
+        persons = self._past.owners.persons
+        if persons is None:
+            return None
+        return np.unique(persons, return_inverse=True)[1].astype(np.int64)
 
     @cached_property
     def person_count(self) -> int:

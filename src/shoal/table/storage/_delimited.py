@@ -94,7 +94,7 @@ class TextFile:
         types, missing = self._types(), [value for value in missing_values if value]
         # polars forgets the numbers of categories that no column has
         known = [pl.Series([], dtype=dtype) for dtype in types]
-        parts = []
+        parts: list[pl.DataFrame] = []
         for source in self._parts():
             part = self._parsed(source, types, missing, header=not parts)
             if part is None:

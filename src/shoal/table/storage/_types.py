@@ -179,8 +179,9 @@ class Fields:
         if not isinstance(known.dtype, pl.Categorical):
             return cls(cells)
         texts = known.dtype.categories.to_series()
-        largest = cells.max()
-        assert largest is None or int(largest) < len(texts)  # type: ignore[call-overload]
+        largest: Any = cells.max()
+        if largest is not None and largest >= len(texts):
+            raise RuntimeError("a category is numbered that polars does not know")
         if cells.null_count():
             cells = cells.cast(pl.UInt32).fill_null(len(texts))
             texts = texts.extend_constant(None, 1)
